@@ -31,10 +31,7 @@ def as_dataset(batches: Any) -> tf.data.Dataset:
 
 
 def map_batches(batches: tf.data.Dataset, make: Callable) -> tf.data.Dataset:
-    """Maps batches on all cores; a statically known number of rows stays static.
-
-    As everywhere here, `make` chooses by Python values alone: AutoGraph would only take time.
-    """
+    """Maps batches on all cores, without AutoGraph; a known number of rows stays static."""
 
     @tf.autograph.experimental.do_not_convert
     def with_known_rows(*parts):

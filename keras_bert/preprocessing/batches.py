@@ -42,8 +42,7 @@ class Batches(keras.utils.PyDataset):
         self.on_epoch_end()
         if not self._numbers:
             raise ValueError(
-                f"The examples don't fill a batch of {batching.batch_size} rows, and smaller ones "
-                "are left out (drop_remainder): give a smaller batch_size."
+                f"The examples fill no batch of {batching.batch_size}, and drop_remainder is set."
             )
 
     def __len__(self) -> int:

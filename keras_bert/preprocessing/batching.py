@@ -107,13 +107,9 @@ class Batching:
             )
 
     def for_rows(self, longest: int) -> Batching:
-        """Resolves the settings that depend on the device and the data.
+        """Resolves `pad_to="auto"` and `drop_remainder=None`, which depend on the device.
 
-        Args:
-            longest: int, the length of the longest possible row.
-
-        Returns:
-            A `Batching` whose `pad_to` is not `"auto"` and whose `drop_remainder` is a bool.
+        `longest` is the length of the longest possible row.
         """
         if self.bucket_lengths is not None and max(self.bucket_lengths) < longest:
             raise ValueError(
@@ -130,13 +126,7 @@ class Batching:
         return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
 
     def width(self, lengths: Any, most: int, ops: ModuleType) -> Any:
-        """Returns the length to pad the rows of a batch to.
-
-        Args:
-            lengths: int64 `[B]`, the tokens of each row.
-            most: int, the most tokens of a row.
-            ops: `numpy_ops` or `graph_ops`, for `lengths`.
-        """
+        """Returns the length, up to `most`, to pad rows of int64 `[B]` tokens to."""
         if self.bucket_lengths is None and self.pad_to == "full":
             return most
         longest = ops.maximum(ops.maximum_of(lengths), 1)  # B may be 0

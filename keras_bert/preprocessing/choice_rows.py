@@ -92,7 +92,7 @@ def check_choices(examples: Sequence[dict], labelled: bool = False) -> None:
         context, choices, label = map(given.get, ("context", "choices", "label"))
         is_list = isinstance(choices, (list, tuple, np.ndarray))
         strings = [context, *choices] if is_list else [None]
-        there = [place for place, text in enumerate(strings[1:]) if text]
+        there = [n for n, text in enumerate(strings[1:]) if isinstance(text, str) and text]
         if not all(isinstance(text, str) for text in strings) or len(there) < 2:
             raise ValueError(
                 "A question must be a dict of a string and of two or more strings, {'context': "

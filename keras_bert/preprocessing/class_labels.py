@@ -259,7 +259,7 @@ def _whole(array):
         place = tuple(map(int, np.argwhere(wrong)[0])) if array.ndim else ()
         raise ValueError(
             f"Label {', '.join(map(str, place))} is {array[place]}, which is not a class number. "
-            "Labels are whole numbers from 0, or names; scores need a regression (num_classes=1)."
+            "Scores need a regression (num_classes=1)."
         )
     return array.astype("int64")
 

@@ -147,8 +147,8 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
     check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":
         raise ValueError(
-            f"Labels of texts must be class names or numbers; got {shown(labels)}. Scores need pairs "
-            "of texts: fit((texts, others), scores)."
+            f"Labels of texts must be class names or numbers; got {shown(labels)}. Scores need "
+            "pairs of texts: fit((texts, others), scores)."
         )
     names, classes, counts = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
     if len(names) < 2:

@@ -110,10 +110,7 @@ def question_windows(
     document_stride: int,
     max_question_length: int,
 ) -> QuestionWindows:
-    """Cuts contexts `[U]` into windows; `context` is the number of each question's, `[B]`.
-
-    Windows start `document_stride` tokens apart; questions are cut to `max_question_length`.
-    """
+    """Cuts contexts `[U]` into windows; `context` is the number of each question's, `[B]`."""
     ops = questions.ops
     questions = questions.shortened(max_question_length)
     counts = ops.take(contexts.tokens.lengths, context)  # [B]

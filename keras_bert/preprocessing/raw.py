@@ -209,10 +209,8 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
             check_one_each(number, "examples", **{"labels or weights": part})
     cut = int(number * (1 - validation_split))
     if not 0 < cut < number:
-        raise ValueError(
-            f"validation_split={validation_split} of {number} examples leaves none to "
-            f"{'train' if cut < 1 else 'validate'} on."
-        )
+        use = "train" if cut < 1 else "validate"
+        raise ValueError(f"{validation_split=} of {number} examples leaves none to {use} on.")
     first, last = slice(cut), slice(cut, None)
     return tuple(take(p, first) for p in examples), tuple(take(p, last) for p in examples)
 

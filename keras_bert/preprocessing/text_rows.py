@@ -17,22 +17,13 @@ LONGEST = Batching(pad_to="longest")
 
 
 class Rows(Protocol):
-    """Rows that a preprocessor's `read` makes of raw examples.
-
-    `TextRows`, `DocumentRows`, `TextColumns`, `TaggedRows`, `TextWords`, `QuestionWindows` and
-    `ChoiceRows` are such rows.
-    """
+    """Rows that a preprocessor's `read` makes of raw examples, such as `TextRows`."""
 
     def num_tokens(self) -> np.ndarray:
         """Returns the number of tokens of each row, int64 `[N]`."""
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
-        """Makes `(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)`.
-
-        Args:
-            rows: int64 `[B]`, row numbers.
-            batching: a `Batching` from `for_rows`.
-        """
+        """Makes `(inputs,)`, with labels, or with labels and weights, of rows by number, `[B]`."""
 
 
 @dataclasses.dataclass

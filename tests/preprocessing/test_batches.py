@@ -92,15 +92,6 @@ def test_inputs_in_memory_become_batches():
     assert [len(y) for _, y in dropped] == [2, 2]
 
 
-def test_an_epoch_is_shuffled_by_its_seed_and_rows_stay_together():
-    def epoch(seed):
-        [(x, y)] = prepared_batches(X, Y, None, Batching(5, shuffle=True, seed=seed))
-        assert np.array_equal(x["token_ids"], X["token_ids"][y])
-        return y.tolist()
-
-    assert epoch(1) == epoch(1) and len({tuple(epoch(seed)) for seed in range(5)}) > 1
-
-
 def test_a_dataset_stays_as_it_is_and_is_read_with_its_labels():
     dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(2)
     assert prepared_batches(dataset, None, None, Batching(3)) is dataset

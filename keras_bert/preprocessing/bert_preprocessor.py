@@ -152,11 +152,10 @@ class BertPreprocessor:
                 differ in number.
         """
         examples = self.listed(x)
+        if y is None and sample_weight is not None:
+            raise ValueError("There are weights but no labels: give y with sample_weight.")
         targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
-        if sample_weight is not None:
-            if y is None:
-                raise ValueError("There are weights but no labels: give y with sample_weight.")
-            targets += (checked_weights(sample_weight),)
+        targets += () if sample_weight is None else (checked_weights(sample_weight),)
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "texts", **{"labels or weights": part})
         columns = tuple(map(self.tokenized, examples.columns))

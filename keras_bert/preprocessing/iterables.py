@@ -116,7 +116,7 @@ class PassBatches(Batches):
         following, self._next = self._next.result(), next(self._futures, None)
         if len(following) != len(self._now):
             raise ValueError(
-                f"Passes make {len(self._now)} and {len(following)} batches: give steps_per_epoch."
+                f"A pass makes {len(following)} batches, not {len(self._now)}: give steps_per_epoch."
             )
         self._now = following
 

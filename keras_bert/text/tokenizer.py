@@ -288,7 +288,7 @@ _OF_THE_TOKENS = (
 
 
 def _map_flat(function: Callable, text: Any) -> list:
-    """Applies a function of a list of str to texts of any shape, and restores the shape."""
+    """Applies a function of a list of str to texts of any shape."""
     texts = []
 
     def collect(text):

@@ -313,8 +313,8 @@ class BertPreprocessor:
         words = self.tokenizer.vocabulary_size()
         if words > backbone.vocabulary_size:
             raise ValueError(
-                f"The tokenizer has {words} words, the backbone's table {backbone.vocabulary_size} "
-                "rows: use the vocabulary that it was made for."
+                f"The tokenizer has {words} words, the backbone only {backbone.vocabulary_size}: "
+                "use the vocabulary that it was made for."
             )
         most = backbone.max_sequence_length
         if self.sequence_length > most:

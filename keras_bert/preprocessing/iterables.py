@@ -115,9 +115,8 @@ class PassBatches(Batches):
         self._is_used = False
         following, self._next = self._next.result(), next(self._futures, None)
         if len(following) != len(self._now):
-            raise ValueError(
-                f"A pass makes {len(following)} batches, not {len(self._now)}: give steps_per_epoch."
-            )
+            sizes = f"{len(following)} batches, the first {len(self._now)}"
+            raise ValueError(f"A pass makes {sizes}: give steps_per_epoch.")
         self._now = following
 
 

@@ -300,7 +300,8 @@ def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
     if most is not None and len(columns) > most:
         most = "1 text" if most == 1 else f"{most} texts"
         raise ValueError(
-            f"An example has up to {most}; got {len(columns)} together. Give a tuple of two columns."
+            f"An example has up to {most}; got {len(columns)} together. Pairs are a list of "
+            "tuples, or a tuple of two columns."
         )
     for part in columns[1:]:
         check_one_each(len(columns[0]), "texts", **{"second texts": part})

@@ -31,10 +31,7 @@ def as_dataset(batches: Any) -> tf.data.Dataset:
 
 
 def map_batches(batches: tf.data.Dataset, make: Callable) -> tf.data.Dataset:
-    """Maps batches on all cores; a statically known number of rows stays static.
-
-    As everywhere here, `make` chooses by Python values alone: AutoGraph would only take time.
-    """
+    """Maps batches on all cores, without AutoGraph; a known number of rows stays static."""
 
     @tf.autograph.experimental.do_not_convert
     def with_known_rows(*parts):
@@ -70,3 +67,15 @@ def map_checked(dataset: tf.data.Dataset, check: Callable) -> tf.data.Dataset:
     """Checks each element in the input pipeline, so the train step has no extra work."""
     check = tf.autograph.experimental.do_not_convert(check)
     return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
+
+
+def map_labels(dataset: Any, check: Callable) -> Any:
+    """Replaces the labels of `(x, labels, ...)` by `check(x, labels)`, of a `tf.data.Dataset` only.
+
+    A model can't detect a wrong label: on a GPU or a TPU its loss is NaN, or that of another label.
+    """
+    if not isinstance(dataset, tf.data.Dataset):
+        return dataset
+    if not isinstance(dataset.element_spec, tuple) or len(dataset.element_spec) < 2:
+        raise ValueError("The dataset yields no labels; make it yield (x, label).")
+    return map_checked(dataset, lambda x, labels, *rest: (x, check(x, labels), *rest))

@@ -1,17 +1,34 @@
 """`BertTokenizer` as TensorFlow ops: TensorFlow Text's, corrected where they are wrong."""
 
 import functools
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.graph import normalization
+from keras_bert.graph import graph_ops, normalization
 from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokens import TextTokens, Tokens
 from keras_bert.text.vocabulary import UNK
 
 _MAX_TOKEN_BYTES = 256  # limit of tensorflow_text's trie
 _MAX_CHARACTER_BYTES = 4  # in UTF-8
+
+
+def graph_tokens(preprocessor: Any, texts: tf.Tensor) -> Tokens:
+    """Tokenizes strings `[B]`, with the preprocessor's prompt."""
+    if preprocessor.prompt:
+        texts = tf.strings.join([preprocessor.prompt, texts])
+    ids = graph_tokenizer(preprocessor.tokenizer).tokenize(texts)
+    return Tokens.of(ids.flat_values, ids.row_lengths(), graph_ops)
+
+
+def graph_text_tokens(preprocessor: Any, texts: tf.Tensor) -> TextTokens:
+    """Tokenizes strings `[B]`, with the place of each token in bytes."""
+    ids, starts, ends = graph_tokenizer(preprocessor.tokenizer).tokenize_with_offsets(texts)
+    flat = (ragged.flat_values for ragged in (ids, starts, ends))
+    return TextTokens.of(texts, *flat, ids.row_lengths(), graph_ops)
 
 
 def graph_tokenizer(tokenizer: BertTokenizer) -> "GraphTokenizer":

@@ -25,8 +25,7 @@ class Batches(keras.utils.PyDataset):
     Args:
         order: a function of a `np.random.Generator` that returns what each batch is made of, such
             as row numbers; as many batches in each pass.
-        make: a function that makes a batch: inputs, `(inputs, labels)` or `(inputs, labels,
-            weights)`.
+        make: a function that makes a batch: `(inputs,)`, with labels, or with labels and weights.
         batching: a `Batching` from `for_rows`.
     """
 
@@ -43,13 +42,8 @@ class Batches(keras.utils.PyDataset):
         self.on_epoch_end()
         if not self._numbers:
             raise ValueError(
-                f"The examples don't fill a batch of {batching.batch_size} rows, and smaller ones "
-                "are left out (drop_remainder): give a smaller batch_size."
+                f"The examples fill no batch of {batching.batch_size}, and drop_remainder is set."
             )
-
-    @property
-    def num_batches(self) -> int:
-        return len(self._numbers)
 
     def __len__(self) -> int:
         return len(self._numbers)

@@ -30,9 +30,9 @@ class Batching:
         seed: int, the seed of the shuffling; None draws one.
         pad_to: `"longest"` pads each batch to its longest row. `"full"` pads to the preprocessor's
             `sequence_length`. Ints, such as `(32, 64, 128)`, pad to the smallest length that holds
-            the longest row. `"auto"` suits the device. XLA compiles a model again for each shape,
-            so with XLA a batch gets one of four lengths. A TPU, where compiling takes minutes,
-            gets the full length. Otherwise each batch is padded to its longest row.
+            the longest row. `"auto"` suits the device: XLA compiles a model again for each shape,
+            so with XLA a batch gets one of four lengths, and on a TPU, where compiling takes
+            minutes, the full one; elsewhere that of its longest row.
         longest_first: bool, whether examples in memory are sorted from longest to shortest. With
             `pad_to="longest"` this is the fastest way to predict.
         bucket_lengths: ints, such as `(32, 64, 128)`. Examples in memory that need the same bucket
@@ -45,12 +45,11 @@ class Batching:
             only. Evaluation and prediction never drop examples.
         packed: bool, whether several sequences share a row, so that almost nothing is padded. Rows
             have the preprocessor's `sequence_length`, and `batch_size` counts rows. Losses and
-            metrics are those of the same sequences in rows of their own, except those of spans: the
-            padding of a padded row takes part in the softmax over its tokens, as in Google's BERT,
-            and a packed sequence has none. Sequences in memory are packed once, and shuffling draws
-            a new order of rows for each epoch; a `tf.data.Dataset` of texts is packed as it comes.
-            For `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`, in training and
-            evaluation; prediction sorts rows by length instead.
+            metrics are those of sequences in rows of their own, except those of spans: padding
+            takes part in the softmax over a row's tokens, as in Google's BERT, and packed sequences
+            have none. Sequences in memory are packed once, and shuffling draws a new order of rows
+            for each epoch; a `tf.data.Dataset` is packed as it comes. For `BertClassifier`,
+            `BertTokenClassifier` and `BertSpanLabeler`; prediction sorts rows by length instead.
         sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
             fit.
 
@@ -85,26 +84,36 @@ class Batching:
             check_one_of("pad_to", self.pad_to, PAD_TO, " Or give a list of lengths.")
         else:
             _check_lengths("pad_to", self.pad_to)
-        if self.longest_first and (self.shuffle or self.bucket_lengths is not None):
+        has_buckets = self.bucket_lengths is not None
+        if has_buckets:
+            _check_lengths("bucket_lengths", self.bucket_lengths)
+        if self.tokens_per_batch is not None:
+            if not has_buckets:
+                raise ValueError("tokens_per_batch needs bucket_lengths, such as (32, 64, 128).")
+            least = int(max(self.bucket_lengths))  # one row of the longest
+            check_int("tokens_per_batch", self.tokens_per_batch, at_least=least)
+        if self.sequences_per_row is not None:
+            check_int("sequences_per_row", self.sequences_per_row, at_least=2)
+            if not self.packed:
+                raise ValueError("sequences_per_row needs packed=True.")
+        if self.longest_first and (self.shuffle or has_buckets):
             raise ValueError(
-                "longest_first, shuffle and bucket_lengths each set an order: give one."
+                "longest_first, shuffle and bucket_lengths each set an order: give one"
             )
-        self._check_buckets()
-        self._check_packed()
+        is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
+        if self.packed and (self.longest_first or has_buckets or is_cut):
+            raise ValueError(
+                "packed makes rows of sequence_length: leave out pad_to, longest_first and buckets."
+            )
 
     def for_rows(self, longest: int) -> Batching:
-        """Resolves the settings that depend on the device and the data.
+        """Resolves `pad_to="auto"` and `drop_remainder=None`, which depend on the device.
 
-        Args:
-            longest: int, the length of the longest possible row.
-
-        Returns:
-            A `Batching` whose `pad_to` is not `"auto"` and whose `drop_remainder` is a bool.
+        `longest` is the length of the longest possible row.
         """
         if self.bucket_lengths is not None and max(self.bucket_lengths) < longest:
             raise ValueError(
-                f"The largest of bucket_lengths must be at least {longest}, the longest row; got "
-                f"{list(self.bucket_lengths)}."
+                f"bucket_lengths must reach {longest}, the longest row; got {self.bucket_lengths}."
             )
         kind = device_kind()
         pad_to, drop = self.pad_to, self.drop_remainder
@@ -117,13 +126,7 @@ class Batching:
         return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
 
     def width(self, lengths: Any, most: int, ops: ModuleType) -> Any:
-        """Returns the length to pad the rows of a batch to.
-
-        Args:
-            lengths: int64 `[B]`, the tokens of each row.
-            most: int, the most tokens of a row.
-            ops: `numpy_ops` or `graph_ops`, for `lengths`.
-        """
+        """Returns the length, up to `most`, to pad rows of int64 `[B]` tokens to."""
         if self.bucket_lengths is None and self.pad_to == "full":
             return most
         longest = ops.maximum(ops.maximum_of(lengths), 1)  # B may be 0
@@ -136,35 +139,17 @@ class Batching:
         """Returns a copy that batches every example once, in order."""
         return dataclasses.replace(self, shuffle=False, drop_remainder=False)
 
+    def check_unsorted(self, what: str) -> None:
+        """Raises a ValueError if rows are sorted by length, which is impossible for `what`."""
+        if self.bucket_lengths is not None or self.longest_first:
+            raise ValueError(
+                f"{what} can't be sorted by length: leave out bucket_lengths and longest_first."
+            )
+
     def check_model(self, model: keras.Model) -> None:
         """Raises a ValueError if rows are packed and a model reads one sequence per row."""
         if self.packed and not model.takes_packed_rows:
             raise ValueError(f"This {type(model).__name__} takes no packed rows: leave packed out.")
-
-    def _check_packed(self):
-        if self.sequences_per_row is not None:
-            check_int("sequences_per_row", self.sequences_per_row, at_least=2)
-        if self.sequences_per_row is not None and not self.packed:
-            raise ValueError("sequences_per_row needs packed=True.")
-        others = self.longest_first or self.bucket_lengths is not None
-        is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
-        if self.packed and (others or is_cut):
-            raise ValueError(
-                "packed makes rows of sequence_length, so it excludes bucket_lengths, "
-                "tokens_per_batch, longest_first and pad_to."
-            )
-
-    def _check_buckets(self):
-        if self.bucket_lengths is None:
-            if self.tokens_per_batch is not None:
-                raise ValueError(
-                    "tokens_per_batch needs bucket_lengths, such as bucket_lengths=(32, 64, 128)."
-                )
-            return
-        _check_lengths("bucket_lengths", self.bucket_lengths)
-        buckets = list(self.bucket_lengths)
-        if self.tokens_per_batch is not None:  # at least one row of the largest
-            check_int("tokens_per_batch", self.tokens_per_batch, at_least=int(max(buckets)))
 
 
 def _check_lengths(name, lengths):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import keras
 import numpy as np
 
-from keras_bert.messages import check_bool, check_number, check_one_of
+from keras_bert.messages import check_bool, check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
     checked_classes,
@@ -21,7 +21,6 @@ from keras_bert.preprocessing.text_rows import (
     LONGEST,
     Rows,
     TextRows,
-    check_window_stride,
     ops_of,
     windowed,
 )
@@ -87,20 +86,14 @@ class BertClassifierPreprocessor(BertPreprocessor):
             raise ValueError(f"threshold must be between 0 and 1, exclusive; got {threshold}.")
         check_one_of("window_pooling", window_pooling, WINDOW_POOLINGS)
         if window_stride is not None:
-            check_window_stride(window_stride, sequence_length)
+            check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS], [SEP]
         self.label_names = checked_label_names(label_names)
         self.multi_label = multi_label
         self.threshold = threshold
         self.window_stride = window_stride
         self.window_pooling = window_pooling
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"text": None if self.window_stride is None else 1}
-
-    @property
-    def cuts_windows(self) -> bool:
-        return self.window_stride is not None
+        self.cuts_windows = window_stride is not None
+        self.signature = {"text": 1 if self.cuts_windows else None}
 
     @property
     def is_regression(self) -> bool:
@@ -177,7 +170,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Answers raw strings `[B]`, in windows if `window_stride` is set."""
         if not self.cuts_windows:
             return super().serve(predict, text, **extra_inputs)
-        from keras_bert.graph.graph_tokens import graph_tokens
+        from keras_bert.graph.tokenizer import graph_tokens
 
         rows = self.rows((graph_tokens(self, text),), extra_inputs, ())
         ops = rows.columns[0].ops

@@ -15,7 +15,6 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.embedding_rows import (
     LabelledTexts,
     TextColumns,
-    check_negatives,
     labelled_texts,
     text_columns_rows,
 )
@@ -102,13 +101,11 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         columns = text_columns(x)
         weights = checked_weights(sample_weight)
         if len(columns) > 1:
-            return text_columns_rows(
-                self, columns, (as_arrays(y), weights), self.of_columns(len(columns), y)
-            )
+            of_columns = self.of_columns(len(columns), y)
+            return text_columns_rows(self, columns, as_arrays(y), weights, of_columns)
         if y is None:
             raise ValueError(
-                "Texts alone don't train an embedder: fit((anchors, positives)), fit((texts, "
-                "others), scores) or fit(texts, classes) do."
+                "Texts alone don't train an embedder: give pairs, scores of pairs, or classes."
             )
         if weights is not None:
             raise ValueError("Texts with classes take no sample_weight.")
@@ -132,8 +129,13 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     def batched(self, rows: Rows, batching: Batching) -> Batches:
         if isinstance(rows, LabelledTexts):
             return rows.batches(batching.for_rows(self.sequence_length))
-        if isinstance(rows, TextColumns) and rows.numbers is not None:
-            check_negatives(batching, len(rows.columns))
+        are_pairs = isinstance(rows, TextColumns) and rows.numbers is not None
+        are_pairs = are_pairs and len(rows.columns) == 2
+        if are_pairs and batching.batch_size == 1 and batching.bucket_lengths is None:
+            raise ValueError(
+                "In a batch of one pair there are no negatives: use a larger batch_size, or give "
+                "hard negatives, (anchors, positives, negatives)."
+            )
         return super().batched(rows, batching)
 
     def of_columns(self, number: int, y: Any) -> list[Self]:

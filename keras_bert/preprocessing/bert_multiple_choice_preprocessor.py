@@ -47,9 +47,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
     """
 
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"context": 1, "choices": 2}
+    signature = {"context": 1, "choices": 2}
 
     def read(
         self,
@@ -124,7 +122,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
         import tensorflow as tf
 
-        from keras_bert.graph.graph_tokens import graph_tokens
+        from keras_bert.graph.tokenizer import graph_tokens
 
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)

@@ -90,14 +90,15 @@ class BertPreprocessor:
     cuts_windows = False  # whether a text may become several rows
     truncates = True  # False if a long text is always read in windows
     packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
+    # The string inputs of the exported model, by name, with their ranks (None for any).
+    signature: dict[str, int | None] = {"text": None}
 
     def __init__(
         self, tokenizer: BertTokenizer, sequence_length: int = 128, truncation: str = "head"
     ):
         if not isinstance(tokenizer, BertTokenizer):
             raise ValueError(
-                f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}. "
-                "BertTokenizer(vocabulary) or BertTokenizer.from_preset(source) makes one."
+                f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}."
             )
         check_int("sequence_length", sequence_length, at_least=3)  # a token, [CLS] and [SEP]
         check_one_of("truncation", truncation, TRUNCATIONS)
@@ -110,7 +111,7 @@ class BertPreprocessor:
     ) -> dict[str, Any]:
         columns = [texts] if pairs is None else [texts, pairs]
         if any(hasattr(column, "graph") for column in columns):  # of a graph of TensorFlow
-            from keras_bert.graph.graph_tokens import graph_tokens
+            from keras_bert.graph.tokenizer import graph_tokens
 
             return self.packer(*(graph_tokens(self, column) for column in columns))
         columns = [_column(column) for column in columns]
@@ -125,11 +126,6 @@ class BertPreprocessor:
     def variants(self) -> dict[str, Self]:
         """Returns other preprocessors that the exported model has signatures for, by name."""
         return {}
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        """The string inputs of the exported model, by name, with their ranks (None for any)."""
-        return {"text": None}
 
     def read(
         self,
@@ -156,11 +152,10 @@ class BertPreprocessor:
                 differ in number.
         """
         examples = self.listed(x)
+        if y is None and sample_weight is not None:
+            raise ValueError("There are weights but no labels: give y with sample_weight.")
         targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
-        if sample_weight is not None:
-            if y is None:
-                raise ValueError("There are weights but no labels: give y with sample_weight.")
-            targets += (np.asarray(checked_weights(sample_weight)),)
+        targets += () if sample_weight is None else (checked_weights(sample_weight),)
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "texts", **{"labels or weights": part})
         columns = tuple(map(self.tokenized, examples.columns))
@@ -225,8 +220,7 @@ class BertPreprocessor:
         if is_dataset(x):
             if y is not None or sample_weight is not None:
                 raise ValueError(
-                    "A dataset yields its labels and weights, (text, label, weight): leave y and "
-                    "sample_weight out."
+                    "A dataset yields its labels and weights: leave y and sample_weight out."
                 )
             from keras_bert.preprocessing.text_streams import stream_batches
 
@@ -301,7 +295,7 @@ class BertPreprocessor:
 
     def graph_inputs(self, *texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """Packs strings `[B]`, or pairs of them, in the graph, padded to the longest."""
-        from keras_bert.graph.graph_tokens import graph_tokens
+        from keras_bert.graph.tokenizer import graph_tokens
 
         columns = tuple(graph_tokens(self, each) for each in texts)
         return packed([columns], self.packer, LONGEST)[0]
@@ -319,13 +313,13 @@ class BertPreprocessor:
         words = self.tokenizer.vocabulary_size()
         if words > backbone.vocabulary_size:
             raise ValueError(
-                f"The tokenizer has {words} words, but the backbone's table has only "
-                f"{backbone.vocabulary_size} rows: use the vocabulary that it was made for."
+                f"The tokenizer has {words} words, the backbone only {backbone.vocabulary_size}: "
+                "use the vocabulary that it was made for."
             )
-        if self.sequence_length > backbone.max_sequence_length:
+        most = backbone.max_sequence_length
+        if self.sequence_length > most:
             raise ValueError(
-                f"The preprocessor's sequence_length={self.sequence_length} exceeds the backbone's "
-                f"{backbone.max_sequence_length} positions."
+                f"sequence_length={self.sequence_length} exceeds the backbone's {most} positions."
             )
         return self
 
@@ -405,8 +399,7 @@ def _column(texts):
     shape = (1,) if isinstance(texts, (str, bytes)) else np.shape(texts)
     if len(shape) != 1:
         raise ValueError(
-            "A preprocessor takes [B] texts, or [B] texts and [B] second texts, such as "
-            f"preprocessor(['text'], ['second text']); got texts of shape {shape}."
+            f"A preprocessor takes [B] texts, or [B] texts and [B] second texts; got shape {shape}."
         )
     return text_columns(texts)[0] if shape[0] else []
 

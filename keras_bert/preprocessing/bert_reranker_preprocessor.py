@@ -65,6 +65,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
     """
 
     max_texts = 3
+    signature = {"query": 1, "documents": 1}
 
     def __init__(
         self,
@@ -77,18 +78,13 @@ class BertRerankerPreprocessor(BertPreprocessor):
         check_one_of("activation", activation, ACTIVATIONS)
         self.activation = activation
 
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"query": 1, "documents": 1}
-
     def rows(
         self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
     ) -> DocumentRows:
         """Makes `DocumentRows` of queries and one or two documents for each."""
         if len(columns) < 2:
             raise ValueError(
-                "A BertReranker takes pairs (query, document) or triplets (query, positive, "
-                "negative); got single texts."
+                "A BertReranker takes pairs, or (query, positive, negative); got single texts."
             )
         return DocumentRows(self.packer, columns, extra_inputs=extra_inputs, targets=targets)
 

@@ -16,11 +16,7 @@ from keras_bert.preprocessing.question_examples import (
     trained_windows,
     windows_of,
 )
-from keras_bert.preprocessing.question_windows import (
-    QuestionWindows,
-    check_lengths,
-    question_windows,
-)
+from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.preprocessing.raw import Examples, Labels, listed
 from keras_bert.preprocessing.span_answers import span_answers
 from keras_bert.preprocessing.text_rows import LONGEST
@@ -72,6 +68,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
 
     packs = "positions"
     truncates = False
+    signature = {"question": 1, "context": 1}
 
     def __init__(
         self,
@@ -84,18 +81,20 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         null_threshold: float | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
+        check_int("document_stride", document_stride)
+        check_int("max_question_length", max_question_length)
         check_int("max_answer_length", max_answer_length)
         if null_threshold is not None:
             check_number("null_threshold", null_threshold)
-        check_lengths(sequence_length, document_stride, max_question_length)
+        if max_question_length > sequence_length - 4:
+            raise ValueError(
+                f"Questions of {max_question_length=} leave no room for a context in "
+                f"{sequence_length=}."
+            )
         self.document_stride = document_stride
         self.max_question_length = max_question_length
         self.max_answer_length = max_answer_length
         self.null_threshold = null_threshold
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"question": 1, "context": 1}
 
     def read(
         self,
@@ -117,10 +116,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
                 to train on.
         """
         if y is not None or sample_weight is not None:
-            raise ValueError(
-                "Questions contain their answers, as example['answers']: leave y and "
-                "sample_weight out."
-            )
+            raise ValueError("Questions contain answers: leave y and sample_weight out.")
         examples = self.listed(x)
         return (trained_windows if with_labels else windows_of)(examples, self, **self._lengths())
 
@@ -173,7 +169,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         """Answers questions `[B]` on contexts `[B]` of any length."""
         import tensorflow as tf
 
-        from keras_bert.graph.graph_tokens import graph_text_tokens, graph_tokens
+        from keras_bert.graph.tokenizer import graph_text_tokens, graph_tokens
 
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,8 +11,12 @@ import numpy.typing as npt
 
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
-from keras_bert.preprocessing.raw import Examples, Labels, text_examples
+from keras_bert.preprocessing.class_labels import (
+    checked_label_names,
+    class_number,
+    named_classes,
+)
+from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
@@ -52,8 +55,10 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     ([[2, 5, 6, 7, 3]], [[0, 0, 1, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0]])
     """
 
+    max_texts = 1
     packs = "tokens"
     truncates = False
+    signature = {"text": 1}
 
     def __init__(
         self,
@@ -64,10 +69,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     ):
         super().__init__(tokenizer, sequence_length, truncation)
         self.label_names = checked_label_names(label_names)
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"text": 1}
 
     def for_model(self, backbone: keras.Model, outputs: keras.KerasTensor) -> Self:
         """Returns this preprocessor with a name for each of the model's classes."""
@@ -97,14 +98,9 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         if not holds_words(x):
             if with_labels or y is not None:
                 raise ValueError(
-                    "A BertTokenClassifier trains on lists of words and of tags; got texts."
+                    "A BertTokenClassifier trains on lists of words and tags; got texts."
                 )
-            examples = text_examples(x)
-            if len(examples.columns) > 1:
-                raise ValueError(
-                    "A BertTokenClassifier takes texts, or words as a list of lists; got pairs."
-                )
-            return text_words(self.located(examples.columns[0]), self.packer)
+            return text_words(self.located(self.listed(x).columns[0]), self.packer)
         if (with_labels and y is None) or sample_weight is not None:
             raise ValueError("With words, give the tags of each sentence, and no sample_weight.")
         words, documents = words_and_documents(x)
@@ -134,21 +130,16 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
-        names = self.label_names
-        numbers_of = {name: number for number, name in enumerate(names or [])}
         for index, sentence in enumerate(labels):
             is_single = getattr(sentence, "shape", None) == ()  # a scalar tensor has a __len__
             if isinstance(sentence, (str, bytes)) or is_single or not hasattr(sentence, "__len__"):
                 raise ValueError(
                     f"Sentence {index} must have a list of tags; got {shown(sentence)}."
                 )
-            for tag in sentence:
-                if not _is_known(tag, numbers_of if names else None):
-                    expected = "not a class number; named tags need label_names"
-                    if names is not None:
-                        expected = f"not one of the {len(names)} classes: {', '.join(names)}"
-                    raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
-        return [[numbers_of[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
+        return [
+            [class_number(f"Sentence {n} has the tag", tag, self.label_names or []) for tag in tags]
+            for n, tags in enumerate(labels)
+        ]
 
     def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits into tags of words, entities of texts, or labels of tokens.
@@ -186,7 +177,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def serve(self, predict: Callable[[dict[str, tf.Tensor]], tf.Tensor], text: tf.Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
-        from keras_bert.graph.graph_tokens import graph_text_tokens
+        from keras_bert.graph.tokenizer import graph_text_tokens
 
         rows = text_words(graph_text_tokens(self, text), self.packer)
         ops = rows.windows.ops
@@ -195,11 +186,3 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def get_config(self):
         return {**super().get_config(), "label_names": self.label_names}
-
-
-def _is_known(tag, names):
-    """Returns whether a tag is the name or the number of a class."""
-    if isinstance(tag, str):
-        return names is not None and tag in names
-    is_number = isinstance(tag, numbers.Real) and tag == tag and tag == int(tag)
-    return is_number and 0 <= tag < (np.inf if names is None else len(names))

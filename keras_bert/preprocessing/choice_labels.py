@@ -19,60 +19,42 @@ if TYPE_CHECKING:
 def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
     """Checks indices of choices `[B]`, also by prepared inputs `[B, C, S]`, and returns them."""
     array = label_array(labels)
-    if not array.size or not (array.ndim == 1 or array.shape[1:] == (1,)):
+    if array.ndim != 1 and array.shape[1:] != (1,):
         return labels
-    if not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
-        flat = array.reshape(-1)
-        wrong = flat[:1] if flat.dtype.kind in "OSU" else flat.min(keepdims=True)
+    array, is_there = array.reshape(-1), None
+    is_right = np.zeros(len(array), "bool")
+    if np.issubdtype(array.dtype, np.integer):
+        is_right = array >= 0
+    if isinstance(inputs, dict) and is_right.all():
+        is_there = np.ones(np.shape(inputs["token_ids"])[:2], "bool")  # [B, C]
+        if inputs.get("padding_mask") is not None:
+            is_there = np.asarray(inputs["padding_mask"]).any(axis=-1)
+        is_right = array < is_there.shape[1]
+        is_right &= is_there[np.arange(len(array)), np.where(is_right, array, 0)]
+    if not is_right.all():
+        row = int(np.argmin(is_right))
+        own = [] if is_there is None else np.flatnonzero(is_there[row])
         raise ValueError(
-            f"Labels must be indices of choices, 0 for the first; got {shown(wrong.tolist()[0])}."
+            f"The label of question {row} must be the index of one of its choices, "
+            f"{', '.join(map(str, own)) or '0 for the first'}; got {shown(array.tolist()[row])}."
         )
-    if isinstance(inputs, dict):
-        _check_chosen(inputs, array.reshape(-1))
     return labels
 
 
 def checked_choices(dataset: Any) -> Any:
-    """Makes a `tf.data.Dataset` raise an error at a label that isn't the index of a choice.
-
-    A model can't detect such a label: its loss would be NaN or 1e9. See `checked_labels`.
-    """
+    """Makes a `tf.data.Dataset` raise an error at a label that isn't the index of a choice."""
     import tensorflow as tf
 
-    from keras_bert.graph.datasets import asserted, map_checked
+    from keras_bert.graph.datasets import asserted, map_labels
 
-    if not isinstance(dataset, tf.data.Dataset):
-        return dataset
-    spec = dataset.element_spec
-    if not isinstance(spec, tuple) or len(spec) < 2 or not isinstance(spec[0], dict):
-        raise ValueError(
-            "The dataset must yield (inputs, label), as BertMultipleChoice.batches returns them."
-        )
-    message = "Labels must be indices of choices, from 0 in each question. Others:"
-
-    def check(inputs, labels, *weights):
+    def check(inputs, labels):
         tokens = inputs["token_ids"]
         tokens = inputs.get("padding_mask", tf.ones_like(tokens))  # [B, C, S]
         is_there = tf.reduce_any(tf.cast(tokens, tf.bool), axis=-1)  # [B, C]
         flat = tf.reshape(tf.cast(labels, tf.int64), [-1])
         is_chosen = tf.one_hot(flat, tf.shape(is_there)[1], True, False, dtype=tf.bool)
         is_right = tf.reduce_any(is_chosen & is_there, axis=-1)
-        return (inputs, asserted(labels, is_right, message), *weights)
+        message = "Labels must be indices of choices, from 0 in each question. Others:"
+        return asserted(labels, is_right, message)
 
-    return map_checked(dataset, check)
-
-
-def _check_chosen(inputs, labels):
-    """Raises a ValueError if a label of `[B]` is out of range, or its choice is missing."""
-    padding_mask = inputs.get("padding_mask")
-    tokens = inputs["token_ids"] if padding_mask is None else padding_mask
-    tokens = np.asarray(tokens)  # [B, C, S]
-    is_there = np.ones(tokens.shape[:2], "bool") if padding_mask is None else tokens.any(axis=-1)
-    inside = labels < is_there.shape[1]
-    chosen = is_there[np.arange(len(labels)), np.where(inside, labels, 0)] & inside
-    if not chosen.all():
-        row = int(np.argmin(chosen))
-        raise ValueError(
-            f"The label of question {row} must be the index of one of its choices, "
-            f"{', '.join(map(str, np.flatnonzero(is_there[row])))}; got {labels[row]}."
-        )
+    return map_labels(dataset, check)

@@ -87,25 +87,17 @@ def choice_rows(
 
 def check_choices(examples: Sequence[dict], labelled: bool = False) -> None:
     """Raises a ValueError if an example is not a question, or a label not one of its choices."""
-    if not len(examples):
-        raise ValueError("There are no questions: give at least one.")
     for index, example in enumerate(examples):
-        context, choices = (
-            example.get(key) if isinstance(example, dict) else None
-            for key in ("context", "choices")
-        )
+        given = example if isinstance(example, dict) else {}
+        context, choices, label = map(given.get, ("context", "choices", "label"))
         is_list = isinstance(choices, (list, tuple, np.ndarray))
-        if not isinstance(context, str) or not is_list or not all(map(_is_string, choices)):
+        strings = [context, *choices] if is_list else [None]
+        there = [n for n, text in enumerate(strings[1:]) if isinstance(text, str) and text]
+        if not all(isinstance(text, str) for text in strings) or len(there) < 2:
             raise ValueError(
-                "A question must be a dict of a string and a list of strings, {'context': ..., "
-                f"'choices': [..., ...]}}; number {index} is {shown(example)}."
+                "A question must be a dict of a string and of two or more strings, {'context': "
+                f"..., 'choices': [..., ...]}}; number {index} is {shown(example)}."
             )
-        there = [place for place, text in enumerate(choices) if text]
-        if len(there) < 2:
-            raise ValueError(
-                f"Question {index} must have two or more choices; got {shown(list(choices))}."
-            )
-        label = example.get("label")
         is_place = isinstance(label, numbers.Integral) and not isinstance(label, (bool, np.bool_))
         if labelled and not (is_place and label in there):
             raise ValueError(
@@ -121,7 +113,3 @@ def with_labels(questions: Sequence[dict], labels: Labels) -> list[dict]:
         {**question, "label": label} if isinstance(question, dict) else question
         for question, label in zip(questions, labels, strict=True)
     ]
-
-
-def _is_string(value):
-    return isinstance(value, str)

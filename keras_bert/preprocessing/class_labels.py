@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.messages import check_all_finite, shown
-from keras_bert.preprocessing.raw import as_arrays, as_floats
+from keras_bert.messages import check_one_each, shown
+from keras_bert.preprocessing.raw import as_arrays, as_floats, checked_numbers
 
 if TYPE_CHECKING:
     import keras
@@ -27,15 +27,13 @@ def checked_label_names(names: Any) -> list[str] | None:
         return None
     is_list = isinstance(names, (list, tuple)) or hasattr(as_arrays(names), "tolist")
     listed = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
-    if not listed or not all(isinstance(name, (str, numbers.Real)) for name in listed):
+    are_names = bool(listed) and all(isinstance(name, (str, numbers.Real)) for name in listed)
+    listed = [*map(str, listed)]
+    if not are_names or len({*listed}) < len(listed):
         raise ValueError(
-            "label_names must be a list of names, one for each class, such as ['bad', 'good']; got "
+            f"label_names must be a list of names that differ, such as ['bad', 'good']; got "
             f"{shown(names)}."
         )
-    listed = [*map(str, listed)]
-    repeated = [name for name in listed if listed.count(name) > 1]
-    if repeated:
-        raise ValueError(f"label_names has {repeated[0]!r} {len(repeated)} times: {shown(listed)}.")
     return listed
 
 
@@ -45,15 +43,13 @@ def named_classes(preprocessor: Any, num_classes: int) -> Any:
     if names is None:
         names = [*map(str, range(num_classes))]
         return type(preprocessor).like(preprocessor, label_names=names)
-    if len(names) != num_classes:
-        raise ValueError(f"There are {num_classes} classes but {len(names)} label_names: {names}.")
+    check_one_each(num_classes, "classes", label_names=names)
     return preprocessor
 
 
 def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     """Converts labels `[n]` to class numbers; those by number are returned unchanged.
 
-    Example:
     >>> class_numbers(["yes", "no", "yes"], ["no", "yes"]).tolist()
     [1, 0, 1]
     """
@@ -61,27 +57,30 @@ def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     if array.dtype.kind not in "USO" or not array.size:
         return labels
     hint = _naming_hint(array, names)
-    chosen = [class_number(index, label, names, hint) for index, label in enumerate(array.flat)]
+    chosen = [
+        class_number(f"Label {n} is", label, names, hint) for n, label in enumerate(array.flat)
+    ]
     return np.array(chosen, "int32").reshape(array.shape)
 
 
-def class_number(index: int | None, label: Any, names: Sequence[str], hint: str = "") -> int:
-    """Returns the number of a class, by its name or number.
+def class_number(what: str, label: Any, names: Sequence[str], hint: str = "") -> int:
+    """Returns the number of a class, by its name or number; errors begin with `what`.
 
-    `index` is the label's place, or None for a class of `class_weight`; the error ends in `hint`.
+    Without names, every number from 0 is one; the classes of the model are compared later.
     """
     label = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
     if isinstance(label, str) and label in names:
         return names.index(label)
-    if isinstance(label, numbers.Integral) and abs(label) < 2**31:
-        return int(label)  # the classes of the model are compared later
-    what = "class_weight has the class" if index is None else f"Label {index} is"
-    close = difflib.get_close_matches(str(label), names, n=1)
-    raise ValueError(
-        f"{what} {shown(label)}, which is not one of the {len(names)} classes: {', '.join(names)}."
-        + (f" Did you mean {close[0]!r}?" if close else hint)
-    )
+    is_number = isinstance(label, numbers.Real) and 0 <= label < (len(names) or 2**31)
+    if is_number and label == int(label):
+        return int(label)
+    known = "a class number; names need label_names."
+    if names:
+        known = f"one of the {len(names)} classes: {', '.join(names)}."
+        close = difflib.get_close_matches(str(label), names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else hint
+    raise ValueError(f"{what} {shown(label)}, which is not {known}{hint}")
 
 
 def _naming_hint(labels, names):
@@ -98,7 +97,6 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
 
     Labels are a list of names for each text, empty for none; or `[n, C]` of 0 and 1.
 
-    Example:
     >>> label_matrix([["b"], [], ["a", "b"]], ["a", "b"]).tolist()
     [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
     """
@@ -106,21 +104,16 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
         matrix = np.zeros((len(labels), len(names)), "float32")
         for index, row in enumerate(labels):
             for label in row:
-                matrix[index, class_number(index, label, names)] = 1
+                matrix[index, class_number(f"Label {index} is", label, names)] = 1
         return matrix
-    try:
-        matrix = as_floats(labels)
-        wrong = None if matrix.shape[1:] == (len(names),) else f"shape {matrix.shape}"
-    except (TypeError, ValueError):
-        wrong = f"rows such as {shown(labels[0])}"
-    if wrong is None and not np.isin(matrix, (0, 1)).all():
-        row, column = np.argwhere(~np.isin(matrix, (0, 1)))[0]
-        wrong = f"{matrix[row, column]:g} in row {row}, column {column}"
-    if wrong is not None:
-        raise ValueError(
-            "Labels of a multi_label model must be a list of names for each text, or 0 and 1, [n, "
-            f"{len(names)}]; got {wrong}."
-        )
+    what = "Labels of a multi_label model"
+    expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
+    matrix = checked_numbers(what, labels, expected, lambda shape: shape[1:] == (len(names),))
+    wrong = np.argwhere(~np.isin(matrix, (0, 1)))
+    if wrong.size:
+        row, column = wrong[0]
+        got = f"{matrix[row, column]:g} in row {row}, column {column}"
+        raise ValueError(f"{what} must be {expected}; got {got}.")
     return matrix
 
 
@@ -129,29 +122,20 @@ def class_targets(
 ) -> np.ndarray:
     """Checks labels and converts them to the form of a classifier's loss.
 
-    Args:
-        labels: `[n]` names or numbers; with `multi_label` as for `label_matrix`; numbers for a
-            regression, which has one class without `multi_label`.
-        names: C strings, the classes; or None if they are unknown, for labels by number.
-        multi_label: bool.
-
-    Returns:
-        Class numbers `[n]`; 0 and 1, `[n, C]` float32; or numbers `[n]`.
-
-    Raises:
-        ValueError: if a name is unknown, or a label is outside the classes.
+    Labels `[n]`, by name or number, become class numbers; with `multi_label`, see `label_matrix`;
+    with one class, they are the numbers of a regression. `names` are None if they are unknown.
     """
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
-        return _scores(labels)
+        checked_numbers("Labels of a regression", labels)
+        return as_floats(labels, "float64")
     labels = _whole(np.asarray(class_numbers(labels, names or [])))
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
     is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
     if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):
         raise ValueError(
-            "Labels must be [n] names or numbers, or one-hot, [n, C], for a loss that takes these; "
-            f"got shape {labels.shape}."
+            f"Labels must be [n] names or numbers, or one-hot, [n, C]; got shape {labels.shape}."
         )
     if names is not None and is_one_each:
         _check_range(labels, len(names), _RENUMBER)
@@ -174,38 +158,47 @@ def _check_range(array, number, hint):
 
 
 def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
-    """Converts a batch's labels, by name or by number, to class numbers in the graph.
+    """Converts a batch's labels in the graph, by name or number, to class numbers.
 
-    Reading a batch with a label that is none of the C `names` fails. If these are None, labels by
-    number are returned unchanged.
+    Reading a batch with another label fails. Without names, numbers are returned unchanged.
     """
     import tensorflow as tf
 
     from keras_bert.graph.datasets import asserted
 
-    if labels.dtype == tf.string:
-        if not names:
-            raise ValueError("Labels must be class numbers; the dataset yields strings.")
+    if labels.dtype == tf.string and names:
         is_name = labels[..., None] == tf.constant(names)  # [B, C]
         message = f"Labels must be one of {', '.join(names)}. Others:"
         labels = asserted(labels, tf.reduce_any(is_name, -1), message)
         return tf.argmax(labels[..., None] == tf.constant(names), -1, tf.int32)
-    if names is None or not _is_one_each(labels.shape):
+    return _inside(labels, len(names) if names else None)
+
+
+def _inside(labels, num_classes, is_packed=False):
+    """Returns labels whose reading fails if one is outside the classes; one-hot ones unchanged."""
+    import tensorflow as tf
+
+    from keras_bert.graph.datasets import asserted
+
+    if labels.dtype == tf.string:
+        raise ValueError(
+            "Labels must be class numbers; the dataset yields strings. Set label_names, or number "
+            "them with label_names.index(name)."
+        )
+    is_one_each = is_packed or labels.shape.rank in (None, 0, 1) or labels.shape[1:] == (1,)
+    if num_classes is None or not is_one_each:
         return labels
-    message = f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}. {_RENUMBER}"
     values = tf.cast(labels, tf.float64)
-    is_inside = (values >= 0) & (values < len(names)) & (values == tf.floor(values))
+    is_inside = (values >= 0) & (values < num_classes) & (values == tf.floor(values))
+    message = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}. {_RENUMBER}"
     return asserted(labels, is_inside, message + " Labels outside:")
 
 
 def checked_labels(dataset: Any, num_classes: int) -> Any:
     """Makes a `tf.data.Dataset` of `(x, label)` raise an error at a label outside the classes.
 
-    A model can't detect such a label: on a GPU or a TPU its loss is NaN, or the loss of another
-    class. Labels are checked once each, in the input pipeline, so the train step has no extra work.
     Anything else is returned unchanged, and so are labels of several numbers each.
 
-    Example:
     >>> import tensorflow as tf
     >>> dataset = tf.data.Dataset.from_tensor_slices(([10, 20], [0, 1])).batch(2)
     >>> [labels.tolist() for _, labels in checked_labels(dataset, 2).as_numpy_iterator()]
@@ -213,29 +206,14 @@ def checked_labels(dataset: Any, num_classes: int) -> Any:
     """
     import tensorflow as tf
 
-    from keras_bert.graph.datasets import map_checked
+    from keras_bert.graph.datasets import map_labels
 
-    if not isinstance(dataset, tf.data.Dataset):
-        return dataset
-    spec = dataset.element_spec
-    if not isinstance(spec, tuple) or len(spec) < 2:
-        raise ValueError("The dataset yields no labels; make it yield (x, label).")
-    label = spec[1]
-    is_packed = isinstance(spec[0], dict) and "cls_positions" in spec[0]  # with labels [B, K]
-    if not isinstance(label, tf.TensorSpec) or not (_is_one_each(label.shape) or is_packed):
-        return dataset
-    if label.dtype == tf.string:
-        raise ValueError(
-            f"Labels must be class numbers, 0 to {num_classes - 1}; the dataset yields strings. "
-            "Use label_names.index(name) to number named classes."
-        )
-    names = [*map(str, range(num_classes))]
+    def check(x, labels):
+        is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K]
+        is_tensor = isinstance(labels, tf.Tensor)
+        return _inside(labels, num_classes, is_packed) if is_tensor else labels
 
-    def check(x, labels, *rest):
-        one_each = tf.reshape(labels, [-1]) if is_packed else labels
-        return (x, tf.reshape(checked_classes(one_each, names), tf.shape(labels)), *rest)
-
-    return map_checked(dataset, check)
+    return map_labels(dataset, check)
 
 
 def check_one_hot(
@@ -249,15 +227,13 @@ def check_one_hot(
     shape = (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
     if shape in ((), (1,)) and name.lower().startswith("categorical"):
         raise ValueError(
-            f"Labels are class names or numbers, [n]; the loss {name} takes one-hot labels, "
-            f'[n, {num_classes}]. Compile with loss="sparse_categorical_crossentropy", or leave '
-            "the loss out."
+            f"Labels are class names or numbers, [n]; the loss {name} takes one-hot labels, [n, "
+            f'{num_classes}]: compile with loss="sparse_categorical_crossentropy", or without one.'
         )
     if shape == (num_classes,) and not _is_names(row) and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
-            "y.argmax(axis=1). If a text may have several labels, make the preprocessor with "
-            "multi_label=True."
+            "y.argmax(axis=1). For several labels of a text, set the preprocessor's multi_label."
         )
 
 
@@ -283,36 +259,11 @@ def _whole(array):
         place = tuple(map(int, np.argwhere(wrong)[0])) if array.ndim else ()
         raise ValueError(
             f"Label {', '.join(map(str, place))} is {array[place]}, which is not a class number. "
-            "Labels are whole numbers from 0, or names; scores need a regression (num_classes=1)."
+            "Scores need a regression (num_classes=1)."
         )
     return array.astype("int64")
-
-
-def _scores(labels):
-    """Returns the labels of a regression, checked."""
-    array = label_array(labels)
-    try:
-        array = array.astype("float64") if array.dtype.kind == "O" else array
-    except (TypeError, ValueError):
-        pass
-    is_number = array.dtype.kind in "biuf"
-    if not is_number or (array.ndim > 1 and array.shape[1:] != (1,)):
-        given = (
-            f"labels of shape {array.shape}"
-            if is_number
-            else shown(array.reshape(-1)[:1].tolist()[0])
-        )
-        raise ValueError(
-            f"A regression (num_classes=1) takes a number for each example, [n]; got {given}."
-        )
-    check_all_finite("Labels of a regression", array, "Leave the example out.")
-    return array
 
 
 def _is_names(row):
     is_list = isinstance(row, (list, tuple, set, frozenset)) or getattr(row, "ndim", 0) == 1
     return is_list and all(isinstance(label, (str, bytes)) for label in row)
-
-
-def _is_one_each(shape):
-    return shape.rank in (None, 0, 1) or shape[1:] == (1,)

@@ -39,7 +39,12 @@ def checked_dataset(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.Dat
         )
     limits = upper_limits(model)
     for column in columns:
-        _check_specs(model, column, limits)
+        check_names(model, column)
+        for name in limits.keys() & column.keys():
+            if not isinstance(column[name], tf.TensorSpec) or column[name].dtype == tf.string:
+                raise ValueError(f"{name} must be a tensor of integers; got {column[name]}.")
+            if None not in (column[name].shape.rank, column["token_ids"].shape.rank):
+                check_shape(model, name, column[name].shape, column["token_ids"].shape)
     longest = model.backbone.max_sequence_length
 
     def in_range(inputs):
@@ -53,15 +58,6 @@ def checked_dataset(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.Dat
         return (x, *checked_targets(rest)) if rest else x
 
     return map_checked(dataset, check)
-
-
-def _check_specs(model, inputs, limits):
-    check_names(model, inputs)
-    for name in limits.keys() & inputs.keys():
-        if not isinstance(inputs[name], tf.TensorSpec) or inputs[name].dtype == tf.string:
-            raise ValueError(f"{name} must be a tensor of integers; got {inputs[name]}.")
-        if inputs[name].shape.rank is not None and inputs["token_ids"].shape.rank is not None:
-            check_shape(model, name, inputs[name].shape, inputs["token_ids"].shape)
 
 
 def _in_range(name, values, limits, length):
@@ -86,7 +82,7 @@ def _numbered(ids):
 
 
 def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Adds the same check to the graph: reading a batch fails if a number is not finite."""
+    """Converts floats to float32; reading a batch fails if a number is not finite."""
     return {
         name: finite(tf.cast(values, tf.float32), name) if values.dtype.is_floating else values
         for name, values in extra_inputs.items()
@@ -94,11 +90,7 @@ def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Ten
 
 
 def checked_targets(targets: Sequence[Any]) -> tuple:
-    """Makes reading a batch fail if labels are not finite, or weights are negative either.
-
-    Args:
-        targets: labels, alone or with weights; tensors, or structures of them.
-    """
+    """Makes reading `(labels,)` or `(labels, weights)`, of any structure, fail at wrong numbers."""
     labels, *weights = targets
     return keras.tree.map_structure(finite, labels), *keras.tree.map_structure(
         _not_negative, weights

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_all_finite, check_one_each, shown
+from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import as_floats
+from keras_bert.preprocessing.raw import checked_numbers
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens
 
@@ -87,11 +87,7 @@ class LabelledTexts:
 
     def batches(self, batching: Batching) -> Batches:
         """Makes batches with new draws in each epoch, a function of the seed."""
-        if batching.bucket_lengths is not None or batching.longest_first:
-            raise ValueError(
-                "Texts with classes are paired at random, so they can't be sorted by length: leave "
-                "out bucket_lengths and longest_first."
-            )
+        batching.check_unsorted("Texts with classes, paired at random,")
         count = len(self.classes)
         start, stop = self.starts[self.classes], self.starts[self.classes + 1]
         place = np.empty(count, "int64")
@@ -112,35 +108,35 @@ class LabelledTexts:
 def text_columns_rows(
     preprocessor: Any,
     columns: tuple[list[str], ...],
-    targets: tuple,
+    scores: Any,
+    weights: Any,
     of_columns: Sequence[Any],
 ) -> TextColumns:
     """Reads k columns of n texts as `TextColumns`.
 
-    `targets` are `(scores, weights)`, either of which may be None. `of_columns` are the
-    preprocessors that tokenize the columns, each with its prompt.
+    Scores or weights may be None. `of_columns` are the preprocessors that tokenize the columns,
+    each with its prompt.
     """
-    for name, column in zip(names_of_columns(len(columns)), columns, strict=True):
+    names = ["anchor", "positive", *["negative"] * len(columns)]
+    for name, column in zip(names, columns, strict=False):
         _check_not_empty(name, column)
-    scores, weights = targets
     numbers = None
-    if scores is not None:
-        scores = checked_scores(scores, len(columns[0]), len(columns))
-        if weights is not None:
-            raise ValueError(
-                "Pairs with scores take no sample_weight: their loss ranks pairs against each "
-                "other, and isn't a mean over them."
-            )
-    else:
+    if scores is None:
         known = {}
         numbers = [[known.setdefault(text, len(known)) for text in column] for column in columns]
         numbers = np.array(numbers, "int32").T
-        _check_positives(numbers)
-    if weights is not None:
-        check_one_each(len(columns[0]), "examples", weights=weights)
-        weights = np.asarray(weights, "float32")
+        if len(columns) == 2 and len(numbers) > 1 and np.ptp(numbers[:, 1]) == 0:
+            raise ValueError(
+                f"All {len(numbers)} positives are the same text: give others, or hard negatives."
+            )
+        targets = () if weights is None else (weights,)
+        for part in targets:
+            check_one_each(len(columns[0]), "examples", weights=part)
+    elif weights is not None:
+        raise ValueError("Pairs with scores, whose loss ranks them, take no sample_weight.")
+    else:
+        targets = (checked_scores(scores, len(columns[0]), len(columns)),)
     token_ids = tuple(own.tokenized(x) for own, x in zip(of_columns, columns, strict=True))
-    targets = tuple(part for part in (scores, weights) if part is not None)
     return TextColumns(preprocessor.packer, token_ids, numbers, targets)
 
 
@@ -151,19 +147,16 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
     check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":
         raise ValueError(
-            "The labels of texts must be class names or class numbers, one for each text; got "
-            f"{shown(labels)}. Scores need pairs of texts: fit((texts, others), scores)."
+            f"Labels of texts must be class names or numbers; got {shown(labels)}. Scores need "
+            "pairs of texts: fit((texts, others), scores)."
         )
     names, classes, counts = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
-    if counts.min() < 2:
-        lonely = [name for name, count in zip(names, counts, strict=True) if count < 2]
-        raise ValueError(
-            f"Class '{lonely[0]}' has one text, and so have {len(lonely) - 1} others: no positive. "
-            "Leave them out. Pairs are a tuple of two columns: fit((texts, positives))."
-        )
     if len(names) < 2:
+        raise ValueError(f"All {len(labels)} texts have the class '{names[0]}': no negatives.")
+    if counts.min() < 2:
         raise ValueError(
-            f"All {len(labels)} texts have the class '{names[0]}': none has a negative."
+            f"Class '{names[counts.argmin()]}' has one text, and no positive for it. Leave it out. "
+            "Pairs are a tuple of two columns: fit((texts, positives))."
         )
     return LabelledTexts(
         preprocessor.packer,
@@ -178,48 +171,19 @@ def checked_scores(scores: Any, number: int, texts: int) -> np.ndarray:
     """Returns the scores of pairs as float32 `[n]`, not all of them equal."""
     if texts != 2:
         raise ValueError(f"Scores are those of pairs; got examples of {texts} texts with y.")
+    what, is_shape = "The scores of pairs", lambda shape: len(shape) == 1
+    scores = checked_numbers(what, scores, "numbers, one for each", is_shape, "Leave the pair out.")
     check_one_each(number, "pairs", scores=scores)
-    try:
-        array = as_floats(scores)
-    except (TypeError, ValueError):
-        array = np.empty((0, 0))
-    if array.ndim != 1:
-        raise ValueError(f"The scores of pairs must be numbers, one for each; got {shown(scores)}.")
-    check_all_finite("Scores", array, "Leave the pair out.")
-    if np.ptp(array) == 0:
+    if np.ptp(scores) == 0:
         raise ValueError(
-            f"All pairs have the score {array[0]:g}: no order to learn. If all of them fit "
-            "together, leave the scores out."
+            f"All pairs have the score {scores[0]:g}: no order to learn. Leave the scores out."
         )
-    return array
-
-
-def names_of_columns(number: int) -> list[str]:
-    """Returns names of the texts of an example for messages: anchor, positive, negatives."""
-    return ["anchor", "positive", *(["negative"] * (number - 2))][:number]
-
-
-def check_negatives(batching: Batching, texts: int) -> None:
-    """Raises a ValueError if batches of pairs hold one pair, which has no negatives."""
-    if texts == 2 and batching.batch_size == 1 and batching.bucket_lengths is None:
-        raise ValueError(
-            "In a batch of one pair there are no negatives, so its loss is 0. Use a batch_size of "
-            "2 or more (larger is better), or give hard negatives: (anchors, positives, negatives)."
-        )
+    return scores
 
 
 def _check_not_empty(name, column):
     empty = [number for number, text in enumerate(column) if not text.strip()]
     if empty:
         raise ValueError(
-            f"The {name} of example {empty[0]} is empty; {len(empty)} of {len(column)} are. Leave "
-            "these examples out."
-        )
-
-
-def _check_positives(numbers):
-    if len(numbers) > 1 and numbers.shape[1] == 2 and (numbers[:, 1] == numbers[0, 1]).all():
-        raise ValueError(
-            f"All {len(numbers)} positives are the same text, so no anchor has a negative. Give "
-            "positives that differ, or hard negatives: (anchors, positives, negatives)."
+            f"The {name} of example {empty[0]} is empty; {len(empty)} of {len(column)} are."
         )

@@ -23,14 +23,12 @@ _MOST = 10_000_000  # examples of an iterable that is taken to end
 
 @dataclasses.dataclass
 class Passes:
-    """An iterable of raw examples, of which each pass is read into memory.
+    """An iterable of raw examples, of which each pass, of up to `most`, is read into memory.
 
-    Attributes:
-        iterable: examples, or batches of them: a generator, a loader, or columns of a data set. An
-            example is what a list may hold, `(example, label)` or `(example, label, weight)`; or a
-            dict with its `text`, its `label` and extra inputs.
-        with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
-        most: int, the examples of a pass; None for all.
+    The iterable is a generator, a loader, or columns of a data set, and holds examples or batches
+    of them. An example is what a list may hold, `(example, label)` or `(example, label, weight)`;
+    or a dict with its `text`, its `label` and extra inputs. With labels, two bare strings are a
+    text and its label; without, a pair.
     """
 
     iterable: Any
@@ -49,8 +47,7 @@ class Passes:
         for number, example in enumerate(itertools.islice(self._examples(), self.most)):
             if number == _MOST:
                 raise ValueError(
-                    f"The {self._name} has no end after {_MOST:,} examples. Give steps_per_epoch, "
-                    "or a tf.data.Dataset."
+                    f"The {self._name} has no end after {_MOST:,} examples: give steps_per_epoch."
                 )
             parts.append(_parts(example, self.with_labels))
             if _kind(parts[-1]) != _kind(parts[0]):
@@ -87,9 +84,7 @@ class Passes:
 class PassBatches(Batches):
     """Batches of `Passes`: while a model trains on a pass, a thread reads the next one.
 
-    Args:
-        make: a function of a pass's number that reads the pass and makes its `Batches`.
-        passes: int, the number of passes.
+    `make` reads a pass by number, and makes its `Batches`.
     """
 
     def __init__(self, make: Callable[[int], Batches], passes: int):
@@ -100,10 +95,6 @@ class PassBatches(Batches):
     @property
     def batching(self) -> Batching:
         return self._now.batching
-
-    @property
-    def num_batches(self) -> int:
-        return len(self._now)
 
     def __len__(self) -> int:
         return len(self._now)
@@ -124,10 +115,8 @@ class PassBatches(Batches):
         self._is_used = False
         following, self._next = self._next.result(), next(self._futures, None)
         if len(following) != len(self._now):
-            raise ValueError(
-                f"A pass makes {len(following)} batches, and the first one made {len(self._now)}: "
-                "give steps_per_epoch."
-            )
+            sizes = f"{len(following)} batches, the first {len(self._now)}"
+            raise ValueError(f"A pass makes {sizes}: give steps_per_epoch.")
         self._now = following
 
 

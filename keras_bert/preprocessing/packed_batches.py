@@ -23,11 +23,10 @@ def packed_batches(rows: Rows, batching: Batching, length: int, packs: str) -> B
     batches. Shuffling draws a new order of the packed rows for each epoch. The seed decides among
     sequences of equal lengths.
 
-    Returns:
-        `Batches`. Inputs have `sequence_ids` `[B, S]` in place of `padding_mask`; those of
-        classifiers and span labelers also have `cls_positions` `[B, K]`, and their labels and
-        weights are `[B, K, ...]`, with weight 0 in unused slots. Tags and their weights are
-        `[B, S]`. Answers are positions in the packed row.
+    Inputs have `sequence_ids` `[B, S]` in place of `padding_mask`; those of classifiers and span
+    labelers also have `cls_positions` `[B, K]`, and their labels and weights are `[B, K, ...]`,
+    with weight 0 in unused slots. Tags and their weights are `[B, S]`. Answers are positions in
+    the packed row.
     """
     check_packable(getattr(rows, "extra_inputs", None))
     seed = batching.seed if batching.shuffle else None
@@ -101,14 +100,10 @@ def best_fit(
 
 
 def packed(unpacked: tuple, is_used: Any, length: int, packs: str, ops: ModuleType) -> tuple:
-    """Puts the rows of M sequences, `(inputs, labels, weights)`, into packed rows.
+    """Puts the rows of M sequences, `(inputs, labels, weights)`, into packed rows of S tokens.
 
-    Args:
-        unpacked: rows of one sequence each, in the order of the slots that they get.
-        is_used: bool `[B, K]`, the slots that hold a sequence.
-        length: int, S.
-        packs: what has labels; see `BertPreprocessor.packs`.
-        ops: `numpy_ops` or `graph_ops`.
+    The rows are in the order of the slots that they get; `is_used`, bool `[B, K]`, are the slots
+    that hold a sequence. See `BertPreprocessor.packs`.
     """
     inputs, *targets = unpacked
     batch, slots = ops.size(is_used), is_used.shape[1]

@@ -38,8 +38,8 @@ def checked_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
         check_shape(model, name, np.shape(values), ids)
         limit = ids[-1] if limits[name] is None else limits[name]
         _check_range(name, keras.ops.convert_to_numpy(values), limit)
-    if "sequence_ids" in x:
-        _check_sequence_ids(keras.ops.convert_to_numpy(x["sequence_ids"]))
+        if name == "sequence_ids":
+            _check_sequence_ids(keras.ops.convert_to_numpy(values))
     if 0 in ids:
         raise ValueError(f"There are no tokens: token_ids has shape {ids}.")
     return x
@@ -48,19 +48,14 @@ def checked_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
 def check_names(model: keras.Model, names: Iterable[str]) -> None:
     """Raises a ValueError unless inputs have the names that a model takes."""
     taken = input_names(model)
-    wanted = ", ".join(taken)
-    for name in names:
-        if name not in taken and name != "segment_ids":  # which an encoder may not have
-            other = OTHER_NAMES.get(name)
-            raise ValueError(
-                f"{type(model).__name__} has no input {name!r}; it takes {wanted}."
-                + (f" {name} is called {other} here." if other in model.input else "")
-            )
-    missing = [name for name in model.input if name not in names and name not in OPTIONAL]
-    if missing:
+    unknown = [n for n in names if n not in (*taken, "segment_ids")]  # an encoder may have none
+    missing = [n for n in model.input if n not in (*names, *OPTIONAL)]
+    if unknown or missing:
+        what = f"has no input {unknown[0]!r}" if unknown else f"needs {', '.join(missing)}"
+        other = OTHER_NAMES.get(unknown[0]) if unknown else None
+        hint = f" {unknown[0]} is called {other} here." if other in model.input else ""
         raise ValueError(
-            f"{type(model).__name__} needs {', '.join(missing)}; its inputs are {wanted}, as a "
-            "dict of arrays."
+            f"{type(model).__name__} {what}; it takes a dict of {', '.join(taken)}.{hint}"
         )
 
 
@@ -87,12 +82,9 @@ def check_shape(
     model: keras.Model, name: str, shape: Sequence[int | None], ids: Sequence[int | None]
 ) -> None:
     """Raises a ValueError if an input's shape, with None for unknown sizes, can't fit `ids`."""
-    letters = ["B", "C", "S"] if len(model.input["token_ids"].shape) == 3 else ["B", "S"]
-    if len(shape) != len(letters):
-        raise ValueError(
-            f"{name} must have the shape [{', '.join(letters)}]; got {tuple(shape)}. Batch a "
-            "dataset: dataset.batch(32)."
-        )
+    form = "[B, C, S]" if len(model.input["token_ids"].shape) == 3 else "[B, S]"
+    if len(shape) != form.count(",") + 1:
+        raise ValueError(f"{name} must have the shape {form}; got {tuple(shape)}. Batch a dataset.")
     length = shape[-1]
     if name == "token_ids" and length is not None and length > model.backbone.max_sequence_length:
         raise ValueError(too_long(model, f"{length} tokens"))
@@ -117,10 +109,8 @@ def range_message(name: str, limit: int | None) -> str:
         "token_ids": "the rows of the model's token table",
         "segment_ids": "the segments of the model",
         "padding_mask": "1 at tokens and 0 at padding",
-        "mask_positions": "positions in the row",
         "sequence_ids": "the numbers of a row's sequences",
-        "cls_positions": "positions in the row",
-    }[name]
+    }.get(name, "positions in the row")
     numbers = "integers" if limit is None else f"integers from 0 to {limit - 1}"
     return f"{name} must be {numbers}, {reason}"
 

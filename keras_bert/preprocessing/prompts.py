@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
+
+from keras_bert.messages import check_one_of
 
 KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """The names under which prompts of queries and of documents are found, the first one first."""
@@ -15,22 +16,10 @@ def checked_prompts(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
     is_dict = isinstance(prompts, dict)
     if not is_dict or not all(isinstance(t, str) for pair in prompts.items() for t in pair):
         raise ValueError(
-            "prompts must be a dict of strings by name, such as {'query': 'query: ', 'document': "
-            f"'passage: '}}; got {prompts!r}."
+            f"prompts must be a dict of strings, such as {{'query': 'query: '}}; got {prompts!r}."
         )
-    if default_prompt_name is not None:
-        check_prompt(prompts, default_prompt_name)
+    check_one_of("default_prompt_name", default_prompt_name, (*prompts, None))
     return dict(prompts)
-
-
-def check_prompt(prompts: dict[str, str], name: Any) -> None:
-    """Raises a ValueError unless a prompt has this name."""
-    if isinstance(name, str) and name in prompts:
-        return
-    near = difflib.get_close_matches(str(name), prompts, 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    known = ", ".join(map(repr, prompts)) or "none"
-    raise ValueError(f"There is no prompt {name!r}; the prompts are {known}.{hint}")
 
 
 def prompt_of(prompts: dict[str, str], kind: str) -> str:

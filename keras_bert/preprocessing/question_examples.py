@@ -45,11 +45,8 @@ def window_labels(
     """Finds the answer in each window.
 
     An answer starts with the token of its first character and ends with the token of its last.
-    `spans` are its characters in the context, empty for no answer.
-
-    Returns:
-        A dict of `start` and `end`, int32 `[N]`; 0, which is [CLS], if the answer isn't in the
-        window.
+    `spans` are its characters in the context, empty for no answer. Returns `start` and `end`, int32
+    `[N]`; 0, which is [CLS], if the answer isn't in the window.
     """
     contexts, tokens = windows.contexts, windows.contexts.tokens
     first, last = np.full(len(examples), -1), np.full(len(examples), -1)
@@ -73,42 +70,35 @@ def window_labels(
 
 def check_questions(examples: Sequence[dict]) -> None:
     """Raises a ValueError if something is not a question on a context."""
-    if not len(examples):
-        raise ValueError("There are no questions: give at least one.")
     for index, example in enumerate(examples):
-        for key in ("question", "context"):
-            value = example.get(key) if isinstance(example, dict) else None
-            if not isinstance(value, str):
-                raise ValueError(
-                    "A question must be a dict of two strings, {'question': ..., 'context': ...}; "
-                    f"number {index} is {shown(example)}."
-                )
+        keys = ("question", "context")
+        if not isinstance(example, dict) or not all(isinstance(example.get(k), str) for k in keys):
+            raise ValueError(
+                "A question must be a dict of two strings, {'question': ..., 'context': ...}; "
+                f"number {index} is {shown(example)}."
+            )
 
 
-def check_answers(examples: Sequence[dict]) -> None:
+def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
     """Raises a ValueError if the answers of a question are not as `read_squad` returns them."""
     for index, example in enumerate(examples):
         answers = example.get("answers", ())
-        _check_answers(index, answers)
-        if not all(isinstance(a.get("answer_start"), numbers.Integral) for a in answers):
+        is_list = isinstance(answers, (list, tuple))
+        if not is_list or not all(_is_answer(answer, with_starts) for answer in answers):
             raise ValueError(f"{_ANSWERS}; number {index} has {shown(answers)}.")
 
 
 def check_scored(examples: Sequence[dict]) -> None:
     """Raises a ValueError unless questions have what scores need: an `id` and `answers`."""
     for index, example in enumerate(examples):
-        missing = [key for key in ("id", "answers") if key not in example]
-        if missing:
+        if not {"id", "answers"} <= set(example):
             raise ValueError(
-                f"scores needs questions as read_squad returns them; number {index} has no "
-                f"{' and no '.join(map(repr, missing))}: {shown(example)}."
+                f"scores needs an id and answers of questions; number {index} is {shown(example)}."
             )
-        _check_answers(index, example["answers"])
+    check_answers(examples, with_starts=False)
 
 
-def _check_answers(index, answers):
-    is_list = isinstance(answers, (list, tuple))
-    if not is_list or not all(
-        isinstance(a, dict) and isinstance(a.get("text"), str) for a in answers
-    ):
-        raise ValueError(f"{_ANSWERS}; number {index} has {shown(answers)}.")
+def _is_answer(answer, with_start):
+    if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
+        return False
+    return not with_start or isinstance(answer.get("answer_start"), numbers.Integral)

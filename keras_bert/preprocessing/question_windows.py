@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_int
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
@@ -70,9 +69,8 @@ class QuestionWindows:
         it. That is the window in which the smaller of its left and right contexts is largest; on
         ties, the longer window (the maximum-context rule of run_squad.py).
 
-        Returns:
-            A dict of `begins` and `in_context`, bool `[N, S]`, and of `starts` and `ends`, int64
-            `[N, S]`, where each token is in its context, as in `TextTokens`; 0 outside.
+        Returns `begins` and `in_context`, bool `[N, S]`, and `starts` and `ends`, int64 `[N, S]`,
+        where each token is in its context, as in `TextTokens`; 0 outside.
         """
         ops = self.questions.ops
         offset = ops.arange(length) - self.context_positions()[:, None]  # [N, S]
@@ -112,10 +110,7 @@ def question_windows(
     document_stride: int,
     max_question_length: int,
 ) -> QuestionWindows:
-    """Cuts contexts `[U]` into windows; `context` is the number of each question's, `[B]`.
-
-    Windows start `document_stride` tokens apart; questions are cut to `max_question_length`.
-    """
+    """Cuts contexts `[U]` into windows; `context` is the number of each question's, `[B]`."""
     ops = questions.ops
     questions = questions.shortened(max_question_length)
     counts = ops.take(contexts.tokens.lengths, context)  # [B]
@@ -126,17 +121,3 @@ def question_windows(
     first = number * ops.take(step, question)
     length = ops.minimum(ops.take(room, question), ops.take(counts, question) - first)
     return QuestionWindows(packer, questions, contexts, context, question, first, length)
-
-
-def check_lengths(sequence_length: int, document_stride: int, max_question_length: int) -> None:
-    """Raises a ValueError if windows of these sizes can't be cut."""
-    for name, value in (
-        ("document_stride", document_stride),
-        ("max_question_length", max_question_length),
-    ):
-        check_int(name, value)
-    if sequence_length - 3 - max_question_length < 1:
-        raise ValueError(
-            f"A question of max_question_length={max_question_length} tokens, [CLS] and two [SEP] "
-            f"leave no room for a context in sequence_length={sequence_length}."
-        )

@@ -11,9 +11,10 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_all_finite, check_one_each, shown
+from keras_bert.text.tokenizer import checked_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import numpy.typing as npt
     import tensorflow as tf
@@ -90,6 +91,30 @@ def as_floats(values: Any, dtype: str = "float32") -> np.ndarray:
     return array.astype(dtype)
 
 
+def checked_numbers(
+    name: str,
+    values: Any,
+    expected: str = "a number for each example, [n]",
+    is_shape: Callable[[tuple], bool] = lambda shape: shape[1:] in ((), (1,)) and shape != (),
+    fix: str = "Leave the example out.",
+) -> np.ndarray:
+    """Converts finite real numbers to float32.
+
+    >>> checked_numbers("Scores", ["high", "low"])
+    Traceback (most recent call last):
+    ValueError: Scores must be a number for each example, [n]; got ['high', 'low'].
+    """
+    try:
+        array = as_floats(values)
+    except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
+        array = None
+    if array is None or not is_shape(array.shape):
+        got = shown(values) if array is None or not array.ndim else f"shape {array.shape}"
+        raise ValueError(f"{name} must be {expected}; got {got}.")
+    check_all_finite(name, array, fix)
+    return array
+
+
 def _holds_strings(dtype):
     if getattr(dtype, "categories", None) is not None:  # of a pandas column
         return _holds_strings(dtype.categories.dtype)
@@ -125,7 +150,10 @@ def is_iterable(x: Any) -> bool:
 def listed(x: Any) -> list:
     """Returns questions, which are dicts, or one of them, as a list."""
     is_one = isinstance(x, (dict, str, bytes)) or is_dataset(x) or getattr(x, "shape", None) == ()
-    return [x] if is_one or not hasattr(x, "__getitem__") else list(x)
+    questions = [x] if is_one or not hasattr(x, "__getitem__") else list(x)
+    if not questions:
+        raise ValueError("There are no questions: give at least one.")
+    return questions
 
 
 def first_element(x: Any) -> Any:
@@ -170,25 +198,19 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
 
     The order is kept, so shuffle examples that are sorted.
 
-    Example:
     >>> split_examples((["a", "b", "c", "d"], [0, 1, 0, 1]), 0.25)
     ((['a', 'b', 'c'], [0, 1, 0]), (['d'], [1]))
     """
     if is_dataset(examples[0]):
-        raise ValueError(
-            "validation_split needs examples in memory. Split the dataset with take and skip, and "
-            "pass validation_data."
-        )
+        raise ValueError("validation_split needs examples in memory: pass validation_data.")
     number = count(examples[0])
     for part in examples[1:]:
         if part is not None and not isinstance(part, dict):
             check_one_each(number, "examples", **{"labels or weights": part})
     cut = int(number * (1 - validation_split))
     if not 0 < cut < number:
-        raise ValueError(
-            f"validation_split={validation_split} of {number} examples leaves none to "
-            f"{'train' if cut < 1 else 'validate'} on."
-        )
+        use = "train" if cut < 1 else "validate"
+        raise ValueError(f"{validation_split=} of {number} examples leaves none to {use} on.")
     first, last = slice(cut), slice(cut, None)
     return tuple(take(p, first) for p in examples), tuple(take(p, last) for p in examples)
 
@@ -196,7 +218,6 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
 def checked_extra_input(name: str, values: Any) -> np.ndarray:
     """Converts numbers `[n, ...]` to an array, floats as float32.
 
-    Example:
     >>> checked_extra_input("features", [[30, 1.5], [41, 2]]).dtype
     dtype('float32')
     """
@@ -233,14 +254,11 @@ class TextExamples:
 
 
 def text_examples(x: Examples, most: int = 2) -> TextExamples:
-    """Reads texts in memory, in any form.
+    """Reads texts in memory, in any form, up to `most` of them in an example.
 
-    Args:
-        x: a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
-            list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of
-            these as `text`, and the extra inputs, arrays `[n, ...]`. A list of two lists of two
-            texts is a list of two pairs, with a warning.
-        most: int, the most texts that one example may have.
+    `x` is a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
+    list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of these as
+    `text`, and extra inputs `[n, ...]`. Two lists of two texts are two pairs, with a warning.
     """
     if isinstance(x, TextExamples):
         return x
@@ -253,22 +271,6 @@ def text_examples(x: Examples, most: int = 2) -> TextExamples:
     return TextExamples(columns, extra)
 
 
-def checked_text(name: str, text: Any) -> str:
-    """Returns a text as a str; bytes that aren't UTF-8 become lone surrogates, read as none."""
-    if isinstance(text, bytes):
-        return text.decode("utf-8", "surrogateescape")
-    if not isinstance(text, str):
-        raise ValueError(f"{name} is {shown(text)}, not a string. Leave it out, or give ''.")
-    try:
-        text.isascii() or text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{name} has half a character, the lone surrogate {text[error.start]!r} at "
-            f"{error.start}. Remove it: text.encode(errors='ignore').decode()."
-        ) from error
-    return str(text)
-
-
 _MADE_FROM_TEXT = frozenset(("token_ids", "segment_ids", "padding_mask"))
 
 
@@ -278,37 +280,28 @@ def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
         return x, {}
     if "text" not in x:
         raise ValueError(
-            "A dict of raw examples must have its texts as 'text', for example {'text': texts, "
-            f"'features': numbers}}; this one has {', '.join(map(repr, x))}."
+            f"A dict of raw examples must have its texts as 'text'; this one has {[*map(str, x)]}."
         )
     made = _MADE_FROM_TEXT.intersection(x)
     if made:
-        raise ValueError(
-            f"The preprocessor makes {', '.join(sorted(made))} from the texts. Give the dict "
-            "without them, or prepared inputs without 'text'."
-        )
+        raise ValueError(f"The preprocessor makes {min(made)} from the texts: leave it out.")
     return x["text"], {name: values for name, values in x.items() if name != "text"}
-
-
-def _check_no_dataset(x):
-    """Raises a ValueError if texts are a dataset, or the first two columns or texts hold one."""
-    if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
-        raise ValueError(
-            "A tf.data.Dataset can't be part of the examples. Make one dataset of all parts, with "
-            "tf.data.Dataset.zip(texts, labels) for labels, or tf.data.Dataset.zip((texts, second "
-            f"texts), labels) for pairs; got {shown(x)}."
-        )
 
 
 def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
     """Converts texts, pairs, or examples of up to `most` texts to columns, lists of n str."""
     x = as_arrays(x)
-    _check_no_dataset(x)
+    if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
+        raise ValueError(
+            "A tf.data.Dataset can't be part of the examples. Make one dataset of all, with "
+            "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs."
+        )
     columns = _columns(x)
     if most is not None and len(columns) > most:
+        most = "1 text" if most == 1 else f"{most} texts"
         raise ValueError(
-            f"An example has up to {most} texts; got {len(columns)} together. Give a list of "
-            "texts, a list of pairs (text, second), or a tuple of two columns (texts, seconds)."
+            f"An example has up to {most}; got {len(columns)} together. Pairs are a list of "
+            "tuples, or a tuple of two columns."
         )
     for part in columns[1:]:
         check_one_each(len(columns[0]), "texts", **{"second texts": part})

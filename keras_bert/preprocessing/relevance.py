@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.messages import check_all_finite, shown
-from keras_bert.preprocessing.raw import as_floats
+from keras_bert.preprocessing.raw import checked_numbers
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.raw import Labels
@@ -21,14 +20,8 @@ _OUTSIDE = (
 
 def relevance_targets(labels: Labels) -> np.ndarray:
     """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
-    try:
-        targets = as_floats(labels)
-    except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
-        targets = None
-    if targets is None or targets.ndim not in (1, 2):
-        raise ValueError(f"Relevance must be a number for each example; got {shown(labels)}.")
-    check_all_finite("Relevance", targets, "Leave the example out.")
-    return targets
+    expected = "a number for each example"
+    return checked_numbers("Relevance", labels, expected, lambda shape: len(shape) in (1, 2))
 
 
 def check_relevance(labels: Labels) -> None:
@@ -42,15 +35,9 @@ def check_relevance(labels: Labels) -> None:
 
 def checked_relevance(dataset: Any) -> Any:
     """Makes a `tf.data.Dataset` of `(inputs, relevance)` raise an error outside 0 to 1."""
-    import tensorflow as tf
+    from keras_bert.graph.datasets import asserted, map_labels
 
-    from keras_bert.graph.datasets import asserted, map_checked
+    def check(_, labels):
+        return asserted(labels, (labels >= 0) & (labels <= 1), _OUTSIDE + ". Others:")
 
-    if not isinstance(dataset, tf.data.Dataset) or not isinstance(dataset.element_spec, tuple):
-        return dataset
-
-    def check(x, labels, *rest):
-        is_inside = (labels >= 0) & (labels <= 1)
-        return (x, asserted(labels, is_inside, _OUTSIDE + ". Others:"), *rest)
-
-    return map_checked(dataset, check)
+    return map_labels(dataset, check)

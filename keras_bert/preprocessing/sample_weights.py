@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.messages import shown
+from keras_bert.messages import check_number
 from keras_bert.preprocessing.class_labels import class_number
-from keras_bert.preprocessing.raw import as_arrays, as_floats
+from keras_bert.preprocessing.raw import checked_numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
 def checked_weights(sample_weight: Any) -> Any:
-    """Checks sample weights, `[n, ...]`, a dict of these or None, and returns lists as arrays."""
+    """Returns sample weights as float32, `[n, ...]`, a dict of these, or None."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, dict):
         return {name: checked_weights(weights) for name, weights in sample_weight.items()}
-    sample_weight = as_arrays(sample_weight)
-    try:
-        array = as_floats(sample_weight, "float64")
-    except (TypeError, ValueError):
-        array = np.float64("nan")
-    if np.ndim(array) == 0:
-        raise ValueError(
-            f"sample_weight must be a number for each example; got {shown(sample_weight)}."
-        )
-    is_right = np.isfinite(array) & (array >= 0)
-    if not is_right.all():
-        place = tuple(map(int, np.argwhere(~is_right)[0]))
-        raise ValueError(
-            f"sample_weight must be finite and at least 0; example {place[0]} has {array[place]}."
-        )
-    return array.astype("float32") if isinstance(sample_weight, (list, tuple)) else sample_weight
+    weights = checked_numbers("sample_weight", sample_weight, is_shape=lambda shape: len(shape) > 0)
+    if (weights < 0).any():
+        raise ValueError(f"sample_weight must be at least 0; got {weights.min():g}.")
+    return weights
 
 
 def class_sample_weight(
@@ -48,7 +35,6 @@ def class_sample_weight(
 ) -> np.ndarray:
     """Computes the weight of each example from its class number, times `sample_weight`, `[n]`.
 
-    Example:
     >>> class_sample_weight([0, 1, 1], {"yes": 3}, ["no", "yes"]).tolist()
     [1.0, 3.0, 3.0]
     """
@@ -62,13 +48,9 @@ def class_weights(
 ) -> np.ndarray:
     """Computes the weight of each class, `[C]` float32.
 
-    Args:
-        class_weight: a dict of weights by class name or number, 1 for a class that it leaves out;
-            or `"balanced"`, scikit-learn's n / (C x texts of the class).
-        names: C strings, the classes.
-        labels: `[n]` class numbers, which `"balanced"` needs.
+    `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
+    `"balanced"`, scikit-learn's n / (C x texts of the class), which needs the labels, `[n]`.
 
-    Example:
     >>> class_weights({"yes": 3}, ["no", "yes"]).tolist()
     [1.0, 3.0]
     """
@@ -85,13 +67,6 @@ def class_weights(
         )
     weights = np.ones(len(names), "float32")
     for key, weight in class_weight.items():
-        number = key if isinstance(key, numbers.Integral) else class_number(None, key, names)
-        if not 0 <= number < len(names):
-            raise ValueError(
-                f"class_weight has the class {key}; the classes are 0 to {len(names) - 1}: "
-                f"{', '.join(names)}."
-            )
-        if not np.isfinite(weight) or weight < 0:
-            raise ValueError(f"The weight of class {key!r} must be 0 or more; got {weight}.")
-        weights[number] = weight
+        check_number(f"The class_weight of {key!r}", weight, at_least=0)
+        weights[class_number("class_weight has the class", key, names)] = weight
     return weights

@@ -79,18 +79,9 @@ def best_spans(
 ) -> dict[str, Any]:
     """Finds the spans of each window with the highest sums of start and end logits.
 
-    A span starts at a token that may start an answer, ends at a token of the context, and has at
-    most `max_answer_length` tokens. All such spans are compared. `write_predictions` of
+    A span starts at a token that may start an answer (`begins`), ends `in_context`, both bool
+    `[N, S]`, and has at most A tokens. All such spans are compared. `write_predictions` of
     google-research/bert run_squad.py compares only spans between the best starts and ends.
-
-    Args:
-        start_logits: float32 `[N, S]`.
-        end_logits: float32 `[N, S]`.
-        begins: bool `[N, S]`, where an answer may start.
-        in_context: bool `[N, S]`.
-        max_answer_length: int, A.
-        n_best: int, K.
-        ops: `numpy_ops` or `graph_ops`.
 
     Returns:
         A dict of `score`, float32 `[N, K]`, the highest first, `NO_SPAN` where there is no other;

@@ -9,9 +9,10 @@ import numpy as np
 
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import as_arrays, checked_text
+from keras_bert.preprocessing.raw import as_arrays
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text import numpy_ops
+from keras_bert.text.tokenizer import checked_text
 from keras_bert.text.tokens import Tokens, numbered
 
 
@@ -36,9 +37,6 @@ class TaggedRows:
             of its own words, end of its own words, and end of the context after it.
         labels: int32 `[W]`, or None.
         lengths: `[n]` ints, the number of words of each sentence.
-
-    Raises:
-        ValueError: if there are no words, or a sentence is not a list of words.
     """
 
     def __init__(

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import keras
 import numpy as np
 
-from keras_bert.messages import check_int
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
@@ -18,22 +17,13 @@ LONGEST = Batching(pad_to="longest")
 
 
 class Rows(Protocol):
-    """Rows that a preprocessor's `read` makes of raw examples.
-
-    `TextRows`, `DocumentRows`, `TextColumns`, `TaggedRows`, `TextWords`, `QuestionWindows` and
-    `ChoiceRows` are such rows.
-    """
+    """Rows that a preprocessor's `read` makes of raw examples, such as `TextRows`."""
 
     def num_tokens(self) -> np.ndarray:
         """Returns the number of tokens of each row, int64 `[N]`."""
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
-        """Makes `(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)`.
-
-        Args:
-            rows: int64 `[B]`, row numbers.
-            batching: a `Batching` from `for_rows`.
-        """
+        """Makes `(inputs,)`, with labels, or with labels and weights, of rows by number, `[B]`."""
 
 
 @dataclasses.dataclass
@@ -124,8 +114,3 @@ def ops_of(outputs: Any) -> ModuleType:
     from keras_bert.graph import graph_ops
 
     return graph_ops
-
-
-def check_window_stride(window_stride: int, sequence_length: int) -> None:
-    """Raises a ValueError if windows with this stride would skip tokens."""
-    check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS] and [SEP]

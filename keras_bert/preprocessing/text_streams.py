@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_bert.corpus.packed_rows import best_fit
 from keras_bert.graph import graph_ops
 from keras_bert.graph.datasets import map_batches, prefetched
-from keras_bert.graph.graph_tokens import graph_tokens
+from keras_bert.graph.tokenizer import graph_tokens
 from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.dataset_checks import checked_targets, finite, with_finite_check
@@ -28,7 +28,7 @@ def stream_batches(
     preprocessor: Any, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
 ) -> tf.data.Dataset:
     """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`."""
-    _check_unsorted(batching)
+    batching.check_unsorted("Texts of a dataset")
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
     dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
@@ -89,7 +89,7 @@ def stream_columns(
     preprocessor: Any, dataset: tf.data.Dataset, batching: Batching
 ) -> tf.data.Dataset:
     """Makes training batches of a dataset of `(anchor, positive, ...)` or `((a, b), score)`."""
-    _check_unsorted(batching)
+    batching.check_unsorted("Texts of a dataset")
     batching = batching.for_rows(preprocessor.sequence_length)
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
@@ -132,15 +132,10 @@ def text_batches(
 ) -> tf.data.Dataset:
     """Converts a dataset of texts to batches of `((columns), extra inputs, rest)`.
 
-    Columns are string tensors `[B]`, the rest labels and weights.
-
-    Args:
-        dataset: texts, `(text, label)` or `(text, label, weight)`, batched or not. A text is a
-            string, a pair `(string, string)`, or a dict with either as `text`, and extra inputs.
-            Batches of pairs may also be `[B, 2]`.
-        batch_size: int, for a dataset without batches.
-        with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
-        most: int, the most texts that one example may have.
+    Columns are string tensors `[B]`, the rest labels and weights. The dataset yields texts, `(text,
+    label)` or `(text, label, weight)`, batched or not. A text is a string, a tuple of up to `most`,
+    or a dict with either as `text`, and extra inputs. Batches of pairs may also be `[B, 2]`. With
+    labels, two bare strings are a text and its label; without, a pair.
     """
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
@@ -176,29 +171,23 @@ def text_batches(
 
 
 def arrays_of(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
-    """Reads a dataset of texts as arrays `(x, y, sample_weight)`, None where it has none."""
+    """Reads a dataset as arrays `(x, y, sample_weight)`, None where it has none."""
     elements = list(dataset.as_numpy_iterator())
     if not elements:
-        raise ValueError("There are no texts: the dataset is empty.")
+        raise ValueError("There are no examples: the dataset is empty.")
     elements = [e if isinstance(e, tuple) else (e,) for e in elements]
-    text, _ = split_inputs(elements[0][0])
-    text = text[0] if isinstance(text, tuple) else text
-    join = np.stack if isinstance(text, bytes) else np.concatenate
+    is_batch = not any(isinstance(leaf, bytes) for leaf in tf.nest.flatten(elements[0][0]))
+    join = np.concatenate if is_batch else np.stack
     joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
     return (*joined, None, None)[:3]
 
 
 def labels_of(dataset: tf.data.Dataset) -> tuple[Any, Any]:
     """Reads a dataset of raw texts or of prepared batches as `(x, labels)` in memory."""
-    if is_raw(dataset):
-        x, y, _ = arrays_of(dataset)
-        return x, y
-    if not isinstance(dataset.element_spec, tuple) or len(dataset.element_spec) < 2:
+    x, y, _ = arrays_of(dataset)
+    if y is None and not is_raw(x):
         raise ValueError("scores needs labels: make the dataset yield (x, label).")
-    parts = [(x, y) for x, y, *_ in dataset.as_numpy_iterator()]
-    if not parts:
-        raise ValueError("There are no examples: the dataset is empty.")
-    return tf.nest.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
+    return x, y
 
 
 def is_strings(spec: object) -> bool:
@@ -212,11 +201,6 @@ def trimmed(inputs: dict[str, tf.Tensor], batching: Batching) -> dict[str, tf.Te
     width = batching.width(lengths, inputs["padding_mask"].shape[-1], graph_ops)
     names = ("token_ids", "segment_ids", "padding_mask")  # others have no axis of tokens
     return {n: values[:, :width] if n in names else values for n, values in inputs.items()}
-
-
-def _check_unsorted(batching):
-    if batching.bucket_lengths is not None or batching.longest_first:
-        raise ValueError("bucket_lengths and longest_first sort texts in memory, not a dataset.")
 
 
 def _as_written(function):

@@ -55,10 +55,6 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
     Words are separated by spaces, and punctuation at their ends is split off: "(don't)" is three
     words. A Chinese character is a word. A text longer than a sequence is read in windows that
     overlap by half.
-
-    Args:
-        read: the `TextTokens` of `[B]` texts.
-        packer: a `SegmentPacker`.
     """
     ops, tokens = read.tokens.ops, read.tokens
     text_of, _ = numbered(tokens.lengths, ops)  # [T]
@@ -132,15 +128,9 @@ def _kind(token):
 
 
 def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -> dict[str, Any]:
-    """Finds the entities of texts by `conlleval`'s rules, from the logits of their words.
+    """Finds the entities of texts by `conlleval`'s rules, from logits `[N, S, C]` of their words.
 
-    Args:
-        outputs: logits `[N, S, C]`, float, of the rows of `words`.
-        words: `TextWords`.
-        label_names: C strings, tags with or without prefixes.
-
-    Returns:
-        A dict; see `BertTokenClassifierPreprocessor.answers`.
+    Tags may have no prefixes. See `BertTokenClassifierPreprocessor.answers` for the result.
     """
     ops = words.windows.ops
     parts = [split_tag(name) for name in label_names]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
 
-from keras_bert.preprocessing.raw import checked_text
+from keras_bert.messages import shown
 from keras_bert.text.numpy_ops import ragged
+from keras_bert.text.tokenizer import checked_text
 from keras_bert.text.vocabulary import MASK
 
 if TYPE_CHECKING:
@@ -24,13 +26,10 @@ def whole_texts(
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
     for number, ids in enumerate(ragged(*tokenizer.flat_ids(texts))):
-        if not len(ids):
-            raise ValueError(f"{kind} {number} has no token to score: {texts[number]!r}.")
-        if len(ids) + 2 > longest:
-            raise ValueError(
-                f"{kind} {number} has {len(ids)} tokens, above the {longest - 2} of "
-                f"sequence_length={longest}: {texts[number][:60]!r}... Split it."
-            )
+        if not 0 < len(ids) <= longest - 2:
+            size = f"{len(ids)} tokens, above the {longest - 2} of sequence_length={longest}"
+            size = size if len(ids) else "no token to score"
+            raise ValueError(f"{kind} {number} has {size}: {shown(texts[number])}.")
         rows.append(np.array([*first, *ids, *last], "int32"))
     return rows
 
@@ -40,9 +39,7 @@ def masked_inputs(
 ) -> tuple[dict[str, np.ndarray], list[int]]:
     """Tokenizes B texts with "[MASK]" as a masked token, at least one in each.
 
-    Returns:
-        `(inputs, counts)`: a dict of `token_ids`, `segment_ids`, `padding_mask`, `[B, S]`, and
-        `mask_positions`, `[B, P]`, int32; and the number of masked tokens of each text, `[B]`.
+    Returns the inputs, `mask_positions` `[B, P]` among them, and the masked tokens of each text.
     """
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     rows = []
@@ -57,8 +54,7 @@ def masked_inputs(
         if len(row) > longest:
             if tokenizer.mask_token_id in row[longest - 1 :]:
                 raise ValueError(
-                    f"A text of {len(row)} tokens has a [MASK] beyond the {longest - 1} that are "
-                    f"read: {text[:60]!r}... Shorten it."
+                    f"A text has a [MASK] beyond the {longest - 1} tokens read: {shown(text)}."
                 )
             row[longest - 1 :] = [tokenizer.sep_token_id]
         rows.append(np.array(row, "int32"))
@@ -66,16 +62,9 @@ def masked_inputs(
     positions = [np.flatnonzero(row == tokenizer.mask_token_id) for row in rows]
     padding_mask = np.stack([np.arange(length) < len(row) for row in rows])
     inputs = {
-        "token_ids": _padded(rows, length, tokenizer.pad_token_id),
+        "token_ids": keras.utils.pad_sequences(rows, padding="post", value=tokenizer.pad_token_id),
         "segment_ids": np.zeros((len(rows), length), "int32"),
         "padding_mask": padding_mask.astype("int32"),
-        "mask_positions": _padded(positions, max(map(len, positions)), 0),
+        "mask_positions": keras.utils.pad_sequences(positions, padding="post"),
     }
     return inputs, [len(row) for row in positions]
-
-
-def _padded(rows, length, value):
-    padded = np.full((len(rows), length), value, "int32")
-    for target, row in zip(padded, rows, strict=True):
-        target[: len(row)] = row
-    return padded

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_bool, check_int, check_one_of
+from keras_bert.messages import check_bool, check_int, check_one_of, shown
 from keras_bert.text.vocabulary import (
     SPECIAL_TOKENS,
     SavedVocabulary,
@@ -116,8 +116,7 @@ class BertTokenizer:
         if name in _OF_THE_TOKENS and self.__dict__.get("_saved"):
             raise ValueError(
                 f"The tokenizer's vocabulary of {self._saved.size} tokens isn't loaded: it is the "
-                f"asset {ASSET} of a .keras file. Load the whole file with keras.saving.load_model"
-                "(path), or give the model a preprocessor with BertTokenizer(vocabulary)."
+                f"asset {ASSET} of a .keras file. Load it with keras.saving.load_model(path)."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -126,8 +125,8 @@ class BertTokenizer:
         return self.tokenize(text)
 
     def tokenize(self, text: Any) -> list:
-        """Turns one text into a list of int ids, or texts of any shape into nested lists."""
-        return _map_flat(self._listed_ids, text)[0]
+        """Turns a text into a list of int ids, or texts of any shape into nested lists."""
+        return _map_flat(lambda texts: [_rows(*self.flat_ids(texts))], text)[0]
 
     def tokenize_with_offsets(self, text: Any, unit: str = "characters") -> tuple:
         """Turns texts into ids, with the span of each token in its text.
@@ -196,9 +195,6 @@ class BertTokenizer:
         text = " ".join(self._tokens[each] for each in ids if each != self.pad_token_id)
         return " ".join(text.replace(" ##", "").split(" "))
 
-    def _listed_ids(self, texts):
-        return [_rows(*self.flat_ids(texts))]
-
     def get_vocabulary(self) -> list[str]:
         """Returns the tokens as a list of str, ordered by id."""
         return list(self._tokens)
@@ -261,8 +257,8 @@ class BertTokenizer:
         saved = SavedVocabulary.from_dict(vocabulary)
         if saved is None and not isinstance(vocabulary, (list, tuple)):
             raise ValueError(
-                "The config of a BertTokenizer must hold its vocabulary as a list of str, or as "
-                f"the size and sha256 of an asset; got {type(vocabulary).__name__}."
+                "The config of a BertTokenizer must hold its vocabulary as a list of str, or the "
+                f"size and sha256 of an asset; got {type(vocabulary).__name__}."
             )
         return cls(**{**config, "vocabulary": saved or vocabulary})
 
@@ -292,13 +288,13 @@ _OF_THE_TOKENS = (
 
 
 def _map_flat(function: Callable, text: Any) -> list:
-    """Applies a function of a list of str to texts of any shape, and restores the shape."""
+    """Applies a function of a list of str to texts of any shape."""
     texts = []
 
     def collect(text):
         if isinstance(text, list):
             return [collect(part) for part in text]
-        texts.append(_checked_text(text))
+        texts.append(checked_text(f"Text {len(texts)}", text))
         return len(texts) - 1
 
     numbers = collect(_as_lists(text))
@@ -322,16 +318,20 @@ def _as_lists(values):
     return [*map(_as_lists, values)] if isinstance(values, Iterable) else values
 
 
-def _checked_text(text):
+def checked_text(name: str, text: Any) -> str:
+    """Returns a text as a str; bytes that aren't UTF-8 become lone surrogates, read as none."""
     if isinstance(text, bytes):
         return text.decode("utf-8", "surrogateescape")
     if not isinstance(text, str):
-        raise ValueError(f"expected a text or texts, got {text!r} of type {type(text).__name__}")
+        raise ValueError(f"{name} is {shown(text)}, not a string. Leave it out, or give ''.")
     try:
-        text.encode()
+        text.isascii() or text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"expected a text, got one that isn't Unicode: {error}") from error
-    return text
+        raise ValueError(
+            f"{name} has half a character, the lone surrogate {text[error.start]!r} at "
+            f"{error.start}. Remove it: text.encode(errors='ignore').decode()."
+        ) from error
+    return str(text)
 
 
 def _rows(values, lengths):

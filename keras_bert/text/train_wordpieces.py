@@ -39,14 +39,13 @@ def train_wordpieces(
     if not counts:
         raise ValueError(
             f"every word of the texts is [UNK]: longer than {_MAX_WORD_CHARACTERS} characters, or "
-            f"with a character beyond the max_characters={max_characters} most frequent ones. Give "
-            "other texts, or raise max_characters."
+            f"with one beyond the {max_characters=} most frequent: give other texts, or raise it."
         )
-    if vocabulary_size < len(SPECIAL_TOKENS) + len(alphabet):
+    least = len(SPECIAL_TOKENS) + len(alphabet)
+    if vocabulary_size < least:
         raise ValueError(
-            f"vocabulary_size={vocabulary_size} is too small: give at least "
-            f"{len(SPECIAL_TOKENS) + len(alphabet)}, the special tokens and characters, better "
-            f"several times that, or lower max_characters={max_characters}."
+            f"{vocabulary_size=} is too small: give at least {least}, the special tokens and "
+            f"characters, better several times that, or lower {max_characters=}."
         )
     return _train(counts, alphabet, vocabulary_size, min_frequency, progress)
 

@@ -25,7 +25,6 @@ class SavedVocabulary:
 
     @classmethod
     def of(cls, tokens: Sequence[str]) -> Self:
-        """Makes the size and hash of tokens."""
         return cls(len(tokens), vocabulary_sha256(tokens))
 
     @classmethod
@@ -33,9 +32,8 @@ class SavedVocabulary:
         """Makes one of the result of `to_dict`; returns None if it is something else."""
         if not isinstance(fields, dict) or fields.keys() != {"size", "sha256"}:
             return None
-        size, sha256 = fields["size"], fields["sha256"]
-        is_valid = type(size) is int and size > 0 and isinstance(sha256, str)
-        return cls(size, sha256) if is_valid else None
+        is_valid = type(fields["size"]) is int and isinstance(fields["sha256"], str)
+        return cls(**fields) if is_valid and fields["size"] > 0 else None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields, for a config in JSON."""
@@ -46,9 +44,8 @@ class SavedVocabulary:
         found = self.of(tokens)
         if found != self:
             raise ValueError(
-                "This is not the vocabulary that the model was saved with, or it is damaged. "
-                f"It has {found.size} tokens, SHA-256 {found.sha256[:12]}; the model's has "
-                f"{self.size}, {self.sha256[:12]}."
+                "This is not the vocabulary that the model was saved with: it is damaged, or has "
+                f"SHA-256 {found.sha256[:12]} instead of {self.sha256[:12]}."
             )
 
 
@@ -119,8 +116,7 @@ def _check(tokens, source):
     if missing := [token for token in SPECIAL_TOKENS if token not in ids]:
         raise ValueError(
             f"the {source} of {len(tokens)} lines, the first {tokens[0]!r}, lacks "
-            f"{', '.join(missing)}. A BERT vocabulary is a text file with one token per line "
-            f"and holds {', '.join(SPECIAL_TOKENS)}; add them, or learn one with learn_vocabulary."
+            f"{', '.join(missing)}: add them, or learn a vocabulary with learn_vocabulary."
         )
     if repeated:
         token, first, second = repeated[0]

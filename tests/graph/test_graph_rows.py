@@ -19,7 +19,7 @@ from keras_bert import (
     BertTokenizer,
 )
 from keras_bert.graph import graph_ops
-from keras_bert.graph.graph_tokens import graph_text_tokens, graph_tokens
+from keras_bert.graph.tokenizer import graph_text_tokens, graph_tokens
 from keras_bert.preprocessing.packed_batches import packed
 from keras_bert.preprocessing.question_windows import question_windows
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of

@@ -62,13 +62,6 @@ def test_words_are_measured_in_characters(alphabet, lowercase):
     assert_same(tokenizer, texts + words)
 
 
-def test_a_dataset_gives_the_same(small):
-    texts = ["ab c!", "[Mask]", "é" * 150, ""]
-    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(4)
-    [rows] = dataset.map(graph_tokenizer(small).tokenize_with_offsets)
-    assert tuple(part.to_list() for part in rows) == small.tokenize_with_offsets(texts, "bytes")
-
-
 def test_a_graph_made_inside_a_function_works(special_tokens):
     @tf.function
     def tokenize(text):

@@ -151,5 +151,7 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor):
     ):
         with pytest.raises(ValueError, match=message):
             call()
-    with pytest.raises(ValueError, match="no prompt 'qury'; the prompts are 'query', 'passage'.*D"):
+    with pytest.raises(
+        ValueError, match="default_prompt_name must be one of 'query', 'passage', None; got 'qury'"
+    ):
         BertEmbedderPreprocessor(tokenizer, 12, prompts=PROMPTS, default_prompt_name="qury")

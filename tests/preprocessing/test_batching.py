@@ -46,18 +46,21 @@ def test_evaluation_keeps_every_example_in_order():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "batch_size must be at least 1; got 0"),
         ({"pad_to": "shortest"}, "one of 'auto', 'longest', 'full'.*got 'shortest'"),
-        ({"pad_to": ()}, r"lengths of at least 1.*got \(\)"),
         ({"pad_to": [0, 8]}, r"lengths of at least 1.*got \[0, 8\]"),
         ({"longest_first": True, "shuffle": True}, "longest_first, shuffle and bucket_lengths"),
         (
             {"longest_first": True, "bucket_lengths": (5,)},
             "longest_first, shuffle and bucket_lengths",
         ),
-        ({"bucket_lengths": ()}, r"bucket_lengths must hold lengths of at least 1.*got \(\)"),
         ({"tokens_per_batch": 64}, "tokens_per_batch needs bucket_lengths"),
         ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "at least 32; got 31"),
+        ({"packed": "yes"}, "packed must be"),
+        ({"sequences_per_row": 4}, "sequences_per_row needs packed=True"),
+        ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
+        ({"packed": True, "bucket_lengths": (32, 64)}, "packed makes rows of sequence_length"),
+        ({"packed": True, "longest_first": True}, "packed makes rows of sequence_length"),
+        ({"packed": True, "pad_to": "longest"}, "packed makes rows of sequence_length"),
     ],
 )
 def test_sizes_that_are_invalid_are_refused(options, message):
@@ -68,6 +71,6 @@ def test_sizes_that_are_invalid_are_refused(options, message):
 def test_buckets_hold_the_longest_row():
     batching = Batching(bucket_lengths=(16, 8))
     assert batching.for_rows(16).bucket_lengths == (16, 8)
-    message = r"largest of bucket_lengths must be at least 32.* got \[16, 8\]"
+    message = r"bucket_lengths must reach 32.* got \(16, 8\)"
     with pytest.raises(ValueError, match=message):
         batching.for_rows(32)

@@ -18,21 +18,6 @@ def make(tokenizer):
     return make
 
 
-def served(preprocessor, texts):
-    """What an exported model answers whose logits are the sums of a row's ids, and its length."""
-
-    def predict(inputs):
-        ids = tf.cast(inputs["token_ids"], tf.float32)
-        length = tf.reduce_sum(tf.cast(inputs["padding_mask"], tf.float32), axis=1)
-        return tf.stack([tf.reduce_sum(ids, axis=1) / 100, length / 10, ids[:, 1] / 20], axis=1)
-
-    rows = preprocessor.read(texts)
-    inputs = rows.inputs(np.arange(len(rows.num_tokens())), Batching(pad_to="longest"))
-    outputs = predict(inputs).numpy()
-    answers = preprocessor.answers(preprocessor.pooled(outputs, rows))
-    return answers, preprocessor.serve(predict, tf.constant(texts))
-
-
 def test_labels_are_trained_on_by_name_and_by_number(make):
     texts, labels = ["a", "b", "c"], ["good", "bad", "fine"]
     dataset = tf.data.Dataset.from_tensor_slices((texts, labels))
@@ -53,6 +38,8 @@ def test_several_labels_and_scores_are_numbers(make):
     for preprocessor in (several, score):
         with pytest.raises(ValueError, match="must be numbers; the dataset yields strings"):
             preprocessor.stream_targets(tf.constant(["good"]))
+    with pytest.raises(ValueError, match="must be between 0 and 1, exclusive; got 1"):
+        make(threshold=1)
 
 
 def test_answers_are_labels_and_probabilities(assert_close, make):
@@ -81,35 +68,15 @@ def test_logits_of_windows_are_pooled(assert_close, make, pooling, pool):
     assert preprocessor.pooled(logits, None) is logits
 
 
-@pytest.mark.parametrize("settings", [{}, {"window_stride": 2}])
-def test_the_exported_model_answers_as_the_preprocessor_does(assert_close, make, settings):
-    answers, exported = served(make(**settings), TEXTS)
-    for name, values in answers.items():
-        if values.dtype == object:
-            assert [text.decode() for text in exported[name].numpy().flat] == [*values.flat]
-        else:
-            assert_close(exported[name], values)
-
-
 def test_a_dataset_of_texts_is_cut_into_the_same_windows(make):
     preprocessor = make(window_stride=3)
     labels = ["good", "bad", "fine", "good"]
-    batching = Batching(4, pad_to="full")
+    batching = Batching(2, pad_to="longest")
     in_memory = preprocessor.batches(TEXTS, labels, batching=batching)
     dataset = tf.data.Dataset.from_tensor_slices((TEXTS, labels))
     streamed = preprocessor.batches(dataset, batching=batching)
     for found, expected in zip(streamed, in_memory, strict=True):
         tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
-
-
-def test_served_texts_are_read_as_in_training(make):
-    preprocessor, seen = make(), []
-    pairs = tf.constant([["a", "b"], ["c d", ""]])
-    preprocessor.serve(lambda inputs: seen.append(inputs) or tf.zeros([2, 3]), pairs)
-    expected = preprocessor(["a", "c d"], ["b", ""])["token_ids"][:, :5]
-    assert np.array_equal(seen[0]["token_ids"], expected)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[B\] texts or \[B, 2\] pairs"):
-        preprocessor.serve(None, tf.constant([["a", "b", "c"]]))
 
 
 def test_scores_suit_the_task(make):
@@ -122,16 +89,3 @@ def test_scores_suit_the_task(make):
     assert ClassScorer(make(["x"])).score(scores, None, [2, 4, 8])["pearson"] == pytest.approx(1)
     with pytest.raises(ValueError, match="scores needs labels: give y"):
         ClassScorer(make()).score(answers, None)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"threshold": 1}, "must be between 0 and 1, exclusive; got 1"),
-        ({"window_pooling": "sum"}, "one of 'mean', 'max'; got 'sum'"),
-        ({"window_stride": 7}, "window_stride must be at most 6; got 7"),
-    ],
-)
-def test_settings_that_are_invalid_are_refused(make, settings, message):
-    with pytest.raises(ValueError, match=message):
-        make(**settings)

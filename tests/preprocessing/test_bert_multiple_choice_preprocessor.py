@@ -37,6 +37,8 @@ def test_labels_are_in_the_questions_or_in_y(preprocessor):
         preprocessor.batches(without)
     with pytest.raises(ValueError, match="have no weights: leave sample_weight out"):
         preprocessor.batches(QUESTIONS, sample_weight=[1, 2])
+    with pytest.raises(ValueError, match="2 questions but 1 labels: give one for each"):
+        preprocessor.batches(without, [1])
     assert isinstance(preprocessor.batches(without, with_labels=False)[0], dict)
 
 
@@ -54,23 +56,6 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
     assert_close(found["probabilities"], [probabilities[0, :2], probabilities[1]])
     prepared = preprocessor.answers(logits)
     assert "choice" not in prepared and prepared["probabilities"].shape == (2, 3)
-
-
-def test_served_questions_are_read_as_in_training(preprocessor):
-    seen = []
-
-    def predict(inputs):
-        seen.append(inputs)
-        return tf.constant([[1, 3, -1e9], [2, 0, 1]], tf.float32)
-
-    choices = tf.constant([["c", "d e", ""], ["g", "h", "i"]])
-    found = preprocessor.serve(predict, tf.constant(["a b", "f"]), choices)
-    [(inputs, _)] = preprocessor.batches(QUESTIONS, batching=Batching(pad_to="longest"))
-    assert all(np.array_equal(seen[0][name], values) for name, values in inputs.items())
-    assert found["choice"].numpy().tolist() == [b"d e", b"g"]
-    assert found["probabilities"][0, 2] == 0
-    with pytest.raises(tf.errors.InvalidArgumentError, match="give each context a row of choices"):
-        preprocessor.serve(predict, tf.constant(["a b"]), choices)
 
 
 def test_scores_are_the_accuracy(preprocessor):

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 import keras_bert
 from keras_bert import BertPreprocessor, BertTokenizer
-from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.text_streams import trimmed
 
 CLS, SEP = 2, 3
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -95,6 +93,11 @@ def test_empty_texts_keep_their_places(tokenizer):
     assert {values.shape for values in nothing.values()} == {(0, 6)}
 
 
+def test_a_sequence_has_room_for_a_token(tokenizer):
+    with pytest.raises(ValueError, match="sequence_length must be at least 3"):
+        BertPreprocessor(tokenizer, 2)
+
+
 def test_padding_is_the_vocabularys(tokenizer):
     moved = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "[PAD]"])
     inputs = BertPreprocessor(moved, 5)(["a"], [""])
@@ -113,21 +116,6 @@ def test_tf_data_gives_what_a_call_gives(tokenizer):
     assert {(values.shape, values.dtype) for values in found.values()} == {((4, 9), tf.int32)}
     for name, values in preprocessor(TEXTS, SECONDS).items():
         assert np.array_equal(found[name], values), name
-
-
-def test_trimming_cuts_off_columns_of_padding_alone(tokenizer):
-    def trim(length, *texts):
-        inputs = BertPreprocessor(tokenizer, length)(*texts)
-        tensors = {name: tf.constant(values) for name, values in inputs.items()}
-        return inputs, trimmed(tensors, Batching(pad_to="longest"))
-
-    inputs, found = trim(20, TEXTS[:2], SECONDS[1::-1])
-    assert {tuple(values.shape) for values in found.values()} == {(2, 17)}
-    for name, values in inputs.items():
-        assert np.array_equal(found[name], values[:, :17])
-        assert not values[:, 17:].any()
-    _, nothing = trim(16, [])
-    assert {tuple(values.shape) for values in nothing.values()} == {(0, 1)}
 
 
 PREPROCESSORS = {
@@ -177,16 +165,6 @@ def test_another_preprocessors_settings_are_taken_over(tokenizer):
     assert type(classifier).like(tagger).threshold == 0.5
 
 
-def test_settings_and_vocabulary_make_the_preprocessor_again():
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "A"]
-    tokenizer = BertTokenizer(words, lowercase=False, max_word_characters=9)
-    preprocessor = BertPreprocessor(tokenizer, 7, truncation="head_tail")
-    settings = json.loads(json.dumps(preprocessor.settings()))
-    assert "A" not in json.dumps(settings)  # the vocabulary has a file of its own
-    tokenizer = BertTokenizer(words, **settings.pop("tokenizer"))
-    assert BertPreprocessor(tokenizer, **settings).get_config() == preprocessor.get_config()
-
-
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -199,19 +177,3 @@ def test_settings_and_vocabulary_make_the_preprocessor_again():
 def test_inputs_that_are_no_list_of_texts_are_refused(tokenizer, texts, message):
     with pytest.raises(ValueError, match=message):
         BertPreprocessor(tokenizer, 8)(*texts)
-
-
-@pytest.mark.parametrize(
-    "length, truncation, message",
-    [
-        (2, "head", "sequence_length must be at least 3"),
-        (7.5, "head", "must be an int"),
-        (None, "head", "must be an int"),
-        (8, "middle", "one of 'head', 'tail', 'head_tail'; got 'middle'"),
-    ],
-)
-def test_lengths_and_truncations_that_are_invalid_are_refused(
-    tokenizer, length, truncation, message
-):
-    with pytest.raises(ValueError, match=message):
-        BertPreprocessor(tokenizer, length, truncation)

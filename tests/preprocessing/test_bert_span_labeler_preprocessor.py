@@ -2,18 +2,74 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert import Batching, BertSpanLabelerPreprocessor
+from keras_bert import Batching, BertSpanLabelerPreprocessor, BertTokenizer
+from keras_bert.preprocessing.question_examples import trained_windows, window_labels, windows_of
 from keras_bert.scoring.span_scorers import SpanScorer
 
 
 @pytest.fixture(scope="module")
-def preprocessor(tokenizer):
+def preprocessor(vocabulary):
+    tokenizer = BertTokenizer([*vocabulary, "cafe"])
     return BertSpanLabelerPreprocessor(tokenizer, sequence_length=12, max_question_length=4)
 
 
 def example(question, context, *answers, **more):
     answers = [{"text": text, "answer_start": start} for text, start in answers]
     return {"question": question, "context": context, "answers": answers, **more}
+
+
+def trained(preprocessor, examples, document_stride=128):
+    return trained_windows(
+        examples, preprocessor, document_stride=document_stride, max_question_length=4
+    )
+
+
+def labels_of(*arguments):
+    labels = trained(*arguments).targets
+    return list(zip(labels["start"].tolist(), labels["end"].tolist(), strict=True))
+
+
+def test_windows_hold_question_and_part_of_the_context(preprocessor, vocabulary):
+    windows = trained(preprocessor, [example("a b c d", "e f g h i", ("h", 6))])
+    inputs, labels = windows.batch(np.array([0]), Batching(pad_to="full"))
+    row = "[CLS] a b c d [SEP] e f g h i [SEP]"
+    assert inputs["token_ids"].tolist() == [[vocabulary.index(word) for word in row.split()]]
+    assert inputs["segment_ids"].tolist() == [[0] * 6 + [1] * 6]
+    assert inputs["padding_mask"].tolist() == [[1] * 12]
+    assert labels["start"].tolist() == labels["end"].tolist() == [9]
+
+
+def test_a_window_without_the_whole_answer_is_labeled_with_cls(preprocessor):
+    long = example("a b", " ".join("cdefghijklmnop"), ("h i j", 10))  # tokens 5, 6 and 7
+    assert labels_of(preprocessor, [long], 3) == [(0, 0), (6, 8), (0, 0), (0, 0)]
+    assert labels_of(preprocessor, [{**long, "is_impossible": True}], 3) == [(0, 0)] * 4
+
+
+def test_an_answer_that_splits_a_token_gets_the_whole_token(preprocessor):
+    inside = example("a", "b cafe d", ("af", 3))
+    over = example("a", "b cafey d", ("y d", 6))
+    between = example("a", "b \u200b\u00a0 d", ("d", 5))
+    assert labels_of(preprocessor, [inside, over, between]) == [(4, 4), (5, 6), (4, 4)]
+
+
+def test_accents_and_wide_characters_do_not_shift_an_answer(preprocessor):
+    context = "ééé café 漢字 😀 d"
+    answers = [("café", 4), ("漢字", 9), ("😀", 12), ("d", 14)]
+    examples = [example("a", context, answer) for answer in answers]
+    windows = windows_of(examples, preprocessor, document_stride=128, max_question_length=4)
+    assert windows.contexts.texts == [context]  # which is tokenized once
+    spans = [(start, start + len(text)) for text, start in answers]
+    labels = window_labels(windows, examples, spans)
+    places, rows = windows.places(12), np.arange(len(spans))
+    starts, ends = (places[f"{name}s"][rows, labels[name]] for name in ("start", "end"))
+    assert list(zip(starts, ends, strict=True)) == spans
+
+
+def test_examples_without_an_answer_to_train_on_are_left_out(preprocessor):
+    examples = [example("a", "b c", ("c", 0)), example("a", "b c", ("c", 2)), example("a", "b")]
+    assert labels_of(preprocessor, examples) == [(4, 4)]
+    with pytest.raises(ValueError, match="No question has answers to train on"):
+        trained(preprocessor, examples[:1])
 
 
 def test_batches_are_the_windows_trimmed(preprocessor):
@@ -101,24 +157,15 @@ def test_examples_that_are_no_questions_are_named(preprocessor, examples, messag
         list(preprocessor.parts(examples))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"document_stride": 0}, "document_stride must be at least 1; got 0"),
-        ({"max_question_length": 0}, "max_question_length must be at least 1"),
-        ({"max_question_length": 9}, "leave no room for a context in sequence_length=12"),
-        ({"max_answer_length": 0}, "max_answer_length must be at least 1; got 0"),
-    ],
-)
-def test_lengths_without_room_are_refused(tokenizer, options, message):
-    options = {"sequence_length": 12, "max_question_length": 4, **options}
-    with pytest.raises(ValueError, match=message):
-        BertSpanLabelerPreprocessor(tokenizer, **options)
+def test_a_question_leaves_room_for_a_context(tokenizer):
+    BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=8)
+    with pytest.raises(ValueError, match="leave no room for a context in sequence_length=12"):
+        BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=9)
 
 
 def test_labels_apart_from_the_questions_are_refused(preprocessor):
     for more in ({"y": [0]}, {"sample_weight": [1.0]}):
-        with pytest.raises(ValueError, match="contain their answers, as example.'answers'"):
+        with pytest.raises(ValueError, match="contain answers: leave y and sample_weight out"):
             preprocessor.read([example("a", "b")], **more)
     rows = preprocessor.read([example("a", "b")])
     with pytest.raises(ValueError, match="n_best must be at least 1; got 0"):

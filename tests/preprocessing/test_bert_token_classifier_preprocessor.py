@@ -120,7 +120,7 @@ def test_scores_are_those_of_entities(preprocessor):
     ("arguments", "message"),
     [
         ((["a b"], [0]), "trains on lists of words.*got texts"),
-        ((("a", "b"),), "takes texts, or words.*got pairs"),
+        ((("a", "b"),), "up to 1 text.*got 2"),
         ((WORDS, TAGS, [1, 1, 1]), "no sample_weight"),
         ((WORDS, [["O", "LOC"], [], []]), "Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC"),
         ((WORDS[:1], tf.constant(["O"])), "Sentence 0 must have a list of tags"),

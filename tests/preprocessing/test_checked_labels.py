@@ -54,17 +54,16 @@ def test_labels_of_unknown_shape_are_looked_at_too():
 
 
 def test_what_is_not_one_number_each_is_left_alone():
-    one_hot = examples(9 * np.eye(3)).batch(2)
-    assert checked_labels(one_hot, 3) is one_hot
-    named = slices((np.zeros((2, 4)), {"a": [7, 8]}))
-    assert checked_labels(named, 3) is named
+    for dataset in (examples(9 * np.eye(3)).batch(2), slices((np.zeros((2, 4)), {"a": [7, 8]}))):
+        checked = checked_labels(dataset, 3)
+        assert checked.element_spec == dataset.element_spec and len(list(checked)) == 2
     assert checked_labels("of another kind", 3) == "of another kind"
 
 
 def test_no_labels_and_names_are_refused_at_once():
     with pytest.raises(ValueError, match="yields no labels; make it yield .x, label."):
         checked_labels(slices({"token_ids": np.zeros((2, 4))}), 3)
-    with pytest.raises(ValueError, match="class numbers, 0 to 2; the dataset yields strings"):
+    with pytest.raises(ValueError, match="class numbers; the dataset yields strings.*label_names"):
         checked_labels(examples(np.array(["good", "bad"])), 3)
 
 
@@ -94,7 +93,7 @@ def test_places_of_choices_are_checked_on_their_way():
     for labels in ([2, 2], [-1, 0]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 in each question"):
             list(checked_choices(batches(labels, [1.0, 1.0])))
-    with pytest.raises(ValueError, match="must yield .inputs, label."):
+    with pytest.raises(ValueError, match="yields no labels"):
         checked_choices(data.map(lambda x, y: x))
     bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
     assert len(list(checked_choices(bare))) == 1

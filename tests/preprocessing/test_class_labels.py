@@ -49,11 +49,11 @@ def test_several_labels_become_zeros_and_ones():
     ("labels", "message"),
     [
         ([["good"], ["god"]], "Label 1 is 'god'.*Did you mean 'good'"),
-        (["good", "bad"], "a list of names for each text.*got rows such as 'good'"),
+        (["good", "bad"], "a list of names for each text.*got .'good', 'bad'"),
         ([0, 2, 1], r"got shape \(3,\)"),
         ([[1, 0], [0, 1]], r"0 and 1, \[n, 3\]; got shape \(2, 2\)"),
         ([[1, 0, 0], [0, 2, 0]], "got 2 in row 1, column 1"),
-        ([[1, 0, 0], [0, float("nan"), 0]], "got nan in row 1, column 1"),
+        ([[1, 0, 0], [0, float("nan"), 0]], "row 1 in column 1 is nan"),
         ([[2], [0, 1]], "list of names"),
     ],
 )
@@ -76,8 +76,8 @@ def test_weights_by_name_and_by_number():
     ("weights", "message"),
     [
         ({"god": 2}, "class_weight has the class 'god'.*Did you mean 'good'"),
-        ({3: 2}, "has the class 3; the classes are 0 to 2"),
-        ({"good": -1}, "must be 0 or more; got -1"),
+        ({3: 2}, "has the class 3, which is not one of the 3 classes"),
+        ({"good": -1}, "of 'good' must be a finite number of at least 0; got -1"),
         ("balance", "dict of weights by class, or .balanced.*'balance'"),
         ("balanced", "counts the labels"),
     ],
@@ -106,17 +106,17 @@ def test_class_targets_are_numbers_of_classes_or_of_scores():
     [
         (class_targets, [0, 3], r"0 to 2 for num_classes=3; got values from 0 to 3.*from 0"),
         (class_targets, [[-1], [2]], "got values from -1 to 2"),
-        (lambda y, _: class_targets(y, ["x"]), ["a"], "takes a number for each.*'a'"),
+        (lambda y, _: class_targets(y, ["x"]), ["a"], "must be a number for each.*'a'"),
         (
             lambda y, _: token_targets(y, 3),
             [[0, 3]],
             "0 to 2 for num_classes=3.*sample_weight of 0",
         ),
-        (lambda y, _: choice_targets(y), [0, -1], "indices of choices.*got -1"),
-        (lambda y, _: choice_targets(y), [0.5], "indices of choices.*got 0.5"),
-        (lambda y, _: choice_targets(y), [{}, {}], r"indices of choices.*got \{\}"),
-        (lambda y, _: choice_targets(y), [[-2]], "indices of choices.*got -2"),
-        (lambda y, _: choice_targets(y), ["a"], "indices of choices.*got 'a'"),
+        (lambda y, _: choice_targets(y), [0, -1], "question 1 must be the index.*got -1"),
+        (lambda y, _: choice_targets(y), [0.5], "index of one of its choices.*got 0.5"),
+        (lambda y, _: choice_targets(y), [{}, {}], r"index of one of its choices.*got \{\}"),
+        (lambda y, _: choice_targets(y), [[-2]], "question 0 must be the index.*got -2"),
+        (lambda y, _: choice_targets(y), ["a"], "index of one of its choices.*got 'a'"),
     ],
 )
 def test_labels_outside_the_classes_are_refused(check, labels, message):
@@ -140,7 +140,7 @@ def test_classes_get_numbers_for_names(tokenizer):
     named = named_classes(plain, 3)
     assert named.label_names == ["0", "1", "2"] and plain.label_names is None
     assert named.threshold == 0.7 and named_classes(named, 3) is named
-    with pytest.raises(ValueError, match="There are 2 classes but 3 label_names: .'0', '1', '2'"):
+    with pytest.raises(ValueError, match="There are 2 classes but 3 label_names"):
         named_classes(named, 2)
 
 

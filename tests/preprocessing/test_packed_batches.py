@@ -155,19 +155,3 @@ def test_numbers_alongside_text_refuse_to_pack(tokenizer):
     for data in (x, tf.data.Dataset.from_tensor_slices((x, [0, 1]))):
         with pytest.raises(ValueError, match="features can't be packed"):
             BertClassifierPreprocessor(tokenizer).batches(data, batching=Batching(packed=True))
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"packed": "yes"}, "packed must be"),
-        ({"sequences_per_row": 4}, "sequences_per_row needs packed=True"),
-        ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
-        ({"packed": True, "bucket_lengths": (32, 64)}, "packed makes rows of sequence_length"),
-        ({"packed": True, "longest_first": True}, "packed makes rows of sequence_length"),
-        ({"packed": True, "pad_to": "longest"}, "packed makes rows of sequence_length"),
-    ],
-)
-def test_settings_that_exclude_packing_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        Batching(**options)

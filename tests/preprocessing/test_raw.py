@@ -4,7 +4,16 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
-from keras_bert.preprocessing.raw import as_arrays, count, is_raw, is_single, take
+from keras_bert.preprocessing.dataset_checks import with_finite_check
+from keras_bert.preprocessing.raw import (
+    as_arrays,
+    checked_extra_input,
+    count,
+    is_raw,
+    is_single,
+    split_examples,
+    take,
+)
 
 slices = tf.data.Dataset.from_tensor_slices
 IDS = np.zeros((3, 4), "int32")
@@ -47,3 +56,48 @@ def test_parts_are_cut_from_examples_in_any_form():
     assert take(None, slice(1)) is None
     arrays = as_arrays({"text": (column, ["a"])})
     assert isinstance(arrays["text"][0], np.ndarray) and arrays["text"][1] == ["a"]
+
+
+def test_columns_are_split_alike_in_order():
+    pairs = (["a", "b", "c", "d"], ["e", "f", "g", "h"])
+    x = {"text": pairs, "features": [1, 2, 3, 4]}
+    first, last = split_examples((x, [0, 1, 2, 3], None), 0.5)
+    assert first == ({"text": (["a", "b"], ["e", "f"]), "features": [1, 2]}, [0, 1], None)
+    assert last == ({"text": (["c", "d"], ["g", "h"]), "features": [3, 4]}, [2, 3], None)
+
+
+@pytest.mark.parametrize(
+    ("examples", "share", "message"),
+    [
+        ((["a", "b"], [0]), 0.5, "2 examples but 1 labels"),
+        ((["a", "b"], [0, 1]), 0.9, "leaves none to train on"),
+    ],
+)
+def test_what_cannot_be_split_is_refused(examples, share, message):
+    with pytest.raises(ValueError, match=message):
+        split_examples(examples, share)
+
+
+def test_floats_become_float32_and_integers_stay():
+    values = {"a": [[1, 2.5]], "b": np.array([1, 2]), "c": np.array([True]), "d": [3.0]}
+    found = {name: checked_extra_input(name, value) for name, value in values.items()}
+    assert [found[name].dtype for name in "abcd"] == ["float32", "int64", "bool", "float32"]
+    in_graph = with_finite_check({name: tf.constant(np.asarray(v)) for name, v in values.items()})
+    for name, array in found.items():
+        assert in_graph[name].dtype == array.dtype and np.array_equal(in_graph[name], array)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[1, 2], [np.inf, 3]], "row 1 in column 0 is inf"),
+        ([1.0, np.nan], "row 1 is nan"),
+        ([["1", "x"]], "age must be an array of numbers with one row for each text.*'x'"),
+        ([[1, 2], [3]], "age must be an array of numbers"),
+        (["x", b"a\xff"], "age must be an array of numbers"),
+        ([None], "age must be finite numbers.*row 0 is nan"),
+    ],
+)
+def test_values_that_are_not_finite_numbers_are_named(values, message):
+    with pytest.raises(ValueError, match=message):
+        checked_extra_input("age", values)

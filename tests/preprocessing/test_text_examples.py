@@ -110,7 +110,7 @@ def test_extra_inputs_stay_with_their_texts():
     assert np.array_equal(part.extra_inputs["features"], numbers[2:5])
     with pytest.raises(ValueError, match="6 texts but 5 rows of features"):
         text_examples({"text": TEXTS, "features": numbers[:5]})
-    with pytest.raises(ValueError, match="have its texts as 'text'.*this one has 'texts', 'numb"):
+    with pytest.raises(ValueError, match="have its texts as 'text'.*this one has .'texts', 'numb"):
         text_examples({"texts": TEXTS, "numbers": numbers})
 
 
@@ -155,7 +155,7 @@ def test_a_dataset_is_read_whole(size):
     assert (y.tolist(), weights.tolist()) == (LABELS, WEIGHTS)
     x, y, _ = read({"text": TEXTS, "features": LABELS}, SECONDS)
     assert texts(x["text"]) == TEXTS and x["features"].tolist() == LABELS and texts(y) == SECONDS
-    with pytest.raises(ValueError, match="There are no texts"):
+    with pytest.raises(ValueError, match="There are no examples"):
         arrays_of(slices(TEXTS).take(0))
 
 
@@ -175,9 +175,7 @@ def test_a_dataset_is_read_whole(size):
         ((float("nan"), "no"), "A tuple must hold two lists or arrays of texts"),
         ([("a", "b", "c")], "got 3 together"),
         (("a", "b", "c"), "got 3 together"),
-        ({"text": ["a", "b"], "age": ["x", b"a\xff"]}, "age must be an array of numbers"),
         ((slices(["a", "b"]), ["c", "d"]), "A tf.data.Dataset can't be part of the examples"),
-        ((["a", "b"], slices(["c", "d"])), "tf.data.Dataset.zip"),
         ([slices(["a", "b"]), ["c", "d"]], "A tf.data.Dataset can't be part of the examples"),
         ({"text": slices(["a"])}, "A tf.data.Dataset can't be part of the examples"),
         ({"text": ["a"], "segment_ids": [[0, 1]]}, "makes segment_ids from the texts"),

@@ -3,7 +3,7 @@ import pytest
 
 from keras_bert import BertPreprocessor
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.text_rows import TextRows, check_window_stride, windowed
+from keras_bert.preprocessing.text_rows import TextRows, windowed
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import Tokens
 
@@ -70,11 +70,3 @@ def test_windows_start_a_stride_apart_until_one_reaches_the_end(rows, stride):
     assert inputs["features"].tolist() == [10 * owner for owner in owners[::-1]]
     assert labels.tolist() == [2 * owner for owner in owners[::-1]]
     assert weights.tolist() == [owner / 2 for owner in owners[::-1]]
-
-
-def test_strides_that_leave_tokens_out_are_refused():
-    check_window_stride(1, 8)
-    check_window_stride(6, 8)
-    for stride in (0, 7):
-        with pytest.raises(ValueError, match=rf"window_stride must be .*got {stride}"):
-            check_window_stride(stride, 8)

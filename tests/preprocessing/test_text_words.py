@@ -39,22 +39,6 @@ def test_words_are_those_of_tagged_files(preprocessor, text, expected):
     assert [text[start:end] for start, end in spans] == expected
 
 
-def test_words_of_several_texts_are_those_of_each(preprocessor):
-    texts = ["ab, c", "", "中 (d", "a" * 30 + " b " * 40, "x"]
-    together, apart = words_of(preprocessor, *texts), [words_of(preprocessor, t) for t in texts]
-    for name in ("position", "start", "end"):
-        found = np.concatenate([getattr(words, name) for words in apart])
-        assert np.array_equal(getattr(together, name), found)
-    counts = [len(words.num_tokens()) for words in apart]
-    first = np.cumsum([0, *counts[:-1]])
-    windows = [words.window + number for words, number in zip(apart, first, strict=True)]
-    assert np.array_equal(together.window, np.concatenate(windows))
-    rows = [words.batch(np.arange(n), FULL)[0] for words, n in zip(apart, counts, strict=True)]
-    expected = np.concatenate([inputs["token_ids"] for inputs in rows])
-    [inputs] = together.batch(np.arange(sum(counts)), FULL)
-    assert np.array_equal(inputs["token_ids"], expected)
-
-
 @pytest.mark.parametrize("sequence_length", [3, 4, 5, 10, 33])
 def test_every_word_of_a_long_text_is_read_where_it_stands_amid(tokenizer, sequence_length):
     preprocessor = BertPreprocessor(tokenizer, sequence_length)

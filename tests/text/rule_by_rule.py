@@ -1,5 +1,6 @@
 """A second tokenizer for the tests: the rules of BERT's tokenization.py, one after another."""
 
+import string
 import unicodedata
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -113,24 +114,13 @@ class RuleByRuleTokenizer:
         return kept
 
     def split_at_punctuation(self, word):
-        parts, fresh = [], True
+        parts = [[]]
         for item in word:
-            code_point = ord(item[0])
-            if (
-                33 <= code_point <= 47
-                or 58 <= code_point <= 64
-                or 91 <= code_point <= 96
-                or 123 <= code_point <= 126
-                or unicodedata.category(item[0])[0] == "P"
-            ):
-                parts.append([item])
-                fresh = True
+            if item[0] in string.punctuation or unicodedata.category(item[0])[0] == "P":
+                parts += [[item], []]
             else:
-                if fresh:
-                    parts.append([])
-                fresh = False
                 parts[-1].append(item)
-        return parts
+        return [part for part in parts if part]
 
     def cut(self, word):
         whole = "".join(letter for letter, _ in word)

@@ -137,12 +137,6 @@ def test_tokens_that_no_text_can_give_do_no_harm(special_tokens, rule_by_rule):
     assert differences(tokenizer, rule_by_rule(vocabulary, True), texts) == []
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_special_tokens_alone_make_every_word_unknown(special_tokens, lowercase):
-    tokenizer = BertTokenizer(special_tokens, lowercase)
-    assert tokenizer("Ab, � c") == [1, 1, 1]
-
-
 @pytest.mark.shared
 @pytest.mark.parametrize("file", ["google-code-points", "google-multilingual-text"])
 def test_tokens_are_those_of_the_original(shared_data, file):

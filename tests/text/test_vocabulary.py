@@ -1,12 +1,11 @@
 """Vocabularies, good and bad, as files and as lists."""
 
-import os
 import warnings
 
 import pytest
 
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.vocabulary import SPECIAL_TOKENS, read_vocabulary, write_vocabulary
+from keras_bert.text.vocabulary import SPECIAL_TOKENS, read_vocabulary
 
 
 @pytest.fixture
@@ -98,17 +97,3 @@ def test_what_is_no_vocabulary_is_refused(vocabulary, message):
     with pytest.raises(ValueError, match=message) as error:
         BertTokenizer(vocabulary)
     assert not isinstance(error.value, UnicodeError)
-
-
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "vocab.txt"
-    write_vocabulary(path, ["old"])
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_vocabulary(path, ["new"])
-    assert path.read_text() == "old\n"
-    assert os.listdir(tmp_path) == ["vocab.txt"]

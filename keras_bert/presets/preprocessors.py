@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.files.json_files import read_json
-from keras_bert.presets.formats.checkpoint import Checkpoint
+from keras_bert.presets.formats.checkpoint import Checkpoint, explained
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 from keras_bert.presets.formats.sentence_transformers import read_sentence_transformer
-from keras_bert.presets.load_checkpoint import check_vocabulary, naming
 from keras_bert.presets.preset_arguments import did_you_mean
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.read_source import local_source, read_source
@@ -37,13 +36,12 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
     if not _is_hugging_face(path):
         found = read_source(path if (path / "preprocessor.json").is_file() else source)
         vocabulary, settings, _ = _text(found, lowercase)
-        with naming(found):
+        with explained(found):
             return cls(_with_vocabulary(vocabulary, source), **settings)
     sentences = read_sentence_transformer(path)
-    vocabulary, settings, _ = read_tokenizer(sentences.transformer)
+    lowercases = sentences.lowercases and lowercase is None
+    vocabulary, settings, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
     settings |= {} if lowercase is None else {"lowercase": lowercase}
-    if sentences.lowercases and not settings.get("lowercase", True):
-        raise ValueError(f"{source} lowercases text, but has a cased vocabulary.")
     return cls(_with_vocabulary(vocabulary, source), **settings)
 
 
@@ -106,7 +104,7 @@ def preprocessor_from(
         if num_classes not in (None, len(saved.get("label_names") or [])):
             saved.pop("label_names", None)
         settings = {**saved, **settings}
-    with naming(source):
+    with explained(source):
         if given is not None:
             return made.like(given, **settings)
         return made(made.tokenizer_class(vocabulary, **tokenizer), **{**text, **settings})
@@ -144,7 +142,6 @@ def _text(source, lowercase):
     else:
         if "text" in source.refused:
             raise ValueError(source.refused["text"])
-        check_vocabulary(source)
         vocabulary, tokenizer = source.vocabulary, source.tokenizer
         text = {"sequence_length": source.sequence_length}
     if lowercase is not None and vocabulary is not None:

@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import checked_label_names
 from keras_bert.presets.known_presets import KNOWN_PRESETS
-from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
-from keras_bert.presets.load_preset import load_preset
+from keras_bert.presets.load_model import LoadReport, load_checkpoint, load_preset
 from keras_bert.presets.preprocessors import preprocessor_for, setting_names, split_arguments
 from keras_bert.presets.preset_arguments import (
     check_arguments,
     check_loads,
     check_spelling,
     shared_arguments,
-    split_dtype,
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.read_source import published_name, read_source
-from keras_bert.presets.save_checkpoint import save_checkpoint
-from keras_bert.presets.save_preset import save_preset
+from keras_bert.presets.save_model import save_checkpoint, save_preset
 from keras_bert.training.training_record import record_training, start_record
 
 if TYPE_CHECKING:
@@ -216,7 +213,7 @@ class PresetModel:
             settings = {name: value for name, value in settings.items() if value is not None}
             classes = arguments.get("num_classes")
             preprocessor = preprocessor_for(model_class, source, preprocessor, settings, classes)
-        load = load_preset if is_preset else _from_checkpoint
+        load = load_preset if is_preset else load_checkpoint
         model = load(model_class, source, preprocessor, arguments)
         if not load_weights:
             return _with_random_weights(model)
@@ -258,24 +255,3 @@ def _with_random_weights(model):
     fresh.load_report = LoadReport("random weights")
     fresh.load_report.new = {weight.path: tuple(weight.shape) for weight in fresh.weights}
     return fresh
-
-
-def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
-    backbone_class = public_class("BertBackbone")
-    head_may_differ = bool(arguments)
-    if getattr(cls, "architecture", "bert") != "bert":
-        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
-    if issubclass(cls, backbone_class):
-        check_vocabulary(checkpoint)
-        arguments = {**checkpoint.backbone, **arguments}
-        return with_weights(checkpoint, lambda: cls(**arguments), head_may_differ)
-    saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
-    saved, _ = split_arguments(cls, saved)
-    check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
-    encoder, arguments = split_dtype(arguments)
-    arguments = {"preprocessor": preprocessor, **shared_arguments(saved), **arguments}
-    return with_weights(
-        checkpoint,
-        lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),
-        head_may_differ,
-    )

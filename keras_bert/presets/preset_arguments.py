@@ -67,8 +67,6 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
 
 def check_loads(dtype: Any) -> None:
     """Raises a ValueError if a `dtype` quantizes a layer, which saved floats don't fit."""
-    if dtype is None:
-        return
     policy = keras.dtype_policies.get(dtype)
     parts = [*policy.values()] if isinstance(policy, keras.dtype_policies.DTypePolicyMap) else []
     if any(part.quantization_mode is not None for part in (policy, *parts)):
@@ -104,16 +102,15 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
             "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
         )
     parameters = inspect.signature(cls.__init__).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    missing = [n for n in _required(cls) if n not in config]
-    unknown = [] if takes_any else [n for n in shared_arguments(config) if n not in parameters]
-    faults = [f"lacks {', '.join(missing)}"] if missing else []
-    if unknown:
-        faults.append(f"has {', '.join(unknown)}, which its constructor doesn't take")
-    if faults:
+    differing = [argument for argument in _required(cls) if argument not in config]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        differing += [
+            argument for argument in shared_arguments(config) if argument not in parameters
+        ]
+    if differing:
         raise ValueError(
-            f"{name} can't be saved: its get_config {' and '.join(faults)}. It must return every "
-            "argument of the constructor, under its name."
+            f"{name} can't be saved: get_config and the constructor differ in "
+            f"{', '.join(differing)}. get_config must return every argument, under its name."
         )
 
 
@@ -129,7 +126,8 @@ def _accepted(cls):
     names = {"name", "trainable"}
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
-    return names - {"self", "args", "kwargs", "inputs", "outputs", "backbone", "preprocessor"}
+    made_here = {"inputs", "outputs", "embeddings", "blocks", "backbone", "preprocessor"}
+    return names - {"self", "args", "kwargs", *made_here}
 
 
 def quantization_config(model: keras.Model) -> dict[str, Any]:

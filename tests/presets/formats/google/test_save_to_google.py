@@ -102,11 +102,12 @@ def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tm
 @pytest.mark.parametrize(
     ("model", "encoder", "message"),
     [
-        ({}, {"activation": "silu"}, "the activation 'silu', which Google's code doesn't support"),
-        ({}, {"layer_norm_epsilon": 1e-5}, "a LayerNorm epsilon of 1e-05"),
-        ({"masked_lm_epsilon": 1e-3}, {}, "a LayerNorm epsilon of 0.001"),
-        ({"masked_lm_activation": "relu"}, {}, "another activation in its masked-LM head"),
-        ({"tie_embeddings": False}, {}, "a masked-LM table of its own"),
+        ({}, {"activation": "silu"}, "activation='silu'; .* 'relu'"),
+        ({"next_sentence": False}, {"causal": True}, "causal=True; .* False"),
+        ({}, {"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon=1e-05; .* 1e-12"),
+        ({"masked_lm_epsilon": 1e-3}, {}, "masked_lm_epsilon=0.001; .* 1e-12"),
+        ({"masked_lm_activation": "relu"}, {}, "masked_lm_activation='relu'; .* 'gelu'"),
+        ({"tie_embeddings": False}, {}, "tie_embeddings=False; .* True.*or write model.backbone"),
     ],
 )
 def test_what_googles_code_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):

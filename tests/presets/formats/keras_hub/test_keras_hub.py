@@ -111,7 +111,7 @@ def test_a_preset_of_another_architecture_is_refused(tmp_path):
     task = keras_hub.models.RobertaTextClassifier(theirs, num_classes=2)
     task.save_to_preset(str(tmp_path / "task"))
     for name in ("backbone", "task"):
-        with pytest.raises(ValueError, match="can't load a BERT from .*type `RobertaBackbone`"):
+        with pytest.raises(ValueError, match="can't be loaded as a BERT: .*type `RobertaBackbone`"):
             BertTask.from_preset(tmp_path / name)
 
 
@@ -120,7 +120,11 @@ def test_a_preset_of_another_architecture_is_refused(tmp_path):
     [
         ("config.json", None, r"holds no BERT in a supported format: .*'model.weights.h5'"),
         ("config.json", "truncated", "config.json is not JSON"),
-        ("model.weights.h5", None, "can't load a BERT from .*model.weights.json. doesn't exist"),
+        (
+            "model.weights.h5",
+            None,
+            "can't be loaded as a BERT: .*model.weights.json. doesn't exist",
+        ),
         ("model.weights.h5", "truncated", r"model.weights.h5 is damaged.*truncated file"),
         ("task.json", "truncated", "task.json is not JSON"),
         ("task.weights.h5", "truncated", "task.weights.h5 is damaged.*truncated file"),
@@ -139,8 +143,8 @@ def test_a_broken_folder_is_refused(their_preset, copy, file, damage, message):
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("max_sequence_length", 20, "can't load a BERT from .*position_embedding"),
-        ("num_layers", 3, "can't load a BERT from .*objects could not be loaded"),
+        ("max_sequence_length", 20, "can't be loaded as a BERT: .*position_embedding"),
+        ("num_layers", 3, "can't be loaded as a BERT: .*objects could not be loaded"),
         ("num_layers", 1, "a BERT with 1536 weights .* describes 1004: they belong to diff"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.files.new_folder import README, WRITTEN, is_own_card
-from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.remote import read_utf8
 from keras_bert.messages import shown
 from keras_bert.presets.formats.hub import reason_of, refusal
 from keras_bert.presets.model_card import hub_card

@@ -185,8 +185,7 @@ def _check_task(task):
         raise no_answers(name)
     if task.preprocessor is None:
         raise ValueError(
-            f"This {name} has no preprocessor, so it can't read text: set model.preprocessor to a "
-            f"{task.preprocessor_class().__name__}."
+            f"This {name} can't read text: set model.preprocessor = {reader.__name__}(...)."
         )
 
 
@@ -197,11 +196,7 @@ def _warmup_requests(task, texts):
     texts = [texts] if isinstance(texts, str) else texts
     if not len(texts):
         return []
-    if len(texts) >= MAX_REQUESTS:
-        raise ValueError(
-            f"TensorFlow Serving takes at most {MAX_REQUESTS} warm-up requests: give at most "
-            f"{MAX_REQUESTS - 1} warmup_texts; got {len(texts)}."
-        )
+    check_int("the number of warmup_texts", len(texts), at_most=MAX_REQUESTS - 1)
     rows = [_row(task, ranks, text) for text in texts]
     columns = tf.nest.flatten(list(rows[0].values()))[:2]
     prepared = task.preprocessor(*([text] for text in columns))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.remote import read_utf8
 from keras_bert.messages import check_finite, shortened
 
 ENCODER_PARTS = ("embeddings/", "block_")

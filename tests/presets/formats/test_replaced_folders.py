@@ -42,8 +42,8 @@ def test_an_earlier_model_of_any_format_is_replaced_and_nothing_else(
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
     for name, message in (
-        ("model", "also notes.txt, which would be lost"),
-        ("thesis", "exists and is not a model"),
+        ("model", "holds notes.txt, which would be lost"),
+        ("thesis", "holds chapter.txt, which would be lost"),
         ("thesis/chapter.txt", "is a file"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -18,6 +18,26 @@ import numpy as np
 import pytest
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(ord("a") + i) for i in range(25)]
+THEIR_BLOCK = {  # {our layer: layers of transformers}
+    "attention/query_key_value": [f"attention.self.{part}" for part in ("query", "key", "value")],
+    "attention/output_dense": ["attention.output.dense"],
+    "attention_norm": ["attention.output.LayerNorm"],
+    "intermediate_dense": ["intermediate.dense"],
+    "output_dense": ["output.dense"],
+    "output_norm": ["output.LayerNorm"],
+}
+THEIR_LAYERS = {
+    "embeddings/token_embedding": ["bert.embeddings.word_embeddings"],
+    "embeddings/segment_embedding": ["bert.embeddings.token_type_embeddings"],
+    "embeddings/position_embedding": ["bert.embeddings.position_embeddings"],
+    "embeddings/norm": ["bert.embeddings.LayerNorm"],
+    "pooler": ["bert.pooler.dense"],
+    "masked_lm/dense": ["cls.predictions.transform.dense"],
+    "masked_lm/norm": ["cls.predictions.transform.LayerNorm"],
+    "masked_lm": ["cls.predictions"],
+    "next_sentence": ["cls.seq_relationship"],
+}
+THEIR_KINDS = {"kernel": "weight", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -154,6 +174,22 @@ def free_addresses():
         for each in sockets:
             each.close()
         return addresses
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def their_parts():
+    """Finds the parts of a weight of ours, by its path, among arrays under transformers' names."""
+
+    def find(path, theirs):
+        layer, kind = path.rsplit("/", 1)
+        names = THEIR_LAYERS.get(layer)
+        if layer.startswith("block_"):
+            block, layer = layer.removeprefix("block_").split("/", 1)
+            names = [f"bert.encoder.layer.{block}.{name}" for name in THEIR_BLOCK[layer]]
+        values = [np.asarray(theirs[f"{n}.{THEIR_KINDS.get(kind, kind)}"]) for n in names]
+        return [value.T if kind == "kernel" else value for value in values]
 
     return find
 

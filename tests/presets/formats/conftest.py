@@ -134,37 +134,15 @@ def same(weights_of):
     return compare
 
 
-BLOCK = {  # {our layer: theirs}
-    "attention/query_key_value": [f"attention.self.{part}" for part in ("query", "key", "value")],
-    "attention/output_dense": ["attention.output.dense"],
-    "attention_norm": ["attention.output.LayerNorm"],
-    "intermediate_dense": ["intermediate.dense"],
-    "output_dense": ["output.dense"],
-    "output_norm": ["output.LayerNorm"],
-}
-
-
 @pytest.fixture
-def as_ours():
-    """Converts tensors under transformers' names to `{our path: our weight}`."""
+def as_ours(their_parts, backbone):
+    """Converts tensors under transformers' names to `{our path: our weight}`, of an encoder."""
 
-    def translate(tensors):
-        layers = {"embeddings/norm": ["embeddings.LayerNorm"], "pooler": ["pooler.dense"]}
-        for i in range(2):
-            for ours, theirs in BLOCK.items():
-                layers[f"block_{i}/{ours}"] = [f"encoder.layer.{i}.{name}" for name in theirs]
-        ours = {}
-        for layer, names in layers.items():
-            variables = ("gamma", "beta") if layer.endswith("norm") else ("kernel", "bias")
-            for variable, kind in zip(variables, ("weight", "bias"), strict=True):
-                parts = [tensors[f"bert.{name}.{kind}"].T for name in names]
-                ours[f"{layer}/{variable}"] = np.hstack(parts)
-        for layer, name in (("token", "word"), ("segment", "token_type"), ("position", "position")):
-            table = tensors[f"bert.embeddings.{name}_embeddings.weight"]
-            ours[f"embeddings/{layer}_embedding/embeddings"] = table
-        return ours
+    def convert(tensors, model=None):
+        weights = (model or backbone()).weights
+        return {w.path: np.hstack(their_parts(w.path, tensors)) for w in weights}
 
-    return translate
+    return convert
 
 
 def random_tensors(shapes, seed):

@@ -1,4 +1,4 @@
-"""KerasHub's presets are read, and give the outputs and gradients that they give in KerasHub."""
+"""KerasHub's presets are read, and give the outputs that they give in KerasHub."""
 
 import json
 import shutil
@@ -59,27 +59,13 @@ def copy(tmp_path):
         ),
     ],
 )
-def test_every_model_is_read(
-    their_preset, assert_same_outputs, in_our_names, weights_of, same, task, settings, expected
-):
+def test_every_model_is_read(their_preset, assert_same_outputs, task, settings, expected):
     theirs, folder = their_preset(task, **settings)
     ours = (BertTask if task else BertBackbone).from_preset(folder)
     assert type(ours) is TASKS.get(task, BertBackbone)
     assert expected.items() <= ours.get_config().items()
     assert_same_outputs(ours, theirs)
-    assert same(ours, in_our_names(weights_of(theirs)))
     assert not ours.load_report.new and not ours.load_report.left_over
-
-
-def test_gradients_equal_kerashubs(their_preset, in_our_names, gradients_of):
-    theirs, folder = their_preset("BertMaskedLM")
-    expected = in_our_names(gradients_of(theirs))
-    found = gradients_of(BertTask.from_preset(folder))
-    assert found.keys() == expected.keys()
-    for path, gradient in found.items():
-        assert np.abs(expected[path]).max() > 1e-4
-        difference = np.abs(gradient - expected[path]).max() / np.abs(expected[path]).max()
-        assert difference < 1e-4, path
 
 
 def test_their_tokenizer_is_loaded(their_task, words, tmp_path):

@@ -179,17 +179,27 @@ def free_addresses():
 
 
 @pytest.fixture(scope="session")
-def their_parts():
+def their_names():
+    """Lists transformers' names for the parts of a weight of ours, by its path."""
+
+    def names(path):
+        layer, kind = path.rsplit("/", 1)
+        found = THEIR_LAYERS.get(layer)
+        if layer.startswith("block_"):
+            block, layer = layer.removeprefix("block_").split("/", 1)
+            found = [f"bert.encoder.layer.{block}.{name}" for name in THEIR_BLOCK[layer]]
+        return [f"{name}.{THEIR_KINDS.get(kind, kind)}" for name in found]
+
+    return names
+
+
+@pytest.fixture(scope="session")
+def their_parts(their_names):
     """Finds the parts of a weight of ours, by its path, among arrays under transformers' names."""
 
     def find(path, theirs):
-        layer, kind = path.rsplit("/", 1)
-        names = THEIR_LAYERS.get(layer)
-        if layer.startswith("block_"):
-            block, layer = layer.removeprefix("block_").split("/", 1)
-            names = [f"bert.encoder.layer.{block}.{name}" for name in THEIR_BLOCK[layer]]
-        values = [np.asarray(theirs[f"{n}.{THEIR_KINDS.get(kind, kind)}"]) for n in names]
-        return [value.T if kind == "kernel" else value for value in values]
+        values = [np.asarray(theirs[name]) for name in their_names(path)]
+        return [value.T if path.endswith("/kernel") else value for value in values]
 
     return find
 

@@ -26,10 +26,10 @@ _FILL = 0.98  # fraction of a chip's memory that the largest batch aims for
 class TpuPlan:
     """A plan of work on TPUs: the memory it needs and the shortest time it can take.
 
-    The step that `fit` runs on JAX is compiled by libtpu, the TPUs' own compiler. No TPU is needed,
-    only Linux and `pip install "keras3-bert[tpu-plan]"`. The precision is the model's: call
-    `keras.config.set_dtype_policy("mixed_bfloat16")` before you make it. Communication between
-    chips is compiled, but isn't included in the times.
+    libtpu, the TPUs' own compiler, compiles the step that `fit` runs on JAX. It needs Linux and
+    `pip install "keras3-bert[tpu-plan]"`. The precision is the model's: call
+    `keras.config.set_dtype_policy("mixed_bfloat16")` before you make it. The times leave out
+    communication between chips.
 
     Args:
         topology: str, the kind of chip and the shape of the slice. "v5e:2x2", "v4:2x2x1",

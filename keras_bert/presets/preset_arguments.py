@@ -34,10 +34,7 @@ def check_arguments(
     accepted, names = _accepted(cls), inspect.signature(cls.__init__).parameters
     if unknown := [name for name in given if name not in accepted]:
         known = [*dict.fromkeys([*(name for name in names if name in accepted), *settings])]
-        raise ValueError(
-            f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(known)}."
-            + did_you_mean(unknown, known)
-        )
+        raise unknown_arguments(cls, unknown, known)
     saved = names if saved is None else saved
     if missing := [name for name in _required(cls) if name not in given and name not in saved]:
         arguments = ", ".join(f"{name}=..." for name in missing)
@@ -47,9 +44,17 @@ def check_arguments(
         )
 
 
-def did_you_mean(unknown: Iterable[str], names: Iterable[str]) -> str:
+def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueError:
+    """Makes the error for arguments that a class doesn't have; it lists those that it has."""
+    return ValueError(
+        f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(known)}."
+        + _did_you_mean(unknown, known)
+    )
+
+
+def _did_you_mean(unknown, names):
     """Returns a sentence with the names that unknown ones are most like, or ""."""
-    found = [difflib.get_close_matches(name, list(names), 1, cutoff=0.75) for name in unknown]
+    found = [difflib.get_close_matches(name, names, 1, cutoff=0.75) for name in unknown]
     found = ", ".join(match[0] for match in found if match)
     return f" Did you mean {found}?" if found else ""
 
@@ -61,7 +66,7 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
     """
     names = _accepted(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
     unknown = [name for name in given if name not in names]
-    if suggestion := did_you_mean(unknown, names):
+    if suggestion := _did_you_mean(unknown, names):
         raise ValueError(f"{cls.__name__} has no argument {', '.join(unknown)}.{suggestion}")
 
 

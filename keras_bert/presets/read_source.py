@@ -27,15 +27,11 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
         from keras_bert.presets.formats.read_keras_hub import read_keras_hub
 
         return read_keras_hub(handle)
-    if path.suffix == ".keras" and path.is_file():
-        raise ValueError(
-            f"{path} is a whole model, not a preset: load it with keras.saving.load_model, after "
-            "import keras and import keras_bert. A preset is a folder from save_to_preset."
-        )
     if path.is_file() and not _is_prefix(path):
         raise ValueError(
-            f"{path} is a file. Pass its folder; of several TF1 checkpoints in a folder, pass the "
-            "prefix of one: its path without .index or .data-*."
+            f"{path} is a file: pass its folder or, of several TF1 checkpoints in a folder, the "
+            "prefix of one, without .index or .data-*. Load a .keras file with "
+            "keras.saving.load_model, after import keras_bert."
         )
     if not path.is_dir() or _is_google(path):
         from keras_bert.presets.formats.google import read_google

@@ -41,7 +41,7 @@ def save_checkpoint(
         write(checkpoint, unfinished)
         if has_card:
             write_card(model, unfinished, has_hugging_face=True)
-    _report_losses(model, has_card)
+    _log_lost_settings(model, has_card)
 
 
 def _write(model, folder):
@@ -130,7 +130,7 @@ def _task_arguments(model, preprocessor):
     return arguments
 
 
-def _report_losses(model, is_hugging_face):
+def _log_lost_settings(model, is_hugging_face):
     """Logs settings that a folder lacks; those of an embedder are in Hugging Face's."""
     preprocessor = getattr(model, "preprocessor", None)
     truncation = getattr(preprocessor, "truncation", "head")

@@ -22,13 +22,12 @@ def export_token_ids(
 ) -> str:
     """Writes a model that takes token ids, with its tokenizer's files, for another runtime.
 
-    The model computes what `predict` returns for prepared inputs, in float32. Its inputs have the
-    names and dtypes of the model's: int32 `token_ids`, `segment_ids` and `padding_mask`, `[B, S]`
-    (of choices or documents `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and
-    `features`, float32 `[B, K]`. None may be left out: without padding `padding_mask` is 1, for a
-    single text `segment_ids` is 0. B, S, C and P may differ in each call. Ids and lengths are not
-    checked, so keep S within the backbone's `max_sequence_length`. Outputs have the names of a dict
-    that `predict` returns; an array is named `logits`, that of a `BertEmbedder` `embedding`.
+    The model computes what `predict` returns for prepared inputs, in float32. Its inputs are the
+    model's: int32 `token_ids`, `segment_ids` and `padding_mask`, `[B, S]` (of choices or documents
+    `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and `features`, float32 `[B, K]`. All
+    are needed: without padding `padding_mask` is 1, for a single text `segment_ids` is 0. B, S, C
+    and P may differ in each call; S must not exceed `max_sequence_length`. Outputs have the names
+    of `predict`'s dict; an array is named `logits`, that of a `BertEmbedder` `embedding`.
 
     | format | files | runs in | needs to export |
     |---|---|---|---|
@@ -40,8 +39,8 @@ def export_token_ids(
     `{"INFERENCE_PRECISION_HINT": "f32"}` for the outputs of `predict`.
 
     A preprocessor adds `tokenizer.json` of Hugging Face `tokenizers`, `vocab.txt`, and
-    `preprocessor.json` with its settings and label names. Texts in windows, and answers such as
-    entities and spans, are made from these by the caller; the SavedModel contains them.
+    `preprocessor.json` with its settings and label names. The caller cuts windows and finds
+    entities and spans; only a SavedModel does so itself.
 
     Args:
         model: a task or a `BertBackbone`, with float32 layers.

@@ -109,7 +109,14 @@ def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
             checkpoint.task_arguments["normalize"],
         )
     spellings = google_spellings(checkpoint.backbone["num_layers"], checkpoint.task)
-    _write_tensors(spell(checkpoint.weights, spellings), Path(folder) / "bert_model.ckpt")
+    tensors = spell(checkpoint.weights, spellings)
+    with tf.device("CPU:0"):
+        tf.raw_ops.SaveV2(
+            prefix=str(Path(folder) / "bert_model.ckpt"),
+            tensor_names=list(tensors),
+            shape_and_slices=[""] * len(tensors),
+            tensors=list(tensors.values()),
+        )
     if checkpoint.vocabulary:
         write_vocabulary(Path(folder) / "vocab.txt", checkpoint.vocabulary)
     write_json(Path(folder) / "bert_config.json", _config(checkpoint))
@@ -131,16 +138,6 @@ def _config(checkpoint):
     if checkpoint.vocabulary:
         config[_OWN_CASING] = checkpoint.tokenizer["lowercase"]
     return config
-
-
-def _write_tensors(tensors, prefix):
-    with tf.device("CPU:0"):
-        tf.raw_ops.SaveV2(
-            prefix=str(prefix),
-            tensor_names=list(tensors),
-            shape_and_slices=[""] * len(tensors),
-            tensors=list(tensors.values()),
-        )
 
 
 def _prefix(path):

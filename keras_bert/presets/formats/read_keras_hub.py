@@ -87,7 +87,12 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
             else keras_hub.models.BertBackbone.from_preset(str(folder))
         )
     backbone = getattr(theirs, "backbone", theirs)
-    _check_no_layer_is_lost(backbone, folder)
+    num_weights = JsonFields(folder / "metadata.json").integer("parameter_count", high=2**63)
+    if num_weights not in (None, backbone.count_params()):  # KerasHub drops layers silently
+        raise ValueError(
+            f"{folder} holds a BERT with {num_weights} weights according to metadata.json, but "
+            f"config.json describes {backbone.count_params()}: they belong to different models."
+        )
     spellings = keras_hub_spellings(backbone.num_layers)
     # Without this file, KerasHub silently initializes a new head.
     head = folder / "task.weights.h5"
@@ -164,16 +169,6 @@ def _task_arguments(theirs, task, folder, source):
         config = theirs.get_config()
         return {"pooling": config["pooling_mode"], "normalize": config["normalize"]}
     return {}
-
-
-def _check_no_layer_is_lost(backbone, folder):
-    """Checks the number of weights; KerasHub silently drops layers that its config lacks."""
-    saved = JsonFields(folder / "metadata.json").integer("parameter_count", high=2**63)
-    if saved not in (None, backbone.count_params()):
-        raise ValueError(
-            f"{folder} holds a BERT with {saved} weights according to metadata.json, but "
-            f"config.json describes {backbone.count_params()}: they belong to different models."
-        )
 
 
 def _tensors(model, path):

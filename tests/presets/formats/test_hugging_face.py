@@ -65,32 +65,17 @@ def test_every_setting_of_the_config_is_read(encoder, folder):
         "a_key_of_a_later_version": {"nobody": "knows"},
     }
     model = BertBackbone.from_preset(folder(encoder, config))
-    expected = {
-        "vocabulary_size": 30,
-        "num_layers": 2,
-        "num_heads": 4,
-        "hidden_dim": 8,
-        "intermediate_dim": 12,
-        "dropout": 0.2,
-        "attention_dropout": 0.3,
-        "max_sequence_length": 16,
-        "num_segments": 2,
-        "layer_norm_epsilon": 1e-5,
-        "activation": "gelu",
-        "causal": False,
-    }
+    expected = {"vocabulary_size": 30, "num_layers": 2, "num_heads": 4, "hidden_dim": 8}
+    expected |= {"intermediate_dim": 12, "max_sequence_length": 16, "num_segments": 2}
+    expected |= {"dropout": 0.2, "attention_dropout": 0.3, "layer_norm_epsilon": 1e-5}
+    expected |= {"activation": "gelu", "causal": False}
     assert expected.items() <= model.get_config().items()
 
 
-def test_activations_are_those_of_the_config(encoder, folder):
-    for theirs, ours in (
-        ("gelu", "gelu"),
-        ("gelu_new", "gelu_approximate"),
-        ("gelu_pytorch_tanh", "gelu_approximate"),
-        ("relu", "relu"),
-    ):
+def test_the_tanh_form_of_gelu_has_two_names(encoder, folder):
+    for theirs in ("gelu_new", "gelu_pytorch_tanh"):
         source = folder(encoder, {"hidden_act": theirs}, name=theirs)
-        assert read_hugging_face(source).backbone["activation"] == ours
+        assert read_hugging_face(source).backbone["activation"] == "gelu_approximate"
 
 
 def test_a_decoder_is_a_causal_encoder(encoder, folder, tmp_path):
@@ -194,16 +179,6 @@ def test_multi_label_settings_survive_a_round_trip(classifier, preprocessor, tmp
     assert written["problem_type"] == "multi_label_classification"
     back = BertClassifier.from_preset(tmp_path / "ours")
     assert back.preprocessor.get_config() == model.preprocessor.get_config()
-
-
-def test_another_number_of_classes_starts_a_new_head(
-    classifier, encoder, same, as_ours, preprocessor
-):
-    model = BertClassifier.from_preset(classifier(), num_classes=5, preprocessor=preprocessor)
-    assert model.preprocessor.label_names == ["0", "1", "2", "3", "4"]
-    assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
-    assert set(model.load_report.left_over) == {"classifier.weight", "classifier.bias"}
-    assert same(model.backbone, as_ours(encoder))
 
 
 @pytest.mark.parametrize(

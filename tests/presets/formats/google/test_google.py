@@ -190,7 +190,9 @@ def test_a_file_that_is_damaged_or_missing_is_named(google, file, damage, messag
 
 
 def test_a_file_of_a_checkpoint_is_refused_with_advice(google):
-    with pytest.raises(ValueError, match="is a file. Pass its folder; .* pass the prefix of one"):
+    with pytest.raises(
+        ValueError, match="index is a file: pass its folder or, .* the prefix of one"
+    ):
         BertBackbone.from_preset(google() / "bert_model.ckpt.index")
 
 

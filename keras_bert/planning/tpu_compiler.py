@@ -42,14 +42,11 @@ class CompiledCost(NamedTuple):
 
 def check_compiler() -> None:
     """Raises a `ValueError` if this process can't compile for TPUs."""
-    if keras.backend.backend() != "jax":
+    backend = keras.backend.backend()
+    if backend != "jax" or not has_compiler():
         raise ValueError(
-            f"Planning for TPUs needs JAX; Keras uses {keras.backend.backend()}. Set "
-            "KERAS_BACKEND=jax before Keras is imported."
-        )
-    if not has_compiler():
-        raise ValueError(
-            "The TPU compiler, libtpu, isn't installed. It runs on Linux and needs no TPU: "
+            f"Planning for TPUs needs JAX as Keras's backend (it is {backend}) and libtpu, which "
+            "needs no TPU, but Linux: set KERAS_BACKEND=jax before Keras is imported, and "
             'pip install "keras3-bert[tpu-plan]".'
         )
 

@@ -5,7 +5,6 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import checked_label_names
-from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_model import LoadReport, load_checkpoint, load_preset
 from keras_bert.presets.preprocessors import preprocessor_from, setting_names, split_arguments
 from keras_bert.presets.preset_arguments import (
@@ -16,7 +15,7 @@ from keras_bert.presets.preset_arguments import (
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.push_to_hub import push_to_hub
-from keras_bert.presets.read_source import published_name, read_source
+from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
 from keras_bert.presets.save_model import save_checkpoint, save_preset
 from keras_bert.training.training_record import record_training, start_record
 

@@ -239,12 +239,12 @@ def test_numbers_out_of_range_are_refused(plan):
 
 def test_the_jax_backend_and_libtpu_are_required(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "tensorflow")
-    with pytest.raises(ValueError, match="Keras uses tensorflow. Set KERAS_BACKEND=jax"):
+    with pytest.raises(ValueError, match="it is tensorflow.*set KERAS_BACKEND=jax"):
         TpuPlan("v5e:2x2")
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"libtpu, isn't installed.*\[tpu-plan\]"):
+    with pytest.raises(ValueError, match=r"it is jax.*libtpu.*\[tpu-plan\]"):
         TpuPlan("v5e:2x2")
 
 

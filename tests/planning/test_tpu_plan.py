@@ -19,7 +19,7 @@ from keras_bert.planning.tpu_plan import next_rows
 SCRIPT = Path(__file__).with_name("lowered_step.py")
 
 
-def planned(rows=64, needed=4 * GIB, excess=None, flops=4e12, hbm_bytes=2e10):
+def planned(rows=64, needed=4 * GIB, excess=None, flops=3.94e12, hbm_bytes=32.76e9):
     """Makes a step on 4 chips of v5e, as if it were compiled."""
     cost = CompiledCost(GIB, needed - 1.5 * GIB, 0.5 * GIB, flops, hbm_bytes, None, 1.0)
     if excess is not None:
@@ -74,16 +74,16 @@ def test_flops_match_a_calculation_by_hand(length, predictions):
 
 
 def test_a_step_takes_the_longer_of_computation_and_memory_traffic():
-    step = planned(flops=3.94e12, hbm_bytes=8.19e9)
+    step = planned(hbm_bytes=8.19e9)
     assert (step.bound, step.least_seconds) == ("compute", pytest.approx(0.020))
-    step = planned(flops=3.94e12, hbm_bytes=32.76e9)
+    step = planned()
     assert (step.bound, step.least_seconds) == ("memory", pytest.approx(0.040))
     assert step.seconds(0.25) == pytest.approx(0.080)
     assert step.seconds(0.9) == pytest.approx(0.040), "no faster than the memory allows"
 
 
 def test_the_table_shows_memory_work_and_time():
-    table = planned(flops=3.94e12, hbm_bytes=32.76e9).table(steps=1000, utilization=0.25)
+    table = planned().table(steps=1000, utilization=0.25)
     for words in (
         "total, of 15.75                      4.00   fits, 11.75 to spare",
         "matrix products of the model     3.94e+12 FLOPs      20.0 ms at the peak rate",
@@ -93,13 +93,13 @@ def test_the_table_shows_memory_work_and_time():
         "at 25% utilization                   80.0     409,600      0.00",
     ):
         assert words in table
-    days = planned(flops=3.94e12, hbm_bytes=32.76e9).table(utilization=0.25).split()[-1]
+    days = planned().table(utilization=0.25).split()[-1]
     assert float(days) == round(1e6 * 0.080 / 86400, 2)
-    assert "at 50% utilization" in planned(flops=3.94e12, hbm_bytes=32.76e9).table(utilization=0.9)
+    assert "at 50% utilization" in planned().table(utilization=0.9)
 
 
 def test_a_prediction_has_rows_a_second():
-    step = planned(flops=3.94e12, hbm_bytes=32.76e9)
+    step = planned()
     table = PlannedPrediction(**vars(step)).table(utilization=0.25)
     for words in (
         "weights and batch                    1.00",

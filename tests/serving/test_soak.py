@@ -12,7 +12,7 @@ HOSTILE = ["\x00", "a" * 50_000, "a " * 2000, "ðŸ˜€" * 3000, "\u0301" * 2000, "ä
 @pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["classes", "words", "questions"])
-def test_requests_at_once_are_answered_as_if_they_were_alone(served, name, assert_alike):
+def test_requests_at_once_are_answered_as_if_they_were_alone(served, name, same_answers):
     one = served(name)
     columns = {name: [*values] for name, values in one.columns.items()}
     *others, last = columns.values()
@@ -31,27 +31,8 @@ def test_requests_at_once_are_answered_as_if_they_were_alone(served, name, asser
     ]
 
     def ask(numbers):
-        found = one.ask(rows(numbers))
-        for row, i in enumerate(numbers):
-            assert_alike({key: value[row] for key, value in found.items()}, alone[i])
+        expected = [{name: values[0] for name, values in alone[i].items()} for i in numbers]
+        same_answers(one.ask(rows(numbers)), expected)
 
     with ThreadPoolExecutor(THREADS) as pool:
         assert len([*pool.map(ask, requests)]) == REQUESTS
-
-
-@pytest.fixture(scope="module")
-def assert_alike():
-    """Compares the answers to one example, alone and among others: they are padded to lengths."""
-
-    def is_alike(a, b):
-        if isinstance(a, list):
-            longer, shorter = (a, b) if len(a) > len(b) else (b, a)
-            rest = longer[len(shorter) :]
-            return all(map(is_alike, a, b)) and not any(np.ravel(rest).astype(bool))
-        return abs(a - b) < 1e-4 if isinstance(a, float) else a == b
-
-    def check(found, expected):
-        for key, value in found.items():
-            assert is_alike(value, expected[key][0]), (key, value, expected[key])
-
-    return check

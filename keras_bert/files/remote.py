@@ -109,7 +109,7 @@ def local_path(path: str | os.PathLike) -> Path:
     """Returns the `Path` of a folder for a fine-tuned model; a ValueError if it is remote."""
     if is_remote(path):
         raise ValueError(
-            f"A fine-tuned model is written to a folder on this machine; got {path}. Give a path "
+            f"The folder of a fine-tuned model must be on this machine; got {path}. Give a path "
             "without a scheme, then copy the folder."
         )
     return Path(path)

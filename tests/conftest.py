@@ -19,6 +19,26 @@ import numpy as np
 import pytest
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(ord("a") + i) for i in range(25)]
+THEIR_BLOCK = {  # {our layer: layers of transformers}
+    "attention/query_key_value": [f"attention.self.{part}" for part in ("query", "key", "value")],
+    "attention/output_dense": ["attention.output.dense"],
+    "attention_norm": ["attention.output.LayerNorm"],
+    "intermediate_dense": ["intermediate.dense"],
+    "output_dense": ["output.dense"],
+    "output_norm": ["output.LayerNorm"],
+}
+THEIR_LAYERS = {
+    "embeddings/token_embedding": ["bert.embeddings.word_embeddings"],
+    "embeddings/segment_embedding": ["bert.embeddings.token_type_embeddings"],
+    "embeddings/position_embedding": ["bert.embeddings.position_embeddings"],
+    "embeddings/norm": ["bert.embeddings.LayerNorm"],
+    "pooler": ["bert.pooler.dense"],
+    "masked_lm/dense": ["cls.predictions.transform.dense"],
+    "masked_lm/norm": ["cls.predictions.transform.LayerNorm"],
+    "masked_lm": ["cls.predictions"],
+    "next_sentence": ["cls.seq_relationship"],
+}
+THEIR_KINDS = {"kernel": "weight", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -164,6 +184,32 @@ def free_addresses():
         for each in sockets:
             each.close()
         return addresses
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def their_names():
+    """Lists transformers' names for the parts of a weight of ours, by its path."""
+
+    def names(path):
+        layer, kind = path.rsplit("/", 1)
+        found = THEIR_LAYERS.get(layer)
+        if layer.startswith("block_"):
+            block, layer = layer.removeprefix("block_").split("/", 1)
+            found = [f"bert.encoder.layer.{block}.{name}" for name in THEIR_BLOCK[layer]]
+        return [f"{name}.{THEIR_KINDS.get(kind, kind)}" for name in found]
+
+    return names
+
+
+@pytest.fixture(scope="session")
+def their_parts(their_names):
+    """Finds the parts of a weight of ours, by its path, among arrays under transformers' names."""
+
+    def find(path, theirs):
+        values = [np.asarray(theirs[name]) for name in their_names(path)]
+        return [value.T if path.endswith("/kernel") else value for value in values]
 
     return find
 

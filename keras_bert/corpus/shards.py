@@ -17,8 +17,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.remote import size_and_time
-from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.remote import read_utf8, size_and_time
 from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
 
 if TYPE_CHECKING:

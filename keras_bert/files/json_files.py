@@ -66,9 +66,6 @@ class JsonFields:
     def __bool__(self) -> bool:
         return bool(self.values)
 
-    def __repr__(self):
-        return f"JsonFields({str(self.path)!r}, {reprlib.repr(self.values)})"
-
     def value(self, key: str, default: Any = None) -> Any:
         value = self.values.get(key)
         return default if value is None else value

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import partial
@@ -29,6 +29,7 @@ WRITTEN = (
     *("metadata.json", "task.json", "task.weights.h5", "tokenizer.json"),
     "assets/tokenizer/vocabulary.txt",
 )
+_OF_MODELS = [pattern.partition("/")[0] for pattern in (*WRITTEN, README)]
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def new_folder(
     """
     is_model = check is None
     try:
-        with whole_folder(folder, check or partial(check_model_folder, folder)) as new:
+        with whole_folder(folder, check or partial(check_replaces, folder)) as new:
             _check_room(new, num_bytes)
             yield new
             if is_model:
@@ -87,16 +88,21 @@ def _check_room(folder, num_bytes):
         path.unlink(missing_ok=True)
 
 
-def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:
-    """Raises a ValueError unless a folder with files of these names is empty or holds a model."""
-    if names and not set(MARKS) & set(names):
-        raise ValueError(
-            f"{folder} exists and is not a model folder (it has no config.json). Choose another."
-        )
-    own = [pattern.partition("/")[0] for pattern in (*WRITTEN, README)]
+def check_replaces(
+    folder: str | os.PathLike,
+    names: list[str],
+    own: Sequence[str] = _OF_MODELS,
+    marks: Sequence[str] = MARKS,
+) -> None:
+    """Raises a ValueError if a folder holds files that aren't a writer's own, and would be lost.
+
+    `own` are patterns of names. In a folder without one of the `marks`, no file is the writer's.
+    """
     others = [name for name in sorted(names) if not any(fnmatch(name, each) for each in own)]
+    if marks and not set(marks) & set(names):
+        others = names
     if others:
         raise ValueError(
-            f"{folder} holds a model, but also {', '.join(others)}, which would be lost. Choose "
-            "another folder, or move them away."
+            f"{folder} holds {', '.join(others[:5])}, which would be lost. Choose another folder, "
+            "or move them away."
         )

@@ -1,5 +1,6 @@
-"""Access to paths on TensorFlow's file systems, such as `gs://bucket/run`."""
+"""Files and folders, local or on TensorFlow's file systems, such as `gs://bucket/run`."""
 
+import codecs
 import contextlib
 import errno
 import os
@@ -83,12 +84,33 @@ def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
         return file.read(size)
 
 
+def read_utf8(path: str | os.PathLike) -> str:
+    """Reads the text of a UTF-8 file, local or remote, without its byte order mark."""
+    path = os.fspath(path)
+    try:
+        data = read_bytes(path)
+    except OSError as error:
+        raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
+    return decode_utf8(data.removeprefix(codecs.BOM_UTF8), path)
+
+
+def decode_utf8(data: bytes, source: str) -> str:
+    """Decodes the bytes of a file; the error for other encodings names the `source` and line."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{source}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}). Save it as UTF-8."
+        ) from error
+
+
 def local_path(path: str | os.PathLike) -> Path:
     """Returns the `Path` of a folder for a fine-tuned model; a ValueError if it is remote."""
     if is_remote(path):
         raise ValueError(
-            "The folder must be on this machine, because a fine-tuned model and its results are "
-            f"written there; got {path}. Give a path without a scheme, then copy the folder."
+            f"The folder of a fine-tuned model must be on this machine; got {path}. Give a path "
+            "without a scheme, then copy the folder."
         )
     return Path(path)
 

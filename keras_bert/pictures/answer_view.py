@@ -84,8 +84,8 @@ def _read(example, answer):
         marks = marks if answer["answer"] else []
     else:
         raise ValueError(
-            "show_answers marks entities of raw texts and answers to questions; got "
-            f"{type(example).__name__} and an answer of {', '.join(answer)}."
+            "show_answers marks entities of raw texts and answers to questions; got a "
+            f"{type(example).__name__} and an answer with {', '.join(answer)}."
         )
     places = [place for start, end, *_ in marks for place in (start, end)]
     if places != sorted(places) or (places and not 0 <= places[0] <= places[-1] <= len(text)):

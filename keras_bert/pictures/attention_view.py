@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, shown
+from keras_bert.models.task_data import preprocessor_of
 
 if TYPE_CHECKING:
     import keras
@@ -89,8 +90,7 @@ class AttentionView:
         places = range(len(self.tokens))
         panel.set_xticks(places, self.tokens, rotation=90, fontsize=8)
         panel.set_yticks(places, self.tokens, fontsize=8)
-        shown = f"head {heads[0]}" if len(heads) == 1 else "all heads"
-        panel.set_title(f"Layer {layer}, {shown}")
+        panel.set_title(f"Layer {layer}, {f'head {heads[0]}' if len(heads) == 1 else 'all heads'}")
         return save_figure(figure, path)
 
     def __repr__(self):
@@ -143,27 +143,19 @@ def show_attention(
     """
     import keras
 
-    for name, value in (("text", text), ("pair", pair)):
-        if not isinstance(value, str) and not (name == "pair" and value is None):
-            raise ValueError(
-                f"show_attention takes the {name} as a str; got {type(value).__name__}. For inputs "
-                "of a backbone, call model.backbone.attention_probabilities(inputs)."
-            )
-    preprocessor = getattr(model, "preprocessor", None)
-    if preprocessor is None:
+    if not isinstance(text, str) or not isinstance(pair, (str, type(None))):
         raise ValueError(
-            f"{type(model).__name__} has no preprocessor, whose tokenizer reads the text. Load it "
-            "with from_preset, or pass preprocessor=... to its constructor."
+            f"show_attention takes text and pair as str; got {shown((text, pair))}. For token ids, "
+            "call model.backbone.attention_probabilities(inputs)."
         )
+    preprocessor = preprocessor_of(model)
     backbone = model.backbone
     check_int("layer", layer, 0, backbone.num_layers - 1)
     if head is not None:
         check_int("head", head, 0, backbone.num_heads - 1)
     inputs = _inputs(preprocessor.tokenizer, text, pair)
     length = inputs["token_ids"].shape[1]
-    if length > backbone.max_sequence_length:
-        most = backbone.max_sequence_length
-        raise ValueError(f"The text has {length} tokens, and the model reads at most {most}.")
+    check_int("the number of tokens", length, at_most=backbone.max_sequence_length)
     vocabulary = preprocessor.tokenizer.get_vocabulary()
     tokens = [vocabulary[number] for number in inputs["token_ids"][0]]
     layers = backbone.attention_probabilities(inputs)

@@ -47,16 +47,13 @@ class CompiledCost(NamedTuple):
 
 def check_compiler(chip: Chip) -> None:
     """Raises a `ValueError` if this process can't compile for a kind of chip."""
-    if keras.backend.backend() != "jax":
-        raise ValueError(
-            f"Planning needs JAX; Keras uses {keras.backend.backend()}. Set KERAS_BACKEND=jax "
-            "before Keras is imported."
-        )
-    if not has_compiler(chip):
+    backend = keras.backend.backend()
+    if backend != "jax" or not has_compiler(chip):
         kind, extra = ("GPUs", "gpu-plan") if chip.gpu_target else ("TPUs", "tpu-plan")
         raise ValueError(
-            f"The compiler of {kind} isn't installed. It runs on Linux and needs none of them: "
-            f'pip install "keras3-bert[{extra}]".'
+            f"Planning for {kind} needs JAX as Keras's backend (it is {backend}) and their "
+            "compiler, which runs on Linux without any: set KERAS_BACKEND=jax before Keras is "
+            f'imported, and pip install "keras3-bert[{extra}]".'
         )
 
 

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.files.json_files import read_json
-from keras_bert.presets.formats.checkpoint import Checkpoint
+from keras_bert.presets.formats.checkpoint import Checkpoint, explained
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 from keras_bert.presets.formats.sentence_transformers import read_sentence_transformer
-from keras_bert.presets.load_checkpoint import check_vocabulary, naming
-from keras_bert.presets.preset_arguments import did_you_mean
+from keras_bert.presets.preset_arguments import unknown_arguments
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.read_source import local_source, read_source
 
 logger = logging.getLogger("keras_bert")
-
-TEXT_SETTINGS = ("sequence_length", "truncation")
 
 
 def load_preprocessor(cls: type, source: str | os.PathLike, settings: dict[str, Any]) -> Any:
@@ -37,13 +34,12 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
     if not _is_hugging_face(path):
         found = read_source(path if (path / "preprocessor.json").is_file() else source)
         vocabulary, settings, _ = _text(found, lowercase)
-        with naming(found):
+        with explained(found):
             return cls(_with_vocabulary(vocabulary, source), **settings)
     sentences = read_sentence_transformer(path)
-    vocabulary, settings, _ = read_tokenizer(sentences.transformer)
+    lowercases = sentences.lowercases and lowercase is None
+    vocabulary, settings, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
     settings |= {} if lowercase is None else {"lowercase": lowercase}
-    if sentences.lowercases and not settings.get("lowercase", True):
-        raise ValueError(f"{source} lowercases text, but has a cased vocabulary.")
     return cls(_with_vocabulary(vocabulary, source), **settings)
 
 
@@ -86,10 +82,7 @@ def preprocessor_from(
     its_kind, saved = _task_settings(source)
     made = its_kind if is_same_task and issubclass(its_kind, kind) else kind
     if unknown := [name for name in settings if name not in made.arguments()]:
-        raise ValueError(
-            f"{made.__name__} has no argument {', '.join(unknown)}; it has "
-            f"{', '.join(made.arguments())}.{did_you_mean(unknown, made.arguments())}"
-        )
+        raise unknown_arguments(made, unknown, made.arguments())
     if isinstance(given, kind):
         return type(given).like(given, **settings) if settings else given
     vocabulary, tokenizer, text = _text(source, lowercase) if given is None else (None,) * 3
@@ -106,24 +99,10 @@ def preprocessor_from(
         if num_classes not in (None, len(saved.get("label_names") or [])):
             saved.pop("label_names", None)
         settings = {**saved, **settings}
-    with naming(source):
+    with explained(source):
         if given is not None:
             return made.like(given, **settings)
         return made(made.tokenizer_class(vocabulary, **tokenizer), **{**text, **settings})
-
-
-def preprocessor_for(
-    cls: type,
-    source: PresetFolder | Checkpoint,
-    given: Any,
-    settings: dict[str, Any],
-    num_classes: int | None,
-) -> Any:
-    """Makes the preprocessor of a task's class, like `preprocessor_from`."""
-    is_preset = isinstance(source, PresetFolder)
-    is_same_task = cls is source.model_class if is_preset else cls.__name__ == source.task
-    kind = cls.preprocessor_class()
-    return preprocessor_from(source, kind, given, settings, is_same_task, num_classes)
 
 
 def _task_settings(source):
@@ -133,7 +112,7 @@ def _task_settings(source):
     else:
         kind = public_class(source.task or "BertTask").preprocessor_class()
         settings = source.task_arguments
-    names = [name for name in kind.arguments() if name not in TEXT_SETTINGS]
+    names = [name for name in kind.arguments() if name not in ("sequence_length", "truncation")]
     return kind, {name: settings[name] for name in names if name in settings}
 
 
@@ -144,7 +123,6 @@ def _text(source, lowercase):
     else:
         if "text" in source.refused:
             raise ValueError(source.refused["text"])
-        check_vocabulary(source)
         vocabulary, tokenizer = source.vocabulary, source.tokenizer
         text = {"sequence_length": source.sequence_length}
     if lowercase is not None and vocabulary is not None:

@@ -5,22 +5,18 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import checked_label_names
-from keras_bert.presets.known_presets import KNOWN_PRESETS
-from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
-from keras_bert.presets.load_preset import load_preset
-from keras_bert.presets.preprocessors import preprocessor_for, setting_names, split_arguments
+from keras_bert.presets.load_model import LoadReport, load_checkpoint, load_preset
+from keras_bert.presets.preprocessors import preprocessor_from, setting_names, split_arguments
 from keras_bert.presets.preset_arguments import (
     check_arguments,
     check_loads,
     check_spelling,
     shared_arguments,
-    split_dtype,
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.push_to_hub import push_to_hub
-from keras_bert.presets.read_source import published_name, read_source
-from keras_bert.presets.save_checkpoint import save_checkpoint
-from keras_bert.presets.save_preset import save_preset
+from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
+from keras_bert.presets.save_model import save_checkpoint, save_preset
 from keras_bert.training.training_record import record_training, start_record
 
 if TYPE_CHECKING:
@@ -41,8 +37,8 @@ class PresetModel:
         """Writes a folder from which `from_preset` loads this model.
 
         It holds `config.json`, `model.weights.h5`, a model card (a `README.md` that a person edited
-        is kept), and for a task with a preprocessor `preprocessor.json` and `vocab.txt`. The folder
-        is written atomically. If several processes train together, all call this method.
+        is kept), and for a preprocessor `preprocessor.json` and `vocab.txt`. The folder is written
+        atomically. If several processes train together, all call this method.
 
         Args:
             folder: a path; an earlier preset there is replaced.
@@ -83,11 +79,10 @@ class PresetModel:
     def save_to_google(self, folder: str | os.PathLike) -> None:
         """Writes this model as a TF1 checkpoint for google-research/bert. Needs TensorFlow.
 
-        The folder holds `bert_config.json`, `bert_model.ckpt.*`, and `vocab.txt` if the model has a
-        preprocessor. Google's code calls the tanh form of GELU "gelu": of a model with the exact
-        form, its activations differ by at most 4.7e-4 each. Here the model loads unchanged, with
-        its label names and settings, from keys that Google's code ignores. Of a `BertEmbedder`,
-        only the encoder is written; a warning names what is lost.
+        The folder holds `bert_config.json`, `bert_model.ckpt.*`, and the `vocab.txt` of a
+        preprocessor. Google's code has only the tanh form of GELU, which differs from the exact
+        form by at most 4.7e-4. Here the model loads unchanged, with its label names and settings,
+        from keys that Google's code ignores. Of a `BertEmbedder`, only the encoder is written.
 
         Args:
             folder: a path; an earlier model there is replaced.
@@ -103,17 +98,15 @@ class PresetModel:
         """Writes this model as a KerasHub preset.
 
         KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head; settings that
-        make its outputs differ from this model's are logged. So is what isn't written: a
-        next-sentence head, an embedder's prompts and `truncate_dim`. A classifier's `label_names`
-        and window settings load here again, from keys that KerasHub ignores.
+        make its outputs differ are logged, and so is what isn't written, such as a next-sentence
+        head. Of a classifier, all settings load here again, from keys that KerasHub ignores.
 
         Args:
             folder: a path; an earlier model there is replaced.
 
         Raises:
-            ValueError: if KerasHub's BERT would compute a different function of these weights (the
-                activation isn't GELU, or the masked-LM table isn't tied), or the folder holds
-                anything else.
+            ValueError: if KerasHub's BERT can't hold the model (its activation isn't GELU, or the
+                masked-LM table isn't tied), or the folder holds anything else.
         """
         from keras_bert.presets.formats.write_keras_hub import write_keras_hub
 
@@ -144,9 +137,9 @@ class PresetModel:
     ) -> None:
         """Records how this model was trained, for the model card that saving it writes.
 
-        `finetune` and the recipes do this by themselves. After a `fit` of your own, the card has
-        what Keras knows, unless you call this method before saving. Each call with other settings
-        adds a run. Absolute paths are shortened to their last part, because cards are public.
+        `finetune` and the recipes do this. After a `fit` of your own, the card has what Keras
+        knows, unless you call this method before saving. Each call with other settings adds a run.
+        Absolute paths are shortened to their last part, because cards are public.
 
         Args:
             settings: dict from names to numbers, strings, bools, None, and lists or dicts of them.
@@ -214,9 +207,16 @@ class PresetModel:
         if hasattr(model_class, "preprocessor_class"):
             settings = {**settings, "lowercase": lowercase}
             settings = {name: value for name, value in settings.items() if value is not None}
-            classes = arguments.get("num_classes")
-            preprocessor = preprocessor_for(model_class, source, preprocessor, settings, classes)
-        load = load_preset if is_preset else _from_checkpoint
+            its_class = source.model_class if is_preset else public_class(source.task or "BertTask")
+            preprocessor = preprocessor_from(
+                source,
+                model_class.preprocessor_class(),
+                preprocessor,
+                settings,
+                is_same_task=model_class is its_class,
+                num_classes=arguments.get("num_classes"),
+            )
+        load = load_preset if is_preset else load_checkpoint
         model = load(model_class, source, preprocessor, arguments)
         if not load_weights:
             return _with_random_weights(model)
@@ -258,24 +258,3 @@ def _with_random_weights(model):
     fresh.load_report = LoadReport("random weights")
     fresh.load_report.new = {weight.path: tuple(weight.shape) for weight in fresh.weights}
     return fresh
-
-
-def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
-    backbone_class = public_class("BertBackbone")
-    head_may_differ = bool(arguments)
-    if getattr(cls, "architecture", "bert") != "bert":
-        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
-    if issubclass(cls, backbone_class):
-        check_vocabulary(checkpoint)
-        arguments = {**checkpoint.backbone, **arguments}
-        return with_weights(checkpoint, lambda: cls(**arguments), head_may_differ)
-    saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
-    saved, _ = split_arguments(cls, saved)
-    check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
-    encoder, arguments = split_dtype(arguments)
-    arguments = {"preprocessor": preprocessor, **shared_arguments(saved), **arguments}
-    return with_weights(
-        checkpoint,
-        lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),
-        head_may_differ,
-    )

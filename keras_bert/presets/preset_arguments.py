@@ -34,10 +34,7 @@ def check_arguments(
     accepted, names = _accepted(cls), inspect.signature(cls.__init__).parameters
     if unknown := [name for name in given if name not in accepted]:
         known = [*dict.fromkeys([*(name for name in names if name in accepted), *settings])]
-        raise ValueError(
-            f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(known)}."
-            + did_you_mean(unknown, known)
-        )
+        raise unknown_arguments(cls, unknown, known)
     saved = names if saved is None else saved
     if missing := [name for name in _required(cls) if name not in given and name not in saved]:
         arguments = ", ".join(f"{name}=..." for name in missing)
@@ -47,9 +44,17 @@ def check_arguments(
         )
 
 
-def did_you_mean(unknown: Iterable[str], names: Iterable[str]) -> str:
+def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueError:
+    """Makes the error for arguments that a class doesn't have; it lists those that it has."""
+    return ValueError(
+        f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(known)}."
+        + _did_you_mean(unknown, known)
+    )
+
+
+def _did_you_mean(unknown, names):
     """Returns a sentence with the names that unknown ones are most like, or ""."""
-    found = [difflib.get_close_matches(name, list(names), 1, cutoff=0.75) for name in unknown]
+    found = [difflib.get_close_matches(name, names, 1, cutoff=0.75) for name in unknown]
     found = ", ".join(match[0] for match in found if match)
     return f" Did you mean {found}?" if found else ""
 
@@ -61,14 +66,12 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
     """
     names = _accepted(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
     unknown = [name for name in given if name not in names]
-    if suggestion := did_you_mean(unknown, names):
+    if suggestion := _did_you_mean(unknown, names):
         raise ValueError(f"{cls.__name__} has no argument {', '.join(unknown)}.{suggestion}")
 
 
 def check_loads(dtype: Any) -> None:
     """Raises a ValueError if a `dtype` quantizes a layer, which saved floats don't fit."""
-    if dtype is None:
-        return
     policy = keras.dtype_policies.get(dtype)
     parts = [*policy.values()] if isinstance(policy, keras.dtype_policies.DTypePolicyMap) else []
     if any(part.quantization_mode is not None for part in (policy, *parts)):
@@ -104,16 +107,15 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
             "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
         )
     parameters = inspect.signature(cls.__init__).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    missing = [n for n in _required(cls) if n not in config]
-    unknown = [] if takes_any else [n for n in shared_arguments(config) if n not in parameters]
-    faults = [f"lacks {', '.join(missing)}"] if missing else []
-    if unknown:
-        faults.append(f"has {', '.join(unknown)}, which its constructor doesn't take")
-    if faults:
+    differing = [argument for argument in _required(cls) if argument not in config]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        differing += [
+            argument for argument in shared_arguments(config) if argument not in parameters
+        ]
+    if differing:
         raise ValueError(
-            f"{name} can't be saved: its get_config {' and '.join(faults)}. It must return every "
-            "argument of the constructor, under its name."
+            f"{name} can't be saved: get_config and the constructor differ in "
+            f"{', '.join(differing)}. get_config must return every argument, under its name."
         )
 
 
@@ -129,7 +131,8 @@ def _accepted(cls):
     names = {"name", "trainable"}
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
-    return names - {"self", "args", "kwargs", "inputs", "outputs", "backbone", "preprocessor"}
+    made_here = {"inputs", "outputs", "embeddings", "blocks", "backbone", "preprocessor"}
+    return names - {"self", "args", "kwargs", *made_here}
 
 
 def quantization_config(model: keras.Model) -> dict[str, Any]:

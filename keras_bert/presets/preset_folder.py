@@ -1,5 +1,6 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
 
+import reprlib
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_finite
-from keras_bert.presets.formats.checkpoint import check_size
+from keras_bert.presets.formats.checkpoint import check_size, explained
 from keras_bert.presets.formats.tensor_files import check_crc32, checked_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 from keras_bert.training.keras_internals import set_initial_value
@@ -28,8 +29,14 @@ class PresetFolder:
 
     def __init__(self, path: Path, config: dict[str, Any]):
         self.path = path
-        file = path / "config.json"
-        self._saved = JsonFields(file, _checked(config, file))
+        self._saved = JsonFields(path / "config.json", config)
+        is_model = isinstance(config["class"], str) and isinstance(config.get("config"), dict)
+        if config.get("format") != FORMAT or not is_model:
+            raise ValueError(
+                f"{self._saved.path} is not from a keras_bert preset of format {FORMAT}: it has "
+                f"format={config.get('format')!r}, class={config['class']!r}, "
+                f"config={reprlib.repr(config.get('config'))}."
+            )
 
     def __str__(self) -> str:
         return str(self.path)
@@ -113,7 +120,8 @@ class PresetFolder:
         weights = self.file("model.weights.h5")
         self._check_sizes(checked_num_bytes(weights))
         check_crc32(weights, self._saved.integer("weights_crc32", high=2**32 - 1))
-        try:
+        described = f"{self}/config.json"
+        with explained(described, f"doesn't describe a {self.model_class.__name__}"):
             config = {**self._saved.values["config"]}
             if self.backbone_class is self.model_class:
                 config |= precision
@@ -122,16 +130,8 @@ class PresetFolder:
                     config.pop("dtype", None)  # the head follows
                 config["preprocessor"] = preprocessor
             model = _undrawn(lambda: self._made(config, precision))
-        except Exception as error:  # whatever the class raises at values that it doesn't expect
-            raise ValueError(
-                f"{self}/config.json doesn't describe a {self.model_class.__name__}: {error}"
-            ) from error
-        try:
+        with explained(weights, f"doesn't hold the weights that {described} describes"):
             model.load_weights(weights)
-        except Exception as error:  # a damaged file raises errors of any kind
-            raise ValueError(
-                f"{weights} doesn't hold the weights that {self}/config.json describes: {error}"
-            ) from error
         for variable in model.weights:
             check_finite(keras.ops.convert_to_numpy(variable), weights, variable.path)
         return config, model
@@ -150,8 +150,6 @@ class PresetFolder:
         kind = self.backbone_class
         sizes = {name: backbone.integer(name, 1, low=1) for name in kind.size_names}
         check_size(sizes, num_bytes, self, kind.least_values)
-        for name in ("dropout", "attention_dropout", "layer_norm_epsilon"):
-            backbone.number(name, low=0, high=1)
 
 
 def _undrawn(make):
@@ -167,29 +165,15 @@ def _undrawn(make):
     return model
 
 
-def _checked(config, path):
-    if config.get("format") != FORMAT or not isinstance(config.get("class"), str):
-        raise ValueError(
-            f"{path} is not from a keras_bert preset of format {FORMAT}: it has "
-            f"format={config.get('format')!r}, class={config.get('class')!r}."
-        )
-    if not isinstance(config.get("config"), dict):
-        name = config["class"].rpartition(">")[2]
-        raise ValueError(f"{path} doesn't describe a {name}: it lacks 'config'.")
-    return config
-
-
 def _registered(name, base, path):
     package, _, short = name.rpartition(">")
     if package == "keras_bert" and hasattr(import_module("keras_bert"), short):
         found = public_class(short)
     else:
         found = keras.saving.get_registered_object(name)
-    if found is None:
-        raise ValueError(
-            f"{path} names the class {name!r}, which isn't defined here. Import the module that "
-            "registers it with Keras, then load again."
-        )
     if not (isinstance(found, type) and issubclass(found, base)):
-        raise ValueError(f"{path} names {found!r}, which is no {base.__name__}.")
+        raise ValueError(
+            f"{path} names the class {name!r}, which isn't defined here as a {base.__name__}. "
+            "Import the module that registers it with Keras, then load again."
+        )
     return found

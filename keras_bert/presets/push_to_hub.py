@@ -10,7 +10,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.files.new_folder import README, WRITTEN, is_own_card
-from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.remote import read_utf8
 from keras_bert.messages import shown
 from keras_bert.presets.formats.hub import reason_of, refusal
 from keras_bert.presets.model_card import hub_card
@@ -69,9 +69,12 @@ def _upload(api, name, folder, commit_message):
     with _explained(name):
         there = [str(file.rfilename) for file in api.model_info(name).siblings]
         contents[README] = hub_card(read_utf8(folder / README), name).encode()
-        if README in there and not _is_own_card_of(api, name):
-            del contents[README]
-            logger.info("The model card of %s is kept: keras_bert didn't write it.", name)
+        if README in there:
+            with tempfile.TemporaryDirectory() as here:
+                earlier = read_utf8(api.hf_hub_download(name, README, local_dir=here))
+            if not is_own_card(earlier):
+                del contents[README]
+                logger.info("The model card of %s is kept: keras_bert didn't write it.", name)
         old = [file for file in there if file not in contents and _is_of_a_model(file)]
         operations = [CommitOperationAdd(file, content) for file, content in contents.items()]
         operations += [CommitOperationDelete(file, is_folder=False) for file in old]
@@ -79,11 +82,6 @@ def _upload(api, name, folder, commit_message):
         handle = f"hf://{name}@" + commit.oid
     logger.info("Uploaded %s: %s", name, commit.commit_url)
     return handle
-
-
-def _is_own_card_of(api, name):
-    with tempfile.TemporaryDirectory() as here:
-        return is_own_card(read_utf8(api.hf_hub_download(name, README, local_dir=here)))
 
 
 def _is_of_a_model(file):

@@ -1,6 +1,7 @@
-"""Reader of presets, and of published weights in any supported format."""
+"""Reader of presets, and of published weights, by name or path, in any supported format."""
 
 import re
+from difflib import get_close_matches
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -10,8 +11,55 @@ from keras_bert.files.whole import recover
 from keras_bert.messages import shown
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
-from keras_bert.presets.known_presets import KNOWN_PRESETS, hub_handle, similar_preset
 from keras_bert.presets.preset_folder import PresetFolder
+
+KNOWN_PRESETS = {
+    "hf://google-bert/bert-base-uncased": "English, lowercased. 12 layers, 110M parameters.",
+    "hf://google-bert/bert-base-cased": "English. 12 layers, 108M parameters.",
+    "hf://google-bert/bert-large-uncased": "English, lowercased. 24 layers, 335M parameters.",
+    "hf://google-bert/bert-large-cased": "English. 24 layers, 334M parameters.",
+    "hf://google-bert/bert-large-uncased-whole-word-masking": (
+        "English, lowercased, trained with whole words masked. 24 layers, 335M parameters."
+    ),
+    "hf://google-bert/bert-large-uncased-whole-word-masking-finetuned-squad": (
+        "English, lowercased, fine-tuned on SQuAD 1.1. 24 layers, 335M parameters."
+    ),
+    "hf://google-bert/bert-base-multilingual-cased": (
+        "Wikipedias of 104 languages. 12 layers, 178M parameters."
+    ),
+    "hf://google-bert/bert-base-multilingual-uncased": (
+        "Wikipedias of 102 languages, lowercased. 12 layers, 167M parameters."
+    ),
+    "hf://google-bert/bert-base-chinese": "Chinese. 12 layers, 102M parameters.",
+    "hf://google-bert/bert-base-german-cased": "German. 12 layers, 109M parameters.",
+    "hf://dslim/bert-base-NER": "English, fine-tuned on CoNLL-2003. 12 layers, 108M parameters.",
+    "hf://sentence-transformers/all-MiniLM-L6-v2": (
+        "Vectors of English sentences. 6 layers, 23M parameters."
+    ),
+    "hf://sentence-transformers/all-MiniLM-L12-v2": (
+        "Vectors of English sentences. 12 layers, 33M parameters."
+    ),
+    "bert_tiny_en_uncased": "KerasHub: English, lowercased. 2 layers, 4M parameters.",
+    "bert_small_en_uncased": "KerasHub: English, lowercased. 4 layers, 29M parameters.",
+    "bert_medium_en_uncased": "KerasHub: English, lowercased. 8 layers, 41M parameters.",
+    "bert_base_en_uncased": "KerasHub: English, lowercased. 12 layers, 109M parameters.",
+    "bert_base_en": "KerasHub: English. 12 layers, 108M parameters.",
+    "bert_base_zh": "KerasHub: Chinese. 12 layers, 102M parameters.",
+    "bert_base_multi": "KerasHub: Wikipedias of 104 languages. 12 layers, 178M parameters.",
+    "bert_large_en_uncased": "KerasHub: English, lowercased. 24 layers, 335M parameters.",
+    "bert_large_en": "KerasHub: English. 24 layers, 334M parameters.",
+    "bert_tiny_en_uncased_sst2": (
+        "KerasHub: English, lowercased, fine-tuned on SST-2. 2 layers, 4M parameters."
+    ),
+}
+
+# "bert-base-uncased" and "google-bert/bert-base-uncased", as transformers calls them.
+_HANDLES = {
+    name: handle
+    for handle in KNOWN_PRESETS
+    if handle.startswith("hf://")
+    for name in (handle.removeprefix("hf://"), handle.rpartition("/")[2])
+}
 
 
 def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
@@ -27,15 +75,11 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
         from keras_bert.presets.formats.read_keras_hub import read_keras_hub
 
         return read_keras_hub(handle)
-    if path.suffix == ".keras" and path.is_file():
-        raise ValueError(
-            f"{path} is a whole model, not a preset: load it with keras.saving.load_model, after "
-            "import keras and import keras_bert. A preset is a folder from save_to_preset."
-        )
     if path.is_file() and not _is_prefix(path):
         raise ValueError(
-            f"{path} is a file. Pass its folder; of several TF1 checkpoints in a folder, pass the "
-            "prefix of one: its path without .index or .data-*."
+            f"{path} is a file: pass its folder or, of several TF1 checkpoints in a folder, the "
+            "prefix of one, without .index or .data-*. Load a .keras file with "
+            "keras.saving.load_model, after import keras_bert."
         )
     if not path.is_dir() or _is_google(path):
         from keras_bert.presets.formats.google import read_google
@@ -67,7 +111,7 @@ def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike
     """
     handle = str(source)
     if not Path(source).exists():
-        handle = hub_handle(handle) or handle
+        handle = _HANDLES.get(handle, handle)
     if not handle.startswith("hf://"):
         return source
     from keras_bert.presets.formats.hub import download
@@ -80,7 +124,7 @@ def published_name(source: str | PathLike) -> str | None:
     path = Path(source)
     if path.exists() or _is_prefix(path):
         return None
-    return hub_handle(str(source)) or str(source)
+    return _HANDLES.get(str(source), str(source))
 
 
 def _is_preset_name(handle):
@@ -118,8 +162,8 @@ def _not_found(handle):
     hint = ""
     if handle.count("/") == 1 and not handle.startswith((".", "/")):
         hint = f" A model of the Hugging Face hub is written hf://{handle}."
-    if similar := similar_preset(handle):
-        hint = f" Did you mean {similar!r}?"
+    for similar in get_close_matches(handle, [*_HANDLES, *KNOWN_PRESETS], 1, cutoff=0.8):
+        hint = f" Did you mean {_HANDLES.get(similar, similar)!r}?"
     return (
         f"{handle!r} is neither a folder nor the name of a KerasHub preset of BERT.{hint} Pass a "
         "folder, hf://user/name, kaggle://... or a name such as bert_base_en_uncased."

@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Iterator
 
-from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.remote import read_utf8
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_of, shortened, shown
 from keras_bert.metrics.entities import split_tag, tagged_entities

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.remote import read_utf8
 from keras_bert.readers.table import read_table
 
 

@@ -5,7 +5,7 @@ import logging
 import os
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.remote import read_utf8
 from keras_bert.messages import shown
 from keras_bert.reports import Reports
 

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.remote import read_utf8
 from keras_bert.messages import check_one_of, shortened, shown
 
 

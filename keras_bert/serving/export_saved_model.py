@@ -41,22 +41,20 @@ def export_saved_model(
     | `BertReranker` | `query`, `[1]` or `[B]`; `documents`, `[B]` | `score` |
     | `BertEmbedder` | `text`, `[B]` or `[B, 2]` pairs | `embedding` |
 
-    Each preprocessor's `answers` documents names, shapes and dtypes. Ragged answers, such as the
-    entities of a text, are padded to the longest. A classifier with `num_features` also takes
-    `features`, float32 `[B, K]`, in both signatures; one with a `window_stride` takes `text`,
-    `[B]`, of any length. An embedder with `prompts` has the signatures `query` and `document` too,
-    which prepend them to `text`. `token_ids` names a single output `logits`, a `BertEmbedder`'s
-    `embedding`. Texts are padded to the longest in a request. The model computes in its own
-    precision, and weights that it reads in bfloat16 or float16 are written so.
+    Each preprocessor's `answers` documents names, shapes and dtypes. Ragged answers, such as
+    entities, are padded to the longest. A classifier with `num_features` also takes `features`,
+    float32 `[B, K]`, in both signatures; one with a `window_stride` takes `text`, `[B]`, of any
+    length. An embedder with `prompts` also has the signatures `query` and `document`, which prepend
+    them to `text`. `token_ids` names a single output `logits`, a `BertEmbedder`'s `embedding`. The
+    model computes in its own precision, and stores weights in the precision that it reads them in.
 
     Args:
         task: a `BertTask` with a preprocessor that has answers.
         path: the model's folder, on disk or wherever `tf.io.gfile` writes.
         version: int, at least 1; the model is written to `path/version`. TensorFlow Serving serves
-            the highest version and picks up a new one while it runs.
-        warmup_texts: texts or pairs that TensorFlow Serving answers once before it takes requests;
-            by default a short text, one that fills the sequence, and a pair. Tasks with two inputs
-            take pairs of inputs.
+            the highest version, also of those that are added while it runs.
+        warmup_texts: texts, or pairs for tasks with two inputs, that TensorFlow Serving answers
+            before it takes requests; by default a short text, a long one and a pair.
 
     Returns:
         The folder of this version.
@@ -185,8 +183,7 @@ def _check_task(task):
         raise no_answers(name)
     if task.preprocessor is None:
         raise ValueError(
-            f"This {name} has no preprocessor, so it can't read text: set model.preprocessor to a "
-            f"{task.preprocessor_class().__name__}."
+            f"This {name} can't read text: set model.preprocessor = {reader.__name__}(...)."
         )
 
 
@@ -197,11 +194,7 @@ def _warmup_requests(task, texts):
     texts = [texts] if isinstance(texts, str) else texts
     if not len(texts):
         return []
-    if len(texts) >= MAX_REQUESTS:
-        raise ValueError(
-            f"TensorFlow Serving takes at most {MAX_REQUESTS} warm-up requests: give at most "
-            f"{MAX_REQUESTS - 1} warmup_texts; got {len(texts)}."
-        )
+    check_int("the number of warmup_texts", len(texts), at_most=MAX_REQUESTS - 1)
     rows = [_row(task, ranks, text) for text in texts]
     columns = tf.nest.flatten(list(rows[0].values()))[:2]
     prepared = task.preprocessor(*([text] for text in columns))

@@ -4,13 +4,14 @@ import inspect
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_bert.files.new_folder import new_folder
+from keras_bert.files.new_folder import check_replaces, new_folder
 from keras_bert.messages import missing
 from keras_bert.serving.export_saved_model import check_backend, save_quietly
 from keras_bert.training.keras_internals import all_layers
@@ -21,13 +22,12 @@ def export_token_ids(
 ) -> str:
     """Writes a model that takes token ids, with its tokenizer's files, for another runtime.
 
-    The model computes what `predict` returns for prepared inputs, in float32. Its inputs have the
-    names and dtypes of the model's: int32 `token_ids`, `segment_ids` and `padding_mask`, `[B, S]`
-    (of choices or documents `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and
-    `features`, float32 `[B, K]`. None may be left out: without padding `padding_mask` is 1, for a
-    single text `segment_ids` is 0. B, S, C and P may differ in each call. Ids and lengths are not
-    checked, so keep S within the backbone's `max_sequence_length`. Outputs have the names of a dict
-    that `predict` returns; an array is named `logits`, that of a `BertEmbedder` `embedding`.
+    The model computes what `predict` returns for prepared inputs, in float32. Its inputs are the
+    model's: int32 `token_ids`, `segment_ids` and `padding_mask`, `[B, S]` (of choices or documents
+    `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and `features`, float32 `[B, K]`. All
+    are needed: without padding `padding_mask` is 1, for a single text `segment_ids` is 0. B, S, C
+    and P may differ in each call; S must not exceed `max_sequence_length`. Outputs have the names
+    of `predict`'s dict; an array is named `logits`, that of a `BertEmbedder` `embedding`.
 
     | format | files | runs in | needs to export |
     |---|---|---|---|
@@ -39,8 +39,8 @@ def export_token_ids(
     `{"INFERENCE_PRECISION_HINT": "f32"}` for the outputs of `predict`.
 
     A preprocessor adds `tokenizer.json` of Hugging Face `tokenizers`, `vocab.txt`, and
-    `preprocessor.json` with its settings and label names. Texts in windows, and answers such as
-    entities and spans, are made from these by the caller; the SavedModel contains them.
+    `preprocessor.json` with its settings and label names. The caller cuts windows and finds
+    entities and spans; only a SavedModel does so itself.
 
     Args:
         model: a task or a `BertBackbone`, with float32 layers.
@@ -74,7 +74,8 @@ def export_token_ids(
     if (reader := getattr(model, "preprocessor", None)) is not None:
         from keras_bert.serving.tokenizer_files import write_tokenizer_files  # or an ImportError
     function = token_id_function(model)
-    with new_folder(folder, check=lambda names: _check_replaces_export(folder, names)) as new:
+    check = partial(check_replaces, folder, own=_WRITTEN, marks=())
+    with new_folder(folder, check=check) as new:
         write(function, new / name, **options)
         if reader is not None:
             write_tokenizer_files(reader, new)
@@ -131,8 +132,8 @@ _FORMATS = {
     "litert": ("model.tflite", "tensorflow", _write_litert),
     "openvino": ("model.xml", "openvino", _write_openvino),
 }
-_WRITTEN = {"model.onnx", "model.tflite", "model.xml", "model.bin"}
-_WRITTEN |= {"tokenizer.json", "vocab.txt", "preprocessor.json"}
+_WRITTEN = ("model.onnx", "model.tflite", "model.xml", "model.bin", "tokenizer.json", "vocab.txt")
+_WRITTEN += ("preprocessor.json",)
 _ENDINGS = (".onnx", ".tflite", ".xml")
 
 
@@ -167,11 +168,9 @@ def _name_axes(graph):
 
 
 def _check_arguments(folder, format, write, options):
-    folder = os.fspath(folder)
-    if folder.endswith(_ENDINGS):
+    if os.fspath(folder).endswith(_ENDINGS):
         raise ValueError(
-            f"export writes a folder, with the tokenizer next to the model; got {folder}. Give the "
-            f"folder's name, such as {os.path.splitext(folder)[0]}."
+            f"export writes a folder, such as {os.path.splitext(folder)[0]}; got {folder}."
         )
     known = list(inspect.signature(write).parameters)[2:]
     if unknown := [name for name in options if name not in known]:
@@ -186,10 +185,3 @@ def _check_precision(model, format):
                 f"{layer.path} computes in {how}, which format={format!r} can't hold: load it with "
                 f'{type(model).__name__}.from_preset(folder, dtype="float32"), not quantized.'
             )
-
-
-def _check_replaces_export(folder, names):
-    if others := sorted(set(names) - _WRITTEN):
-        raise ValueError(
-            f"{folder} holds {', '.join(others[:5])}, which would be lost. Choose another folder."
-        )

@@ -8,8 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
-from keras_bert.files.remote import read_bytes
-from keras_bert.files.utf8 import decode_utf8
+from keras_bert.files.remote import decode_utf8, read_bytes
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_path, shown
 

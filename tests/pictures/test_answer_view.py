@@ -57,7 +57,7 @@ def test_spans_that_overlap_or_leave_the_text_are_refused(starts, ends):
 def test_what_has_no_spans_is_refused():
     with pytest.raises(ValueError, match="2 texts but 1 answers"):
         show_answers(["a", "b"], [FOUND])
-    with pytest.raises(ValueError, match="got list and an answer of label"):
+    with pytest.raises(ValueError, match="got a list and an answer with label"):
         show_answers([["a", "word"]], [{"label": ["O", "O"]}])
-    with pytest.raises(ValueError, match="got str and an answer of label, probabilities"):
+    with pytest.raises(ValueError, match="got a str and an answer with label, probabilities"):
         show_answers("a", {"label": "good", "probabilities": [0.5, 0.5]})

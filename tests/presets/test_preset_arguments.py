@@ -48,6 +48,7 @@ def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, sa
             "dtype, sequence_length, truncation, label_names, multi_label, threshold",
         ),
         (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has vocabulary_siz"),
+        (BertBackbone, {"blocks": 2}, "BertBackbone has no argument blocks; it has vocabulary_siz"),
         (BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; it has .*combine, trunc"),
     ],
 )

@@ -156,8 +156,8 @@ def test_configs_that_lack_an_argument_are_refused_when_they_are_saved(make_back
             super().__init__(backbone, 2, preprocessor, name=name, trainable=trainable)
 
     backbone = make_backbone()
-    with pytest.raises(ValueError, match="Forgetful can't be saved: its get_config lacks grade"):
+    with pytest.raises(ValueError, match="Forgetful can't be saved: get_config .* differ in grade"):
         Forgetful(backbone, 2, "A").save_to_preset(tmp_path / "model")
-    with pytest.raises(ValueError, match="Strict can't be saved: its get_config has num_classes, "):
+    with pytest.raises(ValueError, match="Strict can't be saved: get_config .* in num_classes, "):
         Strict(backbone).save_to_preset(tmp_path / "model")
     assert not list(Path(tmp_path).iterdir())

@@ -102,7 +102,7 @@ TASKS = {
 }
 
 
-def make_task(name, **arguments):
+def make_task(name, scale=0.7):
     import keras_bert
 
     kind, own, settings, _ = TASKS[name]
@@ -113,9 +113,9 @@ def make_task(name, **arguments):
     reader = getattr(keras_bert, f"{kind}Preprocessor")(
         keras_bert.BertTokenizer(WORDS), sequence_length=16, **settings
     )
-    task = getattr(keras_bert, kind)(backbone, **{"preprocessor": reader, **own, **arguments})
+    task = getattr(keras_bert, kind)(backbone, preprocessor=reader, **own)
     generator = np.random.default_rng(5)  # a new model gives nearly the same scores to all
-    scale = 0.3 if name == "score" else 0.7  # scores are logits, compared as closely as the rest
+    scale = 0.3 if name == "score" else scale  # scores are logits, compared as closely as the rest
     for weight in task.weights:
         if weight.path.endswith(("kernel", "embeddings")):
             weight.assign(generator.normal(0, scale, weight.shape))
@@ -249,3 +249,9 @@ def served(tmp_path_factory):
         return made.setdefault(name, Served(name, folder / name.replace(" ", "_")))
 
     return give
+
+
+@pytest.fixture(scope="session")
+def new_task():
+    """A function of the name of a task, and of a scale of its weights, that makes it."""
+    return make_task

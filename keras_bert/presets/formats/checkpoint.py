@@ -1,14 +1,16 @@
 """Another library's model in this library's terms: arguments, weights and vocabulary."""
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_finite
+from keras_bert.files.remote import read_utf8
+from keras_bert.messages import check_finite, shortened
 
 ENCODER_PARTS = ("embeddings/", "block_")
 """Prefixes of the weights that every source must have; the pooler may be missing."""
@@ -111,29 +113,54 @@ def check_size(
         )
 
 
-def checked_read(
-    read: Callable[[], np.ndarray], path: object, name: str, dtype: str
-) -> Callable[[], np.ndarray]:
-    """Makes `read` raise ValueErrors that name the file and the tensor, also for other dtypes."""
+@contextlib.contextmanager
+def explained(source: object, fault: str = "can't be loaded", advice: str = "") -> Iterator[None]:
+    """Turns errors of the block into ValueErrors that name their source.
+
+    Damaged files, other libraries and classes of users raise errors of any kind.
+
+    >>> with explained("a.bin", "is truncated", "Download it again."):
+    ...     raise KeyError("header")
+    Traceback (most recent call last):
+    ValueError: a.bin is truncated: 'header'. Download it again.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, ValueError) and str(error).startswith(str(source)):
+            raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = shortened(lines[0], 300).rstrip(".")
+        raise ValueError(f"{source} {fault}: {reason}. {advice}".rstrip()) from error
+
+
+def file_tensor(
+    path: object, name: str, shape: tuple[int, ...], dtype: str, read: Callable[[], np.ndarray]
+) -> Tensor:
+    """Makes a tensor of a file; reading other than finite floats is a ValueError."""
 
     def checked():
         if not dtype.lower().startswith(("f", "bf")):
             raise ValueError(f"{path}: {name} holds {dtype}; weights must be floating point.")
-        try:
+        with explained(f"{path}: {name}", "can't be read", "Download it again."):
             array = read()
-        except Exception as error:  # of several kinds, from C++, Rust and Python
-            raise ValueError(
-                f"{path}: {name} can't be read ({first_line(error)}): download it again."
-            ) from error
         check_finite(array, path, name)
         return array
 
-    return checked
+    return Tensor(shape, checked)
 
 
-def first_line(error: Exception) -> str:
-    """Returns the first line of an error's message, or its class if it has none."""
-    return next(iter(str(error).splitlines()), type(error).__name__)
+def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
+    """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
+    arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
+    for name, values in supported.items():
+        if name in arguments and arguments[name] not in values:
+            advice = "" if name in checkpoint.backbone else ", or write model.backbone instead"
+            raise ValueError(
+                f"This {checkpoint.task or 'BertBackbone'} has {name}={arguments[name]!r}; "
+                f"for {library} it must be {' or '.join(map(repr, values))}. Save the model with "
+                f"save_to_preset(folder){advice}."
+            )
 
 
 def num_values(tensors: dict[str, Tensor]) -> int:
@@ -145,19 +172,11 @@ def translate(
     tensors: dict[str, Tensor], spellings: dict[str, Spelling], source: str
 ) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
     """Renames another library's tensors to our names; also returns the shapes of the others."""
-    weights = {}
-    used = set()
+    weights, used = {}, set()
     for name, spelling in spellings.items():
-        parts = [tensors[part] for part in spelling.names if part in tensors]
-        if not parts:
-            continue
-        if missing := [part for part in spelling.names if part not in tensors]:
-            raise ValueError(
-                f"{source} lacks {', '.join(missing)}, {list(parts[0].shape)} like its companions: "
-                "the file is incomplete."
-            )
-        weights[name] = _concatenate(parts, spelling, source)
-        used.update(spelling.names)
+        if any(part in tensors for part in spelling.names):
+            weights[name] = _concatenate(tensors, spelling, source)
+            used.update(spelling.names)
     left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}
     return weights, left_over
 
@@ -178,11 +197,7 @@ def read_vocabulary(path: Path) -> list[str]:
 
     As in Google's `load_vocab`, lines end only at "\n" and are stripped.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8: {error}") from error
-    return [line.strip() for line in text.removesuffix("\n").split("\n")]
+    return [line.strip() for line in read_utf8(path).removesuffix("\n").split("\n")]
 
 
 def is_uncased(tokens: list[str]) -> bool:
@@ -191,12 +206,16 @@ def is_uncased(tokens: list[str]) -> bool:
     return sum(word != word.lower() for word in words) <= 0.02 * len(words)
 
 
-def _concatenate(parts, spelling, source):
+def _concatenate(tensors, spelling, source):
+    parts = [tensors[name] for name in spelling.names if name in tensors]
     shapes = [part.shape[::-1] if spelling.transposed else part.shape for part in parts]
-    if len({shape[:-1] for shape in shapes}) > 1 or () in shapes:  # of a single number
-        named = zip(spelling.names, parts, strict=True)
-        found = ", ".join(f"{name} {list(part.shape)}" for name, part in named)
-        raise ValueError(f"{source} holds tensors of wrong shapes, or is damaged: {found}.")
+    are_alike = len({shape[:-1] for shape in shapes}) == 1 and () not in shapes
+    if len(parts) < len(spelling.names) or not are_alike:
+        found = (
+            f"{name} {list(tensors[name].shape)}" if name in tensors else f"{name} is missing"
+            for name in spelling.names
+        )
+        raise ValueError(f"{source} is incomplete or damaged: {', '.join(found)}.")
 
     def read():
         arrays = [part.read() for part in parts]

@@ -10,11 +10,11 @@ from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import check_one_of, missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
-    Tensor,
     backbone_arguments,
     check_size,
-    checked_read,
-    first_line,
+    check_supported,
+    explained,
+    file_tensor,
     is_uncased,
     num_values,
     read_vocabulary,
@@ -43,6 +43,13 @@ _BACKBONE = {**BACKBONE, "num_segments": ("type_vocab_size", 16)}  # the default
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 # Google's code has no exact GELU; its tanh approximation is closest.
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
+_SUPPORTED = {
+    "activation": tuple(_HIDDEN_ACTS),
+    "layer_norm_epsilon": (1e-12,),
+    "masked_lm_epsilon": (1e-12,),
+    "causal": (False,),
+    "tie_embeddings": (True,),
+}
 # Keys added to Google's config; its code ignores unknown keys.
 _OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
@@ -64,7 +71,9 @@ def read_google(path: str | PathLike) -> Checkpoint:
             "and belongs in the folder of bert_model.ckpt.*."
         )
     backbone = backbone_arguments(config, _BACKBONE)
-    backbone["activation"] = _activation(config, source)
+    hidden_act = config.text("hidden_act", "gelu")
+    check_one_of(f"hidden_act of {source}", hidden_act, _ACTIVATIONS)
+    backbone["activation"] = config.text(_OWN_ACTIVATION, _ACTIVATIONS[hidden_act])
     tensors = _tensors(prefix, source)
     check_size(backbone, num_values(tensors), config.path)
     task = _task(tensors)
@@ -90,7 +99,8 @@ def read_google(path: str | PathLike) -> Checkpoint:
 
 def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     """Writes a complete `Checkpoint` in the format of google-research/bert."""
-    _check_supported(checkpoint)
+    supported = {**_SUPPORTED, "masked_lm_activation": (checkpoint.backbone["activation"],)}
+    check_supported(checkpoint, "Google's code", supported)
     if checkpoint.task == "BertEmbedder":
         logger.warning(
             "A TF1 checkpoint can't store the pooling of a BertEmbedder (pooling=%r, "
@@ -99,25 +109,17 @@ def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
             checkpoint.task_arguments["normalize"],
         )
     spellings = google_spellings(checkpoint.backbone["num_layers"], checkpoint.task)
-    _write_tensors(spell(checkpoint.weights, spellings), Path(folder) / "bert_model.ckpt")
+    tensors = spell(checkpoint.weights, spellings)
+    with tf.device("CPU:0"):
+        tf.raw_ops.SaveV2(
+            prefix=str(Path(folder) / "bert_model.ckpt"),
+            tensor_names=list(tensors),
+            shape_and_slices=[""] * len(tensors),
+            tensors=list(tensors.values()),
+        )
     if checkpoint.vocabulary:
         write_vocabulary(Path(folder) / "vocab.txt", checkpoint.vocabulary)
     write_json(Path(folder) / "bert_config.json", _config(checkpoint))
-
-
-def _check_supported(checkpoint):
-    backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
-    epsilons = {backbone["layer_norm_epsilon"], arguments.get("masked_lm_epsilon", 1e-12)}
-    activations = {backbone["activation"], arguments.get("masked_lm_activation")} - {None}
-    for feature, present in (
-        (f"a LayerNorm epsilon of {max(epsilons)}", epsilons != {1e-12}),
-        (f"the activation {backbone['activation']!r}", backbone["activation"] not in _HIDDEN_ACTS),
-        ("a causal encoder", backbone["causal"]),
-        ("another activation in its masked-LM head", len(activations) > 1),
-        ("a masked-LM table of its own", not arguments.get("tie_embeddings", True)),
-    ):
-        if present:
-            raise ValueError(f"This model has {feature}, which Google's code doesn't support.")
 
 
 def _config(checkpoint):
@@ -138,16 +140,6 @@ def _config(checkpoint):
     return config
 
 
-def _write_tensors(tensors, prefix):
-    with tf.device("CPU:0"):
-        tf.raw_ops.SaveV2(
-            prefix=str(prefix),
-            tensor_names=list(tensors),
-            shape_and_slices=[""] * len(tensors),
-            tensors=list(tensors.values()),
-        )
-
-
 def _prefix(path):
     if not path.is_dir():
         return path
@@ -160,39 +152,26 @@ def _prefix(path):
             return path / Path(named[1]).name
     found = sorted(file.with_suffix("") for file in path.glob("*.index"))
     standard = path / "bert_model.ckpt"
-    if standard in found or len(found) == 1:
-        return standard if standard in found else found[0]
-    if not found:
-        raise ValueError(f"{path} lacks the checkpoint, bert_model.ckpt.index and .data-*.")
-    raise ValueError(
-        f"{path} holds {len(found)} checkpoints ({', '.join(file.name for file in found)}): pass "
-        "the path of one of them."
-    )
-
-
-def _activation(config, source):
-    own = config.text(_OWN_ACTIVATION)
-    if own is not None:
-        return own
-    name = config.text("hidden_act", "gelu")
-    check_one_of(f"hidden_act of {source}", name, _ACTIVATIONS)
-    return _ACTIVATIONS[name]
+    if standard in found:
+        return standard
+    if len(found) != 1:
+        raise ValueError(
+            f"{path} must hold bert_model.ckpt.index and .data-*, or another single checkpoint; it "
+            f"holds {len(found)} ({', '.join(file.name for file in found)}). Of several, pass the "
+            "path of one."
+        )
+    return found[0]
 
 
 def _tensors(prefix, source):
-    try:
+    advice = "It consists of an .index file and .data-* files; download them again."
+    with explained(source, "is truncated or not a checkpoint", advice):
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
         dtypes = reader.get_variable_to_dtype_map()
-    except Exception as error:  # of several kinds, from C++ and Python
-        raise ValueError(
-            f"{source} is truncated or not a checkpoint: {first_line(error)}. It consists "
-            "of an .index file and .data-* files; download them again."
-        ) from error
     return {
-        name: Tensor(
-            tuple(shape),
-            checked_read(partial(reader.get_tensor, name), source, name, dtypes[name].name),
+        name: file_tensor(
+            source, name, tuple(shape), dtypes[name].name, partial(reader.get_tensor, name)
         )
         for name, shape in sorted(shapes.items())
         if not _SLOTS.search(name)

@@ -15,6 +15,7 @@ from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
     check_size,
+    check_supported,
     num_values,
     spell,
     translate,
@@ -72,10 +73,13 @@ _WITHOUT_POOLER = (
     "BertForQuestionAnswering",
 )
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
-_POOLING = (
-    "transformers classifies by [CLS], which sees only itself there, and this library by the last "
-    "token."
-)
+_FIXED = {
+    "model_type": "bert",
+    "position_embedding_type": "absolute",
+    "add_cross_attention": False,
+    "pruned_heads": {},
+    "quantization_config": {},
+}
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 
@@ -85,8 +89,6 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
     config = JsonFields(folder / "config.json")
-    if not config:
-        raise ValueError(f"{source} has no config.json, which describes the model.")
     _check_is_bert(config, source)
     tensors = {
         _plain_name(name): tensor
@@ -109,13 +111,16 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         task, arguments = "BertEmbedder", sentences.embedder
     vocabulary, tokenizer, longest, refused = None, {}, 512, {**sentences.refused}
     try:
-        vocabulary, tokenizer, longest = read_tokenizer(folder, backbone["vocabulary_size"])
+        vocabulary, tokenizer, longest = read_tokenizer(
+            folder, backbone["vocabulary_size"], sentences.lowercases
+        )
     except ValueError as error:  # the caller's preprocessor may replace it
         refused["text"] = str(error)
-    if sentences.lowercases and not tokenizer.get("lowercase", True):
-        refused["text"] = f"{source} lowercases text, but has a cased vocabulary."
     if backbone["causal"] and task in _POOLED:
-        reason = f"{source} is a decoder: {_POOLING} Load its BertBackbone, or another task."
+        reason = (
+            f"{source} is a decoder, and classifies by [CLS], which sees only itself; this library "
+            "would by the last token. Load its BertBackbone, or another task."
+        )
         refused |= dict.fromkeys((task, *others), reason)
     longest = sentences.sequence_length or longest
     checkpoint = Checkpoint(
@@ -138,12 +143,14 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
 def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     """Writes a complete `Checkpoint` as a folder for transformers."""
     folder = Path(folder)
-    _check_supported(checkpoint.backbone, checkpoint.task_arguments)
-    if checkpoint.backbone["causal"] and checkpoint.task in _POOLED:
-        raise ValueError(
-            f"This {checkpoint.task} has a causal encoder: {_POOLING} Save it with "
-            "save_to_preset(folder), or write model.backbone in place of model."
-        )
+    backbone = checkpoint.backbone
+    supported = {
+        "activation": tuple(_HIDDEN_ACTS),
+        "masked_lm_activation": (backbone["activation"],),
+        "masked_lm_epsilon": (backbone["layer_norm_epsilon"],),
+        "causal": (False,) if checkpoint.task in _POOLED else (False, True),
+    }
+    check_supported(checkpoint, "transformers", supported)
     config = _config(checkpoint)
     _write_tensors(checkpoint, config, folder)
     write_json(folder / "config.json", config)
@@ -229,15 +236,9 @@ def _equal(a, b):
 
 
 def _check_is_bert(config, source):
-    model_type = config.text("model_type", "bert")
-    if model_type != "bert":
-        raise ValueError(f"{source} holds a model of type {model_type!r}, not a BERT.")
-    for key, only in (
-        ("position_embedding_type", "absolute"),
-        ("add_cross_attention", False),
-        ("pruned_heads", {}),
-        ("quantization_config", {}),
-    ):
+    if not config:
+        raise ValueError(f"{source} has no config.json, which describes the model.")
+    for key, only in _FIXED.items():
         value = config.value(key, only)
         if value and value != only:
             raise ValueError(
@@ -245,21 +246,6 @@ def _check_is_bert(config, source):
                 f"loads BERTs with {key}={only!r}."
             )
     check_one_of(f"hidden_act of {source}", config.text("hidden_act", "gelu"), _ACTIVATIONS)
-
-
-def _check_supported(backbone, arguments):
-    check_one_of("the activation, for transformers,", backbone["activation"], _HIDDEN_ACTS)
-    for argument, of_encoder in (
-        ("masked_lm_activation", "activation"),
-        ("masked_lm_epsilon", "layer_norm_epsilon"),
-    ):
-        value, only = arguments.get(argument, backbone[of_encoder]), backbone[of_encoder]
-        if value != only:
-            raise ValueError(
-                f"This model has {argument}={value!r}; the masked-LM head of transformers' BERT "
-                f"always has its encoder's {of_encoder}, {only!r}. Write only the backbone, or a "
-                f"BertPretrainer made with {argument}={only!r}, whose outputs differ slightly."
-            )
 
 
 def _task(config, tensors):

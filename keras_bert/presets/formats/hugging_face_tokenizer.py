@@ -24,10 +24,13 @@ _SAME_AS_BERTS = (
 _DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 
-def read_tokenizer(folder: Path, rows: int = 2**20) -> tuple[list[str] | None, dict, int]:
+def read_tokenizer(
+    folder: Path, rows: int = 2**20, lowercases: bool = False
+) -> tuple[list[str] | None, dict, int]:
     """Reads the tokenizer of a Hugging Face folder, for a table of `rows`, which bound the ids.
 
-    Returns the tokens by id, or None; the other arguments of `BertTokenizer`; the longest sequence.
+    `lowercases` says that text is lowercased before. Returns the tokens by id, or None; the other
+    arguments of `BertTokenizer`; the longest sequence.
     """
     settings = JsonFields(folder / "tokenizer_config.json")
     fast = JsonFields(folder / "tokenizer.json")
@@ -42,6 +45,8 @@ def read_tokenizer(folder: Path, rows: int = 2**20) -> tuple[list[str] | None, d
         lowercase = is_uncased(vocabulary)
     accents = _either("strip_accents", settings, "strip_accents", normalizer)
     chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
+    if lowercases and not lowercase:
+        raise ValueError(f"{folder} lowercases text, but has a cased vocabulary.")
     for key, value, only in (
         ("strip_accents", accents, lowercase),
         ("tokenize_chinese_chars", chinese, True),

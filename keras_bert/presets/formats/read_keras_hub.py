@@ -15,9 +15,9 @@ from keras_bert.messages import missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     Spelling,
-    Tensor,
     check_size,
-    checked_read,
+    explained,
+    file_tensor,
     read_vocabulary,
     translate,
 )
@@ -79,19 +79,20 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     folder = Path(source) if Path(source).is_dir() else _download(str(source))
     _check_config(folder)
     task = JsonFields(folder / "task.json").text("class_name")
-    try:
+    advice = "Pass a complete preset of a BertBackbone, or of a task with one."
+    with explained(f"KerasHub preset {source}", "can't be loaded as a BERT", advice):
         theirs = (
             getattr(keras_hub.models, task).from_preset(str(folder), preprocessor=None)
             if task in TASKS
             else keras_hub.models.BertBackbone.from_preset(str(folder))
         )
-    except Exception as error:  # damaged files raise errors of any kind there
-        raise ValueError(
-            f"KerasHub can't load a BERT from {source}: {_reason(error)}. Pass a complete "
-            "preset of a BertBackbone, or of a task with one."
-        ) from error
     backbone = getattr(theirs, "backbone", theirs)
-    _check_no_layer_is_lost(backbone, folder)
+    num_weights = JsonFields(folder / "metadata.json").integer("parameter_count", high=2**63)
+    if num_weights not in (None, backbone.count_params()):  # KerasHub drops layers silently
+        raise ValueError(
+            f"{folder} holds a BERT with {num_weights} weights according to metadata.json, but "
+            f"config.json describes {backbone.count_params()}: they belong to different models."
+        )
     spellings = keras_hub_spellings(backbone.num_layers)
     # Without this file, KerasHub silently initializes a new head.
     head = folder / "task.weights.h5"
@@ -170,16 +171,6 @@ def _task_arguments(theirs, task, folder, source):
     return {}
 
 
-def _check_no_layer_is_lost(backbone, folder):
-    """Checks the number of weights; KerasHub silently drops layers that its config lacks."""
-    saved = JsonFields(folder / "metadata.json").integer("parameter_count", high=2**63)
-    if saved not in (None, backbone.count_params()):
-        raise ValueError(
-            f"{folder} holds a BERT with {saved} weights according to metadata.json, but "
-            f"config.json describes {backbone.count_params()}: they belong to different models."
-        )
-
-
 def _tensors(model, path):
     """Returns the weights as matrices; KerasHub uses a separate dimension for heads."""
 
@@ -193,7 +184,7 @@ def _tensors(model, path):
         def read():
             return keras.ops.convert_to_numpy(variable).reshape(shape)
 
-        return Tensor(shape, checked_read(read, path, variable.path, variable.dtype))
+        return file_tensor(path, variable.path, shape, variable.dtype, read)
 
     return {variable.path: tensor(variable) for variable in model.weights}
 
@@ -212,14 +203,6 @@ def _download(handle):
     if not handle.startswith("kaggle://"):
         handle = keras_hub.models.BertBackbone.presets[handle]["kaggle_handle"]
         name = f"{name} ({handle})"
-    try:
+    advice = "Check the handle and the connection; for a private model, also KAGGLE_API_TOKEN."
+    with explained(name, "could not be downloaded from Kaggle", advice):
         return Path(kagglehub.model_download(handle.removeprefix("kaggle://")))
-    except Exception as error:  # kagglehub raises any error of its HTTP client
-        raise ValueError(
-            f"{name} could not be downloaded from Kaggle: {_reason(error)}. Check the handle and "
-            "the connection; for a private model, also KAGGLE_API_TOKEN."
-        ) from error
-
-
-def _reason(error):
-    return " ".join(str(error).split())[:300].rstrip(".")

@@ -9,7 +9,7 @@ from pathlib import Path
 from safetensors import safe_open
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.presets.formats.checkpoint import Tensor, checked_read
+from keras_bert.presets.formats.checkpoint import Tensor, explained, file_tensor
 
 FILES = ("model.safetensors", "model.safetensors.index.json")
 FILES += ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -43,23 +43,15 @@ def checked_num_bytes(path: Path) -> int | None:
 
     if not path.is_file():
         return None
-    size, stored = path.stat().st_size, 0
-    try:
-        with h5py.File(path, "r") as file:
-            groups = [file]
-            while groups:
-                group = groups.pop()
-                for name in group:
-                    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                        raise ValueError(f"{group.name}/{name} is a link")
-                    if isinstance(group[name], h5py.Group):
-                        groups.append(group[name])
-                    else:
-                        stored += group[name].nbytes
-                if stored > size or len(groups) > size:  # groups may contain each other
-                    raise ValueError("it describes more data than it holds")
-    except Exception as error:  # HDF5 raises errors of any kind
-        raise ValueError(f"{path} is damaged, a truncated file or unsafe: {error}") from error
+    size, stored, links = path.stat().st_size, 0, {}
+    with explained(path, "is damaged, a truncated file or unsafe"), h5py.File(path, "r") as file:
+        file.visititems_links(links.__setitem__)  # each group once, even if they contain each other
+        for name, link in links.items():
+            if not isinstance(link, h5py.HardLink):
+                raise ValueError(f"{name} is a link")
+            stored += getattr(file[name], "nbytes", 0)
+        if stored > size:
+            raise ValueError("it describes more data than it holds")
     return size
 
 
@@ -100,18 +92,12 @@ def _safetensors(path):
         with safe_open(path, framework="numpy") as file:  # unmaps the file's pages at the end
             return file.get_tensor(name)
 
-    try:
+    with explained(path, "is truncated or not a safetensors file", "Download it again."):
         with safe_open(path, framework="numpy") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}
-            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            dtypes = {name: part.get_dtype() for name, part in slices.items()}
-    except Exception as error:  # the header is parsed in Rust, which raises errors of its own
-        raise ValueError(
-            f"{path} is truncated or not a safetensors file ({error}): download it again."
-        ) from error
+            looks = {name: (tuple(s.get_shape()), s.get_dtype()) for name, s in slices.items()}
     return {
-        name: Tensor(shape, checked_read(partial(read, name), path, name, dtypes[name]))
-        for name, shape in shapes.items()
+        name: file_tensor(path, name, *look, partial(read, name)) for name, look in looks.items()
     }
 
 
@@ -123,31 +109,22 @@ def _pytorch(path):
         )
     import torch
 
-    try:  # weights_only: no code in the file is executed
+    with explained(path, "is damaged or holds more than weights (code is never executed)"):
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
-        tensors = {name: t for name, t in dict(state).items() if isinstance(t, torch.Tensor)}
+        tensors = {str(n): t for n, t in dict(state).items() if isinstance(t, torch.Tensor)}
         for name, tensor in tensors.items():
-            _check_holds_its_values(path, name, tensor)
-    except Exception as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise ValueError(
-            f"{path} is truncated, not a PyTorch weight file, or holds more than weights (code is "
-            f"never executed): {reason}"
-        ) from error
+            _check_holds_its_values(name, tensor)
 
     def read(tensor):
         return tensor.detach().to(torch.float32).numpy()  # a parameter may require gradients
 
     return {
-        str(name): Tensor(
-            tuple(tensor.shape),
-            checked_read(partial(read, tensor), path, name, str(tensor.dtype).split(".")[-1]),
-        )
-        for name, tensor in tensors.items()
+        name: file_tensor(path, name, tuple(t.shape), str(t.dtype).split(".")[-1], partial(read, t))
+        for name, t in tensors.items()
     }
 
 
-def _check_holds_its_values(path, name, tensor):
+def _check_holds_its_values(name, tensor):
     """Raises a ValueError for tensors without values, or with fewer values than their shape."""
     if tensor.layout.__str__() != "torch.strided" or tensor.is_meta or tensor.is_quantized:
         kind = "meta" if tensor.is_meta else "quantized" if tensor.is_quantized else tensor.layout

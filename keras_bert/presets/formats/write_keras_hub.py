@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.presets.formats.checkpoint import Checkpoint, spell
+from keras_bert.presets.formats.checkpoint import Checkpoint, check_supported, spell
 from keras_bert.presets.formats.read_keras_hub import (
     ACTIVATION,
     BACKBONE,
@@ -20,6 +20,10 @@ from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, own_classifi
 
 logger = logging.getLogger("keras_bert")
 
+_GELUS = (ACTIVATION, HEAD_ACTIVATION)
+_SUPPORTED = {"activation": _GELUS, "masked_lm_activation": _GELUS}
+_SUPPORTED |= {"causal": (False,), "tie_embeddings": (True,)}
+
 
 def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     """Writes a complete `Checkpoint` as a preset of KerasHub's `BertBackbone` or of a task on it.
@@ -27,7 +31,7 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     Small differences of KerasHub's BERT (its form of GELU, its epsilons) are logged, and so are
     weights that it doesn't have.
     """
-    _check_supported(checkpoint)
+    check_supported(checkpoint, "KerasHub's BERT", _SUPPORTED)
     _log_differences(checkpoint)
     tokenizer = None
     if checkpoint.vocabulary:
@@ -86,24 +90,8 @@ def _fill(model, checkpoint):
         logger.warning("KerasHub's BERT doesn't have %s: left out.", ", ".join(left_out))
 
 
-def _check_supported(checkpoint):
-    settings = {**checkpoint.backbone, **checkpoint.task_arguments}
-    gelus = (ACTIVATION, HEAD_ACTIVATION)
-    for name, supported in (
-        ("activation", gelus),
-        ("masked_lm_activation", gelus),
-        ("causal", (False,)),
-        ("tie_embeddings", (True,)),
-    ):
-        if name in settings and settings[name] not in supported:
-            raise ValueError(
-                f"This model has {name}={settings[name]!r}; KerasHub's BERT supports only "
-                f"{' or '.join(map(repr, supported))}."
-            )
-
-
 def _log_differences(checkpoint):
-    ours = {**checkpoint.backbone, **checkpoint.task_arguments}
+    ours = {**checkpoint.task_arguments, **checkpoint.backbone}
     theirs = {
         "activation": ACTIVATION,
         "layer_norm_epsilon": 1e-12,

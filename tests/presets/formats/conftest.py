@@ -17,14 +17,6 @@ CONFIG = {
     "intermediate_size": 12,
     "max_position_embeddings": 16,
 }
-WIDTHS = {  # dense layers of a block: output and input widths
-    "attention.self.query": (8, 8),
-    "attention.self.key": (8, 8),
-    "attention.self.value": (8, 8),
-    "attention.output.dense": (8, 8),
-    "intermediate.dense": (12, 8),
-    "output.dense": (8, 12),
-}
 HEADS = {
     "cls.predictions.transform.dense.weight": (8, 8),
     "cls.predictions.transform.dense.bias": (8,),
@@ -47,24 +39,22 @@ def words():
     return list(WORDS)
 
 
+@pytest.fixture(scope="session")
+def shapes(backbone, their_names):
+    """Returns the shapes of an encoder's tensors."""
+    found = {}
+    for weight in backbone().weights:
+        names = their_names(weight.path)
+        shape = (*weight.shape[:-1], weight.shape[-1] // len(names))
+        shape = shape[::-1] if weight.path.endswith("/kernel") else shape
+        found |= dict.fromkeys(names, shape)
+    return found
+
+
 @pytest.fixture
-def encoder():
+def encoder(shapes):
     """Returns the encoder's tensors, as a model with any head saves them."""
-    shapes = {
-        "embeddings.word_embeddings.weight": (30, 8),
-        "embeddings.position_embeddings.weight": (16, 8),
-        "embeddings.token_type_embeddings.weight": (2, 8),
-        "pooler.dense.weight": (8, 8),
-        "pooler.dense.bias": (8,),
-    }
-    norms = ["embeddings.LayerNorm"]
-    for i in range(2):
-        layer = f"encoder.layer.{i}."
-        for dense, shape in WIDTHS.items():
-            shapes |= {f"{layer}{dense}.weight": shape, f"{layer}{dense}.bias": shape[:1]}
-        norms += [f"{layer}attention.output.LayerNorm", f"{layer}output.LayerNorm"]
-    shapes |= {f"{norm}.{name}": (8,) for norm in norms for name in ("weight", "bias")}
-    return random_tensors({f"bert.{name}": shape for name, shape in shapes.items()}, seed=1)
+    return random_tensors(shapes, seed=1)
 
 
 @pytest.fixture
@@ -134,37 +124,15 @@ def same(weights_of):
     return compare
 
 
-BLOCK = {  # {our layer: theirs}
-    "attention/query_key_value": [f"attention.self.{part}" for part in ("query", "key", "value")],
-    "attention/output_dense": ["attention.output.dense"],
-    "attention_norm": ["attention.output.LayerNorm"],
-    "intermediate_dense": ["intermediate.dense"],
-    "output_dense": ["output.dense"],
-    "output_norm": ["output.LayerNorm"],
-}
-
-
 @pytest.fixture
-def as_ours():
-    """Converts tensors under transformers' names to `{our path: our weight}`."""
+def as_ours(their_parts, backbone):
+    """Converts tensors under transformers' names to `{our path: our weight}`, of an encoder."""
 
-    def translate(tensors):
-        layers = {"embeddings/norm": ["embeddings.LayerNorm"], "pooler": ["pooler.dense"]}
-        for i in range(2):
-            for ours, theirs in BLOCK.items():
-                layers[f"block_{i}/{ours}"] = [f"encoder.layer.{i}.{name}" for name in theirs]
-        ours = {}
-        for layer, names in layers.items():
-            variables = ("gamma", "beta") if layer.endswith("norm") else ("kernel", "bias")
-            for variable, kind in zip(variables, ("weight", "bias"), strict=True):
-                parts = [tensors[f"bert.{name}.{kind}"].T for name in names]
-                ours[f"{layer}/{variable}"] = np.hstack(parts)
-        for layer, name in (("token", "word"), ("segment", "token_type"), ("position", "position")):
-            table = tensors[f"bert.embeddings.{name}_embeddings.weight"]
-            ours[f"embeddings/{layer}_embedding/embeddings"] = table
-        return ours
+    def convert(tensors, model=None):
+        weights = (model or backbone()).weights
+        return {w.path: np.hstack(their_parts(w.path, tensors)) for w in weights}
 
-    return translate
+    return convert
 
 
 def random_tensors(shapes, seed):

@@ -42,7 +42,7 @@ def test_a_config_of_a_preset_that_names_too_much_is_refused(preset):
     classes = [{"class": f"keras_bert>{name}"} for name in ("sizes", "finetune", "AdamW")]
     for change, message in (
         *((size, "describes a model of at least") for size in sizes),
-        *((name, "config.json names .* which is no Model") for name in classes),
+        *((name, "config.json names .* isn't defined here as a Model") for name in classes),
     ):
         (preset / "config.json").write_text(json.dumps({**config, **change}))
         assert_refused(preset, message, BertTask)

@@ -65,32 +65,17 @@ def test_every_setting_of_the_config_is_read(encoder, folder):
         "a_key_of_a_later_version": {"nobody": "knows"},
     }
     model = BertBackbone.from_preset(folder(encoder, config))
-    expected = {
-        "vocabulary_size": 30,
-        "num_layers": 2,
-        "num_heads": 4,
-        "hidden_dim": 8,
-        "intermediate_dim": 12,
-        "dropout": 0.2,
-        "attention_dropout": 0.3,
-        "max_sequence_length": 16,
-        "num_segments": 2,
-        "layer_norm_epsilon": 1e-5,
-        "activation": "gelu",
-        "causal": False,
-    }
+    expected = {"vocabulary_size": 30, "num_layers": 2, "num_heads": 4, "hidden_dim": 8}
+    expected |= {"intermediate_dim": 12, "max_sequence_length": 16, "num_segments": 2}
+    expected |= {"dropout": 0.2, "attention_dropout": 0.3, "layer_norm_epsilon": 1e-5}
+    expected |= {"activation": "gelu", "causal": False}
     assert expected.items() <= model.get_config().items()
 
 
-def test_activations_are_those_of_the_config(encoder, folder):
-    for theirs, ours in (
-        ("gelu", "gelu"),
-        ("gelu_new", "gelu_approximate"),
-        ("gelu_pytorch_tanh", "gelu_approximate"),
-        ("relu", "relu"),
-    ):
+def test_the_tanh_form_of_gelu_has_two_names(encoder, folder):
+    for theirs in ("gelu_new", "gelu_pytorch_tanh"):
         source = folder(encoder, {"hidden_act": theirs}, name=theirs)
-        assert read_hugging_face(source).backbone["activation"] == ours
+        assert read_hugging_face(source).backbone["activation"] == "gelu_approximate"
 
 
 def test_a_decoder_is_a_causal_encoder(encoder, folder, tmp_path):
@@ -108,16 +93,7 @@ def test_both_pretraining_heads_are_read(encoder, heads, folder, as_ours, same):
     del theirs["cls.predictions.decoder.weight"], theirs["cls.predictions.decoder.bias"]
     model = BertTask.from_preset(folder({**encoder, **theirs}))
     assert type(model) is BertPretrainer and model.next_sentence and model.tie_embeddings
-    expected = as_ours(encoder) | {
-        "masked_lm/dense/kernel": theirs["cls.predictions.transform.dense.weight"].T,
-        "masked_lm/dense/bias": theirs["cls.predictions.transform.dense.bias"],
-        "masked_lm/norm/gamma": theirs["cls.predictions.transform.LayerNorm.weight"],
-        "masked_lm/norm/beta": theirs["cls.predictions.transform.LayerNorm.bias"],
-        "masked_lm/bias": theirs["cls.predictions.bias"],
-        "next_sentence/kernel": theirs["cls.seq_relationship.weight"].T,
-        "next_sentence/bias": theirs["cls.seq_relationship.bias"],
-    }
-    assert same(model, expected)
+    assert same(model, as_ours({**encoder, **theirs}, model))
     assert not model.load_report.new and not model.load_report.left_over
 
 
@@ -135,12 +111,10 @@ def test_a_decoder_equal_to_the_table_is_tied(encoder, heads, folder):
 def test_an_untied_decoder_stays_untied(encoder, heads, folder, weights_of):
     theirs = heads("cls.")
     model = BertPretrainer.from_preset(folder({**encoder, **theirs}))
-    weights = weights_of(model)
     assert not model.tie_embeddings and not model.load_report.left_over
+    weights = weights_of(model)
     for ours, name in (("decoder/embeddings", "decoder.weight"), ("bias", "decoder.bias")):
-        np.testing.assert_array_equal(
-            weights[f"masked_lm/{ours}"], theirs[f"cls.predictions.{name}"]
-        )
+        assert np.array_equal(weights[f"masked_lm/{ours}"], theirs[f"cls.predictions.{name}"])
 
 
 def test_masked_lm_alone_has_a_new_pooler_and_a_warning(encoder, heads, folder, caplog):
@@ -207,16 +181,6 @@ def test_multi_label_settings_survive_a_round_trip(classifier, preprocessor, tmp
     assert back.preprocessor.get_config() == model.preprocessor.get_config()
 
 
-def test_another_number_of_classes_starts_a_new_head(
-    classifier, encoder, same, as_ours, preprocessor
-):
-    model = BertClassifier.from_preset(classifier(), num_classes=5, preprocessor=preprocessor)
-    assert model.preprocessor.label_names == ["0", "1", "2", "3", "4"]
-    assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
-    assert set(model.load_report.left_over) == {"classifier.weight", "classifier.bias"}
-    assert same(model.backbone, as_ours(encoder))
-
-
 @pytest.mark.parametrize(
     ("architecture", "head"),
     [("BertForTokenClassification", "classifier."), ("BertForQuestionAnswering", "qa_outputs.")],
@@ -255,7 +219,7 @@ def test_the_report_lists_every_weight(encoder, heads, folder, caplog):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"model_type": "roberta"}, "holds a model of type 'roberta', not a BERT"),
+        ({"model_type": "roberta"}, "model_type='roberta'"),
         ({"add_cross_attention": True}, "add_cross_attention=True"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads="),
@@ -284,7 +248,11 @@ def test_a_tensor_that_does_not_suit_the_callers_arguments_is_named(encoder, fol
     ("name", "tensor", "message"),
     [
         ("encoder.layer.1.output.dense.weight", None, r"dense.weight is missing, \[12, 8"),
-        ("encoder.layer.0.attention.self.key.bias", None, r"lacks .*0.*self.key.bias, \[8\] like"),
+        (
+            "encoder.layer.0.attention.self.key.bias",
+            None,
+            r"0.*self.query.bias \[8\], .*self.key.bias is missing",
+        ),
         ("embeddings.word_embeddings.weight", None, r"weight is missing, \[30, 8\] here"),
         ("encoder.layer.1.attention.self.key.weight", np.zeros((8, 6)), r"self.key.weight \[8, 6"),
         ("pooler.dense.bias", np.array(1.0), r"bert.pooler.dense.bias \[\]"),

@@ -9,72 +9,8 @@ from safetensors.numpy import load_file
 from keras_bert import (
     BertBackbone,
     BertClassifier,
-    BertEmbedder,
     BertPretrainer,
-    BertTask,
-    BertTokenClassifier,
 )
-
-MODELS = {
-    "a backbone": lambda backbone: backbone,
-    "a pretrainer": BertPretrainer,
-    "masked LM alone": lambda backbone: BertPretrainer(backbone, next_sentence=False),
-    "an untied masked LM": lambda backbone: BertPretrainer(
-        backbone, next_sentence=False, tie_embeddings=False
-    ),
-    "a classifier": lambda backbone: BertClassifier(backbone, 2),
-    "a regression": lambda backbone: BertClassifier(backbone, 1, dropout=0.3),
-    "a token classifier": lambda backbone: BertTokenClassifier(backbone, 3),
-    "an embedder": lambda backbone: BertEmbedder(backbone, pooling="max", normalize=False),
-}
-SETTINGS = [
-    {"activation": "gelu", "dropout": 0.0, "num_segments": 1},
-    {
-        "activation": "gelu_approximate",
-        "layer_norm_epsilon": 1e-5,
-        "dropout": 0.25,
-        "attention_dropout": 0.05,
-        "num_segments": 4,
-        "num_heads": 4,
-    },
-    {"activation": "relu"},
-    {"activation": "silu"},
-    {"activation": "tanh"},
-]
-
-
-def settings(model):
-    """Returns a model's config without names."""
-    backbone = getattr(model, "backbone", None)
-    config = {**model.get_config(), "backbone": None if backbone is None else settings(backbone)}
-    return {k: v for k, v in config.items() if k not in ("name", "trainable", "preprocessor")}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, name):
-    model = randomized(MODELS[name](backbone()))
-    model.save_to_hugging_face(tmp_path / "theirs")
-    cls = type(model) if type(model) is BertBackbone else BertTask
-    back = cls.from_preset(tmp_path / "theirs")
-    assert type(back) is type(model) and same(model, back)
-    assert settings(back) == settings(model)
-    assert not back.load_report.new and not back.load_report.left_over
-
-
-@pytest.mark.parametrize("arguments", SETTINGS, ids=lambda arguments: arguments["activation"])
-def test_every_setting_comes_back(backbone, tmp_path, arguments):
-    model = BertPretrainer(backbone(num_layers=1, **arguments))
-    model.save_to_hugging_face(tmp_path)
-    assert settings(BertPretrainer.from_preset(tmp_path)) == settings(model)
-
-
-@pytest.mark.parametrize("cls", [BertClassifier, BertTokenClassifier])
-def test_the_preprocessor_comes_back(backbone, preprocessor, tmp_path, cls):
-    names = ["O", "B-LOC", "I-LOC"]
-    reader = cls.preprocessor_class().like(preprocessor, label_names=names)
-    cls(backbone(num_layers=1), 3, reader).save_to_hugging_face(tmp_path)
-    assert cls.from_preset(tmp_path).preprocessor.get_config() == reader.get_config()
-    assert type(reader).from_preset(tmp_path).get_config() == reader.get_config()
 
 
 def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):
@@ -113,20 +49,6 @@ def test_a_quantized_model_is_refused(backbone, tmp_path):
     with pytest.raises(ValueError, match=r"is quantized \(int8\).*before quantize"):
         model.save_to_hugging_face(tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()
-
-
-@pytest.mark.parametrize(
-    ("head", "encoder", "message"),
-    [
-        ({"masked_lm_epsilon": 1e-3}, {}, "masked_lm_epsilon=0.001.*encoder's layer_norm_epsilon"),
-        ({"masked_lm_activation": "relu"}, {}, "masked_lm_activation='relu'.*encoder's activation"),
-        ({}, {"activation": "softsign"}, "activation.*'gelu_approximate'.*got 'softsign'"),
-    ],
-)
-def test_what_transformers_lacks_is_refused(backbone, tmp_path, head, encoder, message):
-    with pytest.raises(ValueError, match=message):
-        BertPretrainer(backbone(num_layers=1, **encoder), **head).save_to_hugging_face(tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_model_of_bfloat16_is_written(encoder, folder, as_ours, same, tmp_path):

@@ -66,7 +66,7 @@ def test_the_encoder_may_have_its_own_folder(encoder, folder, sentences):
 
 def test_the_folder_limits_sequences(sentences, words):
     source = sentences(tokenizer_config={"model_max_length": 12})
-    (source / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    (source / "vocab.txt").write_text("\n".join(words))
     assert read_hugging_face(source).sequence_length == 10
 
 
@@ -108,7 +108,7 @@ def test_lower_case_before_a_cased_tokenizer_is_refused(sentences, words):
     source = sentences(
         sentence_bert_config={"do_lower_case": True}, tokenizer_config={"do_lower_case": False}
     )
-    (source / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    (source / "vocab.txt").write_text("\n".join(words))
     with pytest.raises(ValueError, match="lowercases text, but has a cased vocabulary"):
         BertEmbedder.from_preset(source)
 

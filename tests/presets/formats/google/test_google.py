@@ -149,7 +149,7 @@ def test_the_checkpoint_file_of_a_folder_chooses_among_several(google, golden):
     zeros = {name: np.zeros_like(w) for name, w in golden["weight"].items()}
     google(zeros, prefix="model.ckpt-1000")
     source = google(prefix="model.ckpt-2000")
-    message = r"holds 2 checkpoints \(model.ckpt-1000, model.ckpt-2000\): pass the path of one"
+    message = r"holds 2 \(model.ckpt-1000, model.ckpt-2000\). Of several, pass the path of one"
     with pytest.raises(ValueError, match=message):
         BertPretrainer.from_preset(source)
     (source / "checkpoint").write_text(
@@ -169,7 +169,7 @@ DATA, INDEX = "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"
         (DATA, lambda content: content[:3000] + bytes(64) + content[3064:], "TF1.*ownload"),
         (DATA, None, "TF1 checkpoint .*ckpt.*ownload"),
         (INDEX, lambda content: content[:100], "truncated or not a checkpoint: .*download them"),
-        (INDEX, None, "lacks .* bert_model.ckpt.index"),
+        (INDEX, None, "must hold bert_model.ckpt.index .*holds 0"),
         ("bert_config.json", None, "bert_config.json is missing or has no vocab_size"),
         ("bert_config.json", lambda content: b'{"vocab_size": ', "config.json is not JSON"),
         (
@@ -190,7 +190,9 @@ def test_a_file_that_is_damaged_or_missing_is_named(google, file, damage, messag
 
 
 def test_a_file_of_a_checkpoint_is_refused_with_advice(google):
-    with pytest.raises(ValueError, match="is a file. Pass its folder; .* pass the prefix of one"):
+    with pytest.raises(
+        ValueError, match="index is a file: pass its folder or, .* the prefix of one"
+    ):
         BertBackbone.from_preset(google() / "bert_model.ckpt.index")
 
 

@@ -8,12 +8,10 @@ import pytest
 from keras_bert import (
     BertBackbone,
     BertClassifier,
-    BertClassifierPreprocessor,
     BertEmbedder,
     BertPretrainer,
     BertSpanLabeler,
     BertTask,
-    BertTokenizer,
 )
 
 tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
@@ -48,38 +46,6 @@ def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, t
     assert equal(variables_of(tmp_path / "ours"), weights)
 
 
-@pytest.mark.parametrize(
-    ("make", "activation"),
-    [
-        (lambda backbone: backbone, "gelu"),
-        (BertPretrainer, "gelu_approximate"),
-        (lambda backbone: BertPretrainer(backbone, next_sentence=False), "gelu"),
-        (lambda backbone: BertClassifier(backbone, 4), "relu"),
-        (BertSpanLabeler, "tanh"),
-    ],
-    ids=["backbone", "pretrainer", "masked LM", "classifier", "span labeler"],
-)
-def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, make, activation):
-    encoder = backbone(activation=activation, dropout=0.2, attention_dropout=0.3, num_segments=4)
-    model = randomized(make(encoder))
-    model.save_to_google(tmp_path / "google")
-    back = type(model).from_preset(tmp_path / "google")
-    assert same(model, back)
-    assert not back.load_report.new and not back.load_report.left_over
-    saved, loaded = (getattr(part, "backbone", part).get_config() for part in (model, back))
-    assert {**loaded, "name": ""} == {**saved, "name": ""}
-
-
-def test_a_classifier_keeps_its_labels_its_tokenizer_and_its_dropout(backbone, words, tmp_path):
-    tokenizer = BertTokenizer(words, lowercase=False)
-    reader = BertClassifierPreprocessor(tokenizer, 16, label_names=["nein", "größer"])
-    BertClassifier(backbone(num_layers=1), 2, reader, dropout=0.3).save_to_google(tmp_path)
-    back = BertTask.from_preset(tmp_path)
-    assert back.preprocessor.get_config() == reader.get_config() and back.dropout == 0.3
-    wider = BertClassifier.from_preset(tmp_path, num_classes=3)
-    assert wider.preprocessor.label_names == ["0", "1", "2"] and wider.dropout == 0.3
-
-
 def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, tmp_path):
     head = {"cls/squad/output_weights": (2, 32), "cls/squad/output_bias": (2,)}
     weights = with_head(head)
@@ -97,22 +63,6 @@ def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tm
     model.save_to_google(tmp_path / "google")
     assert "can't store the pooling of a BertEmbedder (pooling='cls'" in caplog.text
     assert same(BertBackbone.from_preset(tmp_path / "google"), model.backbone)
-
-
-@pytest.mark.parametrize(
-    ("model", "encoder", "message"),
-    [
-        ({}, {"activation": "silu"}, "the activation 'silu', which Google's code doesn't support"),
-        ({}, {"layer_norm_epsilon": 1e-5}, "a LayerNorm epsilon of 1e-05"),
-        ({"masked_lm_epsilon": 1e-3}, {}, "a LayerNorm epsilon of 0.001"),
-        ({"masked_lm_activation": "relu"}, {}, "another activation in its masked-LM head"),
-        ({"tie_embeddings": False}, {}, "a masked-LM table of its own"),
-    ],
-)
-def test_what_googles_code_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):
-    with pytest.raises(ValueError, match=message):
-        BertPretrainer(backbone(num_layers=1, **encoder), **model).save_to_google(tmp_path / "to")
-    assert not (tmp_path / "to").exists()
 
 
 @pytest.mark.shared

@@ -3,8 +3,6 @@
 import json
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -100,29 +98,6 @@ def test_offline_the_cache_is_used(hub, tiny, monkeypatch):
     assert download("hf://user/tiny") == online
     for handle in ("hf://user/tiny@v2", "hf://user/other"):
         assert_refused("not in the cache.*HF_HUB_OFFLINE", handle)
-    assert not hub.asked
-
-
-def test_the_environment_variables_of_huggingface_hub_apply(hub, tmp_path):
-    script = (
-        "from keras_bert.presets.formats.hub import download; print(download('hf://user/tiny'))"
-    )
-
-    def run(**changes):
-        home = {"HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": hub.url}
-        return subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, **home, **changes},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-
-    folder = run()
-    assert Path(folder).is_relative_to(tmp_path / "home")
-    assert (Path(folder) / "model.safetensors").is_file()
-    hub.asked.clear()
-    assert run(HF_HUB_OFFLINE="1") == folder
     assert not hub.asked
 
 

@@ -18,7 +18,6 @@ INPUTS = {
     "segment_ids": np.array([[0, 0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]], "int32"),
     "padding_mask": np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0, 0, 0]], "int32"),
 }
-TABLES = ("token", "segment", "position")
 POSITIONS = {"mask_positions": np.array([[3, 6], [1, 0]], "int32")}
 
 
@@ -92,71 +91,3 @@ def assert_same_outputs(outputs_of, assert_close):
             assert_close(ours[name], expected, name=name, **bound)
 
     return check
-
-
-@pytest.fixture
-def gradients_of(tensorflow):
-    """Computes the gradients of a weighted sum of a model's outputs, as `{path: array}`."""
-
-    def compute(model):
-        with tensorflow.GradientTape() as tape:
-            outputs = model(inputs_of(model))
-            outputs = outputs if isinstance(outputs, dict) else {"outputs": outputs}
-            generator = np.random.default_rng(7)
-            loss = sum(
-                tensorflow.reduce_sum(outputs[name] * generator.normal(size=outputs[name].shape))
-                for name in sorted(outputs)
-            )
-        weights = model.trainable_weights
-        gradients = tape.gradient(loss, [weight.value for weight in weights])
-        return {
-            weight.path: tensorflow.convert_to_tensor(gradient).numpy()
-            for weight, gradient in zip(weights, gradients, strict=True)
-            if gradient is not None  # the pooler's, if the head doesn't use it
-        }
-
-    return compute
-
-
-# Their layer, ours, and the variables of both.
-LAYERS = [
-    *((f"{name}_embedding", f"embeddings/{name}_embedding", "embeddings") for name in TABLES),
-    ("embeddings_layer_norm", "embeddings/norm", "gamma beta"),
-    ("pooled_dense", "pooler", "kernel bias"),
-    ("mlm_head/intermediate_dense", "masked_lm/dense", "kernel bias"),
-    ("mlm_head/intermediate_layer_norm", "masked_lm/norm", "gamma beta"),
-    ("logits", "logits", "kernel bias"),
-]
-BLOCK = [
-    ("self_attention_layer/attention_output", "attention/output_dense", "kernel bias"),
-    ("self_attention_layer_norm", "attention_norm", "gamma beta"),
-    ("feedforward_layer_norm", "output_norm", "gamma beta"),
-    ("feedforward_intermediate_dense", "intermediate_dense", "kernel bias"),
-    ("feedforward_output_dense", "output_dense", "kernel bias"),
-]
-
-
-@pytest.fixture
-def in_our_names():
-    """Converts arrays under KerasHub's paths to `{our path: our array}`."""
-
-    def translate(theirs):
-        layers, ours = [*LAYERS], {}
-        for i in range(2):
-            their_block, block = f"transformer_layer_{i}", f"block_{i}"
-            layers += [(f"{their_block}/{a}", f"{block}/{b}", names) for a, b, names in BLOCK]
-            for variable in ("kernel", "bias"):
-                path = f"{their_block}/self_attention_layer/{{}}/{variable}"
-                parts = [theirs[path.format(part)] for part in ("query", "key", "value")]
-                whole = np.hstack([part.reshape(part.size // 8, 8) for part in parts])
-                ours[f"{block}/attention/query_key_value/{variable}"] = np.squeeze(whole)
-        for their_layer, our_layer, variables in layers:
-            for variable in variables.split():
-                if (array := theirs.get(f"{their_layer}/{variable}")) is not None:
-                    array = array.reshape(8, 8) if array.ndim == 3 else array  # of heads
-                    ours[f"{our_layer}/{variable}"] = array
-        if "mlm_head/output_bias" in theirs:
-            ours["masked_lm/bias"] = theirs["mlm_head/output_bias"]
-        return ours
-
-    return translate

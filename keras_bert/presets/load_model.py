@@ -1,15 +1,25 @@
-"""Construction of this library's models from another library's weights."""
+"""Loading of models: from presets, and from the weights of other libraries."""
 
-import contextlib
 import logging
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Checkpoint, Spelling
-from keras_bert.training.keras_internals import set_initial_value
+from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Checkpoint, Spelling, explained
+from keras_bert.presets.preprocessors import split_arguments
+from keras_bert.presets.preset_arguments import (
+    check_arguments,
+    quantized_from_config,
+    shared_arguments,
+    split_dtype,
+)
+from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.training.keras_internals import all_layers, set_initial_value
+
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 logger = logging.getLogger("keras_bert")
 
@@ -55,37 +65,100 @@ class LoadReport:
             logger.info("%s: not used: %s.", self.source, ", ".join(self.left_over))
 
 
-@contextlib.contextmanager
-def naming(source: object) -> Iterator[None]:
-    """Turns errors of the block into ValueErrors that name the source of its settings."""
-    try:
-        yield
-    except Exception as error:  # classes raise errors of any kind at values of another type
-        if isinstance(error, ValueError) and str(source) in str(error):
-            raise
-        reason = str(error) or type(error).__name__
-        raise ValueError(f"{source} can't be loaded: {reason}") from error
-
-
-def check_vocabulary(checkpoint: Checkpoint) -> None:
-    """Raises a ValueError if a `Checkpoint` has more words than its table has rows."""
-    if checkpoint.vocabulary is None:
-        return
-    source, words = checkpoint.source, len(checkpoint.vocabulary)
-    rows = checkpoint.backbone["vocabulary_size"]
-    if words > rows:
-        raise ValueError(
-            f"{source} has a vocabulary of {words} tokens but a table of {rows}: they belong to "
-            "different models. Put the vocabulary of these weights in the same folder."
-        )
-    if words < rows:
-        message = "%s: %d tokens, the last %d rows of the table are unused."
-        logger.info(message, source, words, rows - words)
-
-
-def with_weights(
-    checkpoint: Checkpoint, make: Callable[[], keras.Model], head_may_differ: bool = False
+def load_preset(
+    cls: type,
+    folder: PresetFolder,
+    preprocessor: "BertPreprocessor | None",
+    arguments: dict[str, Any],
 ) -> keras.Model:
+    """Loads a `cls` from a preset, with arguments that replace the saved ones."""
+    its_class = folder.model_class
+    is_backbone = issubclass(cls, public_class("Backbone"))
+    of_source = folder.backbone_config.values if is_backbone else ("backbone", "preprocessor")
+    if cls in (its_class, folder.backbone_class):
+        of_source = None
+    check_arguments(cls, arguments, f"preset {folder}", of_source)
+    precision, arguments = split_dtype(arguments)
+    is_whole = cls is its_class and not arguments  # else the saved head may have other classes
+    saved, source = folder.model(preprocessor if is_whole else None, precision)
+    backbone = getattr(source, "backbone", source)
+    parts = {"backbone": backbone, "preprocessor": preprocessor}
+    if is_backbone and (arguments or cls is not folder.backbone_class):
+        model = _changed_model(cls, backbone.get_config(), arguments, source)
+    elif is_backbone:
+        model = backbone
+    elif is_whole:
+        model = source
+    elif cls is its_class:
+        model = _changed_model(cls, {**saved, **parts}, arguments, source)
+    else:
+        model = cls(**parts, **arguments)
+    taken = _weights_that_fit(model, source)
+    for variable in model.weights:
+        if variable.path in taken and variable is not taken[variable.path]:
+            variable.assign(taken[variable.path])
+    shapes = {w.path: tuple(w.shape) for w in model.weights}
+    model.load_report = LoadReport(
+        f"preset {folder}",
+        matched={name: (shape, name) for name, shape in shapes.items() if name in taken},
+        new={name: shape for name, shape in shapes.items() if name not in taken},
+        left_over={w.path: tuple(w.shape) for w in source.weights if w.path not in taken},
+    )
+    return model
+
+
+def _changed_model(cls, saved, arguments, source):
+    """Makes a `cls` with changed arguments, and the layers quantized whose weights fit."""
+    quantized = {**saved.get("quantized_layers", {})}
+    changed = {**shared_arguments(saved), **arguments}
+    model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
+    fitting = _weights_that_fit(model, source)
+    new = {
+        layer.path
+        for layer in all_layers(model)
+        if any(weight.path not in fitting for weight in layer.weights)
+    }
+    if new & quantized.keys():  # a new layer must be trained, which a quantized one can't be
+        kept = {path: how for path, how in quantized.items() if path not in new}
+        model = quantized_from_config(cls, {**changed, "quantized_layers": kept})
+    return model
+
+
+def _weights_that_fit(model, source):
+    """Returns `{path: variable}` of source weights that match in role, shape and dtype."""
+    if type(model) is not type(source):  # another task's head may have the same names
+        source = getattr(source, "backbone", source)
+    looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8
+    return {w.path: w for w in source.weights if looks.get(w.path) == (w.shape, w.dtype)}
+
+
+def load_checkpoint(
+    cls: type,
+    checkpoint: Checkpoint,
+    preprocessor: "BertPreprocessor | None",
+    arguments: dict[str, Any],
+) -> keras.Model:
+    """Loads a `cls` from another library's weights, with arguments that replace the source's."""
+    backbone_class = public_class("BertBackbone")
+    head_may_differ = bool(arguments)
+    if getattr(cls, "architecture", "bert") != "bert":
+        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
+    if issubclass(cls, backbone_class):
+        arguments = {**checkpoint.backbone, **arguments}
+        return _with_weights(checkpoint, lambda: cls(**arguments), head_may_differ)
+    saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
+    saved, _ = split_arguments(cls, saved)
+    check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
+    encoder, arguments = split_dtype(arguments)
+    arguments = {"preprocessor": preprocessor, **shared_arguments(saved), **arguments}
+    return _with_weights(
+        checkpoint,
+        lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),
+        head_may_differ,
+    )
+
+
+def _with_weights(checkpoint, make, head_may_differ):
     """Makes a model with the weights of a `Checkpoint`, and its `load_report`.
 
     Tensors are read directly into the model, one after the other: no random weights are drawn for
@@ -104,14 +177,12 @@ def with_weights(
         return read
 
     with keras.StatelessScope():  # variables get their initial values when it ends
-        with naming(checkpoint.source):
+        with explained(checkpoint.source):
             model = make()
         model.load_report = _report(model, checkpoint, head_may_differ)
         for variable in model.weights:
             if variable.path in model.load_report.matched:
                 set_initial_value(variable, value_of(checkpoint.weights[variable.path]))
-    if failures and not isinstance(failures[0], ValueError):
-        raise ValueError(f"{checkpoint.source} can't be read: {failures[0]}") from failures[0]
     if failures:
         raise failures[0]
     return model

@@ -1,0 +1,162 @@
+"""Saving of models: as presets, and as folders of other libraries."""
+
+import logging
+import math
+import os
+from collections.abc import Callable
+
+import keras
+
+from keras_bert.files.json_files import write_json
+from keras_bert.files.new_folder import new_folder
+from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_supported
+from keras_bert.presets.formats.tensor_files import crc32_of
+from keras_bert.presets.model_card import write_card
+from keras_bert.presets.preset_arguments import check_saves, shared_arguments
+from keras_bert.presets.preset_folder import FORMAT
+from keras_bert.training.keras_internals import all_layers, lora_table
+from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.training_record import training_of
+
+logger = logging.getLogger("keras_bert")
+
+# Of an embedder and a classifier; other libraries' have no other.
+_SUPPORTED = {"pooling": ("cls", "mean", "max"), "layers": (None,), "num_features": (0,)}
+
+
+def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
+    """Writes a model as a preset; see `PresetModel.save_to_preset`."""
+    if is_chief(model):
+        _write(model, folder)
+    wait_for_all("a preset", model)
+
+
+def save_checkpoint(
+    model: keras.Model, folder: str | os.PathLike, write: Callable, has_card: bool = False
+) -> None:
+    """Writes a model as a folder of another library's, by the `write` of its format."""
+    checkpoint = _checkpoint_of(model)
+    check_supported(checkpoint, "other libraries", _SUPPORTED)
+    with new_folder(folder, _num_bytes(model)) as unfinished:
+        write(checkpoint, unfinished)
+        if has_card:
+            write_card(model, unfinished, has_hugging_face=True)
+    _log_lost_settings(model, has_card)
+
+
+def _write(model, folder):
+    preprocessor = getattr(model, "preprocessor", None)
+    description = _description(model)
+    if "backbone" in description["config"]:
+        description["config"]["backbone"] = _description(model.backbone)
+        del description["config"]["preprocessor"]
+    reader = {} if preprocessor is None else _description(preprocessor)
+    training = training_of(model)
+    with new_folder(folder, _num_bytes(model)) as unfinished:
+        weights = unfinished / "model.weights.h5"
+        _save_weights_alone(model, weights)
+        config = {
+            "format": FORMAT,
+            "class": description["class"],
+            "reads_text": preprocessor is not None,
+            "config": description["config"],
+            "weights_crc32": crc32_of(weights),
+            **({"training": training} if training else {}),
+        }
+        write_json(unfinished / "config.json", config)
+        if preprocessor is not None:
+            preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
+            settings = {"class": reader["class"], **preprocessor.settings()}
+            write_json(unfinished / "preprocessor.json", settings)
+        write_card(model, unfinished)
+
+
+def _description(part):
+    config = part.get_config()
+    check_saves(type(part), config)
+    return {"class": keras.saving.get_registered_name(type(part)), "config": config}
+
+
+def _save_weights_alone(task, path):
+    """Saves weights without the optimizer's state, which Keras would add."""
+    optimizer = getattr(task, "optimizer", None)
+    task.optimizer = None
+    try:
+        task.save_weights(path)
+    finally:
+        task.optimizer = optimizer
+
+
+def _num_bytes(model):
+    """Returns the least number of bytes that the weights of a model take in a file."""
+    sizes = {"float64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
+    return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
+
+
+def _checkpoint_of(model):
+    """Makes a `Checkpoint` from a model of this library."""
+    backbone = getattr(model, "backbone", model)
+    if backbone.architecture != "bert":
+        raise ValueError(
+            f"Other libraries have no names for the weights of {type(backbone).__name__}. Save the "
+            "model with save_to_preset(folder)."
+        )
+    preprocessor = getattr(model, "preprocessor", None)
+    tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
+    return Checkpoint(
+        source=f"{type(model).__name__} {model.name}",
+        backbone={**backbone.get_config()},
+        weights={
+            name: Tensor(tuple(array.shape), lambda array=array: array)
+            for name, array in _float_weights(model).items()
+        },
+        task=type(model).__name__ if backbone is not model else None,
+        task_arguments=_task_arguments(model, preprocessor) if backbone is not model else {},
+        vocabulary=tokenizer.pop("vocabulary", None),
+        tokenizer=tokenizer,
+        sequence_length=getattr(preprocessor, "sequence_length", backbone.max_sequence_length),
+    )
+
+
+def _task_arguments(model, preprocessor):
+    """Merges the arguments of a task and its preprocessor, as other libraries store them."""
+    arguments = shared_arguments(model.get_config())
+    del arguments["backbone"], arguments["preprocessor"]
+    if preprocessor is not None:
+        text = ("tokenizer", "sequence_length", "truncation")
+        arguments |= {n: v for n, v in preprocessor.get_config().items() if n not in text}
+    elif "num_classes" in arguments:
+        arguments["label_names"] = [*map(str, range(arguments["num_classes"]))]
+    return arguments
+
+
+def _log_lost_settings(model, is_hugging_face):
+    """Logs settings that a folder lacks; those of an embedder are in Hugging Face's."""
+    preprocessor = getattr(model, "preprocessor", None)
+    truncation = getattr(preprocessor, "truncation", "head")
+    settings = {"truncation": truncation if truncation != "head" else None}
+    if not is_hugging_face:
+        settings |= {n: getattr(preprocessor, n, None) for n in ("prompts", "default_prompt_name")}
+        settings["truncate_dim"] = getattr(model, "truncate_dim", None)
+    if lost := [f"{name}={value!r}" for name, value in settings.items() if value]:
+        logger.warning(
+            "Not stored in this format: %s. Pass them to from_preset again, or use save_to_preset.",
+            ", ".join(lost),
+        )
+
+
+def _float_weights(model):
+    """Returns `{name: array}` of a model's weights, with LoRA's matrices merged into kernels."""
+    weights = {variable.path: variable for variable in model.weights}
+    for layer in all_layers(model, include_self=False):
+        if getattr(layer, "quantization_mode", None):
+            raise ValueError(
+                f"{layer.path} is quantized ({layer.quantization_mode}), which other libraries "
+                "can't store. Write the model from before quantize()."
+            )
+        if getattr(layer, "lora_enabled", False):
+            name, table = lora_table(layer)
+            weights[table.path] = getattr(layer, name)
+            for path in [v.path for v in layer.variables if "lora" in v.path]:
+                del weights[path]
+    return {path: keras.ops.convert_to_numpy(weight) for path, weight in weights.items()}

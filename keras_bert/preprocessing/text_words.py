@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from keras_bert.text.characters import is_cjk, is_punctuation
 from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
+_kinds_of_tokens = weakref.WeakKeyDictionary()  # of tokenizers, whose tokens are many
 
 
 @dataclasses.dataclass
@@ -84,8 +86,10 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
 def _kinds(read, ids, text_of, tokenizer):
     """Returns the `_kind` of each token, `[T]`; [UNK] is classified by its text."""
     ops = read.tokens.ops
-    table = ops.array([_kind(token) for token in tokenizer.get_vocabulary()])
-    kinds = ops.take(table, ids)
+    if tokenizer not in _kinds_of_tokens:
+        kinds = [_kind(token) for token in tokenizer.get_vocabulary()]
+        _kinds_of_tokens[tokenizer] = np.array(kinds, "int64")
+    kinds = ops.take(ops.array(_kinds_of_tokens[tokenizer]), ids)
     unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
     places = (ops.take(values, unknown) for values in (text_of, read.starts, read.ends))
     kinds_of_unknown = ops.kinds_of_strings(ops.cut(read.texts, *places), _kind)

@@ -195,8 +195,10 @@ def test_rows_packed_before_are_read_as_others_are(
     for read in (model.answer, model.scores):
         with pytest.raises(ValueError, match="packed rows .sequence_ids."):
             read(as_dataset(data))
-        with pytest.raises(ValueError, match="packed"):
-            read(data)
+    with pytest.raises(ValueError, match="packed"):
+        model.answer(data)
+    with pytest.raises(ValueError, match="packed"):
+        model.scores(data, np.zeros(21))
 
 
 def with_features(backbone):

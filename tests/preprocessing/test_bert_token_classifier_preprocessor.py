@@ -112,7 +112,7 @@ def test_scores_are_those_of_entities(preprocessor):
     assert TagScorer(preprocessor).score(answers, WORDS, TAGS)["f1"] == 1
     answers[1] = {"label": ["O"]}
     assert TagScorer(preprocessor).score(answers, WORDS, TAGS)["recall"] == pytest.approx(2 / 3)
-    with pytest.raises(ValueError, match="needs the tags of each sentence"):
+    with pytest.raises(ValueError, match="labels"):
         TagScorer(preprocessor).score(answers, WORDS)
 
 

@@ -63,11 +63,6 @@ def _check_unpacked(x):
         )
 
 
-def answers_to_score(task, x, batch_size=None, *, y=None, verbose=0, **options):
-    """Answers examples as the task's `scorer` takes them; a task may override it."""
-    return answer(task, x, batch_size, verbose=verbose, **options)
-
-
 def scores(task, x, y=None, batch_size=None):
     """Computes the task's official metrics; see `BertTask.scores`."""
     scorer = task.scorer

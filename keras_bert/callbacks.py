@@ -13,7 +13,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, missing
 from keras_bert.training.keras_internals import learning_rate_at
 from keras_bert.training.processes import is_chief
 
@@ -106,8 +106,8 @@ class TrainingCurves(keras.callbacks.Callback):
     `TrainingCheckpoint`, so that no checkpoint is ahead of its curves. If several processes train
     together, the first writes.
 
-    Curves that can't be written, on a full disk for instance, end with a warning; the next `fit`
-    tries again.
+    Curves that can't be written, on a full disk or without the package tensorboard, end with a
+    warning; the next `fit` tries again.
 
     Args:
         folder: a path, for the curves of one run alone; local, or any that TensorBoard knows, such
@@ -198,9 +198,10 @@ class TrainingCurves(keras.callbacks.Callback):
         values = {n: float(v) for n, v in values.items() if isinstance(v, numbers.Real)}
         if not self._is_writing or not (values or is_start):
             return
-        # TensorBoard is imported by those who write curves alone.
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-
+        try:
+            from tensorboard.compat.proto import event_pb2, summary_pb2
+        except ModuleNotFoundError:  # comes with TensorFlow, or an extra
+            return self._end(missing("tensorboard", "plots"))
         event = event_pb2.Event(wall_time=time.time(), step=step)
         if is_start:
             event.session_log.status = event_pb2.SessionLog.START
@@ -216,12 +217,15 @@ class TrainingCurves(keras.callbacks.Callback):
             self._file = self._file or _EventFile(self.folder)
             self._file.flush() if event is None else self._file.write(event)
         except Exception as error:  # of any file system; a log ends no training
-            self._is_writing, self._file = False, None
-            warnings.warn(
-                f"{self.folder}: the curves of this run end here, because they can't be written: "
-                f"{error}. Training goes on.",
-                stacklevel=2,
-            )
+            self._end(error)
+
+    def _end(self, error):
+        self._is_writing, self._file = False, None
+        warnings.warn(
+            f"{self.folder}: the curves of this run end here, because they can't be written: "
+            f"{str(error).removesuffix('.')}. Training goes on.",
+            stacklevel=3,
+        )
 
 
 class _EventFile:

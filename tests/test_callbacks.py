@@ -1,5 +1,6 @@
 import itertools
 import math
+import sys
 from types import SimpleNamespace
 
 import keras
@@ -141,6 +142,13 @@ def test_a_full_disk_ends_the_curves_but_not_the_training(tmp_path, full_disk):
     assert len(history.history["loss"]) == 10
     found = steps(read(tmp_path / "logs")["loss"])
     assert found == list(range(1, len(found) + 1)) and 5 < len(found) < 60
+
+
+def test_training_goes_on_without_tensorboard(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
+    with pytest.warns(UserWarning, match=r"tensorboard: pip install .*\[plots\]"):
+        history = fit(make_model(), tmp_path / "logs", epochs=2)
+    assert len(history.history["loss"]) == 2 and not (tmp_path / "logs").exists()
 
 
 def test_curves_go_on_in_the_next_fit_with_room(tmp_path):

@@ -1,8 +1,12 @@
-"""Every task, from text to answers, where importing TensorFlow fails; run by test_backends.py."""
+"""Every task, from text to answers, with a backend and without the extras' packages.
+
+`test_backends.py` runs it, and the weekly workflow in real environments.
+"""
 
 import sys
 
-for name in ("tensorflow", "tensorflow_text", "flatbuffers", "keras_hub", "keras_nlp"):
+EXTRAS = ("tensorflow", "tensorflow_text", "flatbuffers", "keras_hub", "keras_nlp", "tensorboard")
+for name in (*EXTRAS, "matplotlib", "google_crc32c", "sentencex", "tokenizers"):
     sys.modules[name] = None  # import raises ModuleNotFoundError
 import keras_bert
 

@@ -59,9 +59,11 @@ for task, (x, y, arguments) in TASKS.items():
 
 packed = keras_bert.Batching(2, packed=True)
 kind, (x, y, _) = keras_bert.BertClassifier, TASKS["BertClassifier"]
-model = kind.from_preset(f"{FOLDER}/BertClassifier")
+strategy = keras_bert.get_strategy()
+with strategy.scope():
+    model = kind.from_preset(f"{FOLDER}/BertClassifier")
 model.fit(x, y, batching=packed, verbose=0)
-keras_bert.finetune(model, (x, y), (x, y), f"{FOLDER}/run", epochs=1)
+keras_bert.finetune(model, (x, y), (x, y), f"{FOLDER}/run", epochs=1, strategy=strategy)
 assert kind.from_preset(f"{FOLDER}/run/best").answer("a b")["label"] in ("no", "yes")
 pretrainer = keras_bert.BertPretrainer.from_preset(f"{FOLDER}/run/best")
 assert len(pretrainer.fill_mask("a [MASK] c", top_k=3)[0]) == 3

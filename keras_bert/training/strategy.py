@@ -12,7 +12,7 @@ from keras_bert.training.jax_devices import JaxDevices, connect_processes, keep_
 if TYPE_CHECKING:
     import tensorflow as tf
 
-Strategy: TypeAlias = "tf.distribute.Strategy | JaxDevices"
+Strategy: TypeAlias = "tf.distribute.Strategy | JaxDevices | OneDevice"
 """The result of `get_strategy`."""
 
 _NAMES = ("auto", "single", "mirrored", "multiworker", "tpu")
@@ -24,8 +24,8 @@ def get_strategy(
 ) -> Strategy:
     """Selects the devices to build and fit a model on.
 
-    On TensorFlow the result is a `tf.distribute.Strategy`, on JAX an object with its `scope()` and
-    `num_replicas_in_sync`, under which models train with `keras.distribution.DataParallel`.
+    On TensorFlow the result is a `tf.distribute.Strategy`, elsewhere an object with its `scope()`
+    and `num_replicas_in_sync`. On JAX, models train with `keras.distribution.DataParallel` in it.
 
     On JAX several processes, on one machine or many, train as one. Start the same program in each
     with the environment variables of `keras.distribution.initialize`, for example
@@ -82,6 +82,8 @@ def get_strategy(
     _check_uses(name, own, address, devices)
     if backend == "jax":
         return _jax_devices(name, devices)
+    if backend == "torch":
+        return OneDevice()
     if own == "mirrored":
         return _mirrored(devices)
     if own == "multiworker":
@@ -91,6 +93,15 @@ def get_strategy(
     import tensorflow as tf
 
     return tf.distribute.get_strategy()
+
+
+class OneDevice:
+    """PyTorch's device, with the `scope()` and `num_replicas_in_sync` of a strategy."""
+
+    num_replicas_in_sync = 1
+
+    def scope(self) -> contextlib.AbstractContextManager:
+        return contextlib.nullcontext(self)
 
 
 def device_kind() -> str:

@@ -2,12 +2,13 @@
 
 import dataclasses
 import functools
+import math
 import types
 
 import keras
 import numpy as np
 
-from keras_bert.messages import check_int, check_number, shown
+from keras_bert.messages import check_int, check_number, check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
@@ -239,6 +240,11 @@ def _checked(task, x, y, sample_weight):
             for name, values in (("y", y), ("sample_weight", sample_weight))
         )
     check_columns(task, y, sample_weight)
+    rows = len(keras.tree.flatten(x)[0]) if slots is None else math.prod(slots)
+    for values in (y, sample_weight):
+        for part in values.values() if isinstance(values, dict) else [values]:
+            if part is not None:
+                check_one_each(rows, "rows", **{"labels or weights": part})
     sample_weight = checked_weights(sample_weight)
     task.check_labels(y)
     y = None if y is None else task.targets(y, x)

@@ -9,7 +9,6 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import Labels, is_dataset
 
@@ -121,10 +120,7 @@ def prepared_batches(
     if is_dataset(x):
         return x
     parts = tuple(_arrays(part) for part in (x, y, sample_weight) if part is not None)
-    first, *others = keras.tree.flatten(parts)
-    for part in others:
-        check_one_each(len(first), "rows", **{"labels or weights": part})
-    lengths = np.zeros(len(first))  # rows keep their padding
+    lengths = np.zeros(len(keras.tree.flatten(parts)[0]))  # rows keep their padding
 
     def make(rows):
         return keras.tree.map_structure(lambda values: values[rows], parts)

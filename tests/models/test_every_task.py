@@ -107,6 +107,18 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, 
     assert_close(raw, ready)
 
 
+@each(TASKS)
+def test_prepared_rows_have_a_label_each(made):
+    task, x, y, *_ = made
+    inputs, *parts = next(iter(task.batches(x, y, batching=Batching(2, pad_to="full"))))
+    for rows in ([0], [0, 1, 0]):
+        for labels in parts[:1]:  # none of pairs
+            wrong = keras.tree.map_structure(lambda values, rows=rows: values[rows], labels)
+            for use in (task.fit, task.batches):
+                with pytest.raises(ValueError, match=f"2 rows but {len(rows)} labels"):
+                    use(inputs, wrong)
+
+
 @without("vectors", "windows")
 def test_an_iterable_of_examples_is_read_like_a_list(made, assert_close):
     task, x, y, *_ = made

@@ -240,13 +240,13 @@ def _checked(task, x, y, sample_weight):
             for name, values in (("y", y), ("sample_weight", sample_weight))
         )
     check_columns(task, y, sample_weight)
+    sample_weight = checked_weights(sample_weight)
+    task.check_labels(y)
     rows = len(keras.tree.flatten(x)[0]) if slots is None else math.prod(slots)
     for values in (y, sample_weight):
         for part in values.values() if isinstance(values, dict) else [values]:
             if part is not None:
                 check_one_each(rows, "rows", **{"labels or weights": part})
-    sample_weight = checked_weights(sample_weight)
-    task.check_labels(y)
     y = None if y is None else task.targets(y, x)
     if slots is not None:
         y, sample_weight = (

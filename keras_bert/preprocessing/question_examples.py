@@ -91,7 +91,7 @@ def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
 def check_scored(examples: Sequence[dict]) -> None:
     """Raises a ValueError unless questions have what scores need: an `id` and `answers`."""
     for index, example in enumerate(examples):
-        if not {"id", "answers"} <= set(example):
+        if not isinstance(example, dict) or not {"id", "answers"} <= set(example):
             raise ValueError(
                 f"scores needs an id and answers of questions; number {index} is {shown(example)}."
             )

@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.raw import checked_numbers
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens
@@ -143,14 +144,15 @@ def text_columns_rows(
 def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> LabelledTexts:
     """Reads texts with class labels, names or numbers, as `LabelledTexts`."""
     _check_not_empty("text", texts)
-    labels = np.asarray(labels)
+    labels = label_array(labels)
     check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":
         raise ValueError(
             f"Labels of texts must be class names or numbers; got {shown(labels)}. Scores need "
             "pairs of texts: fit((texts, others), scores)."
         )
-    names, classes, counts = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
+    labels = [*map(str, labels.tolist())]
+    names, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(names) < 2:
         raise ValueError(f"All {len(labels)} texts have the class '{names[0]}': no negatives.")
     if counts.min() < 2:

@@ -60,7 +60,7 @@ class ChoiceScorer(Scorer):
     names = ("accuracy",)
 
     def has_labels(self, x, y=None):
-        return y is not None or all("label" in question for question in listed(x))
+        return y is not None or all(isinstance(q, dict) and "label" in q for q in listed(x))
 
     def score(self, answers, x, y=None):
         self.check(x, y)

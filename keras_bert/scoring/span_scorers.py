@@ -17,7 +17,7 @@ class SpanScorer(Scorer):
     answer_options = {"n_best": 20}  # as many as run_squad.py writes
 
     def has_labels(self, x, y=None):
-        return all("answers" in example for example in listed(x))
+        return all(isinstance(each, dict) and "answers" in each for each in listed(x))
 
     def check(self, x, y=None):
         check_scored(listed(x))

@@ -6,12 +6,12 @@ import copy
 from typing import TYPE_CHECKING, Any, Self
 
 import keras
-import numpy as np
 import numpy.typing as npt
 
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.embedding_rows import (
     LabelledTexts,
     TextColumns,
@@ -95,7 +95,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         Raises:
             ValueError: if examples are none of those that train an embedder, as in the table above.
         """
-        is_own_loss = y is not None and np.ndim(as_arrays(y)) > 1  # vectors for a loss of the user
+        is_own_loss = y is not None and label_array(as_arrays(y)).ndim > 1  # of vectors
         if is_own_loss or (y is None and not with_labels):
             return super().read(x, y, sample_weight, with_labels)
         columns = text_columns(x)

@@ -243,8 +243,8 @@ def label_array(labels: Labels) -> np.ndarray:
         return np.asarray(labels)
     except ValueError as error:
         raise ValueError(
-            "Labels must be one for each example; got lists of different lengths. If a text may "
-            "have several labels, make the preprocessor with multi_label=True."
+            f"Labels must be one for each example; got {shown(labels)}. If a text may have several "
+            "labels, make the preprocessor with multi_label=True."
         ) from error
 
 

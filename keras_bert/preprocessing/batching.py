@@ -98,7 +98,7 @@ class Batching:
                 raise ValueError("sequences_per_row needs packed=True.")
         if self.longest_first and (self.shuffle or has_buckets):
             raise ValueError(
-                "longest_first, shuffle and bucket_lengths each set an order: give one"
+                "longest_first, shuffle and bucket_lengths each set an order: give one."
             )
         is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
         if self.packed and (self.longest_first or has_buckets or is_cut):

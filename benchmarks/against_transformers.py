@@ -41,6 +41,8 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert
+from keras_bert.recipes.glue.reading import read_glue
+from keras_bert.recipes.glue.tasks import glue_scores
 
 LIBRARIES = ("keras_bert", "transformers")
 _SPLIT = 20250101  # seed of the splits, the same for every run
@@ -234,7 +236,7 @@ def score(task, examples, predicted):
         return {**scores, "answers_f1": always["HasAns_f1"]}  # questions with an answer
     labels = [example["label"] for example in examples]
     if task == "mrpc":
-        return keras_bert.metrics.glue_scores(task, labels, predicted)
+        return glue_scores(task, labels, predicted)
     return keras_bert.metrics.classification_scores(labels, predicted)
 
 
@@ -391,7 +393,7 @@ def _read_tables(train, dev, test, columns, label):
 
 def _read_glue(task, folder):
     """Reads the training and development sets."""
-    train, dev = (keras_bert.readers.read_glue(folder, task, split) for split in ("train", "dev"))
+    train, dev = (read_glue(folder, task, split) for split in ("train", "dev"))
     parts = [
         [
             {"texts": pair, "label": int(label)}

@@ -31,13 +31,14 @@ import numpy as np
 
 import keras_bert
 from keras_bert.recipes import _shared
+from keras_bert.recipes.glue.reading import read_glue, read_tfds
 from keras_bert.recipes.glue.results import glue_folders, read_glue_results
 from keras_bert.recipes.glue.submission import write_glue_submission, zip_glue_submissions
-from keras_bert.recipes.glue.tfds import read_tfds
+from keras_bert.recipes.glue.tasks import TASKS, glue_scores
 from keras_bert.recipes.paper.scores import write_score_table
 from keras_bert.recipes.paper.tables import paper_table
 
-TASKS = ["all", "cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
+TASK_CHOICES = ["all", *(task for task in TASKS if task != "ax")]  # ax has a test set alone
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
 SHARED = ["task", "init", "from_scratch", "sequence_length", "warmup_proportion"]
 SHARED += ["bilstm_units", "bucket_lengths", "packed", "layer_decay", "precision"]
@@ -46,7 +47,7 @@ SHARED += ["bilstm_units", "bucket_lengths", "packed", "layer_decay", "precision
 def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
-    add("--task", required=True, choices=TASKS, help="GLUE task")
+    add("--task", required=True, choices=TASK_CHOICES, help="GLUE task")
     add("--data", help="the task's folder of TSV files, or the data directory of tfds")
     add("--source", default="tsv", choices=["tsv", "tfds"], help="tfds: tensorflow-datasets")
     add("--diagnostic", help="folder of the diagnostic set AX, answered by an MNLI model")
@@ -86,10 +87,10 @@ def read_splits(args):
     splits = ["train", *("dev" + half for half in halves)]
     if not args.no_test:
         splits += ["test" + half for half in halves]
-    read_split = read_tfds if args.source == "tfds" else keras_bert.readers.read_glue
+    read_split = read_tfds if args.source == "tfds" else read_glue
     read = {split: read_split(args.data, args.task, split) for split in splits}
     if args.diagnostic is not None:
-        read["test_ax"] = keras_bert.readers.read_glue(args.diagnostic, "ax", "test")
+        read["test_ax"] = read_glue(args.diagnostic, "ax", "test")
     for split, examples in read.items():
         reports = "".join(f"; {line}" for line in examples.reports.lines())
         print(f"{examples.task} {split}: {len(examples):,} examples{reports}")
@@ -129,7 +130,7 @@ def score(dev, predicted):
     """Returns GLUE's scores; MNLI's `score` is the mean over its two development sets."""
     cuts = np.cumsum([len(part) for part in dev])[:-1]
     scores = [
-        keras_bert.metrics.glue_scores(part.task, part.labels, some)
+        glue_scores(part.task, part.labels, some)
         for part, some in zip(dev, np.split(predicted, cuts), strict=True)
     ]
     if len(scores) == 1:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import keras_bert
 from keras_bert.recipes import _shared
+from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
 
 
 def parse_args(argv=None):
@@ -79,7 +80,7 @@ def main(argv=None):
     args = parse_args(argv)
     pairs = {}
     if args.minimal_pairs:
-        pairs = keras_bert.readers.read_minimal_pairs(args.minimal_pairs, args.max_pairs)
+        pairs = read_minimal_pairs(args.minimal_pairs, args.max_pairs)
     model = keras_bert.BertPretrainer.from_preset(args.init, sequence_length=args.sequence_length)
     Path(args.output).mkdir(parents=True, exist_ok=True)
     if args.texts:

@@ -92,7 +92,7 @@ for step in (200, 400, 600, 800, 1000):
 #
 # `score_texts` masks each token in turn, with no fine-tuning, and sums the logarithms of their
 # probabilities. `minimal_pair_accuracy` tells how often the better text of a pair is the more
-# probable one. `readers.read_minimal_pairs` reads the pairs of BLiMP and Zorro.
+# probable one. `recipes/score_texts.py --minimal_pairs` scores the files of BLiMP and Zorro.
 
 # %%
 good = ["The function is called.", "A list of objects.", "It is an error."]

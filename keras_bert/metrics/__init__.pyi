@@ -1,5 +1,4 @@
 from keras_bert.metrics.entities import entity_scores as entity_scores
-from keras_bert.metrics.glue import glue_scores as glue_scores
 from keras_bert.metrics.labels import classification_scores as classification_scores
 from keras_bert.metrics.labels import multi_label_scores as multi_label_scores
 from keras_bert.metrics.labels import regression_scores as regression_scores

@@ -1,4 +1,4 @@
-"""Readers of files of examples: tables, CoNLL, SQuAD, choices, GLUE."""
+"""Readers of files of examples: tables, CoNLL, SQuAD, choices."""
 
 from keras_bert.lazy_names import lazy_names
 

@@ -1,1 +1,1 @@
-"""What `finetune_glue.py` shares with the tables of the paper: grids, results, submissions."""
+"""What GLUE needs: its tasks, files and scores, grids, the table of results, submissions."""

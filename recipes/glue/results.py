@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.metrics.glue import METRICS
-from keras_bert.readers.glue import glue_task
-from keras_bert.readers.table import read_table
+from keras_bert.readers import read_table
+from keras_bert.recipes.glue.tasks import TASKS, task_key
 
 COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv that it shows
     "MNLI-m": ("mnli", "accuracy"),
@@ -36,28 +35,27 @@ def glue_folders(folder: str | Path, with_test: bool = True) -> dict[str, Path]:
     """
     found = {}
     for path in sorted(Path(folder).iterdir()) if Path(folder).is_dir() else []:
-        name = "ax" if path.name == "diagnostic" else path.name
-        key = "".join(filter(str.isalnum, name.lower()))
-        if path.is_dir() and key in METRICS:
+        key = task_key("ax" if path.name == "diagnostic" else path.name)
+        if path.is_dir() and key in TASKS:
             if key in found:
                 raise ValueError(
-                    f"{found[key]} and {path} are both folders of {glue_task(key).name}. Keep one."
+                    f"{found[key]} and {path} are both folders of {TASKS[key].name}. Keep one."
                 )
             found[key] = path
     if not {*found} - {"ax"}:
-        expected = ", ".join(glue_task(task).name for task in METRICS if task != "ax")
+        expected = ", ".join(task.name for key, task in TASKS.items() if key != "ax")
         raise ValueError(f"{folder} has no folder of a GLUE task: {expected}.")
     lacking = [
         f"{path}/{names[0]}"
         for task, path in found.items()
-        for split, names in glue_task(task).files.items()
+        for split, names in TASKS[task].files.items()
         if (with_test or not split.startswith("test"))
         and not any((path / name).exists() for name in names)
     ]
     if lacking:
         hint = " Without test sets, give --no_test." if with_test else ""
         raise ValueError(f"These files of GLUE are missing: {', '.join(lacking)}.{hint}")
-    return {task: found[task] for task in METRICS if task in found}
+    return {task: found[task] for task in TASKS if task in found}
 
 
 def read_glue_results(folder: str | Path) -> list[dict[str, Any]]:
@@ -71,7 +69,7 @@ def read_glue_results(folder: str | Path) -> list[dict[str, Any]]:
     Returns:
         A list of dicts of `metric`, the column; `seed`, an int; and `value`, a float, 0 to 100.
     """
-    tasks = [task for task in METRICS if (Path(folder) / task / "results.tsv").exists()]
+    tasks = [task for task in TASKS if (Path(folder) / task / "results.tsv").exists()]
     best = {task: _best_setting(_read_epochs(folder, task)) for task in tasks}
     scores = [
         {"metric": column, "seed": run["seed"], "value": 100 * run[name]}

@@ -30,6 +30,7 @@ from typing import NamedTuple
 import keras_bert
 from keras_bert.recipes import _shared
 from keras_bert.recipes.glue.results import glue_folders, read_glue_results
+from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
 from keras_bert.recipes.paper.run_once import run_once
 from keras_bert.recipes.paper.scores import write_score_table
 from keras_bert.recipes.paper.tables import paper_table
@@ -151,7 +152,7 @@ def check_files(args):
             if not (Path(folder) / file).exists():
                 raise ValueError(f"--{name}: {folder} has no {file}.")
     if args.minimal_pairs:
-        keras_bert.readers.read_minimal_pairs(args.minimal_pairs)
+        read_minimal_pairs(args.minimal_pairs)
     if args.glue:
         glue_folders(args.glue, with_test=False)
 

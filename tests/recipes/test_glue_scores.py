@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from keras_bert.metrics.glue import METRICS, glue_scores
+from keras_bert.recipes.glue.tasks import TASKS, glue_scores
 
 
 def drawn(task, seed):
@@ -27,12 +27,12 @@ REFERENCES = {
 }
 
 
-@pytest.mark.parametrize("task", METRICS)
+@pytest.mark.parametrize("task", TASKS)
 def test_scores_are_those_of_scikit_learn_and_scipy(task):
     for seed in range(20):
         labels, predictions = drawn(task, seed)
         scores = glue_scores(task, labels, predictions)
-        expected = {name: REFERENCES[name](labels, predictions) for name in METRICS[task]}
+        expected = {name: REFERENCES[name](labels, predictions) for name in TASKS[task].metrics}
         expected["score"] = sum(expected.values()) / len(expected)
         assert list(scores) == list(expected)
         for name, value in expected.items():

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from keras_bert.files.remote import read_utf8
-from keras_bert.readers.table import read_table
+from keras_bert.readers import read_table
 
 
 def read_minimal_pairs(

@@ -1,4 +1,4 @@
-"""Reader of GLUE's tasks, from their official files."""
+"""Readers of GLUE's tasks: from their official files, and from tensorflow-datasets."""
 
 import dataclasses
 import logging
@@ -7,69 +7,16 @@ import os
 import numpy as np
 
 from keras_bert.files.remote import names_in
-from keras_bert.messages import check_one_of
-from keras_bert.metrics.glue import task_key
-from keras_bert.readers.table import read_table
+from keras_bert.messages import check_one_of, missing
+from keras_bert.readers import read_table
+from keras_bert.recipes.glue.tasks import glue_task, task_key
 from keras_bert.reports import Reports
 
 logger = logging.getLogger("keras_bert")
 MALFORMED = "rows with a wrong number of columns, skipped"
-
-_MNLI_SPLITS = ("train", "dev_matched", "dev_mismatched", "test_matched", "test_mismatched")
-_FILES = {split: (f"{split}.tsv",) for split in ("train", "dev", "test")}
-_MNLI_FILES = {split: (f"{split}.tsv",) for split in _MNLI_SPLITS}
-_AX_FILES = {"test": ("diagnostic.tsv", "AX.tsv", "test.tsv")}
-_DIGITS = ("0", "1")
-_ENTAILMENT = ("entailment", "not_entailment")
-_NLI = ("contradiction", "entailment", "neutral")  # as Google's run_classifier.py numbers them
-_SENTENCES = ("sentence1", "sentence2")
-_QUESTIONS = ("question1", "question2")
-_MRPC = ("#1 String", "#2 String")
-_SAME = ("not_equivalent", "equivalent")
-
-
-@dataclasses.dataclass(frozen=True)
-class GlueTask:
-    """Description of one GLUE task.
-
-    Args:
-        name: str, as GLUE writes it.
-        texts: the columns of texts, one or two.
-        label: str, the column of labels, absent in test files.
-        values: the labels in files and submissions, by class number; None for regression.
-        label_names: readable names of the classes, if they differ from `values`.
-        files: split -> possible names of its file; the first that exists is read.
-    """
-
-    name: str
-    texts: tuple[str, ...]
-    label: str
-    values: tuple[str, ...] | None = None
-    label_names: tuple[str, ...] | None = None
-    files: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=_FILES.copy)
-
-    def class_names(self) -> list[str] | None:
-        """Lists the names of the classes; returns None for regression."""
-        names = self.label_names or self.values
-        return None if names is None else list(names)
-
-
-def glue_task(task: str) -> GlueTask:
-    """Looks up the `GlueTask` with a name, such as "sts-b"."""
-    return TASKS[task_key(task)]
-
-
-TASKS = {
-    "cola": GlueTask("CoLA", ("sentence",), "label", _DIGITS, ("unacceptable", "acceptable")),
-    "sst2": GlueTask("SST-2", ("sentence",), "label", _DIGITS, ("negative", "positive")),
-    "mrpc": GlueTask("MRPC", _MRPC, "Quality", _DIGITS, _SAME),
-    "stsb": GlueTask("STS-B", _SENTENCES, "score"),
-    "qqp": GlueTask("QQP", _QUESTIONS, "is_duplicate", _DIGITS, ("not_duplicate", "duplicate")),
-    "mnli": GlueTask("MNLI", _SENTENCES, "gold_label", _NLI, files=_MNLI_FILES),
-    "qnli": GlueTask("QNLI", ("question", "sentence"), "label", _ENTAILMENT),
-    "rte": GlueTask("RTE", _SENTENCES, "label", _ENTAILMENT),
-    "wnli": GlueTask("WNLI", _SENTENCES, "label", _DIGITS, ("not_entailment", "entailment")),
-    "ax": GlueTask("AX", _SENTENCES, "label", _NLI, files=_AX_FILES),
+_TFDS_TEXTS = {  # the columns of tensorflow-datasets that have other names in GLUE's files
+    "MRPC": ("sentence1", "sentence2"),
+    **dict.fromkeys(("MNLI", "AX"), ("premise", "hypothesis")),
 }
 
 
@@ -167,6 +114,33 @@ def read_glue(
     for line in reports.lines():
         logger.warning("%s: %s", path, line)
     return GlueExamples(description.name, split, texts, labels, description.class_names(), reports)
+
+
+def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
+    """Reads a split as `read_glue` does, in the order of GLUE's files, downloading it if needed."""
+    try:
+        import tensorflow_datasets as tfds
+    except ImportError as error:
+        raise missing("tensorflow-datasets", "tfds") from error
+    description = glue_task(task)
+    dataset, info = tfds.load(
+        f"glue/{task_key(task)}",
+        split=split.replace("dev", "validation"),
+        data_dir=data_dir,
+        with_info=True,
+    )
+    rows = sorted(tfds.as_numpy(dataset), key=lambda row: row["idx"])  # the dataset is shuffled
+    names = _TFDS_TEXTS.get(description.name, description.texts)
+    texts = tuple([row[name].decode("utf-8") for row in rows] for name in names)
+    labels, ours = np.array([row["label"] for row in rows]), description.class_names()
+    if ours is None:
+        labels = labels.astype("float32")
+    elif (labels >= 0).any():  # tensorflow-datasets orders the classes in its own way
+        theirs = info.features["label"].names
+        labels = np.array([ours.index(name) for name in theirs], "int32")[labels]
+    if split.startswith("test") and (ours is None or (labels < 0).all()):
+        labels = None
+    return GlueExamples(description.name, split, texts, labels, ours, Reports())
 
 
 def _path(folder, task, split):

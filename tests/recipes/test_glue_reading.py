@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_bert.readers.glue import MALFORMED, TASKS, read_glue
+from keras_bert.recipes.glue.reading import MALFORMED, read_glue
+from keras_bert.recipes.glue.tasks import TASKS
 
 MNLI = (
     "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse "

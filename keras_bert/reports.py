@@ -13,13 +13,6 @@ class Reports:
     def __init__(self):
         self._kinds = {}
 
-    @classmethod
-    def of(cls, kinds: dict[str, dict]) -> "Reports":
-        """Creates reports from a result of `as_dict()`."""
-        reports = cls()
-        reports.merge(kinds)
-        return reports
-
     def __repr__(self):
         return f"Reports({', '.join(self.lines())})"
 

@@ -35,11 +35,9 @@ def read_labeled(path):
 
 def main(argv=None):
     args = parse_args(argv)
-    import keras  # slow: after the command line is checked
+    from keras_bert.recipes._runs import start_training  # slow: after parse_args
 
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    keras.utils.set_random_seed(args.seed)
-    keras.config.set_dtype_policy(args.precision)
+    strategy = start_training(args)
     train = read_labeled(args.train)
     dev = read_labeled(args.dev) if args.dev else None
     test = keras_bert.readers.read_choices(args.test) if args.test else None

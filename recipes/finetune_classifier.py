@@ -88,11 +88,9 @@ def make_model(args, label_names):
 
 def main(argv=None):
     args = parse_args(argv)
-    import keras  # slow: after the command line is checked
+    from keras_bert.recipes._runs import start_training  # slow: after parse_args
 
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    keras.utils.set_random_seed(args.seed)
-    keras.config.set_dtype_policy(args.precision)
+    strategy = start_training(args)
     train, label_names = read_examples(args.train, args)
     dev = read_examples(args.dev, args, label_names)[0] if args.dev else None
     test = read_examples(args.test, args, label_names)[0] if args.test else None

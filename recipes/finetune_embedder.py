@@ -65,13 +65,9 @@ def read_examples(path, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    import keras  # slow: after the command line is checked
+    from keras_bert.recipes._runs import is_chief, start_training  # slow: after parse_args
 
-    from keras_bert.recipes._runs import is_chief
-
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    keras.utils.set_random_seed(args.seed)
-    keras.config.set_dtype_policy(args.precision)
+    strategy = start_training(args)
     train = read_examples(args.train, args)
     dev = read_examples(args.dev, args) if args.dev else None
     test = read_examples(args.test, args) if args.test else None

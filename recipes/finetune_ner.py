@@ -47,13 +47,10 @@ def read_examples(path, args, tag_names=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    import keras  # slow: after the command line is checked
+    from keras_bert.recipes._bilstm import with_bilstm  # slow: after parse_args
+    from keras_bert.recipes._runs import start_training
 
-    from keras_bert.recipes._bilstm import with_bilstm
-
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    keras.utils.set_random_seed(args.seed)
-    keras.config.set_dtype_policy(args.precision)
+    strategy = start_training(args)
     train, tag_names = read_examples(args.train, args)
     dev = read_examples(args.dev, args, tag_names)[0] if args.dev else None
     test = read_examples(args.test, args, tag_names)[0] if args.test else None

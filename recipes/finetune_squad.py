@@ -36,13 +36,10 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    import keras  # slow: after the command line is checked
+    from keras_bert.recipes._bilstm import with_bilstm  # slow: after parse_args
+    from keras_bert.recipes._runs import start_training
 
-    from keras_bert.recipes._bilstm import with_bilstm
-
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    keras.utils.set_random_seed(args.seed)
-    keras.config.set_dtype_policy(args.precision)
+    strategy = start_training(args)
     train = keras_bert.readers.read_squad(args.train)
     dev = keras_bert.readers.read_squad(args.dev) if args.dev else None
     test = keras_bert.readers.read_squad(args.test) if args.test else None

@@ -188,11 +188,9 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.recipes._runs import describe_training, keep_settings
+    from keras_bert.recipes._runs import describe_training, keep_settings, start_training
 
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    keras.utils.set_random_seed(args.seed)
-    keras.config.set_dtype_policy(args.precision)
+    strategy = start_training(args)
     logs, preset, checkpoints = (f"{args.output}/{n}" for n in ("logs", "preset", "checkpoints"))
     corpus = keras_bert.Corpus(args.corpus)
     if args.epochs:

@@ -142,7 +142,12 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.recipes._runs import describe_training, split_examples, train_epochs
+    from keras_bert.recipes._runs import (
+        describe_training,
+        keep_model,
+        split_examples,
+        train_epochs,
+    )
 
     strategy = keras_bert.get_strategy("single")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
@@ -168,6 +173,12 @@ def main(argv=None):
     features = {name: features_of(encoder, part, args) for name, part in parts.items()}
     dev, test = parts["dev"], parts.get("test")
     dev_batches = batches(features["dev"], classes["dev"], args)
+    best = output / "best.keras"
+
+    def keep(predicted):
+        keep_model(model, best)
+        dev.write_predictions(output / "dev_predictions.txt", predicted)
+
     train_epochs(
         model,
         output,
@@ -176,18 +187,18 @@ def main(argv=None):
         predict=lambda: predict(model, dev_batches, tag_names),
         score=lambda predicted: keras_bert.metrics.entity_scores(dev.tags, predicted),
         select=args.select,
-        keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
+        keep=keep,
         patience=args.patience,
     )
     if test:
-        model = keras.models.load_model(output / "best.keras")
+        model = keras.models.load_model(best)
         predicted = predict(model, batches(features["test"], classes["test"], args), tag_names)
         test.write_predictions(output / "test_predictions.txt", predicted)
         scores = keras_bert.metrics.entity_scores(test.tags, predicted)
         (output / "test_scores.json").write_text(json.dumps(scores, indent=2) + "\n")
         del scores["types"]  # scores per entity type
         print("test:", ", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
-    print(f"The best BiLSTM is {output / 'best.keras'}. Its answers and scores are in {output}.")
+    print(f"The best BiLSTM is {best}. Its answers and scores are in {output}.")
 
 
 if __name__ == "__main__":

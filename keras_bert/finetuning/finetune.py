@@ -9,7 +9,7 @@ import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
-from keras_bert.finetuning.train_epochs import best_model_path, shown_scores, train_epochs
+from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
 from keras_bert.messages import check_int, check_one_of
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import (
@@ -130,6 +130,7 @@ def finetune(
     if hasattr(model, "class_counts"):
         print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(model.scorer, select, scores, dev), local_path(output)
+    best = output / "best"
     rows = _training_rows(model, train, class_weight)
     options = model.scorer.answer_options if answer_options is None else answer_options
 
@@ -143,6 +144,11 @@ def finetune(
             model.preprocessor, dev_scores = model.scorer.tuned(answers, dev.x, dev.y)
         record_scores(model, {"dev": dev_scores})
         return dev_scores
+
+    def keep(answers):
+        model.save_to_preset(best)
+        if is_chief(model):
+            model.scorer.write(output, "dev", answers, dev.x, dev.y)
 
     with scope_of(strategy):
         steps = epochs * len(batches(0))
@@ -175,12 +181,11 @@ def finetune(
         predict=lambda: model.answers_to_score(dev.x, batching.batch_size, y=dev.y, **options),
         score=score,
         select=select,
-        keep=lambda answers: model.scorer.write(output, "dev", answers, dev.x, dev.y),
+        keep=keep,
         patience=patience,
         accumulation_steps=accumulation_steps,
         callbacks=callbacks,
     )
-    best = best_model_path(model, output)
     if test is not None:
         with scope_of(strategy):
             best_model = type(model).from_preset(best)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -10,11 +9,10 @@ import keras
 from keras_bert.callbacks import TrainingCurves
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import local_path
-from keras_bert.files.whole import whole_path
 from keras_bert.messages import check_int
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.divergence import check_loss, check_weights
-from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.processes import is_chief
 
 
 def train_epochs(
@@ -26,26 +24,25 @@ def train_epochs(
     predict: Callable,
     score: Callable,
     select: str,
-    keep: Callable | None = None,
+    keep: Callable,
     patience: int | None = None,
     accumulation_steps: int = 1,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
-    """Trains a compiled model, scores it after each epoch, and keeps the best epoch's model.
+    """Trains a compiled model, scores it after each epoch, and has the best epoch kept.
 
     `batches(epoch)`, from 0, gives batches of known length, and `predict()` the predictions of the
     dev set. `score(predictions)` returns a dict of floats, of which `select` decides, the first of
-    equal epochs winning; other values are only kept in `scores.json`. `keep(predictions)` is called
-    for each new best model, by the first of several processes, so it can't use the model.
+    equal epochs winning; other values are only kept in `scores.json`. `keep(predictions)` saves
+    each new best model, and what belongs to it; each of several processes calls it.
 
     Returns the scores of each trained epoch. Other arguments and the folder are those of
-    `finetune`; a model that is not a `BertTask` is kept as `best.keras`.
+    `finetune`.
     """
     check_int("epochs", epochs)
     check_int("patience", 1 if patience is None else patience)
     arguments = {"accumulation_steps": accumulation_steps} if accumulation_steps != 1 else {}
     output = local_path(output)
-    kept = best_model_path(model, output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
     first = batches(0)
     steps = _num_steps(first)
@@ -79,9 +76,7 @@ def train_epochs(
         curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
         print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
         if _best(scores, select) == epoch:
-            _save(model, kept)
-            if keep is not None and is_chief(model):
-                keep(predictions)
+            keep(predictions)
         if is_chief(model):
             write_json(output / "scores.json", scores)
         checkpoint.save(model)
@@ -91,25 +86,10 @@ def train_epochs(
     return scores
 
 
-def best_model_path(model: keras.Model, output: Path) -> Path:
-    """Returns where `train_epochs` keeps the best model."""
-    return output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
-
-
 def shown_scores(scores: dict[str, Any]) -> str:
     """Formats the numbers in a dict of scores as a line of text."""
     numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
     return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
-
-
-def _save(model, path):
-    if hasattr(model, "save_to_preset"):
-        model.save_to_preset(path)
-        return
-    if is_chief(model):
-        with whole_path(path) as unfinished:
-            model.save(unfinished)
-    wait_for_all("the best model", model)
 
 
 def _num_steps(dataset):

@@ -62,10 +62,9 @@ def squad_scores(
         has_answer[id_] = bool(example["answers"])
     final = raw
     if null_threshold is not None:
-        unanswered = {id_ for id_ in has_answer if null_odds[id_] > null_threshold}
         final = {
             name: {
-                id_: float(not has_answer[id_]) if id_ in unanswered else score
+                id_: float(not has_answer[id_]) if null_odds[id_] > null_threshold else score
                 for id_, score in values.items()
             }
             for name, values in raw.items()

@@ -12,6 +12,7 @@ from keras_bert.reports import Reports
 logger = logging.getLogger("keras_bert")
 MISPLACED = "answers that are not at their answer_start, not used for training"
 UNANSWERED = "questions without an answer that are not impossible, not used for training"
+_LOW = -(2**31)  # of an answer_start
 CONTRADICTORY = "impossible questions that have answers, read as impossible"
 
 
@@ -105,46 +106,44 @@ def _examples(path):
             f'{path} is JSON, but not SQuAD\'s, which is {{"data": [{{"title", "paragraphs": '
             f'[{{"context", "qas": [{{"id", "question", "answers"}}]}}]}}]}}; got {shown(content)}.'
         )
-    for article in _given(JsonFields(path, content), "data").listed_fields("data"):
-        title = _text(article, "title") if "title" in article else ""
-        for paragraph in _given(article, "paragraphs").listed_fields("paragraphs"):
-            context = _text(paragraph, "context")
-            for question in _given(paragraph, "qas").listed_fields("qas"):
+    for article in _Fields(path, content).listed_fields("data"):
+        title = article.text("title") if "title" in article else ""
+        for paragraph in article.listed_fields("paragraphs"):
+            context = paragraph.text("context")
+            for question in paragraph.listed_fields("qas"):
                 yield _example(question, title, context), f"{path}: {question.place}"
 
 
+class _Fields(JsonFields):
+    """A JSON object whose values must be given, and texts without halves of characters."""
+
+    def value(self, key, default=None):
+        if key not in self:
+            raise self.error(key, "given", None)
+        return self.values[key]
+
+    def text(self, key, default=None):
+        text = super().text(key)
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise self.error(key, "a text, without halves of characters (lone surrogates)", text)
+        return text
+
+
 def _example(question, title, context):
+    answers = question.listed_fields("answers") if "answers" in question else ()
     example = {
-        "id": _text(question, "id"),
+        "id": question.text("id"),
         "title": title,
-        "question": _text(question, "question"),
+        "question": question.text("question"),
         "context": context,
         "answers": [
-            {"text": _text(answer, "text"), "answer_start": _start(answer)}
-            for answer in question.listed_fields("answers")
+            {"text": answer.text("text"), "answer_start": answer.integer("answer_start", low=_LOW)}
+            for answer in answers
         ],
     }
     if "is_impossible" in question:
         example["is_impossible"] = question.boolean("is_impossible")
     return example
-
-
-def _given(fields, key):
-    """Returns the fields of an object that must have a key."""
-    if key not in fields:
-        raise fields.error(key, "given", None)
-    return fields
-
-
-def _text(fields, key):
-    text = _given(fields, key).text(key)
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise fields.error(key, "a text, without halves of characters (lone surrogates)", text)
-    return text
-
-
-def _start(answer):
-    return _given(answer, "answer_start").integer("answer_start", low=-(2**31))
 
 
 def _report(example, reports):

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert import BertClassifier
 from keras_bert.finetuning.train_epochs import train_epochs
+from keras_bert.recipes._runs import keep_model
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="its batches are a tf.data.Dataset"
@@ -36,6 +36,7 @@ def run(output, *scores, model=None, **options):
     def keep(predictions):
         assert predictions == "predictions"
         kept.append(int(model.optimizer.iterations) // 3)
+        keep_model(model, output / "best.keras")
 
     defaults = {
         "epochs": 3,
@@ -96,14 +97,6 @@ def test_bad_runs_are_refused(tmp_path):
         run(tmp_path, score=lambda _: {"loss": 1.0})
     with pytest.raises(ValueError, match="known length.*-2"):
         run(tmp_path, 0.1, batches=lambda epoch: batches(epoch).filter(lambda *_: True))
-
-
-def test_tasks_are_saved_as_presets_and_may_split_their_batches(tmp_path, make_backbone):
-    model = BertClassifier(make_backbone(), num_classes=2)
-    model.compile(**model.default_compile_args(), run_eagerly=True)
-    run(tmp_path, 0.1, model=model, epochs=1, accumulation_steps=2)
-    assert model.accumulation_steps == 2
-    assert same(BertClassifier.from_preset(tmp_path / "best"), model)
 
 
 def test_a_run_with_other_settings_is_refused(one_epoch):

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import json
 from pathlib import Path
 
 import keras
@@ -29,6 +30,12 @@ def recipe():
     return load
 
 
+@pytest.fixture(scope="module")
+def module(request, recipe):
+    """The recipe that a file of tests is named after."""
+    return recipe(request.path.stem.removeprefix("test_"))
+
+
 @pytest.fixture(scope="session")
 def rows_of():
     """A function that reads the rows of a table, as dicts."""
@@ -51,6 +58,18 @@ def arguments(request, preset, tmp_path):
         return [*start, *request.module.SETTINGS.split(), *more]
 
     return make
+
+
+@pytest.fixture
+def finetuned(module, arguments, tmp_path, capsys):
+    """A function that runs a recipe on files; it gives the output and the scores of all epochs."""
+
+    def run(files, *more):
+        module.main(arguments(files, *more))
+        assert str(tmp_path / "out/best") in capsys.readouterr().out.splitlines()[-1]
+        return tmp_path / "out", json.loads((tmp_path / "out/scores.json").read_text())
+
+    return run
 
 
 @pytest.fixture(scope="session")

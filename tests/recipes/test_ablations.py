@@ -13,11 +13,6 @@ from keras_bert.recipes.paper import run_once
 
 
 @pytest.fixture
-def module(recipe):
-    return recipe("ablations")
-
-
-@pytest.fixture
 def data(tmp_path):
     """Arguments with data of every kind, which nothing reads."""
     files = "corpus/corpus.json heldout/corpus.json tags/train.txt tags/dev.txt "

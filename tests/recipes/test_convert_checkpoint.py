@@ -13,8 +13,8 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad"]
 
 
 @pytest.fixture
-def convert(recipe):
-    return lambda *arguments: recipe("convert_checkpoint").main([str(a) for a in arguments])
+def convert(module):
+    return lambda *arguments: module.main([str(a) for a in arguments])
 
 
 @pytest.fixture(scope="module")

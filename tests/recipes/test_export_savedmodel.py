@@ -33,10 +33,10 @@ def expected_of(model):
 
 
 @pytest.mark.slow
-def test_it_shows_the_answers_to_texts(assert_close, recipe, classifier, tmp_path, capfd):
+def test_it_shows_the_answers_to_texts(assert_close, module, classifier, tmp_path, capfd):
     model, preset = classifier
     output = ["--output", str(tmp_path / "served")]
-    recipe("export_savedmodel").main([str(preset), *output, "--text", *TEXTS])
+    module.main([str(preset), *output, "--text", *TEXTS])
     commands, printed = capfd.readouterr().out.split("Its answers:\n")
     assert json.loads(command(commands, "curl")[2]) == {"instances": TEXTS[:2]}
     answers = {name: ast.literal_eval(value) for name, value in re.findall(r"(\w+): (.*)", printed)}
@@ -46,8 +46,8 @@ def test_it_shows_the_answers_to_texts(assert_close, recipe, classifier, tmp_pat
 
 
 @pytest.mark.slow
-def test_other_formats_hold_the_model_and_its_tokenizer(recipe, classifier, tmp_path, capsys):
-    main, arguments = recipe("export_savedmodel").main, [str(classifier[1]), "--output"]
+def test_other_formats_hold_the_model_and_its_tokenizer(module, classifier, tmp_path, capsys):
+    main, arguments = module.main, [str(classifier[1]), "--output"]
     main([*arguments, str(tmp_path / "films"), "--format", "litert"])
     files = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in (tmp_path / "films").iterdir()} == files
@@ -60,12 +60,12 @@ def command(out, program):
 
 
 def test_the_commands_are_of_the_folder_and_versions_stand_side_by_side(
-    recipe, classifier, tmp_path, monkeypatch, capsys
+    module, classifier, tmp_path, monkeypatch, capsys
 ):
     tmp_path = tmp_path / "of mine"
     tmp_path.mkdir()
     monkeypatch.chdir(tmp_path)
-    main, arguments = recipe("export_savedmodel").main, [str(classifier[1]), "--output", "films"]
+    main, arguments = module.main, [str(classifier[1]), "--output", "films"]
     main(arguments)
     out = capsys.readouterr().out
     folder = tmp_path.resolve() / "films"
@@ -80,7 +80,7 @@ def test_the_commands_are_of_the_folder_and_versions_stand_side_by_side(
     assert {path.name for path in folder.iterdir()} == {"1", "2"}
 
 
-def test_a_folder_without_a_fine_tuned_model_is_told(recipe, preset, tmp_path):
+def test_a_folder_without_a_fine_tuned_model_is_told(module, preset, tmp_path):
     (tmp_path / "empty").mkdir()
     for source, message in (
         (tmp_path / "nowhere", "nowhere' is neither a folder nor"),
@@ -88,5 +88,5 @@ def test_a_folder_without_a_fine_tuned_model_is_told(recipe, preset, tmp_path):
         (preset, "BertPretrainer has no answers"),
     ):
         with pytest.raises(ValueError, match=message):
-            recipe("export_savedmodel").main([str(source), "--output", str(tmp_path / "served")])
+            module.main([str(source), "--output", str(tmp_path / "served")])
     assert not (tmp_path / "served").exists()

@@ -19,10 +19,10 @@ def files(tmp_path):
 
 
 def test_the_head_answers_as_the_files_say(
-    rows_of, arguments, assert_close, recipe, files, tmp_path, capsys
+    rows_of, arguments, assert_close, module, files, tmp_path, capsys
 ):
     output = tmp_path / "out"
-    recipe("few_labels").main(arguments(files, "--examples_per_class", "2"))
+    module.main(arguments(files, "--examples_per_class", "2"))
     assert "4 training examples; 6 are scored." in capsys.readouterr().out
     model = keras_bert.BertTask.from_preset(output / "embedder")
     head = np.load(output / "head.npz")
@@ -36,6 +36,6 @@ def test_the_head_answers_as_the_files_say(
     assert json.loads((output / "scores.json").read_text())["accuracy"] == accuracy
 
 
-def test_too_few_examples_are_named(arguments, recipe, files):
+def test_too_few_examples_are_named(arguments, module, files):
     with pytest.raises(ValueError, match="class 'bad' has 2 examples"):
-        recipe("few_labels").main(arguments(files, "--examples_per_class", "3"))
+        module.main(arguments(files, "--examples_per_class", "3"))

@@ -11,13 +11,20 @@ from keras_bert.recipes.glue.results import read_glue_results
 from keras_bert.recipes.paper.tables import paper_table
 
 SPLITS = {"MNLI": ["train", "dev_matched", "dev_mismatched", "test_matched", "test_mismatched"]}
-HEADER = "seed\tbatch_size\tlearning_rate\tepochs\tepoch\t"
+SETTINGS = ["seed", "batch_size", "learning_rate", "epochs", "epoch"]
 SCORES = {  # of seed 0 with the better setting
     "mnli": {"accuracy": 0.7, "mismatched_accuracy": 0.72, "score": 0.71},
     "mrpc": {"f1": 0.8, "accuracy": 0.7, "score": 0.75},
     "stsb": {"pearson": 0.9, "spearman": 0.88, "score": 0.89},
     "wnli": {"accuracy": 0.5, "score": 0.5},
 }
+
+
+def write_results(folder, scores, rows):
+    """Writes a task's `results.tsv`, of rows of settings and these scores."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["\t".join(map(str, row)) for row in ([*SETTINGS, *scores], *rows)]
+    (folder / "results.tsv").write_text("\n".join(lines) + "\n")
 
 
 @pytest.fixture
@@ -58,13 +65,13 @@ def pretended(module, monkeypatch):
         (Path(args.output) / "submission").mkdir(parents=True, exist_ok=True)
         (Path(args.output) / f"submission/{args.task}.tsv").write_text("index\tprediction\n")
         names = [*SCORES[args.task]]
-        lines = [HEADER + "\t".join(names)]
+        rows = []
         for seed in args.seeds:
             for rate, worse in ((1e-5, 0.3), (2e-5, 0.0)):
                 for epoch, late in ((1, 0.1), (2, 0.0), (3, 0.05)):
                     found = [SCORES[args.task][n] + seed / 100 - worse - late for n in names]
-                    lines.append("\t".join(map(str, [seed, 32, rate, 3, epoch, *found])))
-        (Path(args.output) / "results.tsv").write_text("\n".join(lines) + "\n")
+                    rows.append([seed, 32, rate, 3, epoch, *found])
+        write_results(Path(args.output), names, rows)
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(module.subprocess, "run", run)
@@ -107,7 +114,27 @@ def test_a_task_that_fails_is_named_and_the_others_are_kept(module, data, preten
     assert not (tmp_path / "out/submission.zip").exists()
 
 
-def test_the_average_is_that_of_the_paper():
+def test_a_lucky_seed_and_a_setting_that_diverged_do_not_win(tmp_path):
+    rows = """0 16 2e-5 3 1 0.80 0.70 0.75
+    0 16 2e-5 3 2 0.70 0.60 0.65
+    1 16 2e-5 3 1 0.82 0.72 0.77
+    0 32 2e-5 3 1 0.90 0.80 0.85
+    0 32 5e-5 3 1 0.90 0.80 0.85
+    1 32 5e-5 3 1 nan nan nan"""
+    write_results(tmp_path / "mrpc", SCORES["mrpc"], map(str.split, rows.splitlines()))
+    found = [(s["metric"], s["seed"], s["value"]) for s in read_glue_results(tmp_path)]
+    assert found == [
+        ("MRPC", 0, 80.0), ("MRPC", 1, 82.0), ("average of 1", 0, 80.0), ("average of 1", 1, 82.0),
+    ]  # fmt: skip
+
+
+def test_the_whole_of_table_1_has_the_average_of_the_paper(tmp_path):
+    names = ["f1", "accuracy", "mismatched_accuracy", "mcc", "spearman", "score"]
+    for task in ("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"):
+        write_results(tmp_path / task, names, [[0, 16, 2e-5, 3, 1, *[0.5] * 6]])
+    *columns, average = read_glue_results(tmp_path)
+    assert len(columns) == 9 and average["metric"] == "average"
+    assert np.isclose(average["value"], 50.0)
     for row in paper_table("1").values():
         *columns, average = map(float, row.values())
         assert len(columns) == 9 and abs(np.mean(columns) - average) < 0.051

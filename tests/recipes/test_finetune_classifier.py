@@ -26,10 +26,8 @@ def written(folder, ending, rows, **numbers):
     return {name: str(path) for name, path in paths.items()}
 
 
-def test_it_learns_and_writes_what_it_says(rows_of, arguments, recipe, files, tmp_path, capsys):
-    output = tmp_path / "out"
-    recipe("finetune_classifier").main(arguments(files, "--epochs", "2"))
-    history = json.loads((output / "scores.json").read_text())
+def test_it_learns_and_writes_what_it_says(rows_of, finetuned, files):
+    output, history = finetuned(files, "--epochs", "2")
     assert len(history) == 2 and set(history[0]) == {"accuracy", "f1", "mcc"}
     assert max(scores["accuracy"] for scores in history) == 1.0
     predicted = rows_of(output / "test_predictions.tsv")
@@ -38,36 +36,33 @@ def test_it_learns_and_writes_what_it_says(rows_of, arguments, recipe, files, tm
     assert len(rows_of(output / "dev_predictions.tsv")) == 20
     best = keras_bert.BertClassifier.from_preset(output / "best")
     assert best.preprocessor.label_names == ["contra", "pro"]
-    assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
 @pytest.mark.slow
 def test_regression_of_packed_texts_selected_on_a_part_of_them(
-    rows_of, arguments, recipe, files, tmp_path
+    rows_of, arguments, module, files, tmp_path
 ):
     line = arguments(files, "--regression", "--epochs", "1", "--packed")
     line[line.index("--dev") : line.index("--test")] = ["--validation_split", "0.25"]
-    recipe("finetune_classifier").main([*line, "--label_column", "rating"])
+    module.main([*line, "--label_column", "rating"])
     history = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert set(history[0]) == {"pearson", "spearman", "mean_squared_error"}
     assert set(rows_of(tmp_path / "out" / "test_predictions.tsv")[0]) == {"index", "score"}
 
 
 @pytest.mark.slow
-def test_texts_with_several_labels_are_read_in_windows(rows_of, arguments, recipe, files, tmp_path):
+def test_texts_with_several_labels_are_read_in_windows(rows_of, finetuned, files):
     for path in files.values():
         lines = open(path).read().replace("\tpro\t", "\tpro|fine\t").replace("\tcontra\t", "\t\t")
         open(path, "w").write(lines)
     more = ["--multi_label", "--window_stride", "4", "--sequence_length", "8", "--epochs", "2"]
-    recipe("finetune_classifier").main(arguments(files, *more))
-    history = json.loads((tmp_path / "out/scores.json").read_text())
+    output, history = finetuned(files, *more)
     assert max(scores["micro_f1"] for scores in history) == 1.0
-    labels = [row["label"] for row in rows_of(tmp_path / "out/test_predictions.tsv")]
+    labels = [row["label"] for row in rows_of(output / "test_predictions.tsv")]
     assert labels == ["fine|pro", ""] * 6
 
 
-def test_flags_reach_the_model(arguments, recipe, preset, files):
-    module = recipe("finetune_classifier")
+def test_flags_reach_the_model(arguments, module, preset, files):
     args = module.parse_args(arguments(files))
     taken = module.make_model(args, ["a", "b"]).backbone.get_weights()
     more = "--from_scratch --multi_label --window_stride 4 --truncation tail".split()
@@ -83,30 +78,17 @@ def test_flags_reach_the_model(arguments, recipe, preset, files):
     assert not (model.backbone.get_weights()[0] == saved[0]).all()
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--text_column", "texts"], "'texts'.*text, label.*Did you mean 'text'"),
-        (["--select", "f2"], "select must be .*'f2'"),
-        (["--epochs", "0"], "epochs.*got 0"),
-    ],
-)
-def test_settings_are_checked_before_training(arguments, recipe, files, tmp_path, more, message):
-    with pytest.raises(ValueError, match=message):
-        recipe("finetune_classifier").main(arguments(files, *more))
-    assert not (tmp_path / "out").exists()
-
-
-def test_labels_are_checked_before_training(arguments, recipe, files):
-    main, line = recipe("finetune_classifier").main, arguments(files)
+def test_labels_are_checked_before_training(arguments, module, files, tmp_path):
+    line = arguments(files)
     with open(files["dev"], "a") as file:
         print("it is fine\tneutral\t1", file=file)
     with pytest.raises(ValueError, match="dev.tsv, line 22.*'neutral'.*contra, pro"):
-        main(line)
+        module.main(line)
     with open(files["train"], "w") as file:
         print("text\tlabel\nit is fine\tpro", file=file)
     with pytest.raises(ValueError, match="only one class"):
-        main(line)
+        module.main(line)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture
@@ -121,13 +103,11 @@ def tables(tmp_path):
 
 
 @pytest.mark.slow
-def test_it_learns_from_numbers_of_rare_classes(rows_of, arguments, recipe, tables, tmp_path):
-    output = tmp_path / "out"
+def test_it_learns_from_numbers_of_rare_classes(rows_of, finetuned, tables):
     more = ["--epochs", "3", "--class_weight", "balanced"]
     more += ["--window_stride", "5", "--truncation", "head_tail"]
     more += [*OF_TABLES, "--learning_rate", "2e-2"]
-    recipe("finetune_classifier").main(arguments(tables, *more))
-    scores = json.loads((output / "scores.json").read_text())
+    output, scores = finetuned(tables, *more)
     assert max(epoch["accuracy"] for epoch in scores) == 1.0
     assert json.loads((output / "test_scores.json").read_text())["mcc"] == 1.0
     predicted = [row["label"] for row in rows_of(output / "test_predictions.tsv")]
@@ -138,8 +118,7 @@ def test_it_learns_from_numbers_of_rare_classes(rows_of, arguments, recipe, tabl
     assert own.label_names == ["common", "rare"]
 
 
-def test_texts_come_from_a_column_or_from_a_template(arguments, recipe, tables):
-    module = recipe("finetune_classifier")
+def test_texts_come_from_a_column_or_from_a_template(arguments, module, tables):
     args = module.parse_args(arguments(tables, "--text_column", "Kind"))
     (x, labels), names = module.read_examples(tables["dev"], args)
     assert x == {"text": ["film", "book", "day"] * 6 + ["film", "book"]}

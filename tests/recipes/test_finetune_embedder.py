@@ -33,8 +33,7 @@ def files(tmp_path):
         ("--text_columns anchor --label_column kind", 1, ["a", "b"] * 2, "accuracy"),
     ],
 )
-def test_columns_decide_on_the_training(recipe, files, columns, texts, labels, score):
-    module = recipe("finetune_embedder")
+def test_columns_decide_on_the_training(module, files, columns, texts, labels, score):
     line = f"--init b --output o --train t --dev d {columns}".split()
     x, y = module.read_examples(files["dev"], module.parse_args(line))
     x = (x,) if texts == 1 else x
@@ -43,9 +42,9 @@ def test_columns_decide_on_the_training(recipe, files, columns, texts, labels, s
     assert VectorScorer(None).names_for(x if texts > 1 else x[0], y)[0] == score
 
 
-def test_it_writes_what_it_says(assert_close, recipe, preset, files, tmp_path):
+def test_it_writes_what_it_says(assert_close, module, preset, files, tmp_path):
     output = tmp_path / "out"
-    recipe("finetune_embedder").main([
+    module.main([
         "--init", str(preset), "--output", str(output), "--train", files["train"],
         "--dev", files["dev"], "--test", files["dev"], "--sequence_length", "12",
         "--batch_size", "8", "--epochs", "2", "--hugging_face", "--matryoshka_dims", "16", "4",

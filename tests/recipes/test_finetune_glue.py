@@ -62,7 +62,7 @@ def grid(recipe, preset, sst2, tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_best_of_a_grid_is_kept_with_its_answers_as_without_an_interrupt(
-    rows_of, recipe, preset, sst2, grid, tmp_path
+    rows_of, module, preset, sst2, grid, tmp_path
 ):
     rows = rows_of(grid / "results.tsv")
     assert [(row["learning_rate"], row["epoch"]) for row in rows] == [
@@ -82,12 +82,11 @@ def test_the_best_of_a_grid_is_kept_with_its_answers_as_without_an_interrupt(
     assert len(list((grid / "runs").iterdir())) == 2  # without their models
     left = {path.name for path in grid.glob("runs/*/*")}
     assert left == {"finished.json", "scores.json", "logs", "dev_predictions.tsv"}
-    main = recipe("finetune_glue").main
-    main(arguments(preset, "sst2", sst2, tmp_path, *TWO_RUNS))
+    module.main(arguments(preset, "sst2", sst2, tmp_path, *TWO_RUNS))
     for name in ("results.tsv", "best.json", "submission/SST-2.tsv", "dev/SST-2.tsv"):
         assert (tmp_path / name).read_text() == (grid / name).read_text()
     with pytest.raises(ValueError, match=r"sequence_length=16 \(there 12\)"):
-        main(arguments(preset, "sst2", sst2, grid, *TWO_RUNS, "--sequence_length", "16"))
+        module.main(arguments(preset, "sst2", sst2, grid, *TWO_RUNS, "--sequence_length", "16"))
 
 
 @pytest.fixture
@@ -101,8 +100,7 @@ def mnli(tmp_path):
     return folder
 
 
-def test_mnli_has_two_dev_sets_and_three_to_answer(recipe, preset, mnli, capsys):
-    module = recipe("finetune_glue")
+def test_mnli_has_two_dev_sets_and_three_to_answer(module, preset, mnli, capsys):
     more = ["--diagnostic", str(mnli)]
     train, dev, tests = module.read_splits(
         module.parse_args(arguments(preset, "mnli", mnli, "unused", *more))
@@ -120,11 +118,11 @@ def test_mnli_has_two_dev_sets_and_three_to_answer(recipe, preset, mnli, capsys)
 
 @pytest.mark.slow
 def test_mnli_is_scored_on_both_dev_sets_and_answers_the_diagnostic_set(
-    rows_of, recipe, preset, mnli, tmp_path
+    rows_of, module, preset, mnli, tmp_path
 ):
     output = tmp_path / "out"
     more = ["--epochs", "1", "--diagnostic", str(mnli), "--learning_rates", "1e-3"]
-    recipe("finetune_glue").main(arguments(preset, "mnli", mnli, output, *more))
+    module.main(arguments(preset, "mnli", mnli, output, *more))
     [row] = rows_of(output / "results.tsv")
     matched, mismatched = float(row["accuracy"]), float(row["mismatched_accuracy"])
     assert float(row["score"]) == pytest.approx((matched + mismatched) / 2)
@@ -136,8 +134,8 @@ def test_mnli_is_scored_on_both_dev_sets_and_answers_the_diagnostic_set(
     assert np.mean(right) == pytest.approx(mismatched)
 
 
-def test_the_grid_is_that_of_the_paper(recipe):
-    parse = recipe("finetune_glue").parse_args
+def test_the_grid_is_that_of_the_paper(module):
+    parse = module.parse_args
     needed = ["--init", "x", "--task", "rte", "--data", "y", "--output", "z"]
     args = parse([*needed, "--grid", "--restarts", "2", "--epoch_counts", "3"])
     assert (args.batch_sizes, args.learning_rates) == ([16, 32], [5e-5, 3e-5, 2e-5])
@@ -149,9 +147,9 @@ def test_the_grid_is_that_of_the_paper(recipe):
     )
 
 
-def test_bad_batches_and_files_are_refused_before_anything_is_trained(recipe, tmp_path):
+def test_bad_batches_and_files_are_refused_before_anything_is_trained(module, tmp_path):
     def start(*more):
-        recipe("finetune_glue").main(arguments("nowhere", "sst2", folder, tmp_path / "out", *more))
+        module.main(arguments("nowhere", "sst2", folder, tmp_path / "out", *more))
 
     folder = tmp_path / "SST-2"  # is not there yet
     with pytest.raises(ValueError, match="A batch of 9 rows.*instance 10"):

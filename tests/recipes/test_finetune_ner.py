@@ -31,11 +31,8 @@ def files(tmp_path):
     return paths
 
 
-def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, capsys):
-    output = tmp_path / "out"
-    options = ["--epochs", "2", "--document_context"]
-    recipe("finetune_ner").main(arguments(files, *options))
-    history = json.loads((output / "scores.json").read_text())
+def test_it_learns_and_writes_what_it_says(finetuned, files):
+    output, history = finetuned(files, "--epochs", "2", "--document_context")
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     assert set(history[0]) == {"precision", "recall", "f1", "accuracy", "types"}
     scores = json.loads((output / "test_scores.json").read_text())
@@ -47,11 +44,9 @@ def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, c
     assert best.preprocessor.label_names == ["O", "B-EVENT", "B-THING", "I-EVENT"]
     found = best.answer("It was the film day.")
     assert (found["entity_text"], found["entity_type"]) == (["film day"], ["EVENT"])
-    assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_other_columns_and_schemes_are_read(arguments, recipe, files):
-    module = recipe("finetune_ner")
+def test_other_columns_and_schemes_are_read(arguments, module, files):
     args = module.parse_args(arguments(files, "--tag_column", "1"))
     words = "THE BOOK SO GOOD A FILM DAY , AND IT WAS . VERY DULL".split()
     assert module.read_examples(files["train"], args)[1] == sorted(words)
@@ -60,8 +55,8 @@ def test_other_columns_and_schemes_are_read(arguments, recipe, files):
     assert names == ["O", "B-EVENT", "E-EVENT", "S-THING"]
 
 
-def test_bad_tags_are_named_or_repaired_and_counted(arguments, recipe, files, tmp_path, capsys):
-    module, line = recipe("finetune_ner"), arguments(files)
+def test_bad_tags_are_named_or_repaired_and_counted(arguments, module, files, tmp_path, capsys):
+    line = arguments(files)
     with open(files["dev"], "a") as file:
         print("book x O B-THING", file=file)
     with pytest.raises(ValueError, match="dev.txt, line .*repair=True"):

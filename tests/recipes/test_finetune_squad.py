@@ -40,12 +40,9 @@ def read(path):
     return json.loads(path.read_text())
 
 
-def test_it_learns_and_writes_what_the_official_scripts_take(
-    arguments, recipe, files, tmp_path, capsys
-):
-    output, paths = tmp_path / "out", files()
-    recipe("finetune_squad").main(arguments(paths, "--epochs", "2"))
-    history = read(output / "scores.json")
+def test_it_learns_and_writes_what_the_official_scripts_take(finetuned, files):
+    paths = files()
+    output, history = finetuned(paths, "--epochs", "2")
     assert len(history) == 2 and set(history[0]) == {"exact", "f1", "total"}
     best = max(scores["f1"] for scores in history)
     assert best > 60
@@ -64,14 +61,13 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
     test = keras_bert.readers.read_squad(paths["test"])
     scores = keras_bert.metrics.squad_scores(test, read(output / "test_predictions.json"))
     assert scores == read(output / "test_scores.json")
-    assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
 @pytest.mark.slow
-def test_the_second_version_keeps_the_threshold_that_is_best(arguments, recipe, files, tmp_path):
-    output, paths = tmp_path / "out", files(is_second=True, train=96)
-    recipe("finetune_squad").main(arguments(paths, "--epochs", "4"))
-    history, examples = read(output / "scores.json"), keras_bert.readers.read_squad(paths["dev"])
+def test_the_second_version_keeps_the_threshold_that_is_best(finetuned, files):
+    paths = files(is_second=True, train=96)
+    output, history = finetuned(paths, "--epochs", "4")
+    examples = keras_bert.readers.read_squad(paths["dev"])
     best = max(history, key=lambda scores: scores["f1"])
     assert {"HasAns_f1", "NoAns_f1", "null_threshold"} < set(best)
     answers, predictions = read(output / "answers.json"), read(output / "predictions.json")
@@ -84,10 +80,10 @@ def test_the_second_version_keeps_the_threshold_that_is_best(arguments, recipe, 
     assert model.preprocessor.null_threshold == best["null_threshold"]
 
 
-def test_a_file_that_is_not_squad_is_refused_before_work_starts(arguments, recipe, files, tmp_path):
+def test_a_file_that_is_not_squad_is_refused_before_work_starts(arguments, module, files, tmp_path):
     paths = files()
     with open(paths["dev"], "w") as file:
         print("question\tanswer", file=file)
     with pytest.raises(ValueError, match="dev.json is not JSON"):
-        recipe("finetune_squad").main(arguments(paths))
+        module.main(arguments(paths))
     assert not (tmp_path / "out" / "checkpoints").exists()

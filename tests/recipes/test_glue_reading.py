@@ -4,96 +4,51 @@ import pytest
 from keras_bert.recipes.glue.reading import MALFORMED, read_glue
 from keras_bert.recipes.glue.tasks import TASKS
 
-MNLI = (
-    "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse "
-    "sentence1_parse sentence2_parse sentence1 sentence2"
-)
+MNLI = "index|promptID|pairID|genre|sentence1_binary_parse|sentence2_binary_parse|"
+MNLI += "sentence1_parse|sentence2_parse|sentence1|sentence2"
 MNLI_ROW = "7|31|31e|travel|( x )|( x )|( x )|( x )|The inn is full.|No bed."
-MNLI_PAIR = ["The inn is full."], ["No bed."]
 MRPC = "#1 ID|#2 ID|#1 String|#2 String"
 STSB = "index|genre|filename|year|old_index|source1|source2|sentence1|sentence2"
 STSB_ROW = "0|g|f|2012test|4|none|none|A dog runs.|A cat runs."
-STSB_PAIR = ["A dog runs."], ["A cat runs."]
+QQP = "id|qid1|qid2|question1|question2|is_duplicate"
+QQP_ROW = "9|1|2|How old?|What is its age?|1"
 NLI = "index|sentence1|sentence2"
 
-# The official files, with | for tabs: task and split -> file, rows, texts and labels.
+# The official files, with | for tabs: task and split -> rows, the texts of the last and its label.
 OFFICIAL = {
-    "cola train": (
-        "train",
-        ['gj04|0|*|He "slept the bed.', "gj04|1||They sang."],
-        (['He "slept the bed.', "They sang."],),
-        [0, 1],
-    ),
-    "cola test": ("test", ["index|sentence", "0|It rained."], (["It rained."],), None),
-    "sst2 dev": (
-        "dev",
-        ["sentence|label", "a slow , warm film |1", '" dull |0'],
-        (["a slow , warm film ", '" dull '],),
-        [1, 0],
-    ),
+    "cola train": (['gj04|0|*|He "slept the bed.', "gj04|1||They sang."], "They sang.", 1),
+    "cola dev": (['gj04|0|*|He "slept the bed.'], 'He "slept the bed.', 0),
+    "cola test": (["index|sentence", "0|It rained."], "It rained.", None),
+    "sst2 dev": (["sentence|label", '" a slow , warm film |1'], '" a slow , warm film ', 1),
     "mrpc train": (
-        "train",
         [f"\ufeffQuality|{MRPC}", '1|12|13|"Go," he said.|He said go.'],
-        (['"Go," he said.'], ["He said go."]),
-        [1],
+        '"Go," he said.|He said go.',
+        1,
     ),
-    "mrpc test": (
-        "test",
-        [f"index|{MRPC}", "0|12|13|Prices rose.|Prices fell."],
-        (["Prices rose."], ["Prices fell."]),
-        None,
-    ),
-    "stsb dev": ("dev", [f"{STSB}|score", f"{STSB_ROW}|2.200"], STSB_PAIR, [2.2]),
-    "stsb test": ("test", [STSB, STSB_ROW], STSB_PAIR, None),
-    "qqp dev": (
-        "dev",
-        ["id|qid1|qid2|question1|question2|is_duplicate", "9|1|2|How old?|What is its age?|1"],
-        (["How old?"], ["What is its age?"]),
-        [1],
-    ),
-    "qqp test": (
-        "test",
-        ["id|question1|question2", "0|How old?|Who is old?"],
-        (["How old?"], ["Who is old?"]),
-        None,
-    ),
+    "mrpc test": ([f"index|{MRPC}", "0|12|13|Up it rose.|It fell."], "Up it rose.|It fell.", None),
+    "stsb dev": ([f"{STSB}|score", f"{STSB_ROW}|2.200"], "A dog runs.|A cat runs.", 2.2),
+    "stsb test": ([STSB, STSB_ROW], "A dog runs.|A cat runs.", None),
+    "qqp dev": ([QQP, QQP_ROW], "How old?|What is its age?", 1),
+    "qqp test": (["id|question1|question2", "0|How old?|Who?"], "How old?|Who?", None),
     "mnli train": (
-        "train",
-        [f"{MNLI} label1 gold_label".replace(" ", "|"), f"{MNLI_ROW}|neutral|entailment"],
-        MNLI_PAIR,
-        [1],
+        [f"{MNLI}|label1|gold_label", f"{MNLI_ROW}|neutral|entailment"],
+        "The inn is full.|No bed.",
+        1,
     ),
     "mnli dev_mismatched": (
-        "dev_mismatched",
-        [f"{MNLI} gold_label".replace(" ", "|"), f"{MNLI_ROW}|contradiction"],
-        MNLI_PAIR,
-        [0],
+        [f"{MNLI}|gold_label", f"{MNLI_ROW}|contradiction"],
+        "The inn is full.|No bed.",
+        0,
     ),
-    "mnli test_matched": ("test_matched", [MNLI.replace(" ", "|"), MNLI_ROW], MNLI_PAIR, None),
+    "mnli test_matched": ([MNLI, MNLI_ROW], "The inn is full.|No bed.", None),
     "qnli train": (
-        "train",
         ["index|question|sentence|label", "0|Who?|He did.|not_entailment"],
-        (["Who?"], ["He did."]),
-        [1],
+        "Who?|He did.",
+        1,
     ),
-    "rte dev": (
-        "dev",
-        [f"{NLI}|label", "0|It is so.|So.|entailment"],
-        (["It is so."], ["So."]),
-        [0],
-    ),
-    "wnli dev": (
-        "dev",
-        [f"{NLI}|label", "40|Ann left.|She left.|1"],
-        (["Ann left."], ["She left."]),
-        [1],
-    ),
-    "ax test": (
-        "diagnostic",
-        [NLI, "0|All is well.|Some is."],
-        (["All is well."], ["Some is."]),
-        None,
-    ),
+    "rte dev": ([f"{NLI}|label", "0|It is so.|So.|entailment"], "It is so.|So.", 0),
+    "wnli dev": ([f"{NLI}|label", "40|Ann left.|She left.|1"], "Ann left.|She left.", 1),
+    "ax test": ([NLI, "0|All is well.|Some is."], "All is well.|Some is.", None),
 }
 
 
@@ -105,19 +60,20 @@ def write(folder, name, rows, line_end="\n"):
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("which", OFFICIAL)
 def test_official_files_are_read_as_they_are(tmp_path, which, line_end):
-    (task, split), (name, rows, texts, labels) = which.split(), OFFICIAL[which]
-    write(tmp_path, name, rows, line_end)
+    (task, split), (rows, texts, label) = which.split(), OFFICIAL[which]
+    write(tmp_path, "diagnostic" if task == "ax" else split, rows, line_end)
     examples = read_glue(tmp_path, task, split)
-    assert examples.texts == texts and len(examples) == len(texts[0])
+    assert [column[-1] for column in examples.texts] == texts.split("|")
+    assert len(examples) == len(rows) - (which not in ("cola train", "cola dev"))
     assert (examples.task, examples.split) == (TASKS[task].name, split)
     assert examples.is_regression == (task == "stsb")
     if which == "rte dev":
         shown = "GlueExamples(RTE dev: 1 pairs of texts; classes entailment, not_entailment)"
         assert repr(examples) == shown
-    if labels is None:
+    if label is None:
         assert examples.labels is None
     else:
-        np.testing.assert_allclose(examples.labels, labels, rtol=1e-6)
+        np.testing.assert_allclose(examples.labels[-1], label, rtol=1e-6)
         assert examples.labels.dtype == ("float32" if task == "stsb" else "int32")
 
 
@@ -133,9 +89,9 @@ def test_classes_are_numbered_as_in_googles_code():
 @pytest.fixture
 def qqp(tmp_path):
     """QQP with a row that a line break splits in two, as in its official file."""
-    header, row = OFFICIAL["qqp dev"][1]
     for split in ("train", "dev", "test"):
-        write(tmp_path, split, [header, row, '9|1|2|"How', "old?|What is its age?|1", row])
+        broken = ['9|1|2|"How', "old?|What is its age?|1"]
+        write(tmp_path, split, [QQP, QQP_ROW, *broken, QQP_ROW])
     return tmp_path
 
 
@@ -186,7 +142,7 @@ def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message):
         ("rte", "train", "has no train.tsv, the train set of RTE"),
         ("ax", "test", "no diagnostic.tsv or AX.tsv or test.tsv"),
         ("mnli", "dev", "split of MNLI must be.*'dev_matched'.*got 'dev'"),
-        ("snli", "dev", "no task 'snli'"),
+        ("snli", "dev", "no task 'snli'.*cola, sst2, mrpc.*dev_matched"),
     ],
 )
 def test_missing_tasks_splits_and_files_are_named(tmp_path, task, split, message):

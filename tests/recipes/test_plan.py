@@ -8,14 +8,13 @@ from keras_bert.planning.devices import CHIPS
 SCRIPT = Path(__file__).resolve().parents[2] / "recipes" / "plan.py"
 
 
-def test_the_defaults_are_those_of_the_paper(recipe):
-    args = recipe("plan").parse_args([])
+def test_the_defaults_are_those_of_the_paper(module):
+    args = module.parse_args([])
     assert (args.size, args.batch_size, args.steps) == ("base", 256, 1_000_000)
     assert (args.vocabulary_size, args.sequence_length, args.dropout) == (30522, 128, 0.1)
 
 
-def test_mistakes_are_refused_before_a_model_is_made(recipe, monkeypatch):
-    module = recipe("plan")
+def test_mistakes_are_refused_before_a_model_is_made(module, monkeypatch):
     monkeypatch.setattr(module.keras_bert, "BertBackbone", None)
     with pytest.raises(ValueError, match="'v5e:3x3'"):
         module.main(["--device", "v5e:3x3"])

@@ -32,9 +32,8 @@ def arguments(corpus, output, *more):
 
 @pytest.mark.slow
 def test_both_phases_and_a_resumed_run_lie_on_one_axis(
-    recipe, corpus, curves, tmp_path, monkeypatch
+    module, corpus, curves, tmp_path, monkeypatch
 ):
-    module = recipe("pretrain_tpu")
     options = arguments(corpus, tmp_path, "--steps", "20", "--save_every", "8")
 
     def interrupted(model, folder):
@@ -63,7 +62,7 @@ def test_both_phases_and_a_resumed_run_lie_on_one_axis(
 
 @pytest.mark.slow
 def test_held_out_text_is_evaluated_at_every_checkpoint(
-    recipe, corpus, preset, curves, tmp_path, capsys
+    module, corpus, preset, curves, tmp_path, capsys
 ):
     num_tokens = keras_bert.Corpus(corpus).num_tokens
     options = [
@@ -71,7 +70,7 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
         "--init", str(preset), "--phase", "16", "--epochs", "1", "--batch_size", "4",
         "--learning_rate", "1e-3", "--save_every", "3", "--strategy", "single",
     ]  # fmt: skip
-    recipe("pretrain_tpu").main(options)
+    module.main(options)
     steps = -(-num_tokens // 64)
     printed = capsys.readouterr().out
     assert f"Pre-trained to step {steps}." in printed
@@ -87,26 +86,25 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
     assert max(found["learning_rate"], key=found["learning_rate"].get) == checkpoints[0]
     card = (tmp_path / "preset/README.md").read_text()
     assert "- `perplexity`: " in card
-    recipe("pretrain_tpu").main(options)  # a finished run keeps its score
+    module.main(options)  # a finished run keeps its score
     assert (tmp_path / "preset/README.md").read_text() == card
 
 
-def test_held_out_text_of_another_vocabulary_is_refused(recipe, corpus, tmp_path):
+def test_held_out_text_of_another_vocabulary_is_refused(module, corpus, tmp_path):
     other = change_vocabulary(shutil.copytree(corpus, tmp_path / "other"))
     with pytest.raises(ValueError, match="has a different vocabulary"):
-        recipe("pretrain_tpu").main(arguments(corpus, tmp_path / "out", "--heldout", str(other)))
+        module.main(arguments(corpus, tmp_path / "out", "--heldout", str(other)))
 
 
 @pytest.mark.slow
 def test_corpus_and_output_may_lie_in_a_bucket(
-    recipe, corpus, curves, tensorflow, tmp_path, capsys
+    module, corpus, curves, tensorflow, tmp_path, capsys
 ):
     bucket, gfile = "ram://pretrain", tensorflow.io.gfile
     gfile.makedirs(f"{bucket}/corpus")
     for path in filter(Path.is_file, corpus.iterdir()):
         gfile.copy(str(path), f"{bucket}/corpus/{path.name}")
     options = arguments(f"{bucket}/corpus", f"{bucket}/out", "--phase", "16")
-    module = recipe("pretrain_tpu")
     module.main([*options, "--steps", "8"])
     module.main(options)
     out = capsys.readouterr().out
@@ -127,8 +125,7 @@ def test_corpus_and_output_may_lie_in_a_bucket(
     assert all(map(np.array_equal, saved.get_weights(), model.get_weights()))
 
 
-def test_a_run_of_other_settings_is_not_gone_on_with(recipe, corpus, tmp_path, monkeypatch):
-    module = recipe("pretrain_tpu")
+def test_a_run_of_other_settings_is_not_gone_on_with(module, corpus, tmp_path, monkeypatch):
     options = arguments(corpus, tmp_path, "--phase", "16", "--steps", "4")
 
     def fit(model, *args, callbacks, **settings):
@@ -153,8 +150,7 @@ def test_a_run_of_other_settings_is_not_gone_on_with(recipe, corpus, tmp_path, m
             module.main([*options, *more])
 
 
-def test_intervals_that_executions_do_not_divide_are_told_first(recipe, corpus, tmp_path):
-    module = recipe("pretrain_tpu")
+def test_intervals_that_executions_do_not_divide_are_told_first(module, corpus, tmp_path):
     options = arguments(corpus, tmp_path, "--phase", "16", "--steps_per_execution", "2")
     module.check_intervals(module.parse_args([*options, "--save_every", "999"]), 8)
     for steps, every in ((9, 4), (8, 3)):
@@ -162,14 +158,12 @@ def test_intervals_that_executions_do_not_divide_are_told_first(recipe, corpus, 
             module.main([*options, "--steps", str(steps), "--save_every", str(every)])
 
 
-def test_phase_512_needs_phase_128_or_a_preset(recipe, corpus, tmp_path):
-    module = recipe("pretrain_tpu")
+def test_phase_512_needs_phase_128_or_a_preset(module, corpus, tmp_path):
     with pytest.raises(ValueError, match="Phase 512 starts at step 9.*is at step 0"):
         module.main(arguments(corpus, tmp_path / "out", "--phase", "512"))
 
 
-def test_it_starts_from_a_preset(recipe, corpus, preset, tmp_path):
-    module = recipe("pretrain_tpu")
+def test_it_starts_from_a_preset(module, corpus, preset, tmp_path):
     args = module.parse_args(arguments(corpus, tmp_path, "--init", str(preset)))
     model = module.make_model(args, keras_bert.Corpus(args.corpus))
     saved = keras_bert.BertPretrainer.from_preset(preset)
@@ -178,8 +172,7 @@ def test_it_starts_from_a_preset(recipe, corpus, preset, tmp_path):
     assert isinstance(model.optimizer, keras_bert.AdamW)
 
 
-def test_switches_reach_the_model_and_the_data(recipe, corpus, tmp_path):
-    module = recipe("pretrain_tpu")
+def test_switches_reach_the_model_and_the_data(module, corpus, tmp_path):
     shape = ["--num_layers", "3", "--hidden_dim", "24", "--num_heads", "4", "--beta_2", "0.98"]
     args = module.parse_args(arguments(corpus, tmp_path, *shape, "--mask_token_rate", "0.5"))
     model = module.make_model(args, keras_bert.Corpus(args.corpus))
@@ -195,8 +188,8 @@ def test_switches_reach_the_model_and_the_data(recipe, corpus, tmp_path):
     assert module.make_model(args, keras_bert.Corpus(args.corpus)).backbone.causal
 
 
-def test_a_preset_that_does_not_fit_is_refused(recipe, corpus, preset, tmp_path):
-    main = recipe("pretrain_tpu").main
+def test_a_preset_that_does_not_fit_is_refused(module, corpus, preset, tmp_path):
+    main = module.main
     more = ["--left_to_right", "--no_next_sentence", "--init", str(preset)]
     with pytest.raises(ValueError, match="is bidirectional, not for --left_to_right"):
         main(arguments(corpus, tmp_path / "out", *more))
@@ -205,13 +198,13 @@ def test_a_preset_that_does_not_fit_is_refused(recipe, corpus, preset, tmp_path)
         main(arguments(other, tmp_path / "out", "--init", str(preset)))
 
 
-def test_the_defaults_are_those_of_the_paper(recipe):
-    args = recipe("pretrain_tpu").parse_args(["--corpus", "c", "--output", "o"])
+def test_the_defaults_are_those_of_the_paper(module):
+    args = module.parse_args(["--corpus", "c", "--output", "o"])
     assert (args.size, args.batch_size, args.steps) == ("base", 256, 1_000_000)
     assert (args.learning_rate, args.warmup_proportion, args.weight_decay) == (1e-4, 0.01, 0.01)
-    assert recipe("pretrain_tpu").phase_steps(args) == (0, 900_000)
+    assert module.phase_steps(args) == (0, 900_000)
     args.phase = 512
-    assert recipe("pretrain_tpu").phase_steps(args) == (900_000, 1_000_000)
+    assert module.phase_steps(args) == (900_000, 1_000_000)
 
 
 @pytest.fixture(autouse=True)

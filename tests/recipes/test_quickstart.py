@@ -29,8 +29,8 @@ The ``**`` operator is markup here, and this paragraph, long as it is, is left o
 """
 
 
-def test_prose_is_paragraphs_without_code_headings_and_markup(recipe):
-    assert recipe("quickstart").prose(TOPIC) == [
+def test_prose_is_paragraphs_without_code_headings_and_markup(module):
+    assert module.prose(TOPIC) == [
         "Numbers are made of digits. They are immutable, and two of them compare equal where their "
         "values do.",
         "Here is what follows, and it is as long as a sentence of prose is at least:",
@@ -38,8 +38,7 @@ def test_prose_is_paragraphs_without_code_headings_and_markup(recipe):
     ]
 
 
-def test_there_are_sentences_of_every_chapter_each_once(recipe):
-    module = recipe("quickstart")
+def test_there_are_sentences_of_every_chapter_each_once(module):
     examples = module.sentences_by_chapter()
     sentences = [sentence for sentence, _ in examples]
     chapters = [chapter for _, chapter in examples]
@@ -55,8 +54,7 @@ def test_there_are_sentences_of_every_chapter_each_once(recipe):
 
 @pytest.mark.weekly
 @pytest.mark.slow
-def test_from_raw_text_to_a_served_bert_and_once_more(recipe, tmp_path, capfd):
-    module = recipe("quickstart")
+def test_from_raw_text_to_a_served_bert_and_once_more(module, tmp_path, capfd):
     for version in (1, 2):  # started again, it goes on with the text and the corpus that are there
         module.main(["--output", str(tmp_path), "--steps", "10", "--epochs", "1"])
         out = capfd.readouterr().out

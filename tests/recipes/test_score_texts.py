@@ -4,16 +4,10 @@ import json
 import math
 
 import numpy as np
-import pytest
 
 import keras_bert
 
 TEXTS = ["the book was good", "a dull film , not a book", "bad"]
-
-
-@pytest.fixture(scope="module")
-def module(recipe):
-    return recipe("score_texts")
 
 
 def test_texts_are_scored_as_by_the_model(rows_of, module, preset, tmp_path, capsys):

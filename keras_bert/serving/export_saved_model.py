@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import keras
 import numpy as np
@@ -9,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import check_int, shown
+from keras_bert.models.task_data import extra_inputs, preprocessor_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.dataset_checks import with_finite_check
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
@@ -76,19 +79,15 @@ def export_saved_model(
     with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
         signatures = {
             "serving_default": _text_signature(task, task.preprocessor),
-            "token_ids": _token_ids_signature(task),
+            "token_ids": token_id_function(task, task.preprocessor.answers).get_concrete_function(),
             **{name: _text_signature(task, r) for name, r in task.preprocessor.variants().items()},
         }
-    module = tf.Module()
-    variables = [v for each in signatures.values() for v in each.variables]
-    module.weights = list({id(variable): variable for variable in variables}.values())
-    del cast
-
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
-        save_quietly(module, str(folder), signatures)
+        save_quietly(str(folder), signatures)
         if requests:
             name = os.path.basename(os.path.normpath(path))
             write_warmup_requests(str(folder), name, requests)
+    del cast
     return target
 
 
@@ -102,8 +101,14 @@ def check_backend(model: keras.Model, exported: str) -> None:
         )
 
 
-def save_quietly(module: tf.Module, folder: str, signatures: dict[str, Callable]) -> None:
-    """Writes a SavedModel without TensorFlow's message, which names a folder that is renamed."""
+def save_quietly(folder: str, signatures: dict[str, Callable]) -> None:
+    """Writes a SavedModel of concrete functions and their variables.
+
+    TensorFlow's message, which names a folder that is renamed, is left out.
+    """
+    module = tf.Module()
+    variables = [v for each in signatures.values() for v in each.variables]
+    module.weights = list({id(variable): variable for variable in variables}.values())
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("WARNING")
@@ -123,68 +128,59 @@ def _weights_in_compute_dtype(task):
 
 
 def _text_signature(task, reader):
-    ranks, extra = reader.signature, _extra_inputs(task)
+    ranks, extra = reader.signature, extra_inputs(task)
     signature = [
         tf.TensorSpec(None if rank is None else [None] * rank, tf.string, name)
         for name, rank in ranks.items()
     ]
     signature += [tf.TensorSpec(x.shape, x.dtype, name) for name, x in extra.items()]
 
-    def predict(inputs):
-        return task(inputs, training=False)
-
     @tf.function(input_signature=signature, autograph=False)
     def answer_strings(*inputs):
         strings = dict(zip(ranks, inputs, strict=False))
-        others = _checked_extra_inputs(extra, inputs[len(ranks) :], inputs[0])
-        answers = reader.serve(predict, **strings, **others)
-        return {name: _dense(values) for name, values in answers.items()}
+        others = _one_each(dict(zip(extra, inputs[len(ranks) :], strict=True)), inputs[0])
+        answers = reader.serve(partial(task, training=False), **strings, **others)
+        return {
+            name: values.to_tensor() if isinstance(values, tf.RaggedTensor) else values
+            for name, values in answers.items()
+        }
 
     return answer_strings.get_concrete_function()
 
 
-def _token_ids_signature(task):
-    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in task.input.items()]
+def token_id_function(
+    model: keras.Model, answers: Callable[[Any], dict] = lambda outputs: {}
+) -> Callable:
+    """Makes a graph of a model's inputs by name; it returns a dict of its outputs and `answers`."""
+    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in model.input.items()]
+    output_name = getattr(model, "output_name", "logits")
 
     @tf.function(input_signature=signature, autograph=False)
-    def answer_tokens(*inputs):
-        outputs = task(dict(zip(task.input, inputs, strict=True)), training=False)
-        named = outputs if isinstance(outputs, dict) else {task.output_name: outputs}
-        return {**named, **task.preprocessor.answers(outputs)}
+    def predict(*inputs):
+        outputs = model(dict(zip(model.input, inputs, strict=True)), training=False)
+        named = outputs if isinstance(outputs, dict) else {output_name: outputs}
+        return {**named, **answers(outputs)}
 
-    return answer_tokens.get_concrete_function()
-
-
-def _dense(values):
-    return values.to_tensor() if isinstance(values, tf.RaggedTensor) else values
+    return predict
 
 
-def _extra_inputs(task):
-    """Returns a task's inputs that aren't made from text, `{name: Keras input}`."""
-    return {name: x for name, x in task.input.items() if name not in task.backbone.input}
-
-
-def _checked_extra_inputs(extra, values, texts):
-    """Checks extra inputs, `{name: value}`; a request fails if one is not finite."""
-    checked = {}
-    for name, value in with_finite_check(dict(zip(extra, values, strict=True))).items():
-        rows, message = tf.shape(texts)[0], f"give each text its {name}"
-        asserted = tf.debugging.assert_equal(tf.shape(value)[0], rows, message)
-        with tf.control_dependencies([asserted]):
-            checked[name] = tf.identity(value)
-    return checked
+def _one_each(inputs, texts):
+    """Returns extra inputs; a request fails if one is not finite, or texts differ in number."""
+    rows, values = tf.shape(texts)[0], with_finite_check(inputs)
+    same = [
+        tf.debugging.assert_equal(tf.shape(value)[0], rows, f"give each text its {name}")
+        for name, value in values.items()
+    ]
+    with tf.control_dependencies(same):
+        return {name: tf.identity(value) for name, value in values.items()}
 
 
 def _check_task(task):
     check_backend(task, "a SavedModel")
-    name = type(task).__name__
     reader = task.preprocessor_class() if task.preprocessor is None else type(task.preprocessor)
     if reader.answers is BertPreprocessor.answers:
-        raise no_answers(name)
-    if task.preprocessor is None:
-        raise ValueError(
-            f"This {name} can't read text: set model.preprocessor = {reader.__name__}(...)."
-        )
+        raise no_answers(type(task).__name__)
+    preprocessor_of(task)
 
 
 def _warmup_requests(task, texts):
@@ -203,7 +199,7 @@ def _warmup_requests(task, texts):
         for name, values in prepared.items()
         if name in task.input
     }
-    extra = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in _extra_inputs(task).items()}
+    extra = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in extra_inputs(task).items()}
     requests = [*(("serving_default", row) for row in rows), ("token_ids", prepared)]
     return [(name, {**inputs, **extra}) for name, inputs in requests]
 

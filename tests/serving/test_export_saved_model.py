@@ -53,7 +53,7 @@ def test_what_cannot_be_exported_says_why(model, monkeypatch, tmp_path):
     for task, folder, version, message in (
         (model, "there", 1, "already exists. Export with version=2"),
         (model, "served", 0, "version must be at least 1; got 0"),
-        (keras_bert.BertClassifier(backbone, 3), "served", 1, "set model.preprocessor = BertC"),
+        (keras_bert.BertClassifier(backbone, 3), "served", 1, "preprocessor=BertC"),
         (keras_bert.BertPretrainer(backbone), "served", 1, "has no answers for a text.*save_to_p"),
         (keras_bert.BertPretrainer(backbone, preprocessor=reader), "served", 1, "has no answers"),
     ):
@@ -85,5 +85,5 @@ def test_no_message_names_the_unfinished_folder(tmp_path, caplog, monkeypatch):
         tf.saved_model.save(tf.Module(), str(tmp_path / "plain"))
         assert "Assets written" in caplog.text  # what TensorFlow says by itself
         caplog.clear()
-        save_quietly(tf.Module(), str(tmp_path / "served"), {})
+        save_quietly(str(tmp_path / "served"), {})
     assert not caplog.text and tf.get_logger().level == level

@@ -120,14 +120,7 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
 
 
 def outputs_of(task, rows, batch_size, **kwargs):
-    """Predicts rows and pools the outputs of examples that have several rows.
-
-    Args:
-        task: a `BertTask`.
-        rows: the result of its preprocessor's `read`.
-        batch_size: int; 32 by default.
-        **kwargs: arguments of `row_outputs`.
-    """
+    """Predicts rows that the preprocessor read; pools those of examples that have several."""
     batch_size = batching_of(batch_size=batch_size).batch_size
     pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
@@ -137,14 +130,9 @@ _NOT_UTF8 = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")  # bytes of `surrogat
 
 
 def answer_dicts(answers: Mapping[str, Any]) -> list[dict]:
-    """Splits a dict of arrays into one dict per example.
+    """Splits a dict of arrays `[B, ...]`, or of lists of B arrays, into B dicts.
 
-    Args:
-        answers: a dict of arrays `[B, ...]`, or of lists of B arrays that differ in length.
-
-    Returns:
-        A list of B dicts with the same keys. Strings become str or lists of str, single numbers
-        int, float or bool, and several numbers an array.
+    Strings become str or lists of str, single numbers int, float or bool; others stay arrays.
     """
     columns = {name: [*map(_plain, _rows(values))] for name, values in answers.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

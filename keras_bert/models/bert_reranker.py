@@ -131,7 +131,6 @@ class BertReranker(BertTask):
 
     def check_labels(self, y):
         """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
-        super().check_labels(y)
         is_spec = isinstance(y, list) and isinstance(next(iter(y), 0), types.SimpleNamespace)
         if y is not None and not is_spec and self._is_binary():
             check_relevance(y)

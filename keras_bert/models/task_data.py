@@ -11,7 +11,6 @@ import numpy as np
 from keras_bert.messages import check_number, check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.iterables import raw_passes, read_ahead
 from keras_bert.preprocessing.prepared_inputs import checked_arrays
 from keras_bert.preprocessing.raw import (
@@ -310,15 +309,6 @@ def _is_column(values):
     shape = getattr(values, "shape", None)
     has_items = hasattr(values, "__len__") and hasattr(values, "__getitem__")
     return has_items and shape != () and (shape is None or 0 not in shape[1:])
-
-
-def check_labels(task, y):
-    """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
-    shape = getattr(task.output, "shape", ())  # a token classifier's labels are lists of any length
-    is_multi_label = getattr(task.preprocessor, "multi_label", False)
-    if hasattr(task, "num_classes") and len(shape) == 2 and not is_multi_label:
-        loss = task.loss if task.compiled else task.default_compile_args()["loss"]
-        check_one_hot(y, task.num_classes, loss)
 
 
 def extra_inputs(task):

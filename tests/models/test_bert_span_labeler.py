@@ -68,20 +68,6 @@ def test_the_loss_is_the_mean_of_those_of_start_and_end(model):
     assert loss["loss"] == pytest.approx((loss["start_loss"] + loss["end_loss"]) / 2, rel=1e-5)
 
 
-def test_answers_do_not_depend_on_the_batch(model):
-    questions = [
-        {"question": "a b", "context": "c d e f g h i j k l m n o"},
-        {"question": "", "context": "c"},
-        {"question": "a b c d e f g h i j k l m n o p", "context": "q r"},
-        {"question": "a", "context": ""},
-    ]
-    whole = model.answer(questions, n_best=3)
-    for size in (1, 3):
-        for ours, one in zip(model.answer(questions, size), whole, strict=True):
-            assert ours["answer"] == one["answer"] and ours["start"] == one["start"]
-            assert ours["score"] == pytest.approx(one["score"], rel=1e-4)
-
-
 def test_the_best_answers_come_first(model):
     [one] = model.answer([{"question": "a", "context": "c d e f g h i j k l m n o"}], n_best=4)
     parts = ("answer", "start", "end", "score", "start_logit", "end_logit")

@@ -61,13 +61,6 @@ def test_it_learns_words_and_their_tags(model):
     assert model.evaluate(SENTENCES, TAGS, verbose=0, return_dict=True)["accuracy"] == 1.0
 
 
-def test_class_numbers_are_as_good_as_tags(model):
-    numbers = [[NAMES.index(tag) for tag in tags] for tags in TAGS]
-    by_names = model.evaluate(SENTENCES, TAGS, verbose=0)
-    assert model.evaluate(SENTENCES, numbers, verbose=0) == by_names
-    assert model.scores(SENTENCES, numbers) == model.scores(SENTENCES, TAGS)
-
-
 def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):
     model.fit([["a", "b", "c", "d", "e"]], [["O", "O", "B-X", "I-X", "O"]], verbose=0)
     assert int(model.optimizer.iterations) == 1

@@ -93,31 +93,6 @@ def test_hidden_states_and_embeddings_equal_those_of_transformers(
 
 
 @pytest.mark.shared
-def test_the_exported_model_gives_the_same_embeddings(
-    assert_close, tensorflow, model, sentences, theirs, tmp_path
-):
-    model.export(tmp_path / "served")
-    served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))
-    answer = served.signatures["serving_default"]
-    batches = [sentences[start : start + 20] for start in range(0, 200, 20)]
-    vectors = np.concatenate(
-        [answer(tensorflow.constant(batch))["embedding"].numpy() for batch in batches]
-    )
-    assert_close(vectors, np.stack([row[2] for row in theirs]))
-
-
-def test_what_we_write_gives_transformers_the_same_file(model, minilm, tmp_path):
-    from safetensors.numpy import load_file
-
-    model.save_to_hugging_face(tmp_path / "ours")
-    ours, theirs = (load_file(f / "model.safetensors") for f in (tmp_path / "ours", minilm))
-    theirs.pop("embeddings.position_ids", None)
-    assert ours.keys() == theirs.keys()
-    assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
-    assert (tmp_path / "ours" / "vocab.txt").read_bytes() == (minilm / "vocab.txt").read_bytes()
-
-
-@pytest.mark.shared
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_quantized_embeddings_point_the_same_way(minilm, sentences, theirs, tmp_path):
     exact = np.stack([row[2] for row in theirs[::8]])

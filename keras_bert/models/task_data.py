@@ -311,18 +311,14 @@ def _is_column(values):
     return has_items and shape != () and (shape is None or 0 not in shape[1:])
 
 
-def extra_inputs(task):
-    """Returns a task's inputs that aren't made from text, `{name: Keras input}`."""
-    return {name: x for name, x in task.input.items() if name not in task.backbone.input}
-
-
 def with_extra_inputs(task, x):
     """Returns raw or prepared inputs with the task's extra inputs, such as features, as float32.
 
     Raises:
         ValueError: if an extra input is missing, has the wrong shape, or is not finite.
     """
-    wanted = {name: tuple(each.shape[1:]) for name, each in extra_inputs(task).items()}
+    own = task.backbone.input
+    wanted = {name: tuple(each.shape[1:]) for name, each in task.input.items() if name not in own}
     if not wanted:
         return x
     if is_dataset(x):

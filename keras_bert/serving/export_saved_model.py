@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import check_int, shown
-from keras_bert.models.task_data import extra_inputs, preprocessor_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.dataset_checks import with_finite_check
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
@@ -128,7 +127,7 @@ def _weights_in_compute_dtype(task):
 
 
 def _text_signature(task, reader):
-    ranks, extra = reader.signature, extra_inputs(task)
+    ranks, extra = reader.signature, _extra_inputs(task)
     signature = [
         tf.TensorSpec(None if rank is None else [None] * rank, tf.string, name)
         for name, rank in ranks.items()
@@ -164,6 +163,11 @@ def token_id_function(
     return predict
 
 
+def _extra_inputs(task):
+    """Returns a task's inputs that aren't made from text, `{name: Keras input}`."""
+    return {name: x for name, x in task.input.items() if name not in task.backbone.input}
+
+
 def _one_each(inputs, texts):
     """Returns extra inputs; a request fails if one is not finite, or texts differ in number."""
     rows, values = tf.shape(texts)[0], with_finite_check(inputs)
@@ -177,10 +181,14 @@ def _one_each(inputs, texts):
 
 def _check_task(task):
     check_backend(task, "a SavedModel")
+    name = type(task).__name__
     reader = task.preprocessor_class() if task.preprocessor is None else type(task.preprocessor)
     if reader.answers is BertPreprocessor.answers:
-        raise no_answers(type(task).__name__)
-    preprocessor_of(task)
+        raise no_answers(name)
+    if task.preprocessor is None:
+        raise ValueError(
+            f"This {name} can't read text: set model.preprocessor = {reader.__name__}(...)."
+        )
 
 
 def _warmup_requests(task, texts):
@@ -199,7 +207,7 @@ def _warmup_requests(task, texts):
         for name, values in prepared.items()
         if name in task.input
     }
-    extra = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in extra_inputs(task).items()}
+    extra = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in _extra_inputs(task).items()}
     requests = [*(("serving_default", row) for row in rows), ("token_ids", prepared)]
     return [(name, {**inputs, **extra}) for name, inputs in requests]
 

@@ -45,6 +45,9 @@ TASKS = {
     "choices": case("MultipleChoice", CHOICES, None, (4, 3), "choice"),
     "documents": case("Reranker", DOCUMENTS, [1, 0, 0.5, 0], (4, 1), "score"),
     "vectors": case("Embedder", TEXTS, np.eye(16)[:4], (4, 16), "embedding"),
+    "weighted": case("Embedder", *[None] * 4, layers=[0, 1], combine="weighted"),
+    "pretrainer": case("Pretrainer", *[None] * 4),
+    "untied": case("Pretrainer", *[None] * 4, tie_embeddings=False),
 }
 
 
@@ -115,7 +118,8 @@ def make_case(letters):
 
     def make(name, backbone, **others):
         kind, *_, settings, arguments = TASKS[name]
-        reader = getattr(keras_bert, f"{kind}Preprocessor")(letters, sequence_length=12, **settings)
-        return getattr(keras_bert, kind)(backbone, preprocessor=reader, **arguments, **others)
+        task = getattr(keras_bert, kind)
+        reader = task.preprocessor_class()(letters, sequence_length=12, **settings)
+        return task(backbone, preprocessor=reader, **arguments, **others)
 
     return make

@@ -201,7 +201,7 @@ def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, monkeypatch, 
     assert np.isfinite([evaluated, trained]).all()
 
 
-@without("vectors", "questions")
+@without("vectors")
 def test_scores_take_labels(made):
     task, x, y, _, _ = made
     scores = task.scores(x, y)

@@ -8,30 +8,15 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertClassifier,
-    BertClassifierPreprocessor,
-    BertPretrainer,
-    BertTokenizer,
-)
+from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer
 
 TASKS = ["classes", "tags", "questions", "choices", "documents", "vectors", "pretrainer"]
 ASSET = "assets/vocab.txt"
 
 
 @pytest.fixture
-def make(make_backbone, make_case, preprocessor):
-    def make(name):
-        if name == "pretrainer":
-            return BertPretrainer(make_backbone(), preprocessor=preprocessor)
-        return make_case(name, make_backbone())
-
-    return make
-
-
-@pytest.fixture
-def classifier(make):
-    return make("classes")
+def classifier(make_case, backbone):
+    return make_case("classes", backbone)
 
 
 def tokenizer_config(config):
@@ -62,9 +47,9 @@ def assert_same(loaded, task):
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
-    make, tmp_path, name
+    make_case, backbone, tmp_path, name
 ):
-    task = make(name)
+    task = make_case(name, backbone)
     path = tmp_path / "task.keras"
     (keras.saving.save_model if name == "classes" else type(task).save)(task, path)
     words = task.preprocessor.tokenizer.get_vocabulary()

@@ -10,21 +10,20 @@ import numpy as np
 from keras_bert.messages import check_one_each
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.models.task_data import (
+    batching_of,
     check_columns,
-    checked_batch_size,
-    checked_inputs,
+    example_weights,
     in_memory,
     preprocessor_of,
+    with_extra_inputs,
 )
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
-from keras_bert.preprocessing.sample_weights import checked_weights
 
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
     """Answers examples; see `BertTask.answer`."""
     preprocessor = preprocessor_of(task)
-    batch_size = checked_batch_size(batch_size)
     _check_options(preprocessor, options)
     x, *_ = in_memory(task, x, with_labels=False)
     if not is_raw(x):
@@ -32,7 +31,7 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
         outputs = task.predict(x, batch_size=batch_size, verbose=verbose)
         return answer_dicts(preprocessor.answers(outputs, **options))
     answers = []
-    for part in preprocessor.parts(checked_inputs(task, x)):
+    for part in preprocessor.parts(with_extra_inputs(task, x)):
         rows = preprocessor.read(part)
         outputs = outputs_of(task, rows, batch_size, verbose=verbose)
         answers += answer_dicts(preprocessor.answers(outputs, rows, **options))
@@ -71,7 +70,7 @@ def scores(task, x, y=None, batch_size=None):
 
         x, y = labels_of(x)
     x, y, _ = in_memory(task, x, y)
-    check_columns(task, y, None)
+    check_columns(task, y=y)
     scorer.check(x, y)
     answers = task.answers_to_score(x, batch_size, y=y)
     return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
@@ -79,7 +78,7 @@ def scores(task, x, y=None, batch_size=None):
 
 def raw_outputs(task, x, batch_size, steps=None, **kwargs):
     """Predicts raw examples; see `BertTask.predict`."""
-    preprocessor, x = preprocessor_of(task), checked_inputs(task, x)
+    preprocessor, x = preprocessor_of(task), with_extra_inputs(task, x)
     if is_dataset(x) and not preprocessor.cuts_windows:
         has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(task.output))
         pad_to = "full" if has_tokens else "auto"
@@ -103,9 +102,7 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
         x, y, sample_weight = arrays_of(x)
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
-    check_columns(task, y, sample_weight)
-    sample_weight = checked_weights(sample_weight)
-    task.check_labels(y)
+    sample_weight = example_weights(task, y, sample_weight)
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
     check_one_each(len(logits), "texts", labels=y)
@@ -123,15 +120,8 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
 
 
 def outputs_of(task, rows, batch_size, **kwargs):
-    """Predicts rows and pools the outputs of examples that have several rows.
-
-    Args:
-        task: a `BertTask`.
-        rows: the result of its preprocessor's `read`.
-        batch_size: int; 32 by default.
-        **kwargs: arguments of `row_outputs`.
-    """
-    batch_size = checked_batch_size(batch_size)
+    """Predicts rows that the preprocessor read; pools those of examples that have several."""
+    batch_size = batching_of(batch_size=batch_size).batch_size
     pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
 
@@ -140,14 +130,9 @@ _NOT_UTF8 = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")  # bytes of `surrogat
 
 
 def answer_dicts(answers: Mapping[str, Any]) -> list[dict]:
-    """Splits a dict of arrays into one dict per example.
+    """Splits a dict of arrays `[B, ...]`, or of lists of B arrays, into B dicts.
 
-    Args:
-        answers: a dict of arrays `[B, ...]`, or of lists of B arrays that differ in length.
-
-    Returns:
-        A list of B dicts with the same keys. Strings become str or lists of str, single numbers
-        int, float or bool, and several numbers an array.
+    Strings become str or lists of str, single numbers int, float or bool; others stay arrays.
     """
     columns = {name: [*map(_plain, _rows(values))] for name, values in answers.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

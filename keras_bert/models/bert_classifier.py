@@ -10,9 +10,9 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_data import checked_inputs, features_in_memory, in_memory
+from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
 from keras_bert.models.task_parts import check_backbone, number_of_classes
-from keras_bert.preprocessing.class_labels import checked_labels, class_targets
+from keras_bert.preprocessing.class_labels import check_one_hot, checked_labels, class_targets
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
 from keras_bert.scoring.label_scorers import ClassScorer
@@ -154,7 +154,9 @@ class BertClassifier(BertTask):
         Raises:
             ValueError: if they are not finite numbers of that shape.
         """
-        self.feature_normalization.adapt(checked_inputs(self, {"features": features})["features"])
+        self.feature_normalization.adapt(
+            with_extra_inputs(self, {"features": features})["features"]
+        )
 
     def class_sample_weight(self, labels, class_weight, sample_weight=None):
         """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
@@ -174,13 +176,18 @@ class BertClassifier(BertTask):
             counts = np.bincount(targets.reshape(-1), minlength=self.num_classes)
         else:
             counts = targets.sum(axis=0)
-        names = getattr(self.preprocessor, "label_names", None) or range(self.num_classes)
-        return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
+        return {name: int(count) for name, count in zip(self._names(), counts, strict=True)}
 
     def targets(self, y, x=None):
         if self.preprocessor is not None:
             return self.preprocessor.targets(y)
-        return class_targets(y, [*map(str, range(self.num_classes))])
+        return class_targets(y, self._names())
+
+    def check_labels(self, y):
+        """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
+        if not getattr(self.preprocessor, "multi_label", False):
+            loss = self.loss if self.compiled else self.default_compile_args()["loss"]
+            check_one_hot(y, self.num_classes, loss)
 
     def with_checked_labels(self, dataset):
         return dataset if self.num_classes == 1 else checked_labels(dataset, self.num_classes)
@@ -202,6 +209,8 @@ class BertClassifier(BertTask):
                 f"class_weight needs one class for each text; this is a {kind} model. Give "
                 "sample_weight, [n] floats."
             )
-        if self.preprocessor is not None:
-            return self.preprocessor.label_names
-        return [*map(str, range(self.num_classes))]
+        return self._names()
+
+    def _names(self):
+        numbers = [*map(str, range(self.num_classes))]
+        return getattr(self.preprocessor, "label_names", None) or numbers

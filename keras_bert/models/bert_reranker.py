@@ -7,13 +7,12 @@ import keras
 
 from keras_bert.messages import check_int, check_one_each, shown
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.compiling import BINARY
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
 from keras_bert.preprocessing.relevance import check_relevance, checked_relevance, relevance_targets
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
-
-_BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -132,8 +131,7 @@ class BertReranker(BertTask):
 
     def check_labels(self, y):
         """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
-        super().check_labels(y)
-        is_spec = isinstance(y, list) and isinstance(y[0], types.SimpleNamespace)  # of a dataset
+        is_spec = isinstance(y, list) and isinstance(next(iter(y), 0), types.SimpleNamespace)
         if y is not None and not is_spec and self._is_binary():
             check_relevance(y)
 
@@ -149,7 +147,7 @@ class BertReranker(BertTask):
         return {**super().get_config(), "dropout": self.dropout}
 
     def _is_binary(self):
-        return not self.compiled or isinstance(self.loss, _BINARY)
+        return not self.compiled or isinstance(self.loss, BINARY)
 
 
 def _check_documents(loss, y, y_pred):

@@ -270,7 +270,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         x, y, sample_weight = task_data.in_memory(self, x, y, sample_weight)
         if is_raw(x) and task_data.preprocessor_of(self).cuts_windows:
             return answering.evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
-        batching = task_data.checked_batching(batching, batch_size).for_evaluation()
+        batching = task_data.batching_of(batching, batch_size).for_evaluation()
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
         batch_size = None if is_dataset(x) else batch_size
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
@@ -283,11 +283,11 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         examples in memory are read in batches of similar lengths, so that little is padding.
         """
         self.check_whole_executions(kwargs)
-        batch_size = task_data.checked_batch_size(batch_size)
+        batch_size = task_data.batching_of(batch_size=batch_size).batch_size
         x, *_ = task_data.in_memory(self, x, with_labels=False)
         if is_raw(x):
             return answering.raw_outputs(self, x, batch_size, **kwargs)
-        x = task_data.checked_prepared(self, x)
+        x, *_ = task_data.model_data(self, x, with_labels=False)
         return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
 
     @overload
@@ -362,8 +362,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             raise ValueError("There are no examples: the dataset is empty.") from error
 
     def check_labels(self, y):
-        """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
-        task_data.check_labels(self, y)
+        """Raises a ValueError unless labels have the form of the compiled loss."""
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.

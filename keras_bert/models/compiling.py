@@ -4,7 +4,7 @@ import inspect
 
 import keras
 
-_BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
+BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
 
 
 def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics):
@@ -72,7 +72,7 @@ def _line_to_write(kind, given, loss):
     """Returns what to write in place of a loss or metric of probabilities; None for others."""
     namespace = keras.losses if kind == "loss" else keras.metrics
     if given in ("accuracy", "acc"):
-        given = keras.metrics.BinaryAccuracy() if isinstance(loss, _BINARY) else None
+        given = keras.metrics.BinaryAccuracy() if isinstance(loss, BINARY) else None
     elif isinstance(given, str):
         is_by_shape = given in ("crossentropy", "ce")  # of the labels
         given = namespace.SparseCategoricalCrossentropy() if is_by_shape else namespace.get(given)

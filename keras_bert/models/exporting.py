@@ -9,8 +9,6 @@ from keras_bert.messages import check_one_of, check_path
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 _FORMATS = ("tf_saved_model", *TOKEN_ID_FORMATS)
 _ALSO_CALLED = {
-    "saved_model": "tf_saved_model",
-    "savedmodel": "tf_saved_model",
     "tensorflow": "tf_saved_model",
     "tf": "tf_saved_model",
     "tensorflow_lite": "litert",

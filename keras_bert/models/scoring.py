@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_int
+from keras_bert.preprocessing.batches import by_length
 
 _LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
 _WIDTHS = 8  # rows and predictions are padded to a multiple of it: few shapes are compiled
@@ -27,9 +28,8 @@ def token_likelihoods(model, rows, batch_size):
 
 def _masked_in_turn(model, rows, batch_size, mask_token_id):
     found = [np.zeros(len(row) - 2) for row in rows]
-    places = [
-        (number, place) for number in _by_length(rows) for place in range(len(rows[number]) - 2)
-    ]
+    order = by_length([*map(len, rows)])
+    places = [(number, place) for number in order for place in range(len(rows[number]) - 2)]
     for start in range(0, len(places), batch_size):
         part = places[start : start + batch_size]
         ids = [rows[number].copy() for number, _ in part]
@@ -44,7 +44,7 @@ def _masked_in_turn(model, rows, batch_size, mask_token_id):
 
 
 def _next_words(model, rows, batch_size):
-    found, order = [None] * len(rows), _by_length(rows)
+    found, order = [None] * len(rows), by_length([*map(len, rows)])
     start = 0
     while start < len(order):
         width = _padded(model, len(rows[order[start]]) - 2)  # of the longest of those to come
@@ -60,10 +60,6 @@ def _next_words(model, rows, batch_size):
             found[number] = value[: len(row) - 2]
         start += count
     return found
-
-
-def _by_length(rows):
-    return np.argsort([-len(row) for row in rows], kind="stable")
 
 
 def _log_likelihoods(model, rows, positions, targets, batch_size):

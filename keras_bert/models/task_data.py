@@ -8,10 +8,9 @@ import types
 import keras
 import numpy as np
 
-from keras_bert.messages import check_int, check_number, check_one_each, shown
+from keras_bert.messages import check_number, check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.iterables import raw_passes, read_ahead
 from keras_bert.preprocessing.prepared_inputs import checked_arrays
 from keras_bert.preprocessing.raw import (
@@ -29,25 +28,14 @@ from keras_bert.preprocessing.sample_weights import checked_weights
 
 
 def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
-    """Reads an iterable of raw examples; returns anything else as it is.
+    """Reads an iterable of raw examples, up to `most`; returns anything else as it is.
 
-    Args:
-        task: a `BertTask`.
-        x: examples in any form.
-        y: labels or None.
-        sample_weight: weights or None.
-        with_labels: bool, whether an iterable yields labels, too, if `y` is None.
-        most: int, the most examples to read, or None.
-
-    Returns:
-        `(x, y, sample_weight)`.
+    An iterable yields labels, too, if `with_labels` and `y` is None.
     """
     _check_labels_apart(x, y)
     y, sample_weight = (  # columns of a data set
         list(v) if is_iterable(v) and hasattr(v, "__getitem__") else v for v in (y, sample_weight)
     )
-    if not is_iterable(x):
-        return x, y, sample_weight
     are_labelled = with_labels and y is None and not task.takes_columns
     passes, x = raw_passes(x, with_labels=are_labelled, most=most)
     if passes is None:
@@ -60,25 +48,22 @@ def training_data(task, x, y, sample_weight, batching, arguments):
     """Like `in_memory`, but an iterable that yields other examples in each pass is read ahead."""
     steps, epochs = (arguments.get(name) for name in ("steps_per_epoch", "epochs"))
     most = None if steps is None else steps * batching.batch_size
-    if y is None and is_iterable(x):
+    if y is None:
         passes, x = raw_passes(x, with_labels=not task.takes_columns, most=most)
         number = (epochs or 1) - arguments.get("initial_epoch", 0)
         if passes is not None and passes.are_several and number > 1:
-            return (
-                read_ahead(passes, functools.partial(_labelled_batches, task), batching, number),
-                None,
-                None,
-            )
+            make = functools.partial(_labelled_batches, task)
+            return read_ahead(passes, make, batching, number), None, None
     return in_memory(task, x, y, sample_weight, most=most)
 
 
 def batches(task, x, y=None, sample_weight=None, *, batching=None):
     """Makes the batches that `fit` trains on; see `BertTask.batches`."""
-    batching = checked_batching(batching)
+    batching = batching_of(batching)
     x, y, sample_weight = in_memory(task, x, y, sample_weight)
     if is_raw(x):
         return _raw_batches(task, x, y, sample_weight, batching)
-    x, y, sample_weight = _checked(task, x, y, sample_weight)
+    x, y, sample_weight = model_data(task, x, y, sample_weight)
     if not isinstance(x, dict) and not is_dataset(x):
         raise ValueError(f"batches takes examples in memory or a dataset; got {shown(x)}.")
     return prepared_batches(x, y, sample_weight, batching)
@@ -87,7 +72,7 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
     """Returns `(x, y, sample_weight)` for Keras, with raw examples in batches."""
     if not is_raw(x):
-        return _checked(task, _on_backend(x), y, sample_weight)
+        return model_data(task, _on_backend(x), y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
     return _on_backend(_labelled_batches(task, (x, y, sample_weight), batching)), None, None
 
@@ -123,15 +108,15 @@ def validation_data(task, data):
 
 def merged_batching(batching, batch_size, shuffle):
     """Merges the arguments of `fit` into one `Batching`."""
-    batching = checked_batching(batching, batch_size)
+    batching = batching_of(batching, batch_size)
     shuffle = shuffle and batching.shuffle is not False and not batching.longest_first
     return dataclasses.replace(batching, shuffle=bool(shuffle))
 
 
-def checked_batching(batching, batch_size=None):
+def batching_of(batching=None, batch_size=None):
     """Returns a `Batching`, by default one of `batch_size` rows."""
     if batching is None:
-        return Batching(checked_batch_size(batch_size))
+        return Batching() if batch_size is None else Batching(batch_size)
     if batch_size is not None or not isinstance(batching, Batching):
         raise ValueError(
             f"batching must be a Batching, in place of batch_size; got {shown(batching)} and "
@@ -147,43 +132,6 @@ def check_validation_split(validation_split):
         raise ValueError(f"validation_split must be below 1; got {validation_split}.")
 
 
-def checked_batch_size(batch_size):
-    """Returns the number of rows of a batch, 32 by default."""
-    if batch_size is None:
-        return 32
-    check_int("batch_size", batch_size)
-    return int(batch_size)
-
-
-def checked_prepared(task, x):
-    """Checks inputs that are not raw, in memory or in batches."""
-    if isinstance(x, dict):
-        return checked_arrays(task, checked_inputs(task, x) if "token_ids" in x else x)
-    if task.takes_columns and _are_columns(x):
-        return tuple(checked_prepared(task, column) for column in x)
-    x = checked_inputs(task, x)
-    if is_dataset(x):
-        from keras_bert.preprocessing.dataset_checks import checked_dataset
-
-        check_not_empty(x)
-        return checked_dataset(task, x)
-    if isinstance(x, types.GeneratorType):
-        return _checked_batches(task, x)
-    first = first_element(x)
-    if first is None:
-        raise ValueError(
-            f"{type(task).__name__} takes raw examples, or {', '.join(task.input)} in a dict, or "
-            f"batches of either; got {shown(x)}."
-        )
-    _check_not_raw(x, first)
-    return x
-
-
-def _are_columns(x):
-    """Returns whether inputs are a tuple of dicts, one for each text of an example."""
-    return isinstance(x, tuple) and bool(x) and all(isinstance(column, dict) for column in x)
-
-
 def preprocessor_of(task):
     """Returns the task's preprocessor, which raw examples need."""
     if task.preprocessor is None:
@@ -196,14 +144,14 @@ def preprocessor_of(task):
 
 def _raw_batches(task, x, y, sample_weight, batching):
     batching.check_model(task)
-    preprocessor, x = preprocessor_of(task), checked_inputs(task, x)
+    preprocessor, x = preprocessor_of(task), with_extra_inputs(task, x)
     if is_dataset(x):
         check_not_empty(x)
-        _check_structure(task, x.element_spec)
-    check_columns(task, y, sample_weight)
-    task.check_labels(labels_spec(x) if is_dataset(x) else y)
-    made = preprocessor.batches(x, y, sample_weight, batching=batching)
-    return task.with_checked_labels(made) if is_dataset(x) and _has_labels(made) else made
+        _check_dataset_labels(task, x)
+        made = preprocessor.batches(x, y, sample_weight, batching=batching)
+        return task.with_checked_labels(made) if _has_labels(made) else made
+    sample_weight = example_weights(task, y, sample_weight)
+    return preprocessor.batches(x, y, sample_weight, batching=batching)
 
 
 def _has_labels(batches):
@@ -221,39 +169,75 @@ def _check_labels_apart(x, y):
         )
 
 
-def _checked(task, x, y, sample_weight):
-    """Checks prepared inputs and converts their labels to the loss's form."""
-    x = checked_prepared(task, x)
+def model_data(task, x, y=None, sample_weight=None, with_labels=True):
+    """Checks data that is not raw; labels get the form of the loss.
+
+    `x` is a dict of arrays, or a tuple of dicts, one for each text of an example; or batches with
+    their labels: a dataset, a generator, a `PyDataset` or a loader.
+    """
+    are_columns = isinstance(x, tuple) and bool(x) and all(isinstance(each, dict) for each in x)
+    if isinstance(x, dict) or (task.takes_columns and are_columns):
+        return _array_data(task, x, y, sample_weight)
+    x = with_extra_inputs(task, x)
     if is_dataset(x):
-        _check_structure(task, x.element_spec)
-        task.check_labels(labels_spec(x))
-        return task.with_checked_labels(x), y, sample_weight
-    if not isinstance(x, dict) and not _are_columns(x):  # a generator or another source of batches
-        _check_structure(task, first_element(x))
-        return x, y, sample_weight
-    _check_structure(task, (x, y))
-    slots = None
-    if "cls_positions" in x and len(getattr(task.output, "shape", ())) == 2:
-        slots = np.shape(x["cls_positions"])
-        y, sample_weight = (
-            _slots_as_rows(name, values, slots)
-            for name, values in (("y", y), ("sample_weight", sample_weight))
+        return _dataset(task, x, with_labels), y, sample_weight
+    if isinstance(x, types.GeneratorType):
+        return _generated(task, x), y, sample_weight
+    first = first_element(x)
+    if first is None:
+        raise ValueError(
+            f"{type(task).__name__} takes raw examples, or {', '.join(task.input)} in a dict, or "
+            f"batches of either; got {shown(x)}."
         )
-    check_columns(task, y, sample_weight)
-    sample_weight = checked_weights(sample_weight)
-    task.check_labels(y)
-    rows = len(keras.tree.flatten(x)[0]) if slots is None else math.prod(slots)
-    for values in (y, sample_weight):
-        for part in values.values() if isinstance(values, dict) else [values]:
-            if part is not None:
-                check_one_each(rows, "rows", **{"labels or weights": part})
-    y = None if y is None else task.targets(y, x)
-    if slots is not None:
-        y, sample_weight = (
-            None if values is None else np.reshape(values, (*slots, *np.shape(values)[1:]))
-            for values in (y, sample_weight)
-        )
+    _check_not_raw(x, first)
+    if with_labels:
+        _check_structure(task, first)
     return x, y, sample_weight
+
+
+def _dataset(task, dataset, with_labels):
+    """Makes a dataset of inputs end in an error at wrong values."""
+    from keras_bert.preprocessing.dataset_checks import checked_dataset
+
+    check_not_empty(dataset)
+    dataset = checked_dataset(task, dataset)
+    if not with_labels:
+        return dataset
+    _check_dataset_labels(task, dataset)
+    return task.with_checked_labels(dataset)
+
+
+def _generated(task, batches):
+    """Checks the batches of a generator one after the other."""
+    for batch in batches:
+        parts = batch if isinstance(batch, tuple) else (batch,)
+        _check_not_raw(batches, parts)
+        parts = tuple(part for part in model_data(task, *parts[:3]) if part is not None)
+        yield parts if isinstance(batch, tuple) else parts[0]
+
+
+def _array_data(task, x, y, sample_weight):
+    """Checks inputs in memory and converts their labels, `[n, K]` if rows are packed."""
+
+    def arrays(inputs):
+        inputs = with_extra_inputs(task, inputs) if "token_ids" in inputs else inputs
+        return checked_arrays(task, inputs)
+
+    x = tuple(map(arrays, x)) if isinstance(x, tuple) else arrays(x)
+    _check_structure(task, (x, y))
+    if "cls_positions" not in x or len(getattr(task.output, "shape", ())) != 2:
+        rows = len(keras.tree.flatten(x)[0])
+        return x, *_row_targets(task, x, y, sample_weight, rows)
+    slots = np.shape(x["cls_positions"])
+    y = _slots_as_rows("y", y, slots)
+    sample_weight = _slots_as_rows("sample_weight", sample_weight, slots)
+    targets = _row_targets(task, x, y, sample_weight, math.prod(slots))
+    return x, *(v if v is None else np.reshape(v, (*slots, *np.shape(v)[1:])) for v in targets)
+
+
+def _row_targets(task, x, y, sample_weight, rows):
+    sample_weight = example_weights(task, y, sample_weight, rows)
+    return None if y is None else task.targets(y, x), sample_weight
 
 
 def _slots_as_rows(name, values, slots):
@@ -268,22 +252,18 @@ def _slots_as_rows(name, values, slots):
     return np.reshape(values, (-1, *shape[2:]))
 
 
-def _checked_batches(task, batches):
-    """Checks the batches of a generator one after the other."""
-    for batch in batches:
-        parts = batch if isinstance(batch, tuple) else (batch,)
-        _check_not_raw(batches, parts)
-        parts = _checked(task, *(*parts, None, None)[:3])
-        parts = tuple(part for part in parts if part is not None)
-        yield parts if isinstance(batch, tuple) else parts[0]
-
-
 def _check_not_raw(x, element):
     if is_raw(element[0] if isinstance(element, (tuple, list)) and element else element):
         raise ValueError(
             f"A {type(x).__name__} can't yield batches of raw examples: give single ones, a list, "
             "or a tf.data.Dataset."
         )
+
+
+def _check_dataset_labels(task, dataset):
+    """Raises a ValueError unless the labels of a dataset have the form of the loss."""
+    _check_structure(task, dataset.element_spec)
+    task.check_labels(labels_spec(dataset))
 
 
 def _check_structure(task, example):
@@ -294,19 +274,32 @@ def _check_structure(task, example):
         raise ValueError(f"{type(task).__name__} takes a dict of labels: {names}; got {shown(y)}.")
 
 
-def check_columns(task, y, sample_weight):
-    """Raises a ValueError unless labels and weights have a value for each example."""
-    for name, values in (("y", y), ("sample_weight", sample_weight)):
-        is_dict = isinstance(values, dict) and isinstance(task.output, dict)
-        for part in values.values() if is_dict else [values]:
-            if part is not None and not _is_column(part):
-                raise ValueError(f"{name} must have a value for each example; got {shown(part)}.")
+def example_weights(task, y, sample_weight, rows=None):
+    """Returns the weights of examples as floats, after a check of labels and weights."""
+    check_columns(task, rows, y=y, sample_weight=sample_weight)
+    weights = checked_weights(sample_weight)
     has_one_each = len(getattr(task.output, "shape", ())) == 2  # and no axis of tokens
-    shape = np.shape(checked_weights(sample_weight)) if has_one_each else ()
-    if shape[1:] not in ((), (1,)):
+    if has_one_each and np.shape(weights)[1:] not in ((), (1,)):
         raise ValueError(
             f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
         )
+    task.check_labels(y)
+    return weights
+
+
+def check_columns(task, rows=None, **columns):
+    """Raises a ValueError unless labels or weights have a value for each of some examples."""
+    for name, values in columns.items():
+        is_dict = isinstance(values, dict) and isinstance(task.output, dict)
+        for part in values.values() if is_dict else [values]:
+            if part is None:
+                continue
+            if not _is_column(part):
+                raise ValueError(f"{name} must have a value for each example; got {shown(part)}.")
+            if len(part) == 0:
+                raise ValueError(f"{name} is empty: give a value for each example.")
+            if rows is not None:
+                check_one_each(rows, "rows", **{"labels or weights": part})
 
 
 def _is_column(values):
@@ -318,50 +311,36 @@ def _is_column(values):
     return has_items and shape != () and (shape is None or 0 not in shape[1:])
 
 
-def check_labels(task, y):
-    """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
-    if y is None:
-        return
-    if len(y) == 0:
-        raise ValueError("There are no labels: y is empty.")
-    shape = getattr(task.output, "shape", ())  # a token classifier's labels are lists of any length
-    is_multi_label = getattr(task.preprocessor, "multi_label", False)
-    if hasattr(task, "num_classes") and len(shape) == 2 and not is_multi_label:
-        loss = task.loss if task.compiled else task.default_compile_args()["loss"]
-        check_one_hot(y, task.num_classes, loss)
-
-
-def checked_inputs(task, x):
-    """Checks that raw or prepared inputs have a task's extra inputs, such as features.
-
-    Returns:
-        The same inputs, or dataset of inputs, with extra inputs of floats as float32.
+def with_extra_inputs(task, x):
+    """Returns raw or prepared inputs with the task's extra inputs, such as features, as float32.
 
     Raises:
         ValueError: if an extra input is missing, has the wrong shape, or is not finite.
     """
     own = task.backbone.input
-    wanted = {name: tuple(x.shape[1:]) for name, x in task.input.items() if name not in own}
-    if not wanted or getattr(x, "dtype", None) is not None:
+    wanted = {name: tuple(each.shape[1:]) for name, each in task.input.items() if name not in own}
+    if not wanted:
         return x
     if is_dataset(x):
         spec = x.element_spec[0] if isinstance(x.element_spec, tuple) else x.element_spec
         _check_extra_inputs(task, spec, wanted, may_be_one=True)
-        if "token_ids" not in spec:
-            return x  # texts, whose extra inputs the preprocessor checks
-        from keras_bert.preprocessing.dataset_checks import with_finite_check
-
-        def checked(inputs, *rest):
-            inputs = {**inputs, **with_finite_check({name: inputs[name] for name in wanted})}
-            return (inputs, *rest) if rest else inputs
-
-        return x.map(checked)
+        return _with_finite(x, wanted) if "token_ids" in spec else x  # the preprocessor checks text
     if isinstance(x, dict):
         extra = {name: checked_extra_input(name, x[name]) for name in wanted if name in x}
         x = {**as_arrays(x), **extra}
-    if x is None or isinstance(x, (dict, list, tuple, str)):  # no generator or PyDataset
+    if not is_iterable(x) and not isinstance(x, keras.utils.PyDataset):
         _check_extra_inputs(task, x, wanted, may_be_one=is_single(x))
     return x
+
+
+def _with_finite(dataset, names):
+    from keras_bert.preprocessing.dataset_checks import with_finite_check
+
+    def checked(inputs, *rest):
+        inputs = {**inputs, **with_finite_check({name: inputs[name] for name in names})}
+        return (inputs, *rest) if rest else inputs
+
+    return dataset.map(checked)
 
 
 def features_in_memory(task, x):
@@ -371,7 +350,7 @@ def features_in_memory(task, x):
             "The features of a dataset can't be looked at before training: call "
             "model.adapt_features(features) first, with those of the training data."
         )
-    return checked_inputs(task, x)["features"]
+    return with_extra_inputs(task, x)["features"]
 
 
 def _check_extra_inputs(task, x, wanted, may_be_one):

@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import keras
 import numpy as np
@@ -76,19 +78,15 @@ def export_saved_model(
     with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
         signatures = {
             "serving_default": _text_signature(task, task.preprocessor),
-            "token_ids": _token_ids_signature(task),
+            "token_ids": token_id_function(task, task.preprocessor.answers).get_concrete_function(),
             **{name: _text_signature(task, r) for name, r in task.preprocessor.variants().items()},
         }
-    module = tf.Module()
-    variables = [v for each in signatures.values() for v in each.variables]
-    module.weights = list({id(variable): variable for variable in variables}.values())
-    del cast
-
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
-        save_quietly(module, str(folder), signatures)
+        save_quietly(str(folder), signatures)
         if requests:
             name = os.path.basename(os.path.normpath(path))
             write_warmup_requests(str(folder), name, requests)
+    del cast
     return target
 
 
@@ -102,8 +100,14 @@ def check_backend(model: keras.Model, exported: str) -> None:
         )
 
 
-def save_quietly(module: tf.Module, folder: str, signatures: dict[str, Callable]) -> None:
-    """Writes a SavedModel without TensorFlow's message, which names a folder that is renamed."""
+def save_quietly(folder: str, signatures: dict[str, Callable]) -> None:
+    """Writes a SavedModel of concrete functions and their variables.
+
+    TensorFlow's message, which names a folder that is renamed, is left out.
+    """
+    module = tf.Module()
+    variables = [v for each in signatures.values() for v in each.variables]
+    module.weights = list({id(variable): variable for variable in variables}.values())
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("WARNING")
@@ -130,33 +134,33 @@ def _text_signature(task, reader):
     ]
     signature += [tf.TensorSpec(x.shape, x.dtype, name) for name, x in extra.items()]
 
-    def predict(inputs):
-        return task(inputs, training=False)
-
     @tf.function(input_signature=signature, autograph=False)
     def answer_strings(*inputs):
         strings = dict(zip(ranks, inputs, strict=False))
-        others = _checked_extra_inputs(extra, inputs[len(ranks) :], inputs[0])
-        answers = reader.serve(predict, **strings, **others)
-        return {name: _dense(values) for name, values in answers.items()}
+        others = _one_each(dict(zip(extra, inputs[len(ranks) :], strict=True)), inputs[0])
+        answers = reader.serve(partial(task, training=False), **strings, **others)
+        return {
+            name: values.to_tensor() if isinstance(values, tf.RaggedTensor) else values
+            for name, values in answers.items()
+        }
 
     return answer_strings.get_concrete_function()
 
 
-def _token_ids_signature(task):
-    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in task.input.items()]
+def token_id_function(
+    model: keras.Model, answers: Callable[[Any], dict] = lambda outputs: {}
+) -> Callable:
+    """Makes a graph of a model's inputs by name; it returns a dict of its outputs and `answers`."""
+    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in model.input.items()]
+    output_name = getattr(model, "output_name", "logits")
 
     @tf.function(input_signature=signature, autograph=False)
-    def answer_tokens(*inputs):
-        outputs = task(dict(zip(task.input, inputs, strict=True)), training=False)
-        named = outputs if isinstance(outputs, dict) else {task.output_name: outputs}
-        return {**named, **task.preprocessor.answers(outputs)}
+    def predict(*inputs):
+        outputs = model(dict(zip(model.input, inputs, strict=True)), training=False)
+        named = outputs if isinstance(outputs, dict) else {output_name: outputs}
+        return {**named, **answers(outputs)}
 
-    return answer_tokens.get_concrete_function()
-
-
-def _dense(values):
-    return values.to_tensor() if isinstance(values, tf.RaggedTensor) else values
+    return predict
 
 
 def _extra_inputs(task):
@@ -164,15 +168,15 @@ def _extra_inputs(task):
     return {name: x for name, x in task.input.items() if name not in task.backbone.input}
 
 
-def _checked_extra_inputs(extra, values, texts):
-    """Checks extra inputs, `{name: value}`; a request fails if one is not finite."""
-    checked = {}
-    for name, value in with_finite_check(dict(zip(extra, values, strict=True))).items():
-        rows, message = tf.shape(texts)[0], f"give each text its {name}"
-        asserted = tf.debugging.assert_equal(tf.shape(value)[0], rows, message)
-        with tf.control_dependencies([asserted]):
-            checked[name] = tf.identity(value)
-    return checked
+def _one_each(inputs, texts):
+    """Returns extra inputs; a request fails if one is not finite, or texts differ in number."""
+    rows, values = tf.shape(texts)[0], with_finite_check(inputs)
+    same = [
+        tf.debugging.assert_equal(tf.shape(value)[0], rows, f"give each text its {name}")
+        for name, value in values.items()
+    ]
+    with tf.control_dependencies(same):
+        return {name: tf.identity(value) for name, value in values.items()}
 
 
 def _check_task(task):

@@ -3,7 +3,6 @@
 import inspect
 import os
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -13,7 +12,7 @@ import tensorflow as tf
 
 from keras_bert.files.new_folder import check_replaces, new_folder
 from keras_bert.messages import missing
-from keras_bert.serving.export_saved_model import check_backend, save_quietly
+from keras_bert.serving.export_saved_model import check_backend, save_quietly, token_id_function
 from keras_bert.training.keras_internals import all_layers
 
 
@@ -82,19 +81,6 @@ def export_token_ids(
     return os.path.join(os.fspath(folder), name)
 
 
-def token_id_function(model: keras.Model) -> Callable:
-    """Makes a `tf.function` of a model's inputs by name, which returns a dict of its outputs."""
-    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in model.input.items()]
-    output_name = getattr(model, "output_name", "logits")
-
-    @tf.function(input_signature=signature, autograph=False)
-    def predict(*inputs):
-        outputs = model(dict(zip(model.input, inputs, strict=True)), training=False)
-        return outputs if isinstance(outputs, dict) else {output_name: outputs}
-
-    return predict
-
-
 def _write_onnx(function, path, opset_version=None):
     import onnx
     import tf2onnx
@@ -139,10 +125,7 @@ _ENDINGS = (".onnx", ".tflite", ".xml")
 
 def _save(function, folder):
     """Writes a SavedModel, for converters that take names from its signature."""
-    concrete = function.get_concrete_function()
-    module = tf.Module()
-    module.weights = list(concrete.variables)
-    save_quietly(module, folder, {"serving_default": concrete})
+    save_quietly(folder, {"serving_default": function.get_concrete_function()})
 
 
 def _rename_outputs(graph, names):

@@ -70,22 +70,6 @@ def test_a_graph_made_inside_a_function_works(special_tokens):
     assert tokenize(tf.constant(["inside b"])).to_list() == [[5, 1]]
 
 
-def test_a_saved_model_gives_the_same_and_needs_no_other_file(alphabet, tmp_path):
-    # `tests/serving` runs saved models where only TensorFlow and its text are.
-    tokenizer = BertTokenizer(alphabet("Hello, Wörld!ΟΔΟΣé[MASK]", lowercase=True))
-    texts = ["Hello, Wörld! \u00adx", "ΟΔΟΣ", "é" * 150, "[MASK]\x00"]
-    module = tf.Module()
-    module.tokenize = tf.function(
-        graph_tokenizer(tokenizer).tokenize_with_offsets,
-        input_signature=[tf.TensorSpec([None], tf.string)],
-    )
-    tf.saved_model.save(module, str(tmp_path / "model"))
-    (tmp_path / "model").rename(tmp_path / "moved")
-    parts = tf.saved_model.load(str(tmp_path / "moved")).tokenize(tf.constant(texts))
-    answer = tuple(part.to_list() for part in parts)
-    assert answer == tokenizer.tokenize_with_offsets(texts, unit="bytes")
-
-
 def test_a_token_too_long_for_the_trie_is_refused(special_tokens):
     with pytest.raises(ValueError, match="token 5 of the vocabulary has 300 bytes"):
         graph_tokenizer(BertTokenizer([*special_tokens, "字" * 100]))

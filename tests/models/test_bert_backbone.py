@@ -90,3 +90,18 @@ def test_sizes_may_be_integers_of_numpy(make_backbone):
     sizes = {name: np.int64(4) for name in (*names, "max_sequence_length", "num_segments")}
     config = make_backbone(**sizes).get_config()
     assert all(type(config[name]) is int for name in sizes)
+
+
+@pytest.mark.slow
+def test_it_passes_keras_hubs_own_test_of_backbones(inputs, tensorflow):
+    pytest.importorskip("grain", reason='pip install ".[parity]"')
+    test_case = pytest.importorskip(
+        "keras_hub.src.tests.test_case", reason="this KerasHub comes without its test helpers"
+    )
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+    test_case.TestCase("run_backbone_test").run_backbone_test(
+        cls=BertBackbone,
+        init_kwargs={"vocabulary_size": 30, "max_sequence_length": 16, **sizes},
+        input_data=keras.tree.map_structure(ops.convert_to_tensor, inputs),
+        expected_output_shape={"sequence_output": (8, 12, 8), "pooled_output": (8, 8)},
+    )

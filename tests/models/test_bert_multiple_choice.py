@@ -99,20 +99,6 @@ def test_labels_may_be_apart(model):
         model.fit(wrong, verbose=0)
 
 
-def test_probabilities_are_of_each_questions_own_choices(assert_close, model):
-    answers = model.answer(QUESTIONS)
-    for answer, question in zip(answers, QUESTIONS, strict=True):
-        assert len(answer["probabilities"]) == len(question["choices"])
-        assert_close(sum(answer["probabilities"]), 1.0)
-        assert answer["label"] == int(np.argmax(answer["probabilities"]))
-        assert answer["choice"] == question["choices"][answer["label"]]
-    assert answers[2]["probabilities"][1] == 0.0 < min(answers[0]["probabilities"])
-    assert np.ptp(answers[0]["probabilities"]) > 0.01
-    for size in (1, 3):
-        again = model.answer(QUESTIONS, batch_size=size)
-        assert_close(*map(np.concatenate, (shares(again), shares(answers))))
-
-
 def test_permuting_raw_choices_permutes_their_probabilities(assert_close, model):
     question, order = QUESTIONS[0], [2, 0, 1]
     permuted = {**question, "choices": [question["choices"][place] for place in order]}

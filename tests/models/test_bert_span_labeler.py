@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from keras_bert import BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
-from keras_bert.metrics import squad_scores
 from keras_bert.models import answering
 
 SIZES = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
@@ -68,32 +67,6 @@ def test_the_loss_is_the_mean_of_those_of_start_and_end(model):
     assert loss["loss"] == pytest.approx((loss["start_loss"] + loss["end_loss"]) / 2, rel=1e-5)
 
 
-def test_answers_do_not_depend_on_the_batch(model):
-    questions = [
-        {"question": "a b", "context": "c d e f g h i j k l m n o"},
-        {"question": "", "context": "c"},
-        {"question": "a b c d e f g h i j k l m n o p", "context": "q r"},
-        {"question": "a", "context": ""},
-    ]
-    whole = model.answer(questions, n_best=3)
-    for size in (1, 3):
-        for ours, one in zip(model.answer(questions, size), whole, strict=True):
-            assert ours["answer"] == one["answer"] and ours["start"] == one["start"]
-            assert ours["score"] == pytest.approx(one["score"], rel=1e-4)
-
-
-def test_the_best_answers_come_first(model):
-    [one] = model.answer([{"question": "a", "context": "c d e f g h i j k l m n o"}], n_best=4)
-    parts = ("answer", "start", "end", "score", "start_logit", "end_logit")
-    best = {part: one[f"n_best_{part}"] for part in parts}
-    assert {len(values) for values in best.values()} == {4}
-    for part in ("answer", "start", "end"):
-        assert best[part][0] == one[part]
-    sums = best["start_logit"] + best["end_logit"]
-    assert (np.diff(sums) <= 0).all() and (np.diff(best["score"]) <= 0).all()
-    assert len(set(best["answer"])) == 4
-
-
 def test_many_questions_are_answered_in_parts(model, monkeypatch):
     questions = list(examples(10))
     expected = model.answer(questions)
@@ -128,19 +101,6 @@ def test_unusual_characters_are_answered_with_as_they_are(model):
     best = zip(answer["n_best_answer"], answer["n_best_start"], answer["n_best_end"], strict=True)
     assert all(context[start:end] == text for text, start, end in best)
     assert len(answer["n_best_answer"]) > 5
-
-
-def test_scores_of_unanswerable_questions_have_the_best_threshold(model):
-    questions = [{**example, "is_impossible": False} for example in examples(6)]
-    questions[1].update(is_impossible=True, answers=[])
-    answers = model.answer(questions)
-    ids = [example["id"] for example in questions]
-    texts, odds = (
-        dict(zip(ids, [answer[name] for answer in answers], strict=True))
-        for name in ("answer", "null_odds")
-    )
-    scores = model.scores(questions)
-    assert scores == squad_scores(questions, texts, odds) and "best_exact_thresh" in scores
 
 
 def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, reader, tmp_path):

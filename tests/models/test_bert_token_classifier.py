@@ -61,32 +61,9 @@ def test_it_learns_words_and_their_tags(model):
     assert model.evaluate(SENTENCES, TAGS, verbose=0, return_dict=True)["accuracy"] == 1.0
 
 
-def test_class_numbers_are_as_good_as_tags(model):
-    numbers = [[NAMES.index(tag) for tag in tags] for tags in TAGS]
-    by_names = model.evaluate(SENTENCES, TAGS, verbose=0)
-    assert model.evaluate(SENTENCES, numbers, verbose=0) == by_names
-    assert model.scores(SENTENCES, numbers) == model.scores(SENTENCES, TAGS)
-
-
 def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):
     model.fit([["a", "b", "c", "d", "e"]], [["O", "O", "B-X", "I-X", "O"]], verbose=0)
     assert int(model.optimizer.iterations) == 1
-
-
-def test_tags_of_words_are_those_of_their_first_pieces(assert_close, model, varied):
-    varied(model)
-    answers = model.answer(SENTENCES, batch_size=2)
-    tags = tags_of(answers)
-    assert [len(sentence) for sentence in tags] == [len(words) for words in SENTENCES]
-    logits = model.predict(model.preprocessor(["a b c"]))
-    assert tags[0] == [NAMES[i] for i in logits[0, 1:4].argmax(-1)]
-    assert tags_of(model.answer(SENTENCES, batch_size=32)) == tags
-    assert len(set(sum(tags, []))) > 2
-    for answer, words in zip(answers, SENTENCES, strict=True):
-        assert set(answer) == {"label", "probabilities", "labels"} and answer["labels"] == NAMES
-        assert np.shape(answer["probabilities"]) == (len(words), 5)
-    likely = np.exp(logits[0, 1:4]) / np.exp(logits[0, 1:4]).sum(axis=-1, keepdims=True)
-    assert_close(answers[0]["probabilities"], likely)
 
 
 def test_context_changes_what_is_answered_of_a_sentence(model, varied):

@@ -81,30 +81,14 @@ def test_evaluate_scores_whole_texts(model, tf):
         model.evaluate(x)
 
 
-def test_each_window_trains_with_the_label_and_features_of_its_text(model, tf):
+def test_a_stream_trains_on_the_windows_of_memory_with_features_and_weights(model, tf):
     read_windows(model, 4)
-    x = {"text": TEXTS, "features": FEATURES}
-    windows = [windows_of(text, 4) for text in TEXTS]
-    texts = [window for part in windows for window in part]
-    text = np.repeat(np.arange(6), [len(part) for part in windows])
-    expected = model.preprocessor(texts)["token_ids"]
-    data = tf.data.Dataset.from_tensor_slices((x, LABELS, FEATURES[:, 0]))
-    batching = Batching(batch_size=4, pad_to="full")
-    for batches in (
-        model.batches(x, LABELS, FEATURES[:, 0], batching=batching),
-        model.batches(data, batching=batching),
-    ):
-        inputs, labels, weights = zip(*batches, strict=True)
-        assert {len(batch) for batch in labels[:-1]} == {4}
-        assert (np.concatenate([batch["token_ids"] for batch in inputs]) == expected).all()
-        assert (np.concatenate([batch["features"] for batch in inputs]) == FEATURES[text]).all()
-        assert (np.concatenate(labels) == LABELS[text]).all()
-        assert (np.concatenate(weights) == text).all()
-    batching = Batching(batch_size=4, bucket_lengths=(6, 12), shuffle=True)
-    buckets = model.batches(x, LABELS, batching=batching)
-    shapes = [inputs["token_ids"].shape for inputs, _ in buckets]
-    assert {width for _, width in shapes} == {6, 12}
-    assert len(shapes) == len(buckets) and sum(count for count, _ in shapes) == len(texts)
+    data, batching = ({"text": TEXTS, "features": FEATURES}, LABELS, FEATURES[:, 0]), Batching(4)
+    in_memory = model.batches(*data, batching=batching)
+    stream = model.batches(tf.data.Dataset.from_tensor_slices(data), batching=batching)
+    assert len(in_memory) > 2
+    for found, expected in zip(stream, in_memory, strict=True):
+        tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
 
 
 def test_windows_that_cannot_be_cut_are_refused(model):

@@ -12,63 +12,26 @@ import keras_bert
 from keras_bert import Batching, BertTask
 from keras_bert.preprocessing.raw import take
 
-TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
-WORDS = [text.split() for text in TEXTS]
-TAGS = [["O"] * len(words) for words in WORDS]
-CONTEXT = "a b c d e f g h i j k l"
-QUESTIONS = [
-    {"id": c, "question": c, "context": CONTEXT, "answers": [{"text": c, "answer_start": 2 * i}]}
-    for i, c in enumerate("abcd")
-]
-CHOICES = [
-    {"context": c, "choices": ["b", "c d", "e"][: 2 + i % 2], "label": i % 2}
-    for i, c in enumerate("abcd")
-]
-
-
-def case(kind, x, y, shape, key, settings=None, **arguments):
-    """A task's class, examples, labels, shape of outputs, key of answers, and arguments."""
-    return f"Bert{kind}", x, y, shape, key, settings or {}, arguments
-
-
-SPANS = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
-CLASSES = ([0, 1, 2, 0], (4, 3), "probabilities")
-FEATURES = {"text": TEXTS, "features": np.arange(8.0).reshape(4, 2)}
-DOCUMENTS = (["a b", "a b", "c", "c"], TEXTS)
-WINDOWS = {"window_stride": 4, "window_pooling": "max"}
-NAMES = {"label_names": ["O", "B-X", "I-X"]}
-TASKS = {
-    "classes": case("Classifier", TEXTS, *CLASSES, num_classes=3),
-    "pairs": case("Classifier", (TEXTS, TEXTS[::-1]), *CLASSES, num_classes=3),
-    "features": case("Classifier", FEATURES, *CLASSES, num_classes=3, num_features=2),
-    "windows": case("Classifier", TEXTS, *CLASSES, WINDOWS, num_classes=3),
-    "score": case("Classifier", TEXTS, [0.0, 1, 2, 0], (4, 1), "score", num_classes=1),
-    "tags": case("TokenClassifier", WORDS, TAGS, (4, 12, 3), "label", NAMES, num_classes=3),
-    "questions": case("SpanLabeler", QUESTIONS, None, (12, 12), "answer", SPANS),
-    "choices": case("MultipleChoice", CHOICES, None, (4, 3), "choice"),
-    "documents": case("Reranker", DOCUMENTS, [1, 0, 0.5, 0], (4, 1), "score"),
-    "vectors": case("Embedder", TEXTS, np.eye(16)[:4], (4, 16), "embedding"),
-}
+TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
+TASKS += ["documents", "vectors"]
 
 
 @pytest.fixture(scope="module")
-def task_of(make_backbone, letters, varied):
+def task_of(make_backbone, make_case, cases, varied):
     @functools.cache
     def make(name):
-        kind, x, *_, settings, arguments = TASKS[name]
-        reader = getattr(keras_bert, f"{kind}Preprocessor")(letters, sequence_length=12, **settings)
-        task = getattr(keras_bert, kind)(make_backbone(), preprocessor=reader, **arguments)
+        task = make_case(name, make_backbone())
         if name == "features":
-            task.adapt_features(x["features"])
+            task.adapt_features(cases[name][1]["features"])
         return varied(task), task.get_weights()
 
     return make
 
 
 @pytest.fixture
-def made(task_of, eager, request):
+def made(task_of, cases, eager, request):
     """`(task, examples, labels, shape of outputs, a key of answers)`, with the first weights."""
-    kind, *case, _, _ = TASKS[request.param]
+    kind, *case, _, _ = cases[request.param]
     task, start = task_of(request.param)
     task.set_weights(start)
     arguments = {"loss": "mse"} if kind == "BertEmbedder" else task.default_compile_args()
@@ -212,9 +175,10 @@ def test_absent_inputs_are_no_padding_and_one_segment(made, inputs, assert_close
 
 
 @pytest.mark.parametrize("name", ["classes", "tags", "choices", "documents"])
-def test_dropout_acts_before_the_head_in_training_only(name, make_backbone, inputs, difference):
-    kind, *_, arguments = TASKS[name]
-    model = getattr(keras_bert, kind)(make_backbone(dropout=0.0), dropout=0.5, **arguments)
+def test_dropout_acts_before_the_head_in_training_only(
+    name, make_case, make_backbone, inputs, difference
+):
+    model = make_case(name, make_backbone(dropout=0.0), dropout=0.5)
     if name in ("choices", "documents"):
         inputs = {part: values.reshape(2, 4, 12) for part, values in inputs.items()}
     assert difference(model(inputs), model(inputs)) == 0.0
@@ -237,7 +201,7 @@ def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, monkeypatch, 
     assert np.isfinite([evaluated, trained]).all()
 
 
-@without("vectors", "questions")
+@without("vectors")
 def test_scores_take_labels(made):
     task, x, y, _, _ = made
     scores = task.scores(x, y)
@@ -262,19 +226,19 @@ def test_scores_and_answers_of_datasets(assert_close, made, tf):
 def test_columns_of_tables_are_texts_and_labels(made, assert_close):
     pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
     column = functools.partial(pandas.Series, index=range(7, 11))  # read by place, not by label
-    task, _, y, _, _ = made
-    other = TEXTS[::-1]
-    expected = task.predict((TEXTS, other), verbose=0)
-    both = pandas.DataFrame({"first": TEXTS, "second": other})
-    for form in ((column(TEXTS), column(other)), both):
+    task, texts, y, _, _ = made
+    other = texts[::-1]
+    expected = task.predict((texts, other), verbose=0)
+    both = pandas.DataFrame({"first": texts, "second": other})
+    for form in ((column(texts), column(other)), both):
         assert_close(task.predict(form, verbose=0), expected)
     names = column([str(label) for label in y])
-    assert task.scores(column(TEXTS), names) == task.scores(TEXTS, y)
+    assert task.scores(column(texts), names) == task.scores(texts, y)
     weights = column([1.0, 2.0, 0.5, 1.0])
-    task.fit(column(TEXTS), names, sample_weight=weights, validation_split=0.25, verbose=0)
+    task.fit(column(texts), names, sample_weight=weights, validation_split=0.25, verbose=0)
     task.fit(both, names, class_weight={"0": 2.0}, validation_data=(both, names), verbose=0)
     assert int(task.optimizer.iterations) == 2
-    table = pandas.DataFrame({"text": TEXTS, "label": ["1", "0", "1", "0"]})
+    table = pandas.DataFrame({"text": texts, "label": ["1", "0", "1", "0"]})
     for options in ({}, {"validation_split": 0.5}):
         with pytest.raises(ValueError, match=r"labels, 'label', too.*table\['text'\]"):
             task.fit(table, table["label"], **options)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from keras.quantizers import Int8QuantizationConfig
 
-from keras_bert import BertEmbedder, BertPretrainer, BertTask
+from keras_bert import BertEmbedder, BertTask
 
 pytestmark = pytest.mark.slow
 
@@ -93,31 +93,6 @@ def test_hidden_states_and_embeddings_equal_those_of_transformers(
 
 
 @pytest.mark.shared
-def test_the_exported_model_gives_the_same_embeddings(
-    assert_close, tensorflow, model, sentences, theirs, tmp_path
-):
-    model.export(tmp_path / "served")
-    served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))
-    answer = served.signatures["serving_default"]
-    batches = [sentences[start : start + 20] for start in range(0, 200, 20)]
-    vectors = np.concatenate(
-        [answer(tensorflow.constant(batch))["embedding"].numpy() for batch in batches]
-    )
-    assert_close(vectors, np.stack([row[2] for row in theirs]))
-
-
-def test_what_we_write_gives_transformers_the_same_file(model, minilm, tmp_path):
-    from safetensors.numpy import load_file
-
-    model.save_to_hugging_face(tmp_path / "ours")
-    ours, theirs = (load_file(f / "model.safetensors") for f in (tmp_path / "ours", minilm))
-    theirs.pop("embeddings.position_ids", None)
-    assert ours.keys() == theirs.keys()
-    assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
-    assert (tmp_path / "ours" / "vocab.txt").read_bytes() == (minilm / "vocab.txt").read_bytes()
-
-
-@pytest.mark.shared
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_quantized_embeddings_point_the_same_way(minilm, sentences, theirs, tmp_path):
     exact = np.stack([row[2] for row in theirs[::8]])
@@ -142,36 +117,3 @@ def test_quantized_embeddings_point_the_same_way(minilm, sentences, theirs, tmp_
     assert cosines["int8 weights"].min() > 0.99
     everything = cosines["int8 weights and activations"]  # activations of BERT have outliers
     assert everything.mean() > 0.99 and everything.min() > 0.97
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_scores_of_texts_equal_those_by_transformers(
-    assert_close, torch, transformers, minilm, tmp_path, causal
-):
-    ours = BertPretrainer.from_preset(minilm, next_sentence=False)
-    if causal:
-        config = {**ours.backbone.get_config(), "causal": True}
-        backbone = type(ours.backbone).from_config(config)
-        backbone.set_weights(ours.backbone.get_weights())
-        ours = BertPretrainer(backbone, False, ours.preprocessor)
-    ours.save_to_hugging_face(tmp_path)
-    architecture = transformers.BertLMHeadModel if causal else transformers.BertForMaskedLM
-    theirs = architecture.from_pretrained(tmp_path).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
-    texts = ["The quick brown fox jumps over the lazy dog.", "Unbelievable!"]
-    texts += ["Paris is the capital of France, and has been for a thousand years or so."]
-    for text, score in zip(texts, ours.score_texts(texts), strict=True):
-        [ids] = tokenizer(text, return_tensors="pt")["input_ids"]
-        assert score["tokens"] == tokenizer.convert_ids_to_tokens(ids[1:-1].tolist())
-        count = len(ids) - 2
-        rows = ids[None] if causal else ids.repeat(count, 1)
-        if not causal:
-            rows[torch.arange(count), torch.arange(count) + 1] = tokenizer.mask_token_id
-        with torch.no_grad():
-            logits = theirs(rows).logits
-        logits = logits[0, :-2] if causal else logits[torch.arange(count), torch.arange(count) + 1]
-        likelihoods = logits.log_softmax(-1)[torch.arange(count), ids[1:-1]].numpy()
-        difference = np.abs(likelihoods - score["token_log_likelihoods"]).max()
-        print(f"{text!r}: {difference:.1e}")
-        assert_close(score["token_log_likelihoods"], likelihoods)
-        np.testing.assert_allclose(score["perplexity"], np.exp(-likelihoods.mean()), rtol=1e-4)

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertEmbedder, BertPretrainer
+from keras_bert import AdamW, BertPretrainer
 from keras_bert.layers.dropout import Dropout
 
 pytestmark = pytest.mark.slow
@@ -213,28 +213,6 @@ def test_a_causal_encoder_equals_a_decoder_of_transformers(
     worst = worst_gradient(their_parts, found, expected)
     print(f"causal on {keras.backend.backend()}: {difference(*logits):.1e}, gradients {worst}")
     assert worst[0] < 1e-5, worst
-
-
-@pytest.mark.parametrize("size", ["tiny", "Base"])
-def test_every_layer_equals_that_of_transformers(
-    assert_close, difference, torch, make_theirs, size
-):
-    theirs, folder = make_theirs(size)
-    batch = x, _, _ = random_batch(size)
-    texts = dict(list(their_batch(torch, *batch).items())[:3])
-    with torch.no_grad():
-        given = theirs.bert(**texts, output_hidden_states=True).hidden_states
-    tokens = x["padding_mask"] == 1
-    expected = [state.numpy()[tokens] for state in given]
-    del theirs
-    layers = range(SIZES[size][1] + 1)  # the embeddings and every block
-    assert len(expected) == len(layers)
-    inputs = {name: x[name] for name in ("token_ids", "segment_ids", "padding_mask")}
-    for order in (list(layers), [layer - len(layers) for layer in layers]):
-        ours = BertEmbedder.from_preset(folder, pooling=None, normalize=False, layers=order)
-        vectors = np.split(ours.predict_on_batch(inputs)[tokens], len(layers), axis=-1)
-        print(f"{size}, layers 0 to {len(layers) - 1}: {difference(vectors, expected):.1e}")
-        assert_close(vectors, expected)
 
 
 def test_training_steps_equal_those_of_transformers_and_torch(their_parts, torch, make_theirs):

@@ -8,36 +8,15 @@ import keras
 import numpy as np
 import pytest
 
-import keras_bert
 from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer
 
-LABELS = {"label_names": ["x", "y"]}
-TASKS = {
-    "BertClassifier": LABELS,
-    "BertTokenClassifier": LABELS,
-    "BertSpanLabeler": {"document_stride": 3, "max_question_length": 4},
-    "BertMultipleChoice": {},
-    "BertReranker": {"activation": "linear"},
-    "BertEmbedder": {},
-    "BertPretrainer": {},
-}
+TASKS = ["classes", "tags", "questions", "choices", "documents", "vectors", "pretrainer"]
 ASSET = "assets/vocab.txt"
 
 
 @pytest.fixture
-def make(make_backbone, preprocessor):
-    def make_task(name):
-        task = getattr(keras_bert, name)
-        kind = task.preprocessor_class()
-        reader = kind.like(preprocessor, **TASKS[name])
-        return task(make_backbone(), preprocessor=reader)
-
-    return make_task
-
-
-@pytest.fixture
-def classifier(make):
-    return make("BertClassifier")
+def classifier(make_case, backbone):
+    return make_case("classes", backbone)
 
 
 def tokenizer_config(config):
@@ -68,18 +47,18 @@ def assert_same(loaded, task):
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
-    make, tmp_path, name
+    make_case, backbone, tmp_path, name
 ):
-    task = make(name)
+    task = make_case(name, backbone)
     path = tmp_path / "task.keras"
-    (keras.saving.save_model if name == "BertClassifier" else type(task).save)(task, path)
+    (keras.saving.save_model if name == "classes" else type(task).save)(task, path)
     words = task.preprocessor.tokenizer.get_vocabulary()
     with zipfile.ZipFile(path) as archive:
         assert archive.read(ASSET).decode().splitlines() == words
         config = json.loads(archive.read("config.json"))
     assert tokenizer_config(config)["vocabulary"].keys() == {"size", "sha256"}
     assert_same(keras.saving.load_model(path), task)
-    if name in ("BertClassifier", "BertPretrainer"):  # as in older files
+    if name in ("classes", "pretrainer"):  # as in older files
         rewrite(path, lambda c, _: tokenizer_config(c).update(vocabulary=words), without=[ASSET])
         assert_same(keras.saving.load_model(path), task)
 
@@ -150,7 +129,7 @@ def test_a_config_names_no_file(classifier, vocabulary):
 def test_a_process_with_and_without_the_import(make_backbone, preprocessor, run_python, tmp_path):
     words = preprocessor.tokenizer.get_vocabulary()
     words += [f"word{number}" for number in range(30_522 - len(words))]
-    reader = BertClassifierPreprocessor(BertTokenizer(words), 12, **LABELS)
+    reader = BertClassifierPreprocessor(BertTokenizer(words), 12, label_names=["x", "y"])
     task = BertClassifier(make_backbone(vocabulary_size=len(words)), preprocessor=reader)
     task.fit(["a", "b"], ["x", "y"], verbose=0)
     task.save(tmp_path / "task.keras")

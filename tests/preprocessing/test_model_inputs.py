@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.models.task_data import checked_inputs
+from keras_bert.models.task_data import with_extra_inputs
 
 IDS = np.zeros((3, 4), "int32")
 FEATURES = np.arange(6).reshape(3, 2)
@@ -25,35 +25,36 @@ def model():
 def test_a_task_without_extra_inputs_takes_anything(model):
     plain = SimpleNamespace(backbone=model.backbone, input=model.backbone.input)
     x = ["a"]
-    assert checked_inputs(plain, x) is x
+    assert with_extra_inputs(plain, x) is x
 
 
 def test_extra_inputs_become_arrays_of_finite_numbers(model):
     for x in ({"text": ["a"] * 3}, {"token_ids": IDS}):
-        found = checked_inputs(model, {**x, "features": FEATURES.astype("float64").tolist()})
+        found = with_extra_inputs(model, {**x, "features": FEATURES.astype("float64").tolist()})
         assert found["features"].dtype == np.float32
         assert np.array_equal(found["features"], FEATURES)
         missing = FEATURES.astype("float64")
         missing[1, 0] = np.nan
         with pytest.raises(ValueError, match="that of row 1 in column 0 is nan"):
-            checked_inputs(model, {**x, "features": missing})
+            with_extra_inputs(model, {**x, "features": missing})
 
 
 def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
     x = {"token_ids": IDS, "features": FEATURES.astype("float64")}
     for dataset in (slices((x, [0, 1, 2])), slices((x, [0, 1, 2])).batch(2)):
-        checked = checked_inputs(model, dataset)
+        checked = with_extra_inputs(model, dataset)
         assert checked.element_spec[0]["features"].dtype == tf.float32
         assert len(list(checked)) == len(dataset)
     x["features"][2, 1] = np.inf
     with pytest.raises(tf.errors.InvalidArgumentError, match="features must be finite numbers"):
-        list(checked_inputs(model, slices(x)))
+        list(with_extra_inputs(model, slices(x)))
 
 
 @pytest.mark.parametrize(
     ("x", "message"),
     [
         (["a"] * 3, r"takes features alongside text: give {'text': texts, 'features': \[n, 2\]"),
+        (np.array(["a"] * 3), "takes features alongside text"),
         (slices(["a"]), "takes features alongside text"),
         ({"text": ["a"] * 3, "features": FEATURES[:, :1]}, r"must be \[n, 2\].*shape \(3, 1\)"),
         ({"text": ["a"] * 3, "features": [1, 2, 3]}, r"must be \[n, 2\].*shape \(3,\)"),
@@ -63,4 +64,4 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
 )
 def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message):
     with pytest.raises(ValueError, match=message):
-        checked_inputs(model, x)
+        with_extra_inputs(model, x)

@@ -85,5 +85,5 @@ def test_no_message_names_the_unfinished_folder(tmp_path, caplog, monkeypatch):
         tf.saved_model.save(tf.Module(), str(tmp_path / "plain"))
         assert "Assets written" in caplog.text  # what TensorFlow says by itself
         caplog.clear()
-        save_quietly(tf.Module(), str(tmp_path / "served"), {})
+        save_quietly(str(tmp_path / "served"), {})
     assert not caplog.text and tf.get_logger().level == level

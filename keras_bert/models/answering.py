@@ -18,7 +18,7 @@ from keras_bert.models.task_data import (
 )
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
-from keras_bert.preprocessing.sample_weights import checked_weights
+from keras_bert.preprocessing.sample_weights import weight_arrays
 
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
@@ -104,7 +104,7 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     check_columns(task, y, sample_weight)
-    sample_weight = checked_weights(sample_weight)
+    sample_weight = weight_arrays(sample_weight)
     task.check_labels(y)
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))

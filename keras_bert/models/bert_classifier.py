@@ -12,7 +12,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import checked_inputs, features_in_memory, in_memory
 from keras_bert.models.task_parts import check_backbone, number_of_classes
-from keras_bert.preprocessing.class_labels import checked_labels, class_targets
+from keras_bert.preprocessing.class_labels import class_targets, with_class_check
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
 from keras_bert.scoring.label_scorers import ClassScorer
@@ -183,7 +183,7 @@ class BertClassifier(BertTask):
         return class_targets(y, [*map(str, range(self.num_classes))])
 
     def with_checked_labels(self, dataset):
-        return dataset if self.num_classes == 1 else checked_labels(dataset, self.num_classes)
+        return dataset if self.num_classes == 1 else with_class_check(dataset, self.num_classes)
 
     def get_config(self):
         return {

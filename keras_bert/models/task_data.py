@@ -13,11 +13,11 @@ from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.iterables import raw_passes, read_ahead
-from keras_bert.preprocessing.prepared_inputs import checked_arrays
+from keras_bert.preprocessing.prepared_inputs import input_arrays
 from keras_bert.preprocessing.raw import (
     as_arrays,
     check_not_empty,
-    checked_extra_input,
+    extra_input_array,
     first_element,
     is_dataset,
     is_iterable,
@@ -25,7 +25,7 @@ from keras_bert.preprocessing.raw import (
     is_single,
     labels_spec,
 )
-from keras_bert.preprocessing.sample_weights import checked_weights
+from keras_bert.preprocessing.sample_weights import weight_arrays
 
 
 def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
@@ -158,15 +158,15 @@ def checked_batch_size(batch_size):
 def checked_prepared(task, x):
     """Checks inputs that are not raw, in memory or in batches."""
     if isinstance(x, dict):
-        return checked_arrays(task, checked_inputs(task, x) if "token_ids" in x else x)
+        return input_arrays(task, checked_inputs(task, x) if "token_ids" in x else x)
     if task.takes_columns and _are_columns(x):
         return tuple(checked_prepared(task, column) for column in x)
     x = checked_inputs(task, x)
     if is_dataset(x):
-        from keras_bert.preprocessing.dataset_checks import checked_dataset
+        from keras_bert.preprocessing.dataset_checks import with_input_checks
 
         check_not_empty(x)
-        return checked_dataset(task, x)
+        return with_input_checks(task, x)
     if isinstance(x, types.GeneratorType):
         return _checked_batches(task, x)
     first = first_element(x)
@@ -240,7 +240,7 @@ def _checked(task, x, y, sample_weight):
             for name, values in (("y", y), ("sample_weight", sample_weight))
         )
     check_columns(task, y, sample_weight)
-    sample_weight = checked_weights(sample_weight)
+    sample_weight = weight_arrays(sample_weight)
     task.check_labels(y)
     rows = len(keras.tree.flatten(x)[0]) if slots is None else math.prod(slots)
     for values in (y, sample_weight):
@@ -302,7 +302,7 @@ def check_columns(task, y, sample_weight):
             if part is not None and not _is_column(part):
                 raise ValueError(f"{name} must have a value for each example; got {shown(part)}.")
     has_one_each = len(getattr(task.output, "shape", ())) == 2  # and no axis of tokens
-    shape = np.shape(checked_weights(sample_weight)) if has_one_each else ()
+    shape = np.shape(weight_arrays(sample_weight)) if has_one_each else ()
     if shape[1:] not in ((), (1,)):
         raise ValueError(
             f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
@@ -357,7 +357,7 @@ def checked_inputs(task, x):
 
         return x.map(checked)
     if isinstance(x, dict):
-        extra = {name: checked_extra_input(name, x[name]) for name in wanted if name in x}
+        extra = {name: extra_input_array(name, x[name]) for name in wanted if name in x}
         x = {**as_arrays(x), **extra}
     if x is None or isinstance(x, (dict, list, tuple, str)):  # no generator or PyDataset
         _check_extra_inputs(task, x, wanted, may_be_one=is_single(x))

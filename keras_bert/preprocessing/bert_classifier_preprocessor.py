@@ -11,9 +11,9 @@ import numpy as np
 from keras_bert.messages import check_bool, check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
-    checked_classes,
-    checked_label_names,
+    as_label_names,
     class_targets,
+    graph_class_numbers,
     named_classes,
 )
 from keras_bert.preprocessing.raw import Labels
@@ -87,7 +87,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         check_one_of("window_pooling", window_pooling, WINDOW_POOLINGS)
         if window_stride is not None:
             check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS], [SEP]
-        self.label_names = checked_label_names(label_names)
+        self.label_names = as_label_names(label_names)
         self.multi_label = multi_label
         self.threshold = threshold
         self.window_stride = window_stride
@@ -123,7 +123,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if self.is_regression or self.multi_label:
             return super().stream_targets(labels)
-        return checked_classes(labels, self.label_names)
+        return graph_class_numbers(labels, self.label_names)
 
     def pooled(self, outputs: Any, rows: TextRows | None) -> Any:
         """Pools the logits of windows into logits of texts, `[n, C]`."""

@@ -20,12 +20,12 @@ from keras_bert.preprocessing.raw import (
     Labels,
     TextExamples,
     as_arrays,
-    checked_extra_input,
+    extra_input_array,
     is_dataset,
     text_columns,
     text_examples,
 )
-from keras_bert.preprocessing.sample_weights import checked_weights
+from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, packed
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokenizer import BertTokenizer
@@ -155,7 +155,7 @@ class BertPreprocessor:
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
         targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
-        targets += () if sample_weight is None else (checked_weights(sample_weight),)
+        targets += () if sample_weight is None else (weight_arrays(sample_weight),)
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "texts", **{"labels or weights": part})
         columns = tuple(map(self.tokenized, examples.columns))
@@ -174,7 +174,7 @@ class BertPreprocessor:
 
             for columns, extra, _ in text_batches(x, size, False, self.max_texts):
                 columns = text_columns(tuple(columns))
-                extra = {n: checked_extra_input(n, v.numpy()) for n, v in extra.items()}
+                extra = {n: extra_input_array(n, v.numpy()) for n, v in extra.items()}
                 yield TextExamples(columns, extra)
             return
         examples = self.listed(x)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
-    checked_label_names,
+    as_label_names,
     class_number,
     named_classes,
 )
@@ -68,7 +68,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         label_names: Iterable[str] | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        self.label_names = checked_label_names(label_names)
+        self.label_names = as_label_names(label_names)
 
     def for_model(self, backbone: keras.Model, outputs: keras.KerasTensor) -> Self:
         """Returns this preprocessor with a name for each of the model's classes."""

@@ -41,7 +41,7 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
     return labels
 
 
-def checked_choices(dataset: Any) -> Any:
+def with_choice_check(dataset: Any) -> Any:
     """Makes a `tf.data.Dataset` raise an error at a label that isn't the index of a choice."""
     import tensorflow as tf
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.preprocessing.raw import checked_numbers
+from keras_bert.preprocessing.raw import number_array
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.raw import Labels
@@ -21,7 +21,7 @@ _OUTSIDE = (
 def relevance_targets(labels: Labels) -> np.ndarray:
     """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
     expected = "a number for each example"
-    return checked_numbers("Relevance", labels, expected, lambda shape: len(shape) in (1, 2))
+    return number_array("Relevance", labels, expected, lambda shape: len(shape) in (1, 2))
 
 
 def check_relevance(labels: Labels) -> None:
@@ -33,7 +33,7 @@ def check_relevance(labels: Labels) -> None:
         raise ValueError(f"{_OUTSIDE}. That of example {outside[0][0]} is {value:g}.")
 
 
-def checked_relevance(dataset: Any) -> Any:
+def with_relevance_check(dataset: Any) -> Any:
     """Makes a `tf.data.Dataset` of `(inputs, relevance)` raise an error outside 0 to 1."""
     from keras_bert.graph.datasets import asserted, map_labels
 

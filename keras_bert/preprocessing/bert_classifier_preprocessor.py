@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -14,7 +14,6 @@ from keras_bert.preprocessing.class_labels import (
     as_label_names,
     class_targets,
     graph_class_numbers,
-    named_classes,
 )
 from keras_bert.preprocessing.raw import Labels
 from keras_bert.preprocessing.text_rows import (
@@ -100,10 +99,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Whether the model predicts a score instead of classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
 
-    def for_model(self, backbone: keras.Model, outputs: keras.KerasTensor) -> Self:
-        """Returns this preprocessor with a name for each of the model's classes."""
-        return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
-
     def rows(
         self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
     ) -> TextRows:
@@ -176,13 +171,3 @@ class BertClassifierPreprocessor(BertPreprocessor):
         ops = rows.columns[0].ops
         inputs, *_ = rows.batch(ops.arange(ops.size(rows.text)), LONGEST)
         return self.answers(self.pooled(predict(inputs), rows))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "label_names": self.label_names,
-            "multi_label": self.multi_label,
-            "threshold": self.threshold,
-            "window_stride": self.window_stride,
-            "window_pooling": self.window_pooling,
-        }

@@ -14,7 +14,7 @@ from keras_bert.messages import check_all_finite, check_one_each, shown
 from keras_bert.text.tokenizer import as_str
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
     import tensorflow as tf
@@ -154,6 +154,13 @@ def listed(x: Any) -> list:
     if not questions:
         raise ValueError("There are no questions: give at least one.")
     return questions
+
+
+def check_each(examples: Iterable[Any], is_right: Callable[[Any], bool], expected: str) -> None:
+    """Raises a ValueError, which says where, unless all examples are as `expected`."""
+    for number, example in enumerate(examples):
+        if not is_right(example):
+            raise ValueError(f"{expected}; number {number} is {shown(example)}.")
 
 
 def first_element(x: Any) -> Any:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.preprocessing.choice_labels import with_choice_check
+from keras_bert.preprocessing.choice_rows import with_choice_check
 from keras_bert.preprocessing.class_labels import graph_class_numbers, with_class_check
 
 slices = tf.data.Dataset.from_tensor_slices

@@ -121,7 +121,7 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
     """Checks indices of choices `[B]`, also by prepared inputs `[B, C, S]`, and returns them."""
     array = label_array(labels)
     if array.ndim == 1 or array.shape[1:] == (1,):
-        there = itertools.repeat(range(2**31))
+        there = itertools.repeat(None)
         if isinstance(inputs, dict):
             padding_mask = inputs.get("padding_mask")
             is_there = (
@@ -135,12 +135,13 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
 def _check_places(labels, there):
     """Raises a ValueError unless each label is the index of one of its question's choices."""
     for number, (label, places) in enumerate(zip(labels, there, strict=False)):
-        is_integer = isinstance(label, numbers.Integral) and not isinstance(label, (bool, np.bool_))
-        if not is_integer or label not in places:
-            known = "" if isinstance(places, range) else ", ".join(map(str, places))
+        is_index = isinstance(label, numbers.Integral) and not isinstance(label, (bool, np.bool_))
+        is_index = is_index and 0 <= label < 2**31
+        if not is_index or (places is not None and label not in places):
+            known = ", ".join(map(str, places)) if is_index else "0 for the first"
             raise ValueError(
-                f"The label of question {number} must be the index of one of its choices, "
-                f"{known or '0 for the first'}; got {shown(label)}."
+                f"The label of question {number} must be the index of one of its choices, {known}; "
+                f"got {shown(label)}."
             )
 
 

@@ -10,7 +10,11 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.compiling import BINARY
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
-from keras_bert.preprocessing.relevance import check_relevance, checked_relevance, relevance_targets
+from keras_bert.preprocessing.bert_reranker_preprocessor import (
+    check_relevance,
+    relevance_targets,
+    with_relevance_check,
+)
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
 
@@ -136,7 +140,7 @@ class BertReranker(BertTask):
             check_relevance(y)
 
     def with_checked_labels(self, dataset):
-        return checked_relevance(dataset) if self._is_binary() else dataset
+        return with_relevance_check(dataset) if self._is_binary() else dataset
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         if y is not None:

@@ -12,11 +12,11 @@ from keras_bert.messages import check_number, check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.iterables import raw_passes, read_ahead
-from keras_bert.preprocessing.prepared_inputs import checked_arrays
+from keras_bert.preprocessing.prepared_inputs import input_arrays
 from keras_bert.preprocessing.raw import (
     as_arrays,
     check_not_empty,
-    checked_extra_input,
+    extra_input_array,
     first_element,
     is_dataset,
     is_iterable,
@@ -24,7 +24,7 @@ from keras_bert.preprocessing.raw import (
     is_single,
     labels_spec,
 )
-from keras_bert.preprocessing.sample_weights import checked_weights
+from keras_bert.preprocessing.sample_weights import weight_arrays
 
 
 def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
@@ -197,10 +197,10 @@ def model_data(task, x, y=None, sample_weight=None, with_labels=True):
 
 def _dataset(task, dataset, with_labels):
     """Makes a dataset of inputs end in an error at wrong values."""
-    from keras_bert.preprocessing.dataset_checks import checked_dataset
+    from keras_bert.preprocessing.dataset_checks import with_input_checks
 
     check_not_empty(dataset)
-    dataset = checked_dataset(task, dataset)
+    dataset = with_input_checks(task, dataset)
     if not with_labels:
         return dataset
     _check_dataset_labels(task, dataset)
@@ -221,7 +221,7 @@ def _array_data(task, x, y, sample_weight):
 
     def arrays(inputs):
         inputs = with_extra_inputs(task, inputs) if "token_ids" in inputs else inputs
-        return checked_arrays(task, inputs)
+        return input_arrays(task, inputs)
 
     x = tuple(map(arrays, x)) if isinstance(x, tuple) else arrays(x)
     _check_structure(task, (x, y))
@@ -277,7 +277,7 @@ def _check_structure(task, example):
 def example_weights(task, y, sample_weight, rows=None):
     """Returns the weights of examples as floats, after a check of labels and weights."""
     check_columns(task, rows, y=y, sample_weight=sample_weight)
-    weights = checked_weights(sample_weight)
+    weights = weight_arrays(sample_weight)
     has_one_each = len(getattr(task.output, "shape", ())) == 2  # and no axis of tokens
     if has_one_each and np.shape(weights)[1:] not in ((), (1,)):
         raise ValueError(
@@ -326,7 +326,7 @@ def with_extra_inputs(task, x):
         _check_extra_inputs(task, spec, wanted, may_be_one=True)
         return _with_finite(x, wanted) if "token_ids" in spec else x  # the preprocessor checks text
     if isinstance(x, dict):
-        extra = {name: checked_extra_input(name, x[name]) for name in wanted if name in x}
+        extra = {name: extra_input_array(name, x[name]) for name in wanted if name in x}
         x = {**as_arrays(x), **extra}
     if not is_iterable(x) and not isinstance(x, keras.utils.PyDataset):
         _check_extra_inputs(task, x, wanted, may_be_one=is_single(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -11,10 +11,9 @@ import numpy as np
 from keras_bert.messages import check_bool, check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
-    checked_classes,
-    checked_label_names,
+    as_label_names,
     class_targets,
-    named_classes,
+    graph_class_numbers,
 )
 from keras_bert.preprocessing.raw import Labels
 from keras_bert.preprocessing.text_rows import (
@@ -87,7 +86,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         check_one_of("window_pooling", window_pooling, WINDOW_POOLINGS)
         if window_stride is not None:
             check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS], [SEP]
-        self.label_names = checked_label_names(label_names)
+        self.label_names = as_label_names(label_names)
         self.multi_label = multi_label
         self.threshold = threshold
         self.window_stride = window_stride
@@ -99,10 +98,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
     def is_regression(self) -> bool:
         """Whether the model predicts a score instead of classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
-
-    def for_model(self, backbone: keras.Model, outputs: keras.KerasTensor) -> Self:
-        """Returns this preprocessor with a name for each of the model's classes."""
-        return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
 
     def rows(
         self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
@@ -123,7 +118,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if self.is_regression or self.multi_label:
             return super().stream_targets(labels)
-        return checked_classes(labels, self.label_names)
+        return graph_class_numbers(labels, self.label_names)
 
     def pooled(self, outputs: Any, rows: TextRows | None) -> Any:
         """Pools the logits of windows into logits of texts, `[n, C]`."""
@@ -176,13 +171,3 @@ class BertClassifierPreprocessor(BertPreprocessor):
         ops = rows.columns[0].ops
         inputs, *_ = rows.batch(ops.arange(ops.size(rows.text)), LONGEST)
         return self.answers(self.pooled(predict(inputs), rows))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "label_names": self.label_names,
-            "multi_label": self.multi_label,
-            "threshold": self.threshold,
-            "window_stride": self.window_stride,
-            "window_pooling": self.window_pooling,
-        }

@@ -18,9 +18,9 @@ from keras_bert.preprocessing.embedding_rows import (
     labelled_texts,
     text_columns_rows,
 )
-from keras_bert.preprocessing.prompts import KINDS, checked_prompts, prompt_of
-from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset, text_columns
-from keras_bert.preprocessing.sample_weights import checked_weights
+from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
+from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, text_columns
+from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -72,7 +72,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         default_prompt_name: str | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        self.prompts = checked_prompts(prompts, default_prompt_name)
+        self.prompts = prompts_by_name(prompts, default_prompt_name)
         self.default_prompt_name = default_prompt_name
         self.prompt = "" if default_prompt_name is None else self.prompts[default_prompt_name]
 
@@ -99,7 +99,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         if is_own_loss or (y is None and not with_labels):
             return super().read(x, y, sample_weight, with_labels)
         columns = text_columns(x)
-        weights = checked_weights(sample_weight)
+        weights = weight_arrays(sample_weight)
         if len(columns) > 1:
             of_columns = self.of_columns(len(columns), y)
             return text_columns_rows(self, columns, as_arrays(y), weights, of_columns)
@@ -111,20 +111,14 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             raise ValueError("Texts with classes take no sample_weight.")
         return labelled_texts(self, columns[0], as_arrays(y))
 
-    def batches(
-        self,
-        x: Examples,
-        y: Labels | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        *,
-        batching: Batching = Batching(),  # noqa: B008 (it is frozen)
-        with_labels: bool = True,
-    ) -> Batches | tf.data.Dataset:
-        if is_dataset(x) and with_labels and y is None and sample_weight is None:
-            from keras_bert.preprocessing.text_streams import stream_columns
+    def streamed(
+        self, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
+    ) -> tf.data.Dataset:
+        if not with_labels:
+            return super().streamed(dataset, batching, with_labels)
+        from keras_bert.preprocessing.text_streams import stream_columns
 
-            return stream_columns(self, x, batching)
-        return super().batches(x, y, sample_weight, batching=batching, with_labels=with_labels)
+        return stream_columns(self, dataset, batching)
 
     def batched(self, rows: Rows, batching: Batching) -> Batches:
         if isinstance(rows, LabelledTexts):
@@ -156,7 +150,3 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 'text, load the model with pooling="mean", "max" or "cls".'
             )
         return {"embedding": outputs}
-
-    def get_config(self):
-        prompts = {"prompts": self.prompts, "default_prompt_name": self.default_prompt_name}
-        return {**super().get_config(), **prompts}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy.typing as npt
 
-from keras_bert.preprocessing.batches import Batches
-from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.choice_labels import choice_targets
-from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows
+from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows, choice_targets
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
 from keras_bert.preprocessing.raw import Examples, Labels, listed
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
@@ -78,13 +74,6 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
 
     def listed(self, x: Examples) -> list[dict]:
         return listed(x)
-
-    def batched(self, rows: ChoiceRows, batching: Batching) -> Batches:
-        """Makes batches of questions; `tokens_per_batch` counts the tokens of all choices."""
-        if batching.tokens_per_batch is not None:
-            tokens = batching.tokens_per_batch // rows.num_choices
-            batching = dataclasses.replace(batching, tokens_per_batch=tokens)
-        return super().batched(rows, batching)
 
     def targets(self, labels: Labels) -> Labels:
         """Checks that labels are indices of choices, and returns them."""

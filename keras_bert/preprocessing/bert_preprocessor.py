@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Iterator
@@ -14,18 +15,19 @@ import numpy.typing as npt
 from keras_bert.messages import check_int, check_one_each, check_one_of
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.class_labels import named_classes
 from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.raw import (
     Examples,
     Labels,
     TextExamples,
     as_arrays,
-    checked_extra_input,
+    extra_input_array,
     is_dataset,
     text_columns,
     text_examples,
 )
-from keras_bert.preprocessing.sample_weights import checked_weights
+from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, packed
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokenizer import BertTokenizer
@@ -155,7 +157,7 @@ class BertPreprocessor:
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
         targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
-        targets += () if sample_weight is None else (checked_weights(sample_weight),)
+        targets += () if sample_weight is None else (weight_arrays(sample_weight),)
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "texts", **{"labels or weights": part})
         columns = tuple(map(self.tokenized, examples.columns))
@@ -174,7 +176,7 @@ class BertPreprocessor:
 
             for columns, extra, _ in text_batches(x, size, False, self.max_texts):
                 columns = text_columns(tuple(columns))
-                extra = {n: checked_extra_input(n, v.numpy()) for n, v in extra.items()}
+                extra = {n: extra_input_array(n, v.numpy()) for n, v in extra.items()}
                 yield TextExamples(columns, extra)
             return
         examples = self.listed(x)
@@ -222,13 +224,22 @@ class BertPreprocessor:
                 raise ValueError(
                     "A dataset yields its labels and weights: leave y and sample_weight out."
                 )
-            from keras_bert.preprocessing.text_streams import stream_batches
-
-            return stream_batches(self, x, batching, with_labels)
+            return self.streamed(x, batching, with_labels)
         return self.batched(self.read(x, y, sample_weight, with_labels), batching)
+
+    def streamed(
+        self, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
+    ) -> tf.data.Dataset:
+        """Makes batches of a `tf.data.Dataset` of texts, in the graph; see `batches`."""
+        from keras_bert.preprocessing.text_streams import stream_batches
+
+        return stream_batches(self, dataset, batching, with_labels)
 
     def batched(self, rows: Rows, batching: Batching) -> Batches:
         """Makes batches of the rows that `read` returned; see `batches`."""
+        tokens, sequences = batching.tokens_per_batch, getattr(rows, "num_sequences", 1)
+        if tokens is not None:  # of all choices or documents of an example
+            batching = dataclasses.replace(batching, tokens_per_batch=tokens // sequences)
         batching = batching.for_rows(self.sequence_length)
         if batching.packed:
             return packed_batches(rows, batching, self.sequence_length, self.packs)
@@ -321,7 +332,8 @@ class BertPreprocessor:
             raise ValueError(
                 f"sequence_length={self.sequence_length} exceeds the backbone's {most} positions."
             )
-        return self
+        is_of_classes = hasattr(self, "label_names")
+        return named_classes(self, outputs.shape[-1]) if is_of_classes else self
 
     @classmethod
     def like(cls, preprocessor: BertPreprocessor, **changes: Any) -> Self:
@@ -359,10 +371,12 @@ class BertPreprocessor:
         return config
 
     def get_config(self):
+        own = {name: getattr(self, name) for name in self.arguments() if hasattr(self, name)}
         return {
             "sequence_length": self.sequence_length,
             "truncation": self.truncation,
             "tokenizer": self.tokenizer.get_config(),
+            **own,
         }
 
     @classmethod

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +9,8 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_one_of
-from keras_bert.preprocessing.batches import Batches
-from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.raw import Labels
-from keras_bert.preprocessing.relevance import relevance_targets
+from keras_bert.preprocessing.raw import Labels, number_array
 from keras_bert.preprocessing.text_rows import DocumentRows, ops_of
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import Tokens
@@ -23,9 +18,12 @@ from keras_bert.text.tokens import Tokens
 if TYPE_CHECKING:
     import tensorflow as tf
 
-logger = logging.getLogger("keras_bert")
-
 ACTIVATIONS = ("sigmoid", "linear")
+_OUTSIDE = (
+    "Binary cross-entropy takes a relevance from 0 to 1: divide grades by the highest. For a "
+    "teacher's scores, compile with loss='mean_squared_error'; for the margins of (query, "
+    "positive, negative), with loss=MarginMeanSquaredError()"
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -88,13 +86,6 @@ class BertRerankerPreprocessor(BertPreprocessor):
             )
         return DocumentRows(self.packer, columns, extra_inputs=extra_inputs, targets=targets)
 
-    def batched(self, rows: DocumentRows, batching: Batching) -> Batches:
-        """Makes batches; `tokens_per_batch` counts the tokens of all documents."""
-        if batching.tokens_per_batch is not None:
-            tokens = batching.tokens_per_batch // rows.num_documents
-            batching = dataclasses.replace(batching, tokens_per_batch=tokens)
-        return super().batched(rows, batching)
-
     def targets(self, labels: Labels) -> np.ndarray:
         """Converts relevance, a teacher's scores or margins to float32; see `BertReranker`."""
         return relevance_targets(labels)
@@ -116,7 +107,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
             A dict of `score`, float32: `[B]` with `rows` of pairs, otherwise `[B, D]`.
         """
         scores = ops_of(outputs).sigmoid(outputs) if self.activation == "sigmoid" else outputs
-        is_pair = rows is not None and rows.num_documents == 1
+        is_pair = rows is not None and rows.num_sequences == 1
         return {"score": scores[:, 0] if is_pair else scores}
 
     def serve(
@@ -139,5 +130,27 @@ class BertRerankerPreprocessor(BertPreprocessor):
         outputs = predict({name: values[:, None] for name, values in inputs.items()})
         return {"score": self.answers(outputs)["score"][:, 0]}
 
-    def get_config(self):
-        return {**super().get_config(), "activation": self.activation}
+
+def relevance_targets(labels: Labels) -> np.ndarray:
+    """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
+    expected = "a number for each example"
+    return number_array("Relevance", labels, expected, lambda shape: len(shape) in (1, 2))
+
+
+def check_relevance(labels: Labels) -> None:
+    """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
+    targets = relevance_targets(labels)
+    outside = np.argwhere((targets < 0) | (targets > 1))
+    if outside.size:
+        value = targets[tuple(outside[0])]
+        raise ValueError(f"{_OUTSIDE}. That of example {outside[0][0]} is {value:g}.")
+
+
+def with_relevance_check(dataset: Any) -> Any:
+    """Makes a `tf.data.Dataset` of `(inputs, relevance)` raise an error outside 0 to 1."""
+    from keras_bert.graph.datasets import asserted, map_labels
+
+    def check(_, labels):
+        return asserted(labels, (labels >= 0) & (labels <= 1), _OUTSIDE + ". Others:")
+
+    return map_labels(dataset, check)

@@ -183,14 +183,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         answers = self.answers(_outputs_by_block(predict, rows), rows)
         return {name: values[: tf.shape(question)[0]] for name, values in answers.items()}
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            **self._lengths(),
-            "max_answer_length": self.max_answer_length,
-            "null_threshold": self.null_threshold,
-        }
-
     def _lengths(self):
         return {
             "document_stride": self.document_stride,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -12,9 +12,8 @@ import numpy.typing as npt
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
-    checked_label_names,
+    as_label_names,
     class_number,
-    named_classes,
 )
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
@@ -68,11 +67,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         label_names: Iterable[str] | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        self.label_names = checked_label_names(label_names)
-
-    def for_model(self, backbone: keras.Model, outputs: keras.KerasTensor) -> Self:
-        """Returns this preprocessor with a name for each of the model's classes."""
-        return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
+        self.label_names = as_label_names(label_names)
 
     def read(
         self,
@@ -112,20 +107,15 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             yield from super().parts(x, size)
             return
         words, documents = words_and_documents(x)
-        if documents is None:
-            for start in range(0, len(words), size):
-                yield words[start : start + size]
-            return
-        documents = np.asarray(documents)
-        if len(documents) != len(words):
+        own = np.arange(len(words)) if documents is None else np.asarray(documents)
+        if len(own) != len(words):
             yield x  # `read` raises the error
             return
-        cuts = 1 + np.flatnonzero(documents[1:] != documents[:-1])
-        start = 0
+        ends, start = np.append(1 + np.flatnonzero(own[1:] != own[:-1]), len(words)), 0
         while start < len(words):
-            later = cuts[cuts >= start + size]
-            end = int(later[0]) if len(later) else len(words)
-            yield {"words": words[start:end], "documents": documents[start:end]}
+            end = int(ends[np.searchsorted(ends, min(start + size, len(words)))])
+            part = words[start:end]
+            yield part if documents is None else {"words": part, "documents": own[start:end]}
             start = end
 
     def targets(self, labels: Labels) -> list[list[int]]:
@@ -183,6 +173,3 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         ops = rows.windows.ops
         inputs, *_ = rows.batch(ops.arange(ops.size(rows.windows.lengths)), LONGEST)
         return self.answers(predict(inputs), rows)
-
-    def get_config(self):
-        return {**super().get_config(), "label_names": self.label_names}

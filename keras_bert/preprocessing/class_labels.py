@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert.messages import check_one_each, shown
-from keras_bert.preprocessing.raw import as_arrays, as_floats, checked_numbers
+from keras_bert.preprocessing.raw import as_arrays, as_floats, number_array
 
 if TYPE_CHECKING:
     import keras
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RENUMBER = "Number the classes from 0, or make the model with a larger num_classes."
 
 
-def checked_label_names(names: Any) -> list[str] | None:
+def as_label_names(names: Any) -> list[str] | None:
     """Returns the names of classes as a list of str, each once, or None."""
     if names is None:
         return None
@@ -108,7 +108,7 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
         return matrix
     what = "Labels of a multi_label model"
     expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
-    matrix = checked_numbers(what, labels, expected, lambda shape: shape[1:] == (len(names),))
+    matrix = number_array(what, labels, expected, lambda shape: shape[1:] == (len(names),))
     wrong = np.argwhere(~np.isin(matrix, (0, 1)))
     if wrong.size:
         row, column = wrong[0]
@@ -128,7 +128,7 @@ def class_targets(
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
-        checked_numbers("Labels of a regression", labels)
+        number_array("Labels of a regression", labels)
         return as_floats(labels, "float64")
     labels = _whole(np.asarray(class_numbers(labels, names or [])))
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
@@ -157,7 +157,7 @@ def _check_range(array, number, hint):
         )
 
 
-def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
+def graph_class_numbers(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
     """Converts a batch's labels in the graph, by name or number, to class numbers.
 
     Reading a batch with another label fails. Without names, numbers are returned unchanged.
@@ -194,14 +194,14 @@ def _inside(labels, num_classes, is_packed=False):
     return asserted(labels, is_inside, message + " Labels outside:")
 
 
-def checked_labels(dataset: Any, num_classes: int) -> Any:
+def with_class_check(dataset: Any, num_classes: int) -> Any:
     """Makes a `tf.data.Dataset` of `(x, label)` raise an error at a label outside the classes.
 
     Anything else is returned unchanged, and so are labels of several numbers each.
 
     >>> import tensorflow as tf
     >>> dataset = tf.data.Dataset.from_tensor_slices(([10, 20], [0, 1])).batch(2)
-    >>> [labels.tolist() for _, labels in checked_labels(dataset, 2).as_numpy_iterator()]
+    >>> [labels.tolist() for _, labels in with_class_check(dataset, 2).as_numpy_iterator()]
     [[0, 1]]
     """
     import tensorflow as tf

@@ -20,7 +20,7 @@ from keras_bert.preprocessing.prepared_inputs import (
 )
 
 
-def checked_dataset(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.Dataset:
+def with_input_checks(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Makes a dataset of prepared inputs raise an error at values that a model would misread.
 
     On a GPU or a TPU, a token id outside the table reads zeros or another row. Anything but a
@@ -55,7 +55,7 @@ def checked_dataset(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.Dat
 
     def check(x, *rest):
         x = tuple(map(in_range, x)) if is_columns else in_range(x)
-        return (x, *checked_targets(rest)) if rest else x
+        return (x, *with_target_checks(rest)) if rest else x
 
     return map_checked(dataset, check)
 
@@ -89,7 +89,7 @@ def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Ten
     }
 
 
-def checked_targets(targets: Sequence[Any]) -> tuple:
+def with_target_checks(targets: Sequence[Any]) -> tuple:
     """Makes reading `(labels,)` or `(labels, weights)`, of any structure, fail at wrong numbers."""
     labels, *weights = targets
     return keras.tree.map_structure(finite, labels), *keras.tree.map_structure(

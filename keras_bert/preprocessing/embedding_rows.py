@@ -12,7 +12,7 @@ from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import label_array
-from keras_bert.preprocessing.raw import checked_numbers
+from keras_bert.preprocessing.raw import number_array
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens
 
@@ -136,7 +136,7 @@ def text_columns_rows(
     elif weights is not None:
         raise ValueError("Pairs with scores, whose loss ranks them, take no sample_weight.")
     else:
-        targets = (checked_scores(scores, len(columns[0]), len(columns)),)
+        targets = (score_array(scores, len(columns[0]), len(columns)),)
     token_ids = tuple(own.tokenized(x) for own, x in zip(of_columns, columns, strict=True))
     return TextColumns(preprocessor.packer, token_ids, numbers, targets)
 
@@ -169,12 +169,12 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
     )
 
 
-def checked_scores(scores: Any, number: int, texts: int) -> np.ndarray:
+def score_array(scores: Any, number: int, texts: int) -> np.ndarray:
     """Returns the scores of pairs as float32 `[n]`, not all of them equal."""
     if texts != 2:
         raise ValueError(f"Scores are those of pairs; got examples of {texts} texts with y.")
     what, is_shape = "The scores of pairs", lambda shape: len(shape) == 1
-    scores = checked_numbers(what, scores, "numbers, one for each", is_shape, "Leave the pair out.")
+    scores = number_array(what, scores, "numbers, one for each", is_shape, "Leave the pair out.")
     check_one_each(number, "pairs", scores=scores)
     if np.ptp(scores) == 0:
         raise ValueError(

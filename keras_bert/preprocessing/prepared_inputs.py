@@ -25,7 +25,7 @@ OTHER_NAMES = {  # in other libraries
 }
 
 
-def checked_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
+def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     """Checks prepared inputs, and returns those that aren't None, lists as arrays."""
     x = {name: values for name, values in x.items() if values is not None}
     check_names(model, x)

@@ -10,7 +10,7 @@ KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """The names under which prompts of queries and of documents are found, the first one first."""
 
 
-def checked_prompts(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
+def prompts_by_name(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
     """Returns prompts by name; None is a dict without any."""
     prompts = {} if prompts is None else prompts
     is_dict = isinstance(prompts, dict)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import shown
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
+from keras_bert.preprocessing.raw import check_each
 from keras_bert.readers.squad import training_answer
 
 _ANSWERS = "Answers must be a list of dicts of 'text' and 'answer_start', in characters"
@@ -70,35 +70,31 @@ def window_labels(
 
 def check_questions(examples: Sequence[dict]) -> None:
     """Raises a ValueError if something is not a question on a context."""
-    for index, example in enumerate(examples):
+
+    def is_question(example):
         keys = ("question", "context")
-        if not isinstance(example, dict) or not all(isinstance(example.get(k), str) for k in keys):
-            raise ValueError(
-                "A question must be a dict of two strings, {'question': ..., 'context': ...}; "
-                f"number {index} is {shown(example)}."
-            )
+        return isinstance(example, dict) and all(isinstance(example.get(k), str) for k in keys)
+
+    expected = "A question must be a dict of two strings, {'question': ..., 'context': ...}"
+    check_each(examples, is_question, expected)
 
 
 def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
     """Raises a ValueError if the answers of a question are not as `read_squad` returns them."""
-    for index, example in enumerate(examples):
-        answers = example.get("answers", ())
-        is_list = isinstance(answers, (list, tuple))
-        if not is_list or not all(_is_answer(answer, with_starts) for answer in answers):
-            raise ValueError(f"{_ANSWERS}; number {index} has {shown(answers)}.")
+
+    def is_answer(answer):
+        if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
+            return False
+        return not with_starts or isinstance(answer.get("answer_start"), numbers.Integral)
+
+    def are_answers(answers):
+        return isinstance(answers, (list, tuple)) and all(map(is_answer, answers))
+
+    check_each([example.get("answers", ()) for example in examples], are_answers, _ANSWERS)
 
 
 def check_scored(examples: Sequence[dict]) -> None:
     """Raises a ValueError unless questions have what scores need: an `id` and `answers`."""
-    for index, example in enumerate(examples):
-        if not isinstance(example, dict) or not {"id", "answers"} <= set(example):
-            raise ValueError(
-                f"scores needs an id and answers of questions; number {index} is {shown(example)}."
-            )
+    expected = "scores needs an id and answers of questions"
+    check_each(examples, lambda e: isinstance(e, dict) and {"id", "answers"} <= set(e), expected)
     check_answers(examples, with_starts=False)
-
-
-def _is_answer(answer, with_start):
-    if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
-        return False
-    return not with_start or isinstance(answer.get("answer_start"), numbers.Integral)

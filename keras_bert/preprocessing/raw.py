@@ -11,10 +11,10 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_all_finite, check_one_each, shown
-from keras_bert.text.tokenizer import checked_text
+from keras_bert.text.tokenizer import as_str
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
     import tensorflow as tf
@@ -91,7 +91,7 @@ def as_floats(values: Any, dtype: str = "float32") -> np.ndarray:
     return array.astype(dtype)
 
 
-def checked_numbers(
+def number_array(
     name: str,
     values: Any,
     expected: str = "a number for each example, [n]",
@@ -100,7 +100,7 @@ def checked_numbers(
 ) -> np.ndarray:
     """Converts finite real numbers to float32.
 
-    >>> checked_numbers("Scores", ["high", "low"])
+    >>> number_array("Scores", ["high", "low"])
     Traceback (most recent call last):
     ValueError: Scores must be a number for each example, [n]; got ['high', 'low'].
     """
@@ -154,6 +154,13 @@ def listed(x: Any) -> list:
     if not questions:
         raise ValueError("There are no questions: give at least one.")
     return questions
+
+
+def check_each(examples: Iterable[Any], is_right: Callable[[Any], bool], expected: str) -> None:
+    """Raises a ValueError, which says where, unless all examples are as `expected`."""
+    for number, example in enumerate(examples):
+        if not is_right(example):
+            raise ValueError(f"{expected}; number {number} is {shown(example)}.")
 
 
 def first_element(x: Any) -> Any:
@@ -215,10 +222,10 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
     return tuple(take(p, first) for p in examples), tuple(take(p, last) for p in examples)
 
 
-def checked_extra_input(name: str, values: Any) -> np.ndarray:
+def extra_input_array(name: str, values: Any) -> np.ndarray:
     """Converts numbers `[n, ...]` to an array, floats as float32.
 
-    >>> checked_extra_input("features", [[30, 1.5], [41, 2]]).dtype
+    >>> extra_input_array("features", [[30, 1.5], [41, 2]]).dtype
     dtype('float32')
     """
     try:
@@ -263,7 +270,7 @@ def text_examples(x: Examples, most: int = 2) -> TextExamples:
     if isinstance(x, TextExamples):
         return x
     x, extra = split_inputs(as_arrays(x))
-    extra = {name: checked_extra_input(name, values) for name, values in extra.items()}
+    extra = {name: extra_input_array(name, values) for name, values in extra.items()}
     if is_single(x):
         extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
     columns = text_columns(x, most)
@@ -355,7 +362,7 @@ def _strings(column):
     if hasattr(column, "numpy"):  # a tensor
         column = column.numpy()
     texts = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    return [checked_text(f"Text {index}", text) for index, text in enumerate(texts)]
+    return [as_str(f"Text {index}", text) for index, text in enumerate(texts)]
 
 
 def _is_row(value):

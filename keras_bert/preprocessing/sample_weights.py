@@ -9,19 +9,19 @@ import numpy as np
 
 from keras_bert.messages import check_number
 from keras_bert.preprocessing.class_labels import class_number
-from keras_bert.preprocessing.raw import checked_numbers
+from keras_bert.preprocessing.raw import number_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-def checked_weights(sample_weight: Any) -> Any:
+def weight_arrays(sample_weight: Any) -> Any:
     """Returns sample weights as float32, `[n, ...]`, a dict of these, or None."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, dict):
-        return {name: checked_weights(weights) for name, weights in sample_weight.items()}
-    weights = checked_numbers("sample_weight", sample_weight, is_shape=lambda shape: len(shape) > 0)
+        return {name: weight_arrays(weights) for name, weights in sample_weight.items()}
+    weights = number_array("sample_weight", sample_weight, is_shape=lambda shape: len(shape) > 0)
     if (weights < 0).any():
         raise ValueError(f"sample_weight must be at least 0; got {weights.min():g}.")
     return weights

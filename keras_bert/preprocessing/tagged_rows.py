@@ -12,7 +12,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_arrays
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text import numpy_ops
-from keras_bert.text.tokenizer import checked_text
+from keras_bert.text.tokenizer import as_str
 from keras_bert.text.tokens import Tokens, numbered
 
 
@@ -47,7 +47,7 @@ class TaggedRows:
         labels: Sequence[Sequence[int]] | None = None,
     ):
         self.labels = None if labels is None else _flat_labels(words, labels)
-        words = [_checked(index, sentence) for index, sentence in enumerate(words)]
+        words = [_sentence_words(index, sentence) for index, sentence in enumerate(words)]
         self.lengths = np.array([*map(len, words)], "int64")
         if not self.lengths.sum():
             raise ValueError("There are no words: give at least one sentence with words.")
@@ -91,10 +91,10 @@ class TaggedRows:
         return row, word, 1 + self.starts[word] - self.starts[windows[row, 0]]  # after [CLS]
 
 
-def _checked(index, words):
+def _sentence_words(index, words):
     if isinstance(words, (str, bytes)):
         raise ValueError(f"Sentence {index} must be a list of words; got the string {words!r}.")
-    return [checked_text(f"The word {word!r} of sentence {index}", word) for word in words]
+    return [as_str(f"The word {word!r} of sentence {index}", word) for word in words]
 
 
 def _pieces(words, tokenizer, room):

@@ -72,7 +72,7 @@ class DocumentRows(TextRows):
     """
 
     @property
-    def num_documents(self) -> int:
+    def num_sequences(self) -> int:
         """D."""
         return len(self.columns) - 1
 

@@ -15,7 +15,7 @@ from keras_bert.graph.datasets import map_batches, prefetched
 from keras_bert.graph.tokenizer import graph_tokens
 from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.dataset_checks import checked_targets, finite, with_finite_check
+from keras_bert.preprocessing.dataset_checks import finite, with_finite_check, with_target_checks
 from keras_bert.preprocessing.embedding_rows import TextColumns
 from keras_bert.preprocessing.packed_batches import check_packable, packed
 from keras_bert.preprocessing.raw import is_raw, split_inputs
@@ -41,7 +41,7 @@ def stream_batches(
     def read(columns, extra, rest, batching=batching):
         targets = ()
         if rest and with_labels:
-            rest = checked_targets(rest)
+            rest = with_target_checks(rest)
             targets = (preprocessor.stream_targets(rest[0]), *rest[1:])
         columns = tuple(graph_tokens(preprocessor, each) for each in columns)
         rows = preprocessor.rows(columns, with_finite_check(extra), targets)

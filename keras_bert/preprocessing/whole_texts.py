@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert.messages import shown
 from keras_bert.text.numpy_ops import ragged
-from keras_bert.text.tokenizer import checked_text
+from keras_bert.text.tokenizer import as_str
 from keras_bert.text.vocabulary import MASK
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def whole_texts(
     texts: Sequence[str], preprocessor: BertPreprocessor, kind: str = "Text"
 ) -> list[np.ndarray]:
     """Tokenizes texts as `[CLS] text [SEP]`, without truncation; `kind` names them in messages."""
-    texts = [checked_text(f"{kind} {number}", text) for number, text in enumerate(texts)]
+    texts = [as_str(f"{kind} {number}", text) for number, text in enumerate(texts)]
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
@@ -44,7 +44,7 @@ def masked_inputs(
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     rows = []
     for text in texts:
-        parts = checked_text("A text", text).split(MASK)
+        parts = as_str("A text", text).split(MASK)
         if len(parts) == 1:
             raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
         row = [tokenizer.cls_token_id]

@@ -4,7 +4,7 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any, Self
 
-from keras_bert.preprocessing.class_labels import checked_label_names
+from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets.load_model import LoadReport, load_checkpoint, load_preset
 from keras_bert.presets.preprocessors import preprocessor_from, setting_names, split_arguments
 from keras_bert.presets.preset_arguments import (
@@ -202,7 +202,7 @@ class PresetModel:
         arguments, settings = split_arguments(model_class, arguments)
         takes_classes = "num_classes" in inspect.signature(model_class.__init__).parameters
         if settings.get("label_names") is not None and takes_classes:
-            settings["label_names"] = checked_label_names(settings["label_names"])
+            settings["label_names"] = as_label_names(settings["label_names"])
             arguments.setdefault("num_classes", len(settings["label_names"]))
         if hasattr(model_class, "preprocessor_class"):
             settings = {**settings, "lowercase": lowercase}

@@ -7,7 +7,7 @@ import numpy as np
 from keras_bert.messages import check_one_each
 from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.metrics.retrieval import retrieval_scores
-from keras_bert.preprocessing.embedding_rows import checked_scores
+from keras_bert.preprocessing.embedding_rows import score_array
 from keras_bert.preprocessing.raw import as_arrays, text_columns, text_examples
 from keras_bert.scoring.scorer import Scorer, write_table
 
@@ -85,7 +85,7 @@ class VectorScorer(Scorer):
             )
         columns = text_columns(x)
         if y is not None and len(columns) > 1:
-            checked_scores(as_arrays(y), len(columns[0]), len(columns))
+            score_array(as_arrays(y), len(columns[0]), len(columns))
         elif y is not None:
             check_one_each(len(columns[0]), "texts", labels=y)
 

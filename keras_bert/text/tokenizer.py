@@ -294,7 +294,7 @@ def _map_flat(function: Callable, text: Any) -> list:
     def collect(text):
         if isinstance(text, list):
             return [collect(part) for part in text]
-        texts.append(checked_text(f"Text {len(texts)}", text))
+        texts.append(as_str(f"Text {len(texts)}", text))
         return len(texts) - 1
 
     numbers = collect(_as_lists(text))
@@ -318,7 +318,7 @@ def _as_lists(values):
     return [*map(_as_lists, values)] if isinstance(values, Iterable) else values
 
 
-def checked_text(name: str, text: Any) -> str:
+def as_str(name: str, text: Any) -> str:
     """Returns a text as a str; bytes that aren't UTF-8 become lone surrogates, read as none."""
     if isinstance(text, bytes):
         return text.decode("utf-8", "surrogateescape")

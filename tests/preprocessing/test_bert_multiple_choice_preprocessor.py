@@ -45,7 +45,7 @@ def test_labels_are_in_the_questions_or_in_y(preprocessor):
 def test_one_question_is_one_and_many_are_cut_into_parts(preprocessor):
     assert list(preprocessor.parts(QUESTIONS[0])) == [QUESTIONS[:1]]
     assert [*map(len, preprocessor.parts(QUESTIONS * 3, size=4))] == [4, 2]
-    assert preprocessor.read(QUESTIONS[0]).num_choices == len(QUESTIONS[0]["choices"])
+    assert preprocessor.read(QUESTIONS[0]).num_sequences == len(QUESTIONS[0]["choices"])
 
 
 def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):

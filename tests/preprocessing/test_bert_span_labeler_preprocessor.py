@@ -137,7 +137,7 @@ def test_scores_are_those_of_squad(preprocessor):
     found = SpanScorer(preprocessor).score(answers, examples)
     assert found["exact"] == 50 and found["best_exact"] == 100
     for wrong in ("c", [{"answer_start": 2}], None):
-        with pytest.raises(ValueError, match="must be a list of dicts of 'text'.*number 0 has"):
+        with pytest.raises(ValueError, match="must be a list of dicts of 'text'.*number 0 is"):
             SpanScorer(preprocessor).score(answers[:1], [{**examples[0], "answers": wrong}])
 
 

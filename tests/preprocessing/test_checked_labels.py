@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.preprocessing.choice_labels import checked_choices
-from keras_bert.preprocessing.class_labels import checked_classes, checked_labels
+from keras_bert.preprocessing.choice_rows import with_choice_check
+from keras_bert.preprocessing.class_labels import graph_class_numbers, with_class_check
 
 slices = tf.data.Dataset.from_tensor_slices
 
@@ -26,12 +26,12 @@ def examples(labels, *weights):
 def test_labels_of_the_classes_pass_unchanged(labels, weights):
     dataset = examples(labels, *weights)
     for given in (dataset, dataset.batch(3)):
-        checked = checked_labels(given, 3)
+        checked = with_class_check(given, 3)
         assert checked.element_spec == given.element_spec and len(checked) == len(given)
         for found, expected in zip(checked, given, strict=True):
             tf.nest.map_structure(tf.debugging.assert_equal, found, expected)
     # More classes than the dtype of the labels can count.
-    assert len(list(checked_labels(examples(np.array([0, 255], "uint8")), 300))) == 2
+    assert len(list(with_class_check(examples(np.array([0, 255], "uint8")), 300))) == 2
 
 
 @pytest.mark.parametrize("label", [3, -1, float("nan")])
@@ -39,7 +39,7 @@ def test_a_label_outside_is_named_with_its_batch(label):
     labels = np.array([0, 1, 2, label, 1])
     message = f"Labels must be in 0 to 2 for num_classes=3. Number .* outside:. .{label}]"
     for dataset in (examples(labels), examples(labels[:, None], np.ones(5)).batch(2)):
-        checked = iter(checked_labels(dataset, 3))
+        checked = iter(with_class_check(dataset, 3))
         assert next(checked)[1].numpy().flat[0] == 0
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             list(checked)
@@ -50,33 +50,33 @@ def test_labels_of_unknown_shape_are_looked_at_too():
         lambda: iter([([0.0], [1]), ([0.0], [7])]), output_types=(tf.float32, tf.int32)
     )
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[7\]"):
-        list(checked_labels(dataset, 3))
+        list(with_class_check(dataset, 3))
 
 
 def test_what_is_not_one_number_each_is_left_alone():
     for dataset in (examples(9 * np.eye(3)).batch(2), slices((np.zeros((2, 4)), {"a": [7, 8]}))):
-        checked = checked_labels(dataset, 3)
+        checked = with_class_check(dataset, 3)
         assert checked.element_spec == dataset.element_spec and len(list(checked)) == 2
-    assert checked_labels("of another kind", 3) == "of another kind"
+    assert with_class_check("of another kind", 3) == "of another kind"
 
 
 def test_no_labels_and_names_are_refused_at_once():
     with pytest.raises(ValueError, match="yields no labels; make it yield .x, label."):
-        checked_labels(slices({"token_ids": np.zeros((2, 4))}), 3)
+        with_class_check(slices({"token_ids": np.zeros((2, 4))}), 3)
     with pytest.raises(ValueError, match="class numbers; the dataset yields strings.*label_names"):
-        checked_labels(examples(np.array(["good", "bad"])), 3)
+        with_class_check(examples(np.array(["good", "bad"])), 3)
 
 
 def test_names_become_numbers_in_the_graph():
     names = ["bad", "fine", "good"]
-    data = slices(["good", "bad", "fine"]).batch(2).map(lambda y: checked_classes(y, names))
+    data = slices(["good", "bad", "fine"]).batch(2).map(lambda y: graph_class_numbers(y, names))
     assert np.concatenate(list(data.as_numpy_iterator())).tolist() == [2, 0, 1]
     with pytest.raises(tf.errors.InvalidArgumentError, match="one of bad, fine, good.*god"):
-        list(slices(["good", "god"]).batch(2).map(lambda y: checked_classes(y, names)))
+        list(slices(["good", "god"]).batch(2).map(lambda y: graph_class_numbers(y, names)))
     with pytest.raises(ValueError, match="must be class numbers; the dataset yields strings"):
-        checked_classes(tf.constant(["good"]), None)
+        graph_class_numbers(tf.constant(["good"]), None)
     numbers = tf.constant([7])
-    assert checked_classes(numbers, None) is numbers
+    assert graph_class_numbers(numbers, None) is numbers
 
 
 def test_places_of_choices_are_checked_on_their_way():
@@ -87,14 +87,14 @@ def test_places_of_choices_are_checked_on_their_way():
         return slices((inputs, labels, *weights)).batch(2)
 
     data = batches([1, 2])
-    checked = checked_choices(data)
+    checked = with_choice_check(data)
     assert checked.element_spec == data.element_spec
     assert [labels.tolist() for _, labels in checked.as_numpy_iterator()] == [[1, 2]]
     for labels in ([2, 2], [-1, 0]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 in each question"):
-            list(checked_choices(batches(labels, [1.0, 1.0])))
+            list(with_choice_check(batches(labels, [1.0, 1.0])))
     with pytest.raises(ValueError, match="yields no labels"):
-        checked_choices(data.map(lambda x, y: x))
+        with_choice_check(data.map(lambda x, y: x))
     bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
-    assert len(list(checked_choices(bare))) == 1
-    assert checked_choices("of another kind") == "of another kind"
+    assert len(list(with_choice_check(bare))) == 1
+    assert with_choice_check("of another kind") == "of another kind"

@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.class_weight import compute_class_weight
 
 from keras_bert import BertClassifierPreprocessor
-from keras_bert.preprocessing.choice_labels import choice_targets
+from keras_bert.preprocessing.choice_rows import choice_targets
 from keras_bert.preprocessing.class_labels import (
     check_one_hot,
     class_numbers,

@@ -7,8 +7,8 @@ pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 from keras_bert.preprocessing.dataset_checks import with_finite_check
 from keras_bert.preprocessing.raw import (
     as_arrays,
-    checked_extra_input,
     count,
+    extra_input_array,
     is_raw,
     is_single,
     split_examples,
@@ -80,7 +80,7 @@ def test_what_cannot_be_split_is_refused(examples, share, message):
 
 def test_floats_become_float32_and_integers_stay():
     values = {"a": [[1, 2.5]], "b": np.array([1, 2]), "c": np.array([True]), "d": [3.0]}
-    found = {name: checked_extra_input(name, value) for name, value in values.items()}
+    found = {name: extra_input_array(name, value) for name, value in values.items()}
     assert [found[name].dtype for name in "abcd"] == ["float32", "int64", "bool", "float32"]
     in_graph = with_finite_check({name: tf.constant(np.asarray(v)) for name, v in values.items()})
     for name, array in found.items():
@@ -100,4 +100,4 @@ def test_floats_become_float32_and_integers_stay():
 )
 def test_values_that_are_not_finite_numbers_are_named(values, message):
     with pytest.raises(ValueError, match=message):
-        checked_extra_input("age", values)
+        extra_input_array("age", values)

@@ -112,7 +112,7 @@ class Corpus:
 def finish_corpus(
     folder: str | os.PathLike, tokenizer: "BertTokenizer", shards: list[dict], **more: Any
 ) -> Corpus:
-    """Writes `vocab.txt`, then `corpus.json` with the `counts` of each `ShardWriter` and `more`."""
+    """Writes `vocab.txt`, then `corpus.json` with the entries of `write_shard` and `more`."""
     vocabulary = tokenizer.get_vocabulary()
     write_vocabulary(os.path.join(folder, VOCABULARY_FILE), vocabulary)
     description = {

@@ -22,8 +22,8 @@ from keras_bert.presets.formats.checkpoint import (
 )
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
 from keras_bert.presets.formats.sentence_transformers import (
+    cross_encoder_activation,
     cross_encoder_config,
-    is_cross_encoder,
     read_sentence_transformer,
     reranker_arguments,
     write_sentence_transformer,
@@ -137,7 +137,8 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         left_over=left_over,
         refused=refused,
     )
-    return checkpoint.as_task("BertReranker") if is_cross_encoder(folder, config) else checkpoint
+    is_plain = cross_encoder_activation(folder, config) is None
+    return checkpoint if is_plain else checkpoint.as_task("BertReranker")
 
 
 def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:

@@ -33,7 +33,7 @@ def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
     return tensors
 
 
-def checked_num_bytes(path: Path) -> int | None:
+def safe_num_bytes(path: Path) -> int | None:
     """Checks a `.weights.h5` file and returns its size; None if there is no such file.
 
     Keras reads an array before it compares its shape, and follows links. The arrays must therefore

@@ -14,9 +14,12 @@ from keras_bert.presets.formats.read_keras_hub import (
     OWN_LABEL_NAMES,
     TASKS,
     keras_hub,
-    keras_hub_spellings,
 )
-from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, own_classifier_arguments
+from keras_bert.presets.formats.weight_names import (
+    OWN_CLASSIFIER,
+    keras_hub_spellings,
+    own_classifier_arguments,
+)
 
 logger = logging.getLogger("keras_bert")
 

@@ -1,7 +1,6 @@
 """Rows of a corpus, over any number of epochs, starting at any row."""
 
 import dataclasses
-import functools
 
 import tensorflow as tf
 
@@ -10,7 +9,6 @@ from keras_bert.corpus.packed_rows import Places, best_fit, sequence_lengths, wr
 from keras_bert.corpus.pairs import Pairing
 from keras_bert.corpus.record_groups import num_groups, parse_group, serialized_groups
 from keras_bert.corpus.shards import Corpus
-from keras_bert.text.vocabulary import read_vocabulary
 
 _SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws differ by purpose
 
@@ -47,11 +45,6 @@ class RowSource:
                 "(--no_next_sentence)."
             )
 
-    @functools.cached_property
-    def vocabulary(self) -> list[str]:
-        """The tokens by id."""
-        return read_vocabulary(self.corpus.vocabulary_path)
-
     def rows(self, first_row: int) -> tf.data.Dataset:
         """Reads rows starting at `first_row`, group by group, shuffled within each group.
 
@@ -72,7 +65,7 @@ class RowSource:
             length = self.pairing.sequence_length
             places = Places.of(texts.first_length, texts.second_length, length)
             return {
-                "token_ids": write_rows(group, texts, places, self.vocabulary),
+                "token_ids": write_rows(group, texts, places, self.corpus.vocabulary),
                 "first_length": texts.first_length,
                 "second_length": texts.second_length,
                 "is_random": texts.is_random,

@@ -113,7 +113,7 @@ def test_other_files_are_refused(tmp_path, packed):
     path = tmp_path / "a.xml"
     path.write_text("<html>no wiki</html>")
     with pytest.raises(ValueError, match="not a (MediaWiki dump|bzip2 file)"):
-        DumpReader(packed).check(str(path))
+        DumpReader(packed).can_be_cut(str(path))
 
 
 @pytest.mark.shared

@@ -28,8 +28,8 @@ import tensorflow as tf
 from training_speed import processor
 
 import keras_bert
-from keras_bert.corpus.shard_writer import ShardWriter
 from keras_bert.corpus.shards import finish_corpus, shard_name
+from keras_bert.corpus.write_shard import write_shard
 
 
 def parse_args(argv=None):
@@ -65,14 +65,16 @@ class Words:
 def random_corpus(folder, num_shards=4, documents=500):
     """Writes about 5 million tokens in documents of about 2,500."""
     rng = np.random.default_rng(0)
-    counts = []
-    for index in range(num_shards):
-        with ShardWriter(os.path.join(folder, shard_name(index, num_shards)), "uint16") as shard:
-            for number in range(documents):
-                lengths = 1 + rng.poisson(24, 100)
-                tokens = rng.integers(5, 30_005, lengths.sum())
-                shard.write(index << 32 | number, tokens, lengths)
-        counts.append(shard.counts)
+
+    def records(index):
+        for number in range(documents):
+            lengths = 1 + rng.poisson(24, 100)
+            yield index << 32 | number, rng.integers(5, 30_005, lengths.sum()), lengths
+
+    counts = [
+        write_shard(os.path.join(folder, shard_name(index, num_shards)), "uint16", records(index))
+        for index in range(num_shards)
+    ]
     finish_corpus(folder, Words(), counts)
 
 

@@ -70,10 +70,10 @@ def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> lis
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
     groups, room = [], -1  # the spans of each slice, and the bytes that the last one has room for
     for path, reader, size in files:
-        reader.check(path)
+        can_be_cut = reader.can_be_cut(path)
         num_bytes = size * reader.expansion
         num_parts = -(-num_bytes // slice_bytes)
-        if num_parts > 1 and reader.can_be_cut(path):
+        if num_parts > 1 and can_be_cut:
             is_whole = reader.is_one_document(settings)
             document_id = first_document_id(len(groups)) if is_whole else None
             cuts = [size * part // num_parts for part in range(num_parts + 1)]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.corpus.shard_writer import ShardWriter
 from keras_bert.corpus.shards import shard_name, token_dtype
 from keras_bert.corpus.slices import Settings, Slice, first_document_id
+from keras_bert.corpus.write_shard import write_shard
 from keras_bert.files.json_files import write_json
 from keras_bert.reports import Reports
 
@@ -42,16 +42,13 @@ def write_slice(
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
     rng = np.random.default_rng([settings.seed, slice_.index])
-    documents = _documents(slice_, settings, reports)
-    with ShardWriter(os.path.join(folder, shard_name(slice_.index, num_slices)), dtype) as shard:
-        waiting = _WaitingDocuments(shard, rng)
-        for record in _records(_tokenized(documents, tokenizer, dtype), reports):
-            waiting.add(*record)
-        waiting.write()
+    documents = _tokenized(_documents(slice_, settings, reports), tokenizer, dtype)
+    path = os.path.join(folder, shard_name(slice_.index, num_slices))
+    counts = write_shard(path, dtype, _shuffled(_records(documents, reports), rng))
     document_id = slice_.spans[0].document_id
-    if shard.counts["num_records"] and document_id not in (None, first_document_id(slice_.index)):
-        shard.counts["num_documents"] -= 1  # its only document began in an earlier slice
-    done = {"shard": shard.counts, "reports": reports.as_dict()}
+    if counts["num_records"] and document_id not in (None, first_document_id(slice_.index)):
+        counts["num_documents"] -= 1  # its only document began in an earlier slice
+    done = {"shard": counts, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
     return done
 
@@ -120,30 +117,28 @@ def _without_long(lengths, reports):
     return lengths
 
 
-class _WaitingDocuments:
-    """Buffer of documents, written in random order so that neighbors are unrelated."""
+def _shuffled(records, rng):
+    """Yields records with the documents in random order, so that neighbors are unrelated.
 
-    def __init__(self, shard, rng):
-        self._shard, self._rng = shard, rng
-        self._documents, self._num_tokens, self._open = {}, 0, None
+    A document that is too large to wait for its end follows those before it.
+    """
+    waiting, num_tokens, passed_on = {}, 0, None
+    for record in records:
+        document_id, token_ids, _ = record
+        if document_id == passed_on:
+            yield record
+            continue
+        waiting.setdefault(document_id, []).append(record)
+        num_tokens += len(token_ids)
+        if num_tokens > MAX_WAITING_TOKENS:
+            unfinished = waiting.pop(document_id)
+            yield from _in_random_order(waiting, rng)
+            yield from unfinished
+            waiting, num_tokens, passed_on = {}, 0, document_id
+    yield from _in_random_order(waiting, rng)
 
-    def add(self, document_id, token_ids, lengths):
-        if document_id == self._open:  # its first records are already written
-            self._shard.write(document_id, token_ids, lengths)
-            return
-        self._documents.setdefault(document_id, []).append((token_ids, lengths))
-        self._num_tokens += len(token_ids)
-        if self._num_tokens > MAX_WAITING_TOKENS:
-            unfinished = self._documents.pop(document_id)
-            self.write()
-            self._documents[document_id] = unfinished
-            self.write()
-            self._open = document_id
 
-    def write(self):
-        documents = [*self._documents.items()]
-        for index in self._rng.permutation(len(documents)):
-            document_id, records = documents[index]
-            for record in records:
-                self._shard.write(document_id, *record)
-        self._documents, self._num_tokens = {}, 0
+def _in_random_order(documents, rng):
+    documents = [*documents.values()]
+    for index in rng.permutation(len(documents)):
+        yield from documents[index]

@@ -89,21 +89,17 @@ def learn_vocabulary(
 
 def _count_words(slices, lowercase, min_frequency, num_workers, reports, progress):
     work = functools.partial(_count_slice, lowercase=lowercase)
-    counts, waiting, next_index = collections.Counter(), {}, 0
+    counts = collections.Counter()
     total = sum(slice_.num_bytes for slice_ in slices)
     with progress_bar("words", total, progress) as bar:
-        for slice_, result in run_locally(slices, work, num_workers):
+        # In the order of the inputs: what is dropped depends on it.
+        for slice_, (new_counts, new_reports) in run_locally(slices, work, num_workers):
             bar.update(slice_.num_bytes)
-            # Results are added in the order of the inputs: what is dropped depends on the order.
-            waiting[slice_.index] = result
-            while next_index in waiting:
-                new_counts, new_reports = waiting.pop(next_index)
-                next_index += 1
-                counts.update(new_counts)
-                reports.merge(new_reports)
-                if len(counts) > _MAX_DISTINCT_WORDS:
-                    for word in [word for word, count in counts.items() if count < min_frequency]:
-                        del counts[word]
+            counts.update(new_counts)
+            reports.merge(new_reports)
+            if len(counts) > _MAX_DISTINCT_WORDS:
+                for word in [word for word, count in counts.items() if count < min_frequency]:
+                    del counts[word]
     return counts
 
 

@@ -205,7 +205,7 @@ def _masked(source, packed, row, seed):
     places = Places.of(first, second, row["token_ids"].shape[1])
     counts = source.masking.num_predictions(first, second)
     token_ids, (positions, labels, weights) = source.masking.masked(
-        row["token_ids"], places, counts, seed, source.vocabulary
+        row["token_ids"], places, counts, seed, source.corpus.vocabulary
     )
     x = {
         "token_ids": token_ids,

@@ -62,7 +62,7 @@ def _shard_records(path, count):
         "prepare the corpus again. Path, records found, records written:"
     )
 
-    def checked(index, record):
+    def whole(index, record):
         is_whole = (record != _END) | (index == count)
         asserted = tf.debugging.Assert(is_whole, [message, path, index, count], summarize=3)
         with tf.control_dependencies([asserted]):
@@ -70,7 +70,7 @@ def _shard_records(path, count):
 
     records = tf.data.TFRecordDataset(path).ignore_errors()
     records = records.concatenate(tf.data.Dataset.from_tensors(_END)).enumerate()
-    return records.map(checked).filter(lambda record: record != _END)
+    return records.map(whole).filter(lambda record: record != _END)
 
 
 def num_groups(num_records: int) -> int:

@@ -1,5 +1,7 @@
 """Rows of a corpus, over any number of epochs, starting at any row."""
 
+import dataclasses
+
 import tensorflow as tf
 
 from keras_bert.corpus.masking import Masking
@@ -7,11 +9,11 @@ from keras_bert.corpus.packed_rows import Places, best_fit, sequence_lengths, wr
 from keras_bert.corpus.pairs import Pairing
 from keras_bert.corpus.record_groups import num_groups, parse_group, serialized_groups
 from keras_bert.corpus.shards import Corpus
-from keras_bert.text.vocabulary import read_vocabulary
 
 _SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws differ by purpose
 
 
+@dataclasses.dataclass(frozen=True)
 class RowSource:
     """Rows of a corpus, planned, packed and written group by group.
 
@@ -19,22 +21,29 @@ class RowSource:
     every count-th group is read; `epochs=None` gives endless data.
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        pairing: Pairing,
-        masking: Masking,
-        *,
-        sequences_per_row: int,
-        seed: int,
-        shard: tuple[int, int],
-        epochs: int | None,
-    ):
-        self.corpus, self.pairing, self.masking = corpus, pairing, masking
-        self.sequences_per_row, self.shard, self.epochs = sequences_per_row, shard, epochs
-        self.seed = tf.constant([seed, 0])
-        self.vocabulary = read_vocabulary(corpus.vocabulary_path)
-        self._check()
+    corpus: Corpus
+    pairing: Pairing
+    masking: Masking
+    sequences_per_row: int
+    seed: int
+    shard: tuple[int, int]
+    epochs: int | None
+
+    def __post_init__(self):
+        corpus, (index, count) = self.corpus, self.shard
+        groups = num_groups(corpus.num_records)
+        if not 0 <= index < min(count, groups):
+            raise ValueError(
+                f"shard={self.shard} has no data: give (index, count), index below count and below "
+                f"{groups:,}, the groups of {corpus.num_records:,} records in {corpus.folder}."
+            )
+        if self.pairing.next_sentence and corpus.num_documents < 2:
+            raise ValueError(
+                f"The corpus in {corpus.folder} has 1 document: random next sentences come from "
+                "others. Prepare more files, split this one with document_separator "
+                "(--document_separator '^CHAPTER '), or pass next_sentence=False "
+                "(--no_next_sentence)."
+            )
 
     def rows(self, first_row: int) -> tf.data.Dataset:
         """Reads rows starting at `first_row`, group by group, shuffled within each group.
@@ -56,7 +65,7 @@ class RowSource:
             length = self.pairing.sequence_length
             places = Places.of(texts.first_length, texts.second_length, length)
             return {
-                "token_ids": write_rows(group, texts, places, self.vocabulary),
+                "token_ids": write_rows(group, texts, places, self.corpus.vocabulary),
                 "first_length": texts.first_length,
                 "second_length": texts.second_length,
                 "is_random": texts.is_random,
@@ -68,22 +77,6 @@ class RowSource:
     def mask_seed(self, block: tf.Tensor) -> tf.Tensor:
         """Returns the seed of the masks of a block of rows."""
         return self._seed(_MASKS, self.shard[0], block)
-
-    def _check(self):
-        corpus, (index, count) = self.corpus, self.shard
-        groups = num_groups(corpus.num_records)
-        if not 0 <= index < min(count, groups):
-            raise ValueError(
-                f"shard={self.shard} has no data: give (index, count), index below count and below "
-                f"{groups:,}, the groups of {corpus.num_records:,} records in {corpus.folder}."
-            )
-        if self.pairing.next_sentence and corpus.num_documents < 2:
-            raise ValueError(
-                f"The corpus in {corpus.folder} has 1 document: random next sentences come from "
-                "others. Prepare more files, split this one with document_separator "
-                "(--document_separator '^CHAPTER '), or pass next_sentence=False "
-                "(--no_next_sentence)."
-            )
 
     def _groups(self, first_epoch):
         """Reads this source's groups as `(epoch, group number, serialized records)`."""
@@ -135,7 +128,7 @@ class RowSource:
         return group, texts, rows
 
     def _seed(self, *parts):
-        seed = self.seed
+        seed = tf.constant([self.seed, 0])
         for part in parts:
             seed = tf.random.fold_in(seed, tf.cast(part, tf.int64))
         return seed

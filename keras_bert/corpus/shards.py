@@ -43,10 +43,10 @@ def shard_name(index: int, count: int) -> str:
 class Corpus:
     """A finished corpus folder that `prepare_corpus` wrote, checked against its `corpus.json`.
 
-    Attributes: `folder`, `vocabulary_size`, `vocabulary_sha256`, `lowercase`, `token_dtype`,
-    `num_documents`, `num_sentences`, `num_tokens`, `num_records`, `shards` (list of dicts, one per
-    shard, of "name", "num_bytes" and the same four counts), `shard_paths`, `vocabulary_path`, and
-    `description`, the content of `corpus.json`.
+    Attributes: `folder`, `vocabulary`, `vocabulary_size`, `vocabulary_sha256`, `lowercase`,
+    `token_dtype`, `num_documents`, `num_sentences`, `num_tokens`, `num_records`, `shards` (list of
+    dicts, one per shard, of "name", "num_bytes" and the same four counts), `shard_paths`,
+    `vocabulary_path`, and `description`, the content of `corpus.json`.
 
     Raises:
         ValueError: if the folder does not exist, its preparation was interrupted, a shard is
@@ -67,8 +67,9 @@ class Corpus:
             setattr(self, name, self.description[name])
         self.shard_paths = [os.path.join(self.folder, shard["name"]) for shard in self.shards]
         self.vocabulary_path = os.path.join(self.folder, VOCABULARY_FILE)
-        self._check_shards()
-        self._check_vocabulary()
+        lines = read_utf8(self.vocabulary_path).removesuffix("\n").split("\n")
+        self.vocabulary = [token.strip() for token in lines]
+        self._check_files()
 
     def __repr__(self):
         return (
@@ -91,15 +92,12 @@ class Corpus:
                 f"{self.lowercase}), or prepare the corpus again."
             )
 
-    def _check_vocabulary(self):
-        lines = read_utf8(self.vocabulary_path).removesuffix("\n").split("\n")
-        if vocabulary_sha256([token.strip() for token in lines]) != self.vocabulary_sha256:
+    def _check_files(self):
+        if vocabulary_sha256(self.vocabulary) != self.vocabulary_sha256:
             raise ValueError(
                 f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with. "
                 "Put that vocab.txt back, or prepare the corpus again."
             )
-
-    def _check_shards(self):
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
             num_bytes, *_ = size_and_time(path) or (0,)
             if num_bytes != shard["num_bytes"]:
@@ -112,7 +110,7 @@ class Corpus:
 def finish_corpus(
     folder: str | os.PathLike, tokenizer: "BertTokenizer", shards: list[dict], **more: Any
 ) -> Corpus:
-    """Writes `vocab.txt`, then `corpus.json` with the `counts` of each `ShardWriter` and `more`."""
+    """Writes `vocab.txt`, then `corpus.json` with the entries of `write_shard` and `more`."""
     vocabulary = tokenizer.get_vocabulary()
     write_vocabulary(os.path.join(folder, VOCABULARY_FILE), vocabulary)
     description = {

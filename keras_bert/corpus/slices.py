@@ -44,12 +44,8 @@ class Reader(Protocol):
     def matches(self, name: str) -> bool:
         """Returns whether a lowercase file name is of this kind."""
 
-    def check(self, path: str) -> None:
-        """Raises a ValueError if the content of a file does not match its name."""
-
     def can_be_cut(self, path: str) -> bool:
-        """Returns whether a file can be read in parts."""
-        return True
+        """Returns whether a file can be read in parts; a ValueError if it isn't of this kind."""
 
     def is_one_document(self, settings: Settings) -> bool:
         """Returns whether each file is a single document."""

@@ -25,9 +25,6 @@ class TextReader(Reader):
     def matches(self, name: str) -> bool:
         return name.endswith(".txt")
 
-    def check(self, path: str) -> None:
-        detect_encoding(path)
-
     def can_be_cut(self, path: str) -> bool:
         return detect_encoding(path)[0] == "utf-8"  # only there line endings are single bytes
 

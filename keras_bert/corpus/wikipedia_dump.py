@@ -37,10 +37,11 @@ class DumpReader(Reader):
     def matches(self, name: str) -> bool:
         return name.endswith(".bz2") and ".xml" in name if self.packed else name.endswith(".xml")
 
-    def check(self, path: str) -> None:
+    def can_be_cut(self, path: str) -> bool:
         if b"<mediawiki" not in _head(path, self.packed):
             kind = "MediaWiki dump in bzip2" if self.packed else "MediaWiki dump"
             raise ValueError(f"{path} is not a {kind}: no <mediawiki>. Give other text as .txt.")
+        return True
 
     def documents(
         self, span: Span, settings: Settings, reports: Reports

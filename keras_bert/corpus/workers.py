@@ -27,7 +27,7 @@ BYTES_WORTH_A_WORKER = 2**25
 def run_locally(
     slices: list[Slice], work: Callable[[Slice], Any], num_workers: int | None
 ) -> Iterator[tuple[Slice, Any]]:
-    """Yields `(slice, work(slice))` as slices finish; one worker means this process itself.
+    """Yields `(slice, work(slice))` in order; one worker means this process itself.
 
     By default there is one worker per available core, or fewer for small inputs.
     """
@@ -40,8 +40,7 @@ def run_locally(
     check_int("num_workers", num_workers)
     num_workers = min(num_workers, len(slices))
     if num_workers <= 1:
-        for slice_ in slices:
-            yield slice_, work(slice_)
+        yield from zip(slices, map(work, slices), strict=True)
         return
     pool = concurrent.futures.ProcessPoolExecutor(
         num_workers,
@@ -51,9 +50,7 @@ def run_locally(
         initargs=(pickle.dumps(work),),
     )
     try:
-        futures = {pool.submit(_run, slice_): slice_ for slice_ in slices}
-        for future in concurrent.futures.as_completed(futures):
-            yield futures.pop(future), future.result()
+        yield from zip(slices, pool.map(_run, slices), strict=True)
     except BrokenProcessPool as error:
         raise RuntimeError(
             "A worker process died: it was killed, memory ran out, or the call is at the top "

@@ -76,7 +76,7 @@ class JsonFields:
         def is_integer(value):
             return _is_number(value) and low <= value <= high and value == int(value)
 
-        value = self._checked(key, default, f"an integer from {low} to {high:,}", is_integer)
+        value = self._suitable(key, default, f"an integer from {low} to {high:,}", is_integer)
         return None if value is None else int(value)
 
     def number(
@@ -85,24 +85,24 @@ class JsonFields:
         def is_within(value):
             return _is_number(value) and low <= value <= high  # never NaN
 
-        return self._checked(key, default, f"a number from {low} to {high}", is_within)
+        return self._suitable(key, default, f"a number from {low} to {high}", is_within)
 
     def boolean(self, key: str, default: bool | None = None) -> bool | None:
         """Returns a bool; 0 and 1 are accepted."""
-        value = self._checked(
+        value = self._suitable(
             key, default, "true or false", lambda v: isinstance(v, int) and v in (0, 1)
         )
         return None if value is None else bool(value)
 
     def text(self, key: str, default: str | None = None) -> str | None:
-        return self._checked(key, default, "a string", lambda value: isinstance(value, str))
+        return self._suitable(key, default, "a string", lambda value: isinstance(value, str))
 
     def texts(self, key: str) -> list[str]:
         return self._list(key, str, "strings")
 
     def fields(self, key: str) -> Self:
         """Returns an inner object; an empty one if it is missing."""
-        value = self._checked(key, {}, "an object", lambda value: isinstance(value, dict))
+        value = self._suitable(key, {}, "an object", lambda value: isinstance(value, dict))
         return type(self)(self.path, value, self._name(key))
 
     def listed_fields(self, key: str) -> Iterator[Self]:
@@ -123,7 +123,7 @@ class JsonFields:
             f"{self.path}: {self._name(key)} must be {expected}; got {reprlib.repr(value)}."
         )
 
-    def _checked(self, key, default, expected, is_right):
+    def _suitable(self, key, default, expected, is_right):
         value = self.value(key, default)
         if value is not default and not is_right(value):
             raise self.error(key, expected, value)
@@ -133,7 +133,7 @@ class JsonFields:
         def is_right(value):
             return isinstance(value, list) and all(isinstance(each, kind) for each in value)
 
-        return self._checked(key, [], f"a list of {nouns}", is_right)
+        return self._suitable(key, [], f"a list of {nouns}", is_right)
 
     def _name(self, key):
         key = key if len(key) < 80 else f"{key[:80]}..."

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
-from keras_bert.files.remote import disk_full, is_disk_full, names_in, read_bytes
+from keras_bert.files.remote import is_disk_full, names_in, read_bytes
 from keras_bert.files.whole import MARKS, whole_folder
 
 logger = logging.getLogger("keras_bert")
@@ -45,16 +45,11 @@ def new_folder(
     without `CARD_MARK` is kept.
     """
     is_model = check is None
-    try:
-        with whole_folder(folder, check or partial(check_replaces, folder)) as new:
-            _check_room(new, num_bytes)
-            yield new
-            if is_model:
-                _keep_readme(folder, new)
-    except Exception as error:
-        if not is_disk_full(error):
-            raise
-        raise disk_full(folder, error) from error
+    with whole_folder(folder, check or partial(check_replaces, folder)) as new:
+        _check_room(new, num_bytes)
+        yield new
+        if is_model:
+            _keep_readme(folder, new)
 
 
 def is_own_card(text: str) -> bool:

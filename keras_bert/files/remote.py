@@ -5,10 +5,25 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import IO
+from types import SimpleNamespace
+from typing import IO, Any
 
+_LOCAL = SimpleNamespace(
+    GFile=open,
+    exists=os.path.exists,
+    isdir=os.path.isdir,
+    listdir=os.listdir,
+    makedirs=partial(os.makedirs, exist_ok=True),
+    remove=os.remove,
+    rename=lambda source, target, overwrite: os.replace(source, target),
+    rmtree=shutil.rmtree,
+    stat=os.stat,
+    walk=os.walk,
+)
 _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path("gs://b"): "gs:/b"
 
 
@@ -24,15 +39,19 @@ def is_remote(path: str | os.PathLike) -> bool:
 
 
 @contextlib.contextmanager
-def as_os_errors(path: str | os.PathLike) -> Iterator[None]:
-    """Turns TensorFlow's errors into `OSError`s that name `path`, with `errno` if it is known.
+def file_system(path: str | os.PathLike) -> Iterator[Any]:
+    """Provides the functions of `tf.io.gfile` for a path; local ones don't need TensorFlow.
 
-    Keep only file operations in the block: every TensorFlow error is treated as a file error.
+    TensorFlow's errors become `OSError`s that name `path`, with `errno` if it is known. Keep only
+    file operations in the block: every TensorFlow error is treated as a file error.
     """
+    if not is_remote(path):
+        yield _LOCAL
+        return
     import tensorflow as tf
 
     try:
-        yield
+        yield tf.io.gfile
     except tf.errors.ResourceExhaustedError as error:
         raise disk_full(path, error.message) from error
     except tf.errors.NotFoundError as error:
@@ -49,6 +68,17 @@ def disk_full(path: str | os.PathLike, reason: object) -> OSError:
         f"The disk was full while {path} was written; no part of it was left. Free some space and "
         f"try again. ({reason})",
     )
+
+
+@contextlib.contextmanager
+def full_disk_named(path: str | os.PathLike) -> Iterator[None]:
+    """Turns the errors of a full disk, of whatever library writes, into `disk_full`."""
+    try:
+        yield
+    except Exception as error:
+        if not is_disk_full(error):
+            raise
+        raise disk_full(path, error.__cause__ or error) from error
 
 
 def is_disk_full(error: BaseException) -> bool:
@@ -68,13 +98,7 @@ def is_disk_full(error: BaseException) -> bool:
 @contextlib.contextmanager
 def open_bytes(path: str | os.PathLike) -> Iterator[IO[bytes]]:
     """Opens a file, local or remote, for reading; a file that can't be read is an `OSError`."""
-    if not is_remote(path):
-        with open(path, "rb") as file:
-            yield file
-        return
-    import tensorflow as tf
-
-    with as_os_errors(path), tf.io.gfile.GFile(str(path), "rb") as file:
+    with file_system(path) as files, files.GFile(os.fspath(path), "rb") as file:
         yield file
 
 
@@ -117,46 +141,30 @@ def local_path(path: str | os.PathLike) -> Path:
 
 def names_in(folder: str | os.PathLike) -> list[str]:
     """Lists the files and folders in a folder; the list is empty if there is no such folder."""
-    if not is_remote(folder):
-        return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    import tensorflow as tf
-
-    folder = str(folder)
-    with as_os_errors(folder):
-        names = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else []
+    with file_system(folder) as files:
+        names = files.listdir(folder) if files.isdir(folder) else []
     return sorted(name.rstrip("/") for name in names)
 
 
 def is_folder(path: str | os.PathLike) -> bool:
     """Returns whether a path, local or remote, is a folder."""
-    if not is_remote(path):
-        return os.path.isdir(path)
-    import tensorflow as tf
-
-    return tf.io.gfile.isdir(str(path))
+    with file_system(path) as files:
+        return files.isdir(path)
 
 
 def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
     """Returns a file's bytes and when it was changed, in nanoseconds; None if it is missing."""
-    if not is_remote(path):
-        if not os.path.exists(path):
+    with file_system(path) as files:
+        if not files.exists(path):
             return None
-        found = os.stat(path)
-        return found.st_size, found.st_mtime_ns
-    import tensorflow as tf
-
-    path = str(path)
-    if not tf.io.gfile.exists(path):
-        return None
-    found = tf.io.gfile.stat(path)
-    return found.length, found.mtime_nsec
+        found = files.stat(path)
+    if is_remote(path):
+        return found.length, found.mtime_nsec
+    return found.st_size, found.st_mtime_ns
 
 
 def files_below(folder: str | os.PathLike) -> list[str]:
     """Lists the paths of all files in a folder and its subfolders, sorted."""
-    walk = os.walk
-    if is_remote(folder):
-        import tensorflow as tf
-
-        walk = tf.io.gfile.walk
-    return sorted(os.path.join(parent, name) for parent, _, names in walk(folder) for name in names)
+    with file_system(folder) as files:
+        found = [*files.walk(folder)]
+    return sorted(os.path.join(parent, name) for parent, _, names in found for name in names)

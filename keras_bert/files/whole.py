@@ -8,14 +8,13 @@ go through `tf.io.gfile`; local paths don't need TensorFlow.
 import contextlib
 import os
 import re
-import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from keras_bert.files.remote import as_os_errors, is_remote, names_in
+from keras_bert.files.remote import file_system, full_disk_named, is_remote, names_in
 
 MARKS = ("config.json", "bert_config.json", "saved_model.pb")
 """Files that identify a model folder; in a remote folder they are written last."""
@@ -44,13 +43,11 @@ def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
             with open(temporary, mode, **text) as file:
                 yield file
             return
-        import tensorflow as tf
-
         with tempfile.TemporaryDirectory() as here:
             with open(f"{here}/file", mode, **text) as file:
                 yield file
-            with as_os_errors(path):
-                tf.io.gfile.copy(f"{here}/file", temporary)
+            with file_system(path) as files:
+                files.copy(f"{here}/file", temporary)
 
 
 @contextlib.contextmanager
@@ -62,23 +59,18 @@ def whole_path(path: str | os.PathLike) -> Iterator[str]:
     """
     path = _absolute(path)
     temporary = temporary_name(path)
-    if is_remote(path):  # leftovers stay: Beam may write a shard twice at once
-        import tensorflow as tf
-
-        with as_os_errors(path):
-            tf.io.gfile.makedirs(os.path.dirname(path))
-    else:
+    if not is_remote(path):  # elsewhere leftovers stay: Beam may write a shard twice at once
         remove_unfinished(*os.path.split(path))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+    with file_system(path) as files:
+        files.makedirs(os.path.dirname(path))
     try:
-        yield temporary
-        if is_remote(path):
-            with as_os_errors(path):
-                tf.io.gfile.rename(temporary, path, overwrite=True)
-        else:
-            with open(temporary, "rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
+        with full_disk_named(path):
+            yield temporary
+            if not is_remote(path):
+                with open(temporary, "rb+") as file:
+                    os.fsync(file.fileno())
+            with file_system(path) as files:
+                files.rename(temporary, path, overwrite=True)
     finally:
         remove(temporary)
 
@@ -104,15 +96,15 @@ def whole_folder(
     _check_may_be_replaced(path, check)
     remove_unfinished(*os.path.split(path))
     if is_remote(path):
-        with tempfile.TemporaryDirectory() as here:
+        with tempfile.TemporaryDirectory() as here, full_disk_named(path):
             yield Path(here)
-            with as_os_errors(path):
-                _upload(Path(here), path, check)
+            _upload(Path(here), path, check)
         return
     new, old = temporary_name(path), temporary_name(path, "old")
     os.makedirs(new)
     try:
-        yield Path(new)
+        with full_disk_named(path):
+            yield Path(new)
         _check_may_be_replaced(path, check)  # another process may have written it just now
         with contextlib.suppress(FileNotFoundError):
             os.rename(path, old)
@@ -155,17 +147,9 @@ def recover(path: str | os.PathLike) -> None:
 
 def remove(path: str | os.PathLike) -> None:
     """Removes a file or folder if it exists and can be removed."""
-    with contextlib.suppress(OSError):
-        if is_remote(path):
-            import tensorflow as tf
-
-            with as_os_errors(path):
-                if tf.io.gfile.exists(path):
-                    (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
-        elif os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        else:
-            os.remove(path)
+    with contextlib.suppress(OSError), file_system(path) as files:
+        is_folder = files.isdir(path) and not os.path.islink(path)
+        (files.rmtree if is_folder else files.remove)(path)
 
 
 def _absolute(path):
@@ -177,15 +161,10 @@ def _absolute(path):
 
 
 def _check_may_be_replaced(path, check):
-    if is_remote(path):
-        import tensorflow as tf
-
-        if "/" not in path.partition("://")[2]:
-            raise ValueError(f"{path} is the root of a file system. Give a folder within it.")
-        with as_os_errors(path):
-            exists, is_folder = tf.io.gfile.exists(path), tf.io.gfile.isdir(path)
-    else:
-        exists, is_folder = os.path.lexists(path), os.path.isdir(path)
+    if is_remote(path) and "/" not in path.partition("://")[2]:
+        raise ValueError(f"{path} is the root of a file system. Give a folder within it.")
+    with file_system(path) as files:
+        exists, is_folder = files.exists(path), files.isdir(path)
     if exists and not is_folder:
         raise ValueError(f"{path} is a file. Choose another name for the folder.")
     if exists and check is not None:
@@ -194,23 +173,22 @@ def _check_may_be_replaced(path, check):
 
 def _upload(here, path, check):
     """Copies a local folder next to a remote one, then quickly replaces the remote one."""
-    import tensorflow as tf
-
     new = temporary_name(path)
-    files = [file.relative_to(here).as_posix() for file in here.rglob("*") if file.is_file()]
-    files.sort(key=lambda file: (file in MARKS, file))
-    try:
-        for file in files:
-            tf.io.gfile.makedirs(os.path.dirname(f"{new}/{file}"))
-            tf.io.gfile.copy(str(here / file), f"{new}/{file}")
-        _check_may_be_replaced(path, check)
-        remove(path)
+    names = [file.relative_to(here).as_posix() for file in here.rglob("*") if file.is_file()]
+    names.sort(key=lambda name: (name in MARKS, name))
+    with file_system(path) as files:
         try:
-            for file in files:  # one by one: renaming a folder moves its files in any order
-                tf.io.gfile.makedirs(os.path.dirname(f"{path}/{file}"))
-                tf.io.gfile.rename(f"{new}/{file}", f"{path}/{file}", overwrite=True)
-        except BaseException:
-            remove(path)  # a partial folder is useless
-            raise
-    finally:
-        remove(new)
+            for name in names:
+                files.makedirs(os.path.dirname(f"{new}/{name}"))
+                files.copy(str(here / name), f"{new}/{name}")
+            _check_may_be_replaced(path, check)
+            remove(path)
+            try:
+                for name in names:  # one by one: renaming a folder moves its files in any order
+                    files.makedirs(os.path.dirname(f"{path}/{name}"))
+                    files.rename(f"{new}/{name}", f"{path}/{name}", overwrite=True)
+            except BaseException:
+                remove(path)  # a partial folder is useless
+                raise
+        finally:
+            remove(new)

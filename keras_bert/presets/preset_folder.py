@@ -12,7 +12,7 @@ import numpy as np
 from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_finite
 from keras_bert.presets.formats.checkpoint import check_size, explained
-from keras_bert.presets.formats.tensor_files import check_crc32, checked_num_bytes
+from keras_bert.presets.formats.tensor_files import check_crc32, safe_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 from keras_bert.training.keras_internals import set_initial_value
 
@@ -118,7 +118,7 @@ class PresetFolder:
     ) -> tuple[dict[str, Any], keras.Model]:
         """Loads `(config, model)`; `precision` may hold a `dtype` to replace the saved one."""
         weights = self.file("model.weights.h5")
-        self._check_sizes(checked_num_bytes(weights))
+        self._check_sizes(safe_num_bytes(weights))
         check_crc32(weights, self._saved.integer("weights_crc32", high=2**32 - 1))
         described = f"{self}/config.json"
         with explained(described, f"doesn't describe a {self.model_class.__name__}"):

@@ -132,9 +132,9 @@ def _is_preset_name(handle):
         return False
     if handle not in KNOWN_PRESETS and find_spec("keras_hub") is None:
         return False
-    from keras_bert.presets.formats.read_keras_hub import has_preset
+    from keras_bert.presets.formats.read_keras_hub import keras_hub
 
-    return has_preset(handle)
+    return handle in keras_hub.models.BertBackbone.presets
 
 
 def _is_google(path):

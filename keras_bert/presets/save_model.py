@@ -35,7 +35,7 @@ def save_checkpoint(
     model: keras.Model, folder: str | os.PathLike, write: Callable, has_card: bool = False
 ) -> None:
     """Writes a model as a folder of another library's, by the `write` of its format."""
-    checkpoint = _checkpoint_of(model)
+    checkpoint = _in_transit(model)
     check_supported(checkpoint, "other libraries", _SUPPORTED)
     with new_folder(folder, _num_bytes(model)) as unfinished:
         write(checkpoint, unfinished)
@@ -93,7 +93,7 @@ def _num_bytes(model):
     return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
 
 
-def _checkpoint_of(model):
+def _in_transit(model):
     """Makes a `Checkpoint` from a model of this library."""
     backbone = getattr(model, "backbone", model)
     if backbone.architecture != "bert":

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
-from keras_bert.corpus.shard_writer import ShardWriter
 from keras_bert.corpus.shards import finish_corpus, shard_name
+from keras_bert.corpus.write_shard import write_shard
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
 
@@ -44,13 +44,16 @@ class Documents:
         tokens = (f"##w{i}" if i % 2 else f"w{i}" for i in range(self.num_tokens))
         tokens = [*SPECIAL_TOKENS, *tokens]
         words = SimpleNamespace(get_vocabulary=lambda: tokens, lowercase=True)
-        counts = []
-        for index in range(num_shards):
-            with ShardWriter(folder / shard_name(index, num_shards), "uint16") as shard:
-                for d in range(index, len(self.lengths), num_shards):
-                    ids = np.arange(self.starts[d], self.starts[d + 1]) + 5
-                    shard.write(d, ids, self.sentence_lengths[d])
-            counts.append(shard.counts)
+        records = [
+            (d, np.arange(self.starts[d], self.starts[d + 1]) + 5, lengths)
+            for d, lengths in enumerate(self.sentence_lengths)
+        ]
+        counts = [
+            write_shard(
+                folder / shard_name(index, num_shards), "uint16", records[index::num_shards]
+            )
+            for index in range(num_shards)
+        ]
         return finish_corpus(folder, words, counts)
 
 

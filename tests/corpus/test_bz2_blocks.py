@@ -21,20 +21,6 @@ def own(path, start, stop):
     return b"".join(out)
 
 
-def test_parts_join_to_the_whole_wherever_they_are_cut(tmp_path):
-    parts = [packed_text(seed=seed) for seed in range(2)]
-    parts.append((b"", bz2.compress(b"")))  # a stream without any block
-    text, packed = (b"".join(column) for column in zip(*parts, strict=True))
-    path = tmp_path / "x.bz2"
-    path.write_bytes(packed)
-    rng = np.random.default_rng(1)
-    for num_parts in (1, 2, 9):
-        cuts = [0, *sorted(rng.integers(0, len(packed), num_parts - 1)), len(packed)]
-        got = [own(path, int(a), int(b)) for a, b in zip(cuts, cuts[1:], strict=False)]
-        assert b"".join(got) == text
-    assert sum(1 for _ in bz2_chunks(path, 0, 1)) >= 8
-
-
 def test_blocks_are_found_across_the_reads_of_the_search(tmp_path, monkeypatch):
     text, packed = packed_text(num_blocks=2)
     path = tmp_path / "x.bz2"

@@ -91,14 +91,6 @@ def test_words_are_normalized_as_the_tokenizer_does(tmp_path):
     assert {"École", "ÉCOLE", "ΟΔΟΣ"} <= set(cased)
 
 
-def test_files_are_one_text(tmp_path):
-    parts, whole = [tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "c.txt"
-    parts[0].write_text("low lower lowest\n")
-    parts[1].write_text("low lower lowest\n", encoding="utf-16")
-    whole.write_text("low lower lowest\n" * 2)
-    assert learn(parts, 20) == learn(str(whole), 20)
-
-
 def test_rare_characters_are_left_out_with_their_words(tmp_path):
     (tmp_path / "text.txt").write_text("ab ab ab ab ax ax")
     assert learn(tmp_path, 8, max_characters=2)[5:] == ["a", "b", "##b"]

@@ -1,6 +1,4 @@
-import errno
 import json
-import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,9 +6,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.record_groups import RECORD_FEATURES, serialized_groups
-from keras_bert.corpus.shard_writer import ShardWriter
 from keras_bert.corpus.shards import Corpus, finish_corpus, shard_name, token_dtype
-from keras_bert.files import whole
+from keras_bert.corpus.write_shard import write_shard
 
 
 def words(vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):
@@ -22,11 +19,8 @@ def words(vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):
 def folder(tmp_path):
     counts = []
     for i in range(2):
-        with ShardWriter(tmp_path / shard_name(i, 2), "uint16") as shard:
-            shard.write(10 + i, [2, 3, 3], [1, 2])
-            shard.write(20 + i, [3], [1])
-            shard.write(20 + i, [2, 2], [2])
-        counts.append(shard.counts)
+        records = [(10 + i, [2, 3, 3], [1, 2]), (20 + i, [3], [1]), (20 + i, [2, 2], [2])]
+        counts.append(write_shard(tmp_path / shard_name(i, 2), "uint16", records))
     finish_corpus(tmp_path, words(), counts, note="x")
     return tmp_path
 
@@ -50,8 +44,7 @@ def test_shards_are_read_as_they_were_written(folder):
 
 def test_a_large_vocabulary_takes_four_bytes_a_token(tmp_path):
     assert token_dtype(65536) == "uint16" and token_dtype(65537) == "uint32"
-    with ShardWriter(tmp_path / "s", token_dtype(119547)) as shard:
-        shard.write(0, [119546], [1])
+    write_shard(tmp_path / "s", token_dtype(119547), [(0, [119546], [1])])
     (record,) = tf.data.TFRecordDataset(str(tmp_path / "s"))
     parsed = tf.io.parse_single_example(record, RECORD_FEATURES)
     assert np.frombuffer(parsed["token_ids"].numpy(), "<u4").tolist() == [119546]
@@ -67,25 +60,10 @@ def test_records_are_those_of_tensorflow(tmp_path, num_tokens):
     feature["document_id"].int64_list.value.append(2**40 + 200)
     with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
         writer.write(expected.SerializeToString(deterministic=True))
-    with ShardWriter(tmp_path / "ours", "uint16") as shard:
-        shard.write(2**40 + 200, tokens, [num_tokens])
+    counts = write_shard(tmp_path / "ours", "uint16", [(2**40 + 200, tokens, [num_tokens])])
     written = (tmp_path / "ours").read_bytes()
     assert written == (tmp_path / "theirs").read_bytes()
-    assert shard.counts["num_bytes"] == len(written)
-
-
-def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path, monkeypatch):
-    if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full on this system")
-    temporary = tmp_path / "x.unfinished"
-    temporary.symlink_to("/dev/full")
-    monkeypatch.setattr(whole, "temporary_name", lambda path: str(temporary))
-    with pytest.raises(OSError, match="disk was full") as caught:
-        with ShardWriter(tmp_path / "s", "uint16") as shard:
-            for i in range(1000):
-                shard.write(i, np.ones(1000, int), [1000])
-    assert caught.value.errno == errno.ENOSPC
-    assert os.listdir(tmp_path) == [] and os.path.exists("/dev/full")
+    assert counts["num_bytes"] == len(written)
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def file_tensor(
 ) -> Tensor:
     """Makes a tensor of a file; reading other than finite floats is a ValueError."""
 
-    def checked():
+    def read_finite():
         if not dtype.lower().startswith(("f", "bf")):
             raise ValueError(f"{path}: {name} holds {dtype}; weights must be floating point.")
         with explained(f"{path}: {name}", "can't be read", "Download it again."):
@@ -147,7 +147,7 @@ def file_tensor(
         check_finite(array, path, name)
         return array
 
-    return Tensor(shape, checked)
+    return Tensor(shape, read_finite)
 
 
 def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:

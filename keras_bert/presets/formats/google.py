@@ -3,7 +3,6 @@
 import logging
 import re
 from functools import partial
-from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields, write_json
@@ -55,12 +54,11 @@ _OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
 
-def read_google(path: str | PathLike) -> Checkpoint:
+def read_google(path: Path) -> Checkpoint:
     """Reads a checkpoint of google-research/bert, pre-trained, classifier or SQuAD.
 
     `path` is the folder, or the prefix of a checkpoint in it.
     """
-    path = Path(path)
     folder = path if path.is_dir() else path.parent
     prefix = _prefix(path)
     source = f"TF1 checkpoint {prefix}"
@@ -97,7 +95,7 @@ def read_google(path: str | PathLike) -> Checkpoint:
     )
 
 
-def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
+def write_google(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` in the format of google-research/bert."""
     supported = {**_SUPPORTED, "masked_lm_activation": (checkpoint.backbone["activation"],)}
     check_supported(checkpoint, "Google's code", supported)
@@ -112,14 +110,14 @@ def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     tensors = spell(checkpoint.weights, spellings)
     with tf.device("CPU:0"):
         tf.raw_ops.SaveV2(
-            prefix=str(Path(folder) / "bert_model.ckpt"),
+            prefix=str(folder / "bert_model.ckpt"),
             tensor_names=list(tensors),
             shape_and_slices=[""] * len(tensors),
             tensors=list(tensors.values()),
         )
     if checkpoint.vocabulary:
-        write_vocabulary(Path(folder) / "vocab.txt", checkpoint.vocabulary)
-    write_json(Path(folder) / "bert_config.json", _config(checkpoint))
+        write_vocabulary(folder / "vocab.txt", checkpoint.vocabulary)
+    write_json(folder / "bert_config.json", _config(checkpoint))
 
 
 def _config(checkpoint):

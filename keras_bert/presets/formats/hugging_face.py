@@ -4,7 +4,6 @@ import logging
 import re
 import reprlib
 from collections import Counter
-from os import PathLike
 from pathlib import Path
 
 from safetensors.numpy import save_file
@@ -22,8 +21,8 @@ from keras_bert.presets.formats.checkpoint import (
 )
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
 from keras_bert.presets.formats.sentence_transformers import (
+    cross_encoder_activation,
     cross_encoder_config,
-    is_cross_encoder,
     read_sentence_transformer,
     reranker_arguments,
     write_sentence_transformer,
@@ -83,9 +82,9 @@ _FIXED = {
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 
-def read_hugging_face(folder: str | PathLike) -> Checkpoint:
+def read_hugging_face(folder: Path) -> Checkpoint:
     """Reads a folder written by transformers or sentence-transformers."""
-    sentences = read_sentence_transformer(Path(folder))
+    sentences = read_sentence_transformer(folder)
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
     config = JsonFields(folder / "config.json")
@@ -137,12 +136,12 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         left_over=left_over,
         refused=refused,
     )
-    return checkpoint.as_task("BertReranker") if is_cross_encoder(folder, config) else checkpoint
+    is_plain = cross_encoder_activation(folder, config) is None
+    return checkpoint if is_plain else checkpoint.as_task("BertReranker")
 
 
-def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
+def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` as a folder for transformers."""
-    folder = Path(folder)
     backbone = checkpoint.backbone
     supported = {
         "activation": tuple(_HIDDEN_ACTS),

@@ -14,15 +14,18 @@ from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
-    Spelling,
     check_size,
     explained,
     file_tensor,
     read_vocabulary,
     translate,
 )
-from keras_bert.presets.formats.tensor_files import checked_num_bytes
-from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, read_own_arguments
+from keras_bert.presets.formats.tensor_files import safe_num_bytes
+from keras_bert.presets.formats.weight_names import (
+    OWN_CLASSIFIER,
+    keras_hub_spellings,
+    read_own_arguments,
+)
 
 try:
     import kagglehub
@@ -46,32 +49,6 @@ TASKS = {
     "BertTextClassifier": "BertClassifier",
     "BertTextEmbedder": "BertEmbedder",
 }
-# {our layer: KerasHub's layers}
-_LAYERS = {
-    "embeddings/token_embedding": ("token_embedding",),
-    "embeddings/segment_embedding": ("segment_embedding",),
-    "embeddings/position_embedding": ("position_embedding",),
-    "embeddings/norm": ("embeddings_layer_norm",),
-    "pooler": ("pooled_dense",),
-    "masked_lm/dense": ("mlm_head/intermediate_dense",),
-    "masked_lm/norm": ("mlm_head/intermediate_layer_norm",),
-    "logits": ("logits",),
-}
-_BLOCK = {
-    "attention/query_key_value": tuple(
-        f"self_attention_layer/{part}" for part in ("query", "key", "value")
-    ),
-    "attention/output_dense": ("self_attention_layer/attention_output",),
-    "attention_norm": ("self_attention_layer_norm",),
-    "intermediate_dense": ("feedforward_intermediate_dense",),
-    "output_dense": ("feedforward_output_dense",),
-    "output_norm": ("feedforward_layer_norm",),
-}
-
-
-def has_preset(name: str) -> bool:
-    """Returns whether KerasHub publishes a BERT under this name."""
-    return name in keras_hub.models.BertBackbone.presets
 
 
 def read_keras_hub(source: str | PathLike) -> Checkpoint:
@@ -116,29 +93,13 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     )
 
 
-def keras_hub_spellings(num_layers: int) -> dict[str, Spelling]:
-    """Returns `{our name: Spelling}` for a KerasHub BERT and its heads."""
-    layers = {**_LAYERS}
-    for i in range(num_layers):
-        layers |= {
-            f"block_{i}/{ours}": tuple(f"transformer_layer_{i}/{name}" for name in theirs)
-            for ours, theirs in _BLOCK.items()
-        }
-    spellings = {"masked_lm/bias": Spelling(("mlm_head/output_bias",))}
-    for ours, theirs in layers.items():
-        variables = ("gamma", "beta") if ours.endswith("norm") else ("kernel", "bias")
-        for variable in ("embeddings",) if ours.endswith("_embedding") else variables:
-            spellings[f"{ours}/{variable}"] = Spelling(tuple(f"{t}/{variable}" for t in theirs))
-    return spellings
-
-
 def _check_config(folder):
     """Checks sizes and files before KerasHub makes a model of these sizes."""
     config = JsonFields(folder / "config.json")
     if config.text("registered_name", "").rpartition(">")[2] != "BertBackbone":
         return  # KerasHub refuses it by its name
-    num_bytes = checked_num_bytes(folder / "model.weights.h5")
-    checked_num_bytes(folder / "task.weights.h5")
+    num_bytes = safe_num_bytes(folder / "model.weights.h5")
+    safe_num_bytes(folder / "task.weights.h5")
     if num_bytes is None:
         return
     task = JsonFields(folder / "task.json").fields("config")

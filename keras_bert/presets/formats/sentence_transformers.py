@@ -125,9 +125,11 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     write_json(folder / "sentence_bert_config.json", settings)
 
 
-def is_cross_encoder(folder: Path, config: JsonFields) -> bool:
-    """Returns whether sentence-transformers saved a folder as a cross-encoder."""
-    return _activation(folder, config) is not None
+def cross_encoder_activation(folder: Path, config: JsonFields) -> str | None:
+    """Returns the activation of a folder's scores; None if it isn't of a cross-encoder."""
+    files = (config.fields("sentence_transformers"), JsonFields(folder / _CONFIG))
+    names = [fields.text("activation_fn") for fields in files]
+    return next(filter(None, names), None) or config.text(_OLD_KEY)
 
 
 def reranker_arguments(folder: Path, config: JsonFields, dropout: float) -> dict:
@@ -135,7 +137,7 @@ def reranker_arguments(folder: Path, config: JsonFields, dropout: float) -> dict
 
     By default, the activation is the sigmoid, as in sentence-transformers.
     """
-    theirs = _activation(folder, config)
+    theirs = cross_encoder_activation(folder, config)
     kinds = {name.rsplit(".", 1)[-1]: ours for ours, name in _ACTIVATIONS.items()}
     activation = kinds.get((theirs or "Sigmoid").rsplit(".", 1)[-1])
     if activation is None:
@@ -153,9 +155,3 @@ def cross_encoder_config(arguments: dict) -> dict:
         "sentence_transformers": {"activation_fn": activation},
         _OLD_KEY: activation,
     }
-
-
-def _activation(folder, config):
-    files = (config.fields("sentence_transformers"), JsonFields(folder / _CONFIG))
-    names = [fields.text("activation_fn") for fields in files]
-    return next(filter(None, names), None) or config.text(_OLD_KEY)

@@ -3,7 +3,6 @@
 import zlib
 from functools import partial
 from importlib.util import find_spec
-from os import PathLike
 from pathlib import Path
 
 from safetensors import safe_open
@@ -18,9 +17,8 @@ POOLER_FILE = "pooler.safetensors"
 """File with the pooler of a model whose class in transformers has none."""
 
 
-def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
+def read_tensors(folder: Path) -> dict[str, Tensor]:
     """Reads the tensors of a folder with one of `FILES`, each one on demand."""
-    folder = Path(folder)
     found = sorted(path.name for path in folder.iterdir())
     name = next((name for name in FILES if name in found), None)
     if name is None:
@@ -33,7 +31,7 @@ def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
     return tensors
 
 
-def checked_num_bytes(path: Path) -> int | None:
+def safe_num_bytes(path: Path) -> int | None:
     """Checks a `.weights.h5` file and returns its size; None if there is no such file.
 
     Keras reads an array before it compares its shape, and follows links. The arrays must therefore

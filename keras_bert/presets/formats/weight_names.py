@@ -1,7 +1,7 @@
-"""Google's and Hugging Face's names for the weights and arguments of a BERT.
+"""Other libraries' names for the weights and arguments of a BERT.
 
 Sources: google-research/bert modeling.py, run_pretraining.py, run_classifier.py, run_squad.py;
-transformers modeling_bert.py.
+transformers modeling_bert.py; keras-hub bert_backbone.py, bert_masked_lm.py.
 """
 
 import re
@@ -21,29 +21,30 @@ BACKBONE = {
     "max_sequence_length": ("max_position_embeddings", 512),
     "num_segments": ("type_vocab_size", 2),
 }
-# {our name: Google's scopes}
-_EMBEDDINGS = {
-    "embeddings/token_embedding/embeddings": ("bert/embeddings/word_embeddings",),
-    "embeddings/segment_embedding/embeddings": ("bert/embeddings/token_type_embeddings",),
-    "embeddings/position_embedding/embeddings": ("bert/embeddings/position_embeddings",),
+# {our layer: (Google's scope, KerasHub's layer)}; {} is each of query, key and value
+_LAYERS = {
+    "embeddings/token_embedding": ("bert/embeddings/word_embeddings", "token_embedding"),
+    "embeddings/segment_embedding": ("bert/embeddings/token_type_embeddings", "segment_embedding"),
+    "embeddings/position_embedding": ("bert/embeddings/position_embeddings", "position_embedding"),
+    "embeddings/norm": ("bert/embeddings/LayerNorm", "embeddings_layer_norm"),
+    "pooler": ("bert/pooler/dense", "pooled_dense"),
 }
-_BLOCK_DENSE = {
-    "attention/query_key_value": tuple(f"attention/self/{n}" for n in ("query", "key", "value")),
-    "attention/output_dense": ("attention/output/dense",),
-    "intermediate_dense": ("intermediate/dense",),
-    "output_dense": ("output/dense",),
+_BLOCK = {
+    "attention/query_key_value": ("attention/self/{}", "self_attention_layer/{}"),
+    "attention/output_dense": ("attention/output/dense", "self_attention_layer/attention_output"),
+    "attention_norm": ("attention/output/LayerNorm", "self_attention_layer_norm"),
+    "intermediate_dense": ("intermediate/dense", "feedforward_intermediate_dense"),
+    "output_dense": ("output/dense", "feedforward_output_dense"),
+    "output_norm": ("output/LayerNorm", "feedforward_layer_norm"),
 }
-_BLOCK_NORMS = {
-    "attention_norm": ("attention/output/LayerNorm",),
-    "output_norm": ("output/LayerNorm",),
+_MASKED_LM = {
+    "masked_lm/dense": ("cls/predictions/transform/dense", "mlm_head/intermediate_dense"),
+    "masked_lm/norm": ("cls/predictions/transform/LayerNorm", "mlm_head/intermediate_layer_norm"),
 }
 _OUTPUT = {"logits/kernel": "output_weights", "logits/bias": "output_bias"}
+# {task: {our weight: Google's}}
 _HEADS = {
     "BertPretrainer": {
-        "masked_lm/dense/kernel": "cls/predictions/transform/dense/kernel",
-        "masked_lm/dense/bias": "cls/predictions/transform/dense/bias",
-        "masked_lm/norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
-        "masked_lm/norm/beta": "cls/predictions/transform/LayerNorm/beta",
         "masked_lm/bias": "cls/predictions/output_bias",
         "next_sentence/kernel": "cls/seq_relationship/output_weights",
         "next_sentence/bias": "cls/seq_relationship/output_bias",
@@ -82,19 +83,24 @@ def own_classifier_arguments(arguments: dict) -> dict:
 
 def google_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:
     """Returns `{our name: Spelling}` for a TF1 checkpoint of Google's with the head of a task."""
-    names = {**_EMBEDDINGS}
-    names |= _variables("embeddings/norm", ("bert/embeddings/LayerNorm",), ("gamma", "beta"))
-    for i in range(num_layers):
-        for ours, theirs in (*_BLOCK_DENSE.items(), *_BLOCK_NORMS.items()):
-            scopes = tuple(f"bert/encoder/layer_{i}/{scope}" for scope in theirs)
-            variables = ("gamma", "beta") if ours in _BLOCK_NORMS else ("kernel", "bias")
-            names |= _variables(f"block_{i}/{ours}", scopes, variables)
-    names |= _variables("pooler", ("bert/pooler/dense",), ("kernel", "bias"))
+    layers = {**_LAYERS, **(_MASKED_LM if task == "BertPretrainer" else {})}
+    names = {
+        ours: tuple(name.removesuffix("/embeddings") for name in theirs)
+        for ours, theirs in _weights(layers, 0, "bert/encoder/layer_", num_layers).items()
+    }
     names |= {ours: (theirs,) for ours, theirs in _HEADS.get(task, {}).items()}
     return {
         ours: Spelling(theirs, transposed=theirs[0].endswith("output_weights"))
         for ours, theirs in names.items()
     }
+
+
+def keras_hub_spellings(num_layers: int) -> dict[str, Spelling]:
+    """Returns `{our name: Spelling}` for a KerasHub BERT and its heads."""
+    layers = {**_LAYERS, **_MASKED_LM, "logits": ("", "logits")}
+    names = _weights(layers, 1, "transformer_layer_", num_layers)
+    names["masked_lm/bias"] = ("mlm_head/output_bias",)
+    return {ours: Spelling(theirs) for ours, theirs in names.items()}
 
 
 def hugging_face_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:
@@ -108,8 +114,19 @@ def hugging_face_spellings(num_layers: int, task: str | None = None) -> dict[str
     return spellings
 
 
-def _variables(layer, scopes, variables):
-    return {f"{layer}/{v}": tuple(f"{scope}/{v}" for scope in scopes) for v in variables}
+def _weights(layers, library, block, num_layers):
+    """Returns `{our weight: their names}` of layers and blocks, by the column of the tables."""
+    names = {ours: theirs[library] for ours, theirs in layers.items()}
+    for i in range(num_layers):
+        theirs = {ours: each[library] for ours, each in _BLOCK.items()}
+        names |= {f"block_{i}/{ours}": f"{block}{i}/{name}" for ours, name in theirs.items()}
+    weights = {}
+    for ours, theirs in names.items():
+        parts = ("query", "key", "value") if "{}" in theirs else ("",)
+        kinds = ("gamma", "beta") if ours.endswith("norm") else ("kernel", "bias")
+        for kind in ("embeddings",) if ours.endswith("_embedding") else kinds:
+            weights[f"{ours}/{kind}"] = tuple(f"{theirs.format(p)}/{kind}" for p in parts)
+    return weights
 
 
 def _as_in_torch(name):

@@ -1,7 +1,6 @@
 """Writes models as KerasHub presets."""
 
 import logging
-from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
@@ -14,9 +13,12 @@ from keras_bert.presets.formats.read_keras_hub import (
     OWN_LABEL_NAMES,
     TASKS,
     keras_hub,
-    keras_hub_spellings,
 )
-from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, own_classifier_arguments
+from keras_bert.presets.formats.weight_names import (
+    OWN_CLASSIFIER,
+    keras_hub_spellings,
+    own_classifier_arguments,
+)
 
 logger = logging.getLogger("keras_bert")
 
@@ -25,7 +27,7 @@ _SUPPORTED = {"activation": _GELUS, "masked_lm_activation": _GELUS}
 _SUPPORTED |= {"causal": (False,), "tie_embeddings": (True,)}
 
 
-def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
+def write_keras_hub(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` as a preset of KerasHub's `BertBackbone` or of a task on it.
 
     Small differences of KerasHub's BERT (its form of GELU, its epsilons) are logged, and so are
@@ -46,7 +48,7 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     if tokenizer is not None and isinstance(model, keras_hub.models.BertBackbone):
         tokenizer.save_to_preset(str(folder))
     if checkpoint.task == "BertClassifier":
-        path, arguments = Path(folder) / "metadata.json", checkpoint.task_arguments
+        path, arguments = folder / "metadata.json", checkpoint.task_arguments
         own = {
             OWN_LABEL_NAMES: arguments["label_names"],
             OWN_CLASSIFIER: own_classifier_arguments(arguments),

@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead, decoder_table
+from keras_bert.losses import LogitCrossentropy
 from keras_bert.messages import check_bool, check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
@@ -112,12 +113,7 @@ class BertPretrainer(BertTask):
         accuracy = "accuracy" if self.next_sentence else "masked_lm_accuracy"  # Keras adds names
         return {
             "optimizer": AdamW(1e-4),
-            "loss": {
-                name: keras.losses.SparseCategoricalCrossentropy(
-                    from_logits=True, reduction="mean_with_sample_weight", name=name
-                )
-                for name in outputs
-            },
+            "loss": {name: LogitCrossentropy(name=name) for name in outputs},
             "weighted_metrics": {
                 name: [keras.metrics.SparseCategoricalAccuracy(name=accuracy)] for name in outputs
             },

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertPretrainer
+from keras_bert.losses import LogitCrossentropy
 
 
 def cross_entropy(logits, labels):
@@ -43,6 +44,29 @@ def test_the_losses_are_means_over_predicted_tokens_and_pairs(model, randomized,
     assert set(results) == set(expected)
     for name, value in expected.items():
         np.testing.assert_allclose(results[name], value, rtol=2e-5, err_msg=name)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="others take Keras's own loss")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_loss_on_jax_is_that_of_keras(dtype):
+    import jax
+
+    rng = np.random.default_rng(1)
+    logits = jax.numpy.asarray(rng.normal(0, 20, (3, 4, 50)), dtype)
+    labels, weights = rng.integers(0, 50, (3, 4)), rng.integers(0, 2, (3, 4)).astype("float32")
+    (loss, gradient), (expected, of_keras) = (
+        jax.value_and_grad(lambda x, each=each: each(labels, x, sample_weight=weights))(logits)
+        for each in (
+            LogitCrossentropy(),
+            keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True, reduction="mean_with_sample_weight"
+            ),
+        )
+    )
+    np.testing.assert_allclose(loss, expected, rtol=1e-6)
+    resolution = max(1e-5, float(jax.numpy.finfo(dtype).eps))  # 1e-5: logits up to 100 in float32
+    gradient, of_keras = np.float32(gradient), np.float32(of_keras)
+    np.testing.assert_allclose(gradient, of_keras, rtol=resolution, atol=1e-9)
 
 
 def test_the_loss_is_0_without_predictions(model, pretraining_batch):

@@ -46,6 +46,7 @@ def finetuned():
         predict=lambda: model.predict(x, batch_size=BATCH, verbose=0),
         score=lambda logits: {"logit": float(logits[:, 0].mean())},
         select="logit",
+        keep=lambda predictions: model.save_to_preset(f"{FOLDER}/best"),
     )
     resumed, *_ = make_classifier()
     checkpoint = keras_bert.TrainingCheckpoint(f"{FOLDER}/checkpoints")

@@ -241,6 +241,10 @@ class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
 
     Keras takes the label's value of the log-softmax, which is known only after a pass that sums the
     exponentials. Here that pass also takes the label's logit.
+
+    Call arguments:
+        y_true: `[...]` ints, the labels.
+        y_pred: `[..., V]`, logits.
     """
 
     def __init__(

@@ -24,6 +24,7 @@ from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_singl
 def answer(task, x, batch_size=None, *, verbose=0, **options):
     """Answers examples; see `BertTask.answer`."""
     preprocessor = preprocessor_of(task)
+    batch_size = batching_of(batch_size=batch_size).batch_size
     _check_options(preprocessor, options)
     x, *_ = in_memory(task, x, with_labels=False)
     if not is_raw(x):

@@ -12,7 +12,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
 from keras_bert.models.task_parts import check_backbone, number_of_classes
-from keras_bert.preprocessing.class_labels import check_one_hot, class_targets, with_class_check
+from keras_bert.preprocessing.class_labels import class_targets, with_class_check
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
 from keras_bert.scoring.label_scorers import ClassScorer
@@ -182,12 +182,6 @@ class BertClassifier(BertTask):
         if self.preprocessor is not None:
             return self.preprocessor.targets(y)
         return class_targets(y, self._names())
-
-    def check_labels(self, y):
-        """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
-        if not getattr(self.preprocessor, "multi_label", False):
-            loss = self.loss if self.compiled else self.default_compile_args()["loss"]
-            check_one_hot(y, self.num_classes, loss)
 
     def with_checked_labels(self, dataset):
         return dataset if self.num_classes == 1 else with_class_check(dataset, self.num_classes)

@@ -10,7 +10,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.compiling import BINARY
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
-from keras_bert.preprocessing.bert_reranker_preprocessor import (
+from keras_bert.preprocessing.text_rows import (
     check_relevance,
     relevance_targets,
     with_relevance_check,

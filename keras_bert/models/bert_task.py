@@ -362,7 +362,8 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             raise ValueError("There are no examples: the dataset is empty.") from error
 
     def check_labels(self, y):
-        """Raises a ValueError unless labels have the form of the compiled loss."""
+        """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
+        task_data.check_labels(self, y)
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.

@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert.messages import check_number, check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.iterables import raw_passes, read_ahead
 from keras_bert.preprocessing.prepared_inputs import input_arrays
 from keras_bert.preprocessing.raw import (
@@ -309,6 +310,14 @@ def _is_column(values):
     shape = getattr(values, "shape", None)
     has_items = hasattr(values, "__len__") and hasattr(values, "__getitem__")
     return has_items and shape != () and (shape is None or 0 not in shape[1:])
+
+
+def check_labels(task, y):
+    """Raises a ValueError unless labels of classes have the loss's form; see `BertTask`."""
+    is_of_classes = hasattr(task, "num_classes") and len(getattr(task.output, "shape", ())) == 2
+    if is_of_classes and not getattr(task.preprocessor, "multi_label", False):
+        loss = task.loss if task.compiled else task.default_compile_args()["loss"]
+        check_one_hot(y, task.num_classes, loss)
 
 
 def with_extra_inputs(task, x):

@@ -10,8 +10,8 @@ import numpy as np
 
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.raw import Labels, number_array
-from keras_bert.preprocessing.text_rows import DocumentRows, ops_of
+from keras_bert.preprocessing.raw import Labels
+from keras_bert.preprocessing.text_rows import DocumentRows, ops_of, relevance_targets
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import Tokens
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 ACTIVATIONS = ("sigmoid", "linear")
-_OUTSIDE = (
-    "Binary cross-entropy takes a relevance from 0 to 1: divide grades by the highest. For a "
-    "teacher's scores, compile with loss='mean_squared_error'; for the margins of (query, "
-    "positive, negative), with loss=MarginMeanSquaredError()"
-)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -129,28 +124,3 @@ class BertRerankerPreprocessor(BertPreprocessor):
         inputs = self.graph_inputs(query, documents)
         outputs = predict({name: values[:, None] for name, values in inputs.items()})
         return {"score": self.answers(outputs)["score"][:, 0]}
-
-
-def relevance_targets(labels: Labels) -> np.ndarray:
-    """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
-    expected = "a number for each example"
-    return number_array("Relevance", labels, expected, lambda shape: len(shape) in (1, 2))
-
-
-def check_relevance(labels: Labels) -> None:
-    """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
-    targets = relevance_targets(labels)
-    outside = np.argwhere((targets < 0) | (targets > 1))
-    if outside.size:
-        value = targets[tuple(outside[0])]
-        raise ValueError(f"{_OUTSIDE}. That of example {outside[0][0]} is {value:g}.")
-
-
-def with_relevance_check(dataset: Any) -> Any:
-    """Makes a `tf.data.Dataset` of `(inputs, relevance)` raise an error outside 0 to 1."""
-    from keras_bert.graph.datasets import asserted, map_labels
-
-    def check(_, labels):
-        return asserted(labels, (labels >= 0) & (labels <= 1), _OUTSIDE + ". Others:")
-
-    return map_labels(dataset, check)

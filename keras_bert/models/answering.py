@@ -25,7 +25,8 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
     """Answers examples; see `BertTask.answer`."""
     preprocessor = preprocessor_of(task)
     batch_size = batching_of(batch_size=batch_size).batch_size
-    _check_options(preprocessor, options)
+    if options:
+        _check_options(preprocessor, options)
     x, *_ = in_memory(task, x, with_labels=False)
     if not is_raw(x):
         _check_unpacked(x)

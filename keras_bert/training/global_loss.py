@@ -94,7 +94,8 @@ class GlobalLoss(TrainerHooks):
             callbacks.on_predict_batch_begin(step)
             made = self.predict_on_batch(make())
             made = keras.tree.map_structure(lambda array, rows=rows: array[:rows], made)
-            callbacks.on_predict_batch_end(step, {"outputs": made})
+            if callbacks.callbacks:  # Keras copies what it shows
+                callbacks.on_predict_batch_end(step, {"outputs": made})
             outputs.append(made)
             if self.stop_predicting:
                 break

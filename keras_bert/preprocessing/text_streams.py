@@ -66,13 +66,7 @@ def _packed(preprocessor, batches, batching):
 
     def pack(*unpacked):
         lengths = tf.reduce_sum(unpacked[0]["padding_mask"], axis=1)
-        numbers = best_fit(
-            lengths,
-            tf.zeros_like(lengths),
-            sequence_length=length,
-            max_predictions=0,
-            sequences_per_row=most,
-        )
+        numbers = best_fit(lengths, tf.zeros_like(lengths), (length, 0, most))
         last = tf.size(lengths)
         numbers = tf.sort(tf.where(numbers < 0, last, numbers), axis=1)  # [rows, K]
         numbers = tf.gather(numbers, tf.argsort(numbers[:, 0]))

@@ -10,18 +10,14 @@ import itertools
 import json
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_document_id
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikipedia_dump import DumpReader
 from keras_bert.files.remote import files_below, is_folder, size_and_time
 from keras_bert.reports import Reports
+from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import vocabulary_sha256
-
-if TYPE_CHECKING:
-    from keras_bert.text.tokenizer import BertTokenizer
-
 
 MIN_SLICE_BYTES = 2**21
 MAX_SLICE_BYTES = 2**25
@@ -89,7 +85,7 @@ def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> lis
     return [Slice(index, tuple(spans)) for index, spans in enumerate(groups)]
 
 
-def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTokenizer") -> dict:
+def plan_description(slices: list[Slice], settings: Settings, tokenizer: BertTokenizer) -> dict:
     """Describes everything that the shards depend on: equal descriptions give equal shards."""
     spans = [span for slice_ in slices for span in slice_.spans]
     bounds = [[span.path, span.start, span.stop, size_and_time(span.path)[1]] for span in spans]

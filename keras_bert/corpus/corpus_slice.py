@@ -3,7 +3,6 @@
 import itertools
 import operator
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,7 @@ from keras_bert.corpus.slices import Settings, Slice, first_document_id
 from keras_bert.corpus.write_shard import write_shard
 from keras_bert.files.json_files import write_json
 from keras_bert.reports import Reports
-
-if TYPE_CHECKING:
-    from keras_bert.text.tokenizer import BertTokenizer
-
+from keras_bert.text.tokenizer import BertTokenizer
 
 PROGRESS_FOLDER = "progress"
 MAX_RECORD_TOKENS = 2**15
@@ -32,7 +28,7 @@ def done_path(folder: str, slice_: Slice, num_slices: int) -> str:
 
 
 def write_slice(
-    slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer: "BertTokenizer"
+    slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer: BertTokenizer
 ) -> dict:
     """Reads a slice, tokenizes it and writes its shard.
 

@@ -85,38 +85,27 @@ def write_rows(
     return tf.where(places.is_token, token_ids, 0)
 
 
-def best_fit(
-    lengths: tf.Tensor,
-    predictions: tf.Tensor,
-    *,
-    sequence_length: int,
-    max_predictions: int,
-    sequences_per_row: int,
-) -> tf.Tensor:
+def best_fit(lengths: tf.Tensor, predictions: tf.Tensor, room: tuple[int, int, int]) -> tf.Tensor:
     """Packs sequences into rows, the longest first, each into the fullest row that has room.
 
-    `lengths` `[n]` count the tokens of each sequence and `predictions` `[n]` those to predict. A
-    row has room for `sequence_length` tokens, `max_predictions` predictions and `sequences_per_row`
-    sequences, K. Returns int32 `[rows, K]`: the numbers of the sequences in each row, then -1.
+    `lengths` `[n]` count the tokens of each sequence and `predictions` `[n]` those to predict.
+    `room` is the most tokens, predictions and sequences of a row: S, P and K. Returns int32
+    `[rows, K]`: the numbers of the sequences in each row, then -1.
     """
-    if sequences_per_row == 1:
+    if room[2] == 1:
         return tf.range(tf.size(lengths))[:, None]
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
     ordered, needed = tf.gather(lengths, order), tf.gather(predictions, order)
     # The first sequences leave no room even for the shortest one.
-    num_alone = tf.reduce_sum(tf.cast(ordered > sequence_length - ordered[-1:], tf.int32))
-    shared = _shared_rows(
-        ordered[num_alone:],
-        needed[num_alone:],
-        tf.constant([sequence_length, max_predictions, sequences_per_row]),
-    )
+    num_alone = tf.reduce_sum(tf.cast(ordered > room[0] - ordered[-1:], tf.int32))
+    shared = _shared_rows(ordered[num_alone:], needed[num_alone:], tf.constant(room))
     row = tf.concat([tf.range(num_alone), num_alone + shared], axis=0)
     by_row = tf.argsort(row, stable=True)
     row = tf.gather(row, by_row)
     slot = tf.range(tf.size(row)) - tf.searchsorted(row, row)
     num_rows = tf.reduce_max(tf.concat([row, [-1]], axis=0)) + 1
     return tf.tensor_scatter_nd_update(
-        tf.fill([num_rows, sequences_per_row], -1),
+        tf.fill([num_rows, room[2]], -1),
         tf.stack([row, slot], axis=1),
         tf.gather(order, by_row),
     )

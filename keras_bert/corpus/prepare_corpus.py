@@ -5,7 +5,6 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
@@ -16,9 +15,7 @@ from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in, size_and_time
 from keras_bert.files.whole import remove, remove_unfinished
 from keras_bert.reports import Reports
-
-if TYPE_CHECKING:
-    from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer import BertTokenizer
 
 PLAN_FILE = "plan.json"
 
@@ -26,7 +23,7 @@ PLAN_FILE = "plan.json"
 def prepare_corpus(
     inputs: str | os.PathLike | Sequence[str | os.PathLike],
     output: str | os.PathLike,
-    tokenizer: "BertTokenizer",
+    tokenizer: BertTokenizer,
     *,
     text_format: str = "prose",
     document_separator: str | None = None,

@@ -1,6 +1,5 @@
 """Pre-training batches: the shards of a corpus, paired and masked on the fly."""
 
-import functools
 import os
 from typing import Any
 
@@ -131,7 +130,7 @@ def pretraining_dataset(
         shard=shard,
         epochs=epochs,
     )
-    return _batches(source, functools.partial(_masked, source, packed), batch_size, start_step)
+    return _batches(source, packed, batch_size, start_step)
 
 
 def heldout_dataset(
@@ -179,7 +178,7 @@ def heldout_dataset(
     return data.take(batches).apply(tf.data.experimental.assert_cardinality(batches))
 
 
-def _batches(source, masked, batch_size, start_step):
+def _batches(source, packed, batch_size, start_step):
     """Makes batches; small ones are masked several at a time, which is faster."""
     together = max(1, ROWS_MASKED_AT_ONCE // batch_size)
     first_block, batches_before = divmod(start_step, together)
@@ -188,7 +187,7 @@ def _batches(source, masked, batch_size, start_step):
 
     @tf.autograph.experimental.do_not_convert
     def mask(block, row):
-        return masked(row, source.mask_seed(block))
+        return _masked(source, packed, row, source.mask_seed(block))
 
     batches = blocks.map(mask, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     batches = batches.rebatch(batch_size, drop_remainder=True).skip(batches_before)

@@ -118,14 +118,10 @@ class RowSource:
     def _plan(self, epoch, number, serialized):
         group = parse_group(serialized, self.corpus.token_dtype)
         texts = self.pairing.plan(group, self._seed(_PLAN, epoch, number))
-        rows = best_fit(
-            sequence_lengths(texts.first_length, texts.second_length),
-            self.masking.num_predictions(texts.first_length, texts.second_length),
-            sequence_length=self.pairing.sequence_length,
-            max_predictions=self.masking.num_slots,
-            sequences_per_row=self.sequences_per_row,
-        )
-        return group, texts, rows
+        lengths = texts.first_length, texts.second_length
+        tokens, predictions = sequence_lengths(*lengths), self.masking.num_predictions(*lengths)
+        room = self.pairing.sequence_length, self.masking.num_slots, self.sequences_per_row
+        return group, texts, best_fit(tokens, predictions, room)
 
     def _seed(self, *parts):
         seed = tf.constant([self.seed, 0])

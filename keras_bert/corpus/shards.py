@@ -14,14 +14,12 @@ Each file is written to a temporary name and renamed when it is complete.
 """
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import read_utf8, size_and_time
+from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
-
-if TYPE_CHECKING:
-    from keras_bert.text.tokenizer import BertTokenizer
 
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -77,7 +75,7 @@ class Corpus:
             f"{self.num_sentences:,}, tokens: {self.num_tokens:,}, shards: {len(self.shards):,})"
         )
 
-    def check_tokenizer(self, tokenizer: "BertTokenizer") -> None:
+    def check_tokenizer(self, tokenizer: BertTokenizer) -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
         sha256 = vocabulary_sha256(tokenizer.get_vocabulary())
         self.check_same("The tokenizer", sha256, tokenizer.lowercase)
@@ -108,7 +106,7 @@ class Corpus:
 
 
 def finish_corpus(
-    folder: str | os.PathLike, tokenizer: "BertTokenizer", shards: list[dict], **more: Any
+    folder: str | os.PathLike, tokenizer: BertTokenizer, shards: list[dict], **more: Any
 ) -> Corpus:
     """Writes `vocab.txt`, then `corpus.json` with the entries of `write_shard` and `more`."""
     vocabulary = tokenizer.get_vocabulary()

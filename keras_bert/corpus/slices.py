@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from keras_bert.messages import check_one_of
 from keras_bert.reports import Reports
@@ -35,6 +35,10 @@ class Settings:
         return re.compile(pattern) if pattern else None
 
 
+Documents: TypeAlias = Iterator[tuple[int, list[str]]]
+"""The number in the span and the sentences of each document, or of its parts."""
+
+
 class Reader(Protocol):
     """Reader of one kind of input file; each kind is an entry of `corpus_plan.READERS`."""
 
@@ -51,10 +55,8 @@ class Reader(Protocol):
         """Returns whether each file is a single document."""
         return False
 
-    def documents(
-        self, span: "Span", settings: Settings, reports: Reports
-    ) -> Iterator[tuple[int, list[str]]]:
-        """Yields the number in the span and the sentences of each document, or of its parts."""
+    def documents(self, span: "Span", settings: Settings, reports: Reports) -> Documents:
+        """Yields the documents of a span."""
 
     def texts(self, span: "Span", reports: Reports) -> Iterator[str]:
         """Yields the text of a span in pieces of about a megabyte, none ending in a word."""

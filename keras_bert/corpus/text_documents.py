@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert.corpus.decoding import BLOCK_BYTES, detect_encoding, text_blocks
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.slices import Reader, Settings, Span
+from keras_bert.corpus.slices import Documents, Reader, Settings, Span
 from keras_bert.files.remote import open_bytes
 from keras_bert.reports import Reports
 
@@ -31,9 +31,7 @@ class TextReader(Reader):
     def is_one_document(self, settings: Settings) -> bool:
         return settings.separator is None
 
-    def documents(
-        self, span: Span, settings: Settings, reports: Reports
-    ) -> Iterator[tuple[int, list[str]]]:
+    def documents(self, span: Span, settings: Settings, reports: Reports) -> Documents:
         begin, end = _own_bytes(span, settings.separator)
         lines = _line_batches(text_blocks(span.path, begin, end, reports))
         if settings.text_format == "sentences":
@@ -163,7 +161,6 @@ def _boundary(path, offset, limit, separator):
                     return None
             if not more:
                 return None
-    return None
 
 
 def _paragraph_boundary(path, offset):

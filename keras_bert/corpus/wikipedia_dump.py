@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from keras_bert.corpus.bz2_blocks import bz2_chunks
 from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.slices import Reader, Settings, Span
+from keras_bert.corpus.slices import Documents, Reader, Settings, Span
 from keras_bert.corpus.wikitext import wikitext_passages
 from keras_bert.files.remote import open_bytes
 from keras_bert.reports import Reports
@@ -43,9 +43,7 @@ class DumpReader(Reader):
             raise ValueError(f"{path} is not a {kind}: no <mediawiki>. Give other text as .txt.")
         return True
 
-    def documents(
-        self, span: Span, settings: Settings, reports: Reports
-    ) -> Iterator[tuple[int, list[str]]]:
+    def documents(self, span: Span, settings: Settings, reports: Reports) -> Documents:
         for document, passages in self._articles(span, reports):
             sentences = [s for text in passages for s in split_sentences(text, settings.language)]
             if sentences:

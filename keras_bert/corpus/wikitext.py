@@ -71,14 +71,12 @@ def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tu
             passage = pattern.sub(replacement, passage)
         if _BROKEN.search(passage):
             num_broken += 1
-        elif _is_prose(passage := passage.strip().lstrip(",;: ")):
+            continue
+        passage = passage.strip().lstrip(",;: ")
+        # Short lines without a sentence end are captions, unmarked headings or leads of lists.
+        if len(passage) >= 80 or _SENTENCE_END.search(passage):
             passages.append(passage)
     return passages, num_broken
-
-
-def _is_prose(passage):
-    # Short lines without a sentence end are captions, unmarked headings or leads of lists.
-    return len(passage) >= 80 or _SENTENCE_END.search(passage) is not None
 
 
 def _space_for_break(match):
@@ -192,10 +190,6 @@ def _label(link, namespaces):
 
 def _paragraphs(text):
     lines = map(str.strip, text.split("\n"))
-    for is_prose, group in itertools.groupby(lines, _is_line_of_prose):
+    for is_prose, group in itertools.groupby(lines, lambda x: x and not x.startswith(_NOT_PROSE)):
         if is_prose:
             yield " ".join(group)
-
-
-def _is_line_of_prose(line):
-    return line != "" and not line.startswith(_NOT_PROSE)

@@ -19,9 +19,7 @@ except ImportError:
 
 
 def write_shard(
-    path: str | os.PathLike,
-    dtype: str,
-    records: Iterable[tuple[int, npt.ArrayLike, npt.ArrayLike]],
+    path: str | os.PathLike, dtype: str, records: Iterable[tuple[int, npt.ArrayLike, npt.ArrayLike]]
 ) -> dict[str, Any]:
     """Writes a shard whole or not at all; returns its entry in `corpus.json`.
 

@@ -34,9 +34,7 @@ _OF_MODELS = [pattern.partition("/")[0] for pattern in (*WRITTEN, README)]
 
 @contextmanager
 def new_folder(
-    folder: str | os.PathLike,
-    num_bytes: int = 0,
-    check: Callable[[list[str]], None] | None = None,
+    folder: str | os.PathLike, num_bytes: int = 0, check: Callable[[list[str]], None] | None = None
 ) -> Iterator[Path]:
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 

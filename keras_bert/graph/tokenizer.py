@@ -78,24 +78,17 @@ class GraphTokenizer:
         longer = _wordpiece_model(tokens, max_word_characters * _MAX_CHARACTER_BYTES)
         places = np.flatnonzero(model != longer)
         self._longer_places, self._longer_bytes = places[:, None], longer[places]
+        self._traced = functools.cache(_trace)
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Turns strings `[N]` into int32 ids `[N, (T)]`."""
         with tf.device("CPU:0"):
-            return self._traced_ids(texts)
+            return self._traced(self._ids)(texts)
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
         """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         with tf.device("CPU:0"):
-            return self._traced_ids_and_offsets(texts)
-
-    @functools.cached_property
-    def _traced_ids(self):
-        return _trace(self._ids)
-
-    @functools.cached_property
-    def _traced_ids_and_offsets(self):
-        return _trace(self._ids_and_offsets)
+            return self._traced(self._ids_and_offsets)(texts)
 
     def _ids(self, texts):
         ids, _, _, splits = self._pieces(self._normalizer.normalize(texts))

@@ -3,5 +3,4 @@ from keras_bert.metrics.labels import classification_scores as classification_sc
 from keras_bert.metrics.labels import multi_label_scores as multi_label_scores
 from keras_bert.metrics.labels import regression_scores as regression_scores
 from keras_bert.metrics.retrieval import retrieval_scores as retrieval_scores
-from keras_bert.metrics.retrieval import triplet_accuracy as triplet_accuracy
 from keras_bert.metrics.squad import squad_scores as squad_scores

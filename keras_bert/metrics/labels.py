@@ -28,7 +28,7 @@ def classification_scores(
     """
     from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-    labels, predictions = paired_arrays(labels, predictions, "[n]", "class numbers")
+    labels, predictions = _paired_arrays(labels, predictions, "[n]", "class numbers")
     both = np.concatenate([labels, predictions])
     if not np.issubdtype(both.dtype, np.integer):
         wrong = f"{both.dtype}, such as {both[0].item()!r}"
@@ -68,7 +68,7 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
     """
     from sklearn.metrics import f1_score
 
-    labels, predictions = paired_arrays(labels, predictions, "[n, C]", "0 and 1")
+    labels, predictions = _paired_arrays(labels, predictions, "[n, C]", "0 and 1")
     for name, array in (("labels", labels), ("predictions", predictions)):
         other = array[~np.isin(array, (0, 1))]
         if other.size:
@@ -106,7 +106,7 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     from scipy.stats import pearsonr, spearmanr
 
     labels, predictions = np.asarray(labels, "float64"), np.asarray(predictions, "float64")
-    labels, predictions = paired_arrays(labels, predictions, "[n]", "numbers", least=2)
+    labels, predictions = _paired_arrays(labels, predictions, "[n]", "numbers", least=2)
     constant = np.ptp(labels) == 0 or np.ptp(predictions) == 0
     return {
         "pearson": 0.0 if constant else float(pearsonr(labels, predictions).statistic),
@@ -115,9 +115,7 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     }
 
 
-def paired_arrays(
-    labels: npt.ArrayLike, predictions: npt.ArrayLike, shape: str, kind: str, least: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
+def _paired_arrays(labels, predictions, shape, kind, least=1):
     """Converts to two arrays of a `shape`, "[n]" or "[n, C]", and of `kind`, n at least `least`."""
     labels, predictions = np.asarray(labels), np.asarray(predictions)
     is_valid = labels.ndim == shape.count(",") + 1 and labels.shape == predictions.shape

@@ -4,10 +4,8 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from keras_bert.messages import check_int
-from keras_bert.metrics.labels import paired_arrays
 
 
 def retrieval_scores(
@@ -51,30 +49,6 @@ def retrieval_scores(
     rows = [_of_query(query, relevance[query], scores.get(query, {}), k) for query in relevance]
     names = (f"mrr@{k}", f"ndcg@{k}", f"recall@{k}", f"map@{k}", "map")
     return dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
-
-
-def triplet_accuracy(positive_scores: npt.ArrayLike, negative_scores: npt.ArrayLike) -> float:
-    """Computes the share of triplets whose positive scores higher than their negative.
-
-    Args:
-        positive_scores: `[n]` numbers, such as cosines of anchors with their positives.
-        negative_scores: `[n]` numbers, of the same anchors with their negatives. A tie is wrong.
-
-    Returns:
-        A float from 0 to 1.
-
-    Raises:
-        ValueError: if the arrays are empty or differ in length, or a score is NaN.
-
-    Example:
-    >>> triplet_accuracy([0.9, 0.4], [0.1, 0.4])
-    0.5
-    """
-    arrays = (np.asarray(part, "float64") for part in (positive_scores, negative_scores))
-    positive, negative = paired_arrays(*arrays, "[n]", "scores")
-    if np.isnan(positive).any() or np.isnan(negative).any():
-        raise ValueError("A score of a triplet is NaN: the model is broken, or its inputs are.")
-    return float(np.mean(positive > negative))
 
 
 def _of_query(query, judged, scored, k):

@@ -57,7 +57,8 @@ def squad_scores(
         if has_impossible:
             truths = [text for text in truths if normalized_answer(text)] or [""]
         f1 = (_f1(truth, prediction, has_impossible) for truth in truths)
-        raw["exact"][id_] = max((_exact(truth, prediction) for truth in truths), default=0)
+        given = normalized_answer(prediction)
+        raw["exact"][id_] = int(any(normalized_answer(truth) == given for truth in truths))
         raw["f1"][id_] = max(f1, default=0)
         has_answer[id_] = bool(example["answers"])
     final = raw
@@ -86,10 +87,6 @@ def normalized_answer(text: str) -> str:
     """Lower-cases an answer and removes punctuation, articles and extra spaces."""
     text = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
-
-
-def _exact(truth, prediction):
-    return int(normalized_answer(truth) == normalized_answer(prediction))
 
 
 def _f1(truth, prediction, both_may_be_empty):

@@ -333,23 +333,13 @@ def with_extra_inputs(task, x):
     if is_dataset(x):
         spec = x.element_spec[0] if isinstance(x.element_spec, tuple) else x.element_spec
         _check_extra_inputs(task, spec, wanted, may_be_one=True)
-        return _with_finite(x, wanted) if "token_ids" in spec else x  # the preprocessor checks text
+        return x  # whose values `with_input_checks` or the preprocessor checks
     if isinstance(x, dict):
         extra = {name: extra_input_array(name, x[name]) for name in wanted if name in x}
         x = {**as_arrays(x), **extra}
     if not is_iterable(x) and not isinstance(x, keras.utils.PyDataset):
         _check_extra_inputs(task, x, wanted, may_be_one=is_single(x))
     return x
-
-
-def _with_finite(dataset, names):
-    from keras_bert.preprocessing.dataset_checks import with_finite_check
-
-    def checked(inputs, *rest):
-        inputs = {**inputs, **with_finite_check({name: inputs[name] for name in names})}
-        return (inputs, *rest) if rest else inputs
-
-    return dataset.map(checked)
 
 
 def features_in_memory(task, x):

@@ -7,6 +7,7 @@ import os
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
 
 from keras_bert.files.whole import whole_file
@@ -14,7 +15,6 @@ from keras_bert.messages import check_int, shown
 from keras_bert.models.task_data import preprocessor_of
 
 if TYPE_CHECKING:
-    import keras
     from matplotlib.figure import Figure
 
 
@@ -106,7 +106,7 @@ class AttentionView:
 
 
 def show_attention(
-    model: "keras.Model",
+    model: keras.Model,
     text: str,
     pair: str | None = None,
     layer: int = 0,
@@ -141,8 +141,6 @@ def show_attention(
     >>> view.tokens, view.probabilities.shape
     (['[CLS]', 'rain', 'in', 'spain', '[SEP]'], (2, 2, 5, 5))
     """
-    import keras
-
     if not isinstance(text, str) or not isinstance(pair, (str, type(None))):
         raise ValueError(
             f"show_attention takes text and pair as str; got {shown((text, pair))}. For token ids, "

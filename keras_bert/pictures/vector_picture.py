@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from keras_bert.messages import check_one_each
 from keras_bert.pictures.drawing import new_figure, plain, save_figure
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     from matplotlib.figure import Figure
 
 
 def plot_vectors(
-    vectors: "npt.ArrayLike",
+    vectors: npt.ArrayLike,
     labels: Sequence[Any] | None = None,
     texts: Sequence[str] | None = None,
     path: str | os.PathLike | None = None,

@@ -101,8 +101,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         columns = text_columns(x)
         weights = weight_arrays(sample_weight)
         if len(columns) > 1:
-            of_columns = self.of_columns(len(columns), y)
-            return text_columns_rows(self, columns, as_arrays(y), weights, of_columns)
+            return text_columns_rows(self, columns, as_arrays(y), weights)
         if y is None:
             raise ValueError(
                 "Texts alone don't train an embedder: give pairs, scores of pairs, or classes."

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy.typing as npt
 
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows, choice_targets
-from keras_bert.preprocessing.choice_rows import with_labels as labeled
 from keras_bert.preprocessing.raw import Examples, Labels, listed
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 
@@ -68,9 +66,9 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         if sample_weight is not None:
             raise ValueError("Questions have no weights: leave sample_weight out.")
         questions = listed(x)
-        if y is not None:
-            questions = labeled(questions, y)
-        return choice_rows(questions, self, with_labels or y is not None)
+        if y is None and with_labels:
+            y = [q.get("label") if isinstance(q, dict) else None for q in questions]
+        return choice_rows(questions, self, y)
 
     def listed(self, x: Examples) -> list[dict]:
         return listed(x)
@@ -102,12 +100,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             "choice": [choices[n] for choices, n in zip(rows.texts, label, strict=True)],
         }
 
-    def serve(
-        self,
-        predict: Callable[[dict[str, tf.Tensor]], tf.Tensor],
-        context: tf.Tensor,
-        choices: tf.Tensor,
-    ) -> dict:
+    def serve(self, predict: Predict, context: tf.Tensor, choices: tf.Tensor) -> dict:
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
         import tensorflow as tf
 

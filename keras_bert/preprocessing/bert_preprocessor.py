@@ -36,9 +36,11 @@ from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Token
 if TYPE_CHECKING:
     import tensorflow as tf
 
-
 Outputs: TypeAlias = Any
 """A model's outputs: an array, or a dict of several by name; tensors in a SavedModel."""
+
+Predict: TypeAlias = "Callable[[dict[str, tf.Tensor]], Outputs]"
+"""A function from a dict of inputs to the model's outputs."""
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -276,12 +278,7 @@ class BertPreprocessor:
         """Pools outputs with one row for each of `rows` into one row per example."""
         return outputs
 
-    def serve(
-        self,
-        predict: Callable[[dict[str, tf.Tensor]], Outputs],
-        text: tf.Tensor,
-        **extra_inputs: tf.Tensor,
-    ) -> dict:
+    def serve(self, predict: Predict, text: tf.Tensor, **extra_inputs: tf.Tensor) -> dict:
         """Answers raw strings in the TensorFlow graph, as the exported model does.
 
         Args:
@@ -312,9 +309,7 @@ class BertPreprocessor:
         return packed([columns], self.packer, LONGEST)[0]
 
     def for_model(
-        self,
-        backbone: keras.Model,
-        outputs: keras.KerasTensor | dict[str, keras.KerasTensor],
+        self, backbone: keras.Model, outputs: keras.KerasTensor | dict[str, keras.KerasTensor]
     ) -> Self:
         """Returns this preprocessor, checked and completed for a model.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
 from keras_bert.messages import check_one_of
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.raw import Labels
 from keras_bert.preprocessing.text_rows import DocumentRows, ops_of, relevance_targets
 from keras_bert.text.tokenizer import BertTokenizer
@@ -105,12 +104,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         is_pair = rows is not None and rows.num_sequences == 1
         return {"score": scores[:, 0] if is_pair else scores}
 
-    def serve(
-        self,
-        predict: Callable[[dict[str, tf.Tensor]], tf.Tensor],
-        query: tf.Tensor,
-        documents: tf.Tensor,
-    ) -> dict:
+    def serve(self, predict: Predict, query: tf.Tensor, documents: tf.Tensor) -> dict:
         """Scores documents `[n]` for one query, `[1]`, or for a query each, `[n]`."""
         import tensorflow as tf
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_number
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.question_examples import (
-    check_questions,
-    trained_windows,
-    windows_of,
-)
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
+from keras_bert.preprocessing.question_examples import check_questions, trained_windows, windows_of
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.preprocessing.raw import Examples, Labels, listed
 from keras_bert.preprocessing.span_answers import span_answers
@@ -118,7 +113,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         if y is not None or sample_weight is not None:
             raise ValueError("Questions contain answers: leave y and sample_weight out.")
         examples = self.listed(x)
-        return (trained_windows if with_labels else windows_of)(examples, self, **self._lengths())
+        return (trained_windows if with_labels else windows_of)(examples, self)
 
     def listed(self, x: Examples) -> list[dict]:
         questions = listed(x)
@@ -152,20 +147,9 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         if rows is None:
             return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
         check_int("n_best", n_best)
-        return span_answers(
-            rows,
-            outputs,
-            max_answer_length=self.max_answer_length,
-            null_threshold=self.null_threshold,
-            n_best=n_best,
-        )
+        return span_answers(rows, outputs, self.max_answer_length, self.null_threshold, n_best)
 
-    def serve(
-        self,
-        predict: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]],
-        question: tf.Tensor,
-        context: tf.Tensor,
-    ) -> dict:
+    def serve(self, predict: Predict, question: tf.Tensor, context: tf.Tensor) -> dict:
         """Answers questions `[B]` on contexts `[B]` of any length."""
         import tensorflow as tf
 
@@ -179,15 +163,9 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         asked, read = (tf.concat([texts, blank], axis=0) for texts in (question, context))
         own = tf.range(tf.size(asked, tf.int64))
         questions, contexts = graph_tokens(self, asked), graph_text_tokens(self, read)
-        rows = question_windows(self.packer, questions, contexts, own, **self._lengths())
+        rows = question_windows(self, questions, contexts, own)
         answers = self.answers(_outputs_by_block(predict, rows), rows)
         return {name: values[: tf.shape(question)[0]] for name, values in answers.items()}
-
-    def _lengths(self):
-        return {
-            "document_stride": self.document_stride,
-            "max_question_length": self.max_question_length,
-        }
 
 
 def _outputs_by_block(predict, rows):

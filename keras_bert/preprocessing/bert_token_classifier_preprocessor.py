@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -10,11 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import shown
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import (
-    as_label_names,
-    class_number,
-)
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
+from keras_bert.preprocessing.class_labels import as_label_names, class_number
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
@@ -165,7 +162,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         count = ops.size(outputs) if rows is None else len(rows.lengths)
         return {**answers, "labels": ops.repeat(names[None], count, axis=0)}
 
-    def serve(self, predict: Callable[[dict[str, tf.Tensor]], tf.Tensor], text: tf.Tensor) -> dict:
+    def serve(self, predict: Predict, text: tf.Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
         from keras_bert.graph.tokenizer import graph_text_tokens
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import label_array
-from keras_bert.preprocessing.raw import check_each
+from keras_bert.preprocessing.raw import Labels, check_each
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-    from keras_bert.preprocessing.raw import Labels
 
 
 @dataclasses.dataclass
@@ -71,7 +70,7 @@ class ChoiceRows:
 
 
 def choice_rows(
-    examples: list[dict], preprocessor: BertPreprocessor, with_labels: bool
+    examples: list[dict], preprocessor: BertPreprocessor, labels: Labels | None = None
 ) -> ChoiceRows:
     """Reads questions as `ChoiceRows`; a choice of "" is missing."""
     check_each(
@@ -82,9 +81,8 @@ def choice_rows(
     )
     texts = [list(example["choices"]) for example in examples]
     there = [[place for place, text in enumerate(choices) if text] for choices in texts]
-    labels = None
-    if with_labels:
-        labels = [example.get("label") for example in examples]
+    if labels is not None:
+        check_one_each(len(examples), "questions", labels=labels)
         _check_places(labels, there)
         labels = np.array([*map(int, labels)], "int32")
     chosen = [choices[place] for choices, own in zip(texts, there, strict=True) for place in own]
@@ -106,15 +104,6 @@ def _is_question(example):
     is_list = isinstance(choices, (list, tuple, np.ndarray))
     strings = [context, *choices] if is_list else [None]
     return all(isinstance(text, str) for text in strings) and sum(map(bool, strings[1:])) > 1
-
-
-def with_labels(questions: Sequence[dict], labels: Labels) -> list[dict]:
-    """Returns the questions with labels from a separate array."""
-    check_one_each(len(questions), "questions", labels=labels)
-    return [
-        {**question, "label": label} if isinstance(question, dict) else question
-        for question, label in zip(questions, labels, strict=True)
-    ]
 
 
 def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:

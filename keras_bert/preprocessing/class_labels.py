@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert.messages import check_one_each, shown
-from keras_bert.preprocessing.raw import as_arrays, as_floats, number_array
+from keras_bert.preprocessing.raw import Labels, as_arrays, as_floats, number_array
 
 if TYPE_CHECKING:
     import keras
     import tensorflow as tf
-
-    from keras_bert.preprocessing.raw import Labels
 
 _RENUMBER = "Number the classes from 0, or make the model with a larger num_classes."
 

@@ -62,7 +62,7 @@ def with_input_checks(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.D
 
 def _in_range(name, values, limits, length):
     if name not in limits:
-        return tf.identity(values)
+        return with_finite_check({name: values})[name]
     if values.dtype == tf.bool:
         return values
     limit = limits[name]

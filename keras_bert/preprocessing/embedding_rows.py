@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -107,17 +106,9 @@ class LabelledTexts:
 
 
 def text_columns_rows(
-    preprocessor: Any,
-    columns: tuple[list[str], ...],
-    scores: Any,
-    weights: Any,
-    of_columns: Sequence[Any],
+    preprocessor: Any, columns: tuple[list[str], ...], scores: Any, weights: Any
 ) -> TextColumns:
-    """Reads k columns of n texts as `TextColumns`.
-
-    Scores or weights may be None. `of_columns` are the preprocessors that tokenize the columns,
-    each with its prompt.
-    """
+    """Reads k columns of n texts as `TextColumns`; scores or weights may be None."""
     names = ["anchor", "positive", *["negative"] * len(columns)]
     for name, column in zip(names, columns, strict=False):
         _check_not_empty(name, column)
@@ -137,8 +128,9 @@ def text_columns_rows(
         raise ValueError("Pairs with scores, whose loss ranks them, take no sample_weight.")
     else:
         targets = (score_array(scores, len(columns[0]), len(columns)),)
-    token_ids = tuple(own.tokenized(x) for own, x in zip(of_columns, columns, strict=True))
-    return TextColumns(preprocessor.packer, token_ids, numbers, targets)
+    own = preprocessor.of_columns(len(columns), scores)
+    tokens = tuple(each.tokenized(x) for each, x in zip(own, columns, strict=True))
+    return TextColumns(preprocessor.packer, tokens, numbers, targets)
 
 
 def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> LabelledTexts:

@@ -154,20 +154,10 @@ def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
     if first is None and not hasattr(x, "__next__"):
         first = next(iter(x), ())
     elif first is None:
-        x, first = peeked(x)
+        start = [*itertools.islice(x, 1)]
+        x, first = (each for each in itertools.chain(start, x)), start[0] if start else ()
     is_labelled = isinstance(first, (tuple, list)) and len(first)
     return (Passes(x, **options) if is_raw(first[0] if is_labelled else first) else None), x
-
-
-def peeked(iterator: Iterator) -> tuple[Iterator, Any]:
-    """Returns a generator of the same elements, and the first of them, or `()`."""
-    start = list(itertools.islice(iterator, 1))
-
-    def every():
-        yield from start
-        yield from iterator
-
-    return every(), start[0] if start else ()
 
 
 def _parts(example, with_labels):

@@ -14,28 +14,27 @@ from keras_bert.readers.squad import training_answer
 _ANSWERS = "Answers must be a list of dicts of 'text' and 'answer_start', in characters"
 
 
-def trained_windows(examples: Sequence[dict], preprocessor: Any, **lengths: int) -> QuestionWindows:
+def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
     """Makes `QuestionWindows` with targets from the examples that have an answer to train on."""
     check_answers(examples)
     spans = [training_answer(example) for example in examples]
     examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
     if not examples:
         raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
-    windows = windows_of(examples, preprocessor, **lengths)
+    windows = windows_of(examples, preprocessor)
     labels = window_labels(windows, examples, [span for span in spans if span is not None])
     return dataclasses.replace(windows, targets=labels)
 
 
-def windows_of(examples: Sequence[dict], preprocessor: Any, **lengths: int) -> QuestionWindows:
+def windows_of(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
     """Cuts examples into `QuestionWindows`; a shared context is tokenized once."""
     numbers = {}
     context = [numbers.setdefault(e["context"], len(numbers)) for e in examples]
     return question_windows(
-        preprocessor.packer,
+        preprocessor,
         preprocessor.tokenized([example["question"] for example in examples]),
         preprocessor.located(list(numbers)),
         np.array(context),
-        **lengths,
     )
 
 

@@ -102,20 +102,17 @@ class QuestionWindows:
 
 
 def question_windows(
-    packer: SegmentPacker,
-    questions: Tokens,
-    contexts: TextTokens,
-    context: Any,
-    *,
-    document_stride: int,
-    max_question_length: int,
+    preprocessor: Any, questions: Tokens, contexts: TextTokens, context: Any
 ) -> QuestionWindows:
-    """Cuts contexts `[U]` into windows; `context` is the number of each question's, `[B]`."""
-    ops = questions.ops
-    questions = questions.shortened(max_question_length)
+    """Cuts contexts `[U]` into windows; `context` is the number of each question's, `[B]`.
+
+    `preprocessor` is a `BertSpanLabelerPreprocessor`.
+    """
+    ops, packer = questions.ops, preprocessor.packer
+    questions = questions.shortened(preprocessor.max_question_length)
     counts = ops.take(contexts.tokens.lengths, context)  # [B]
     room = packer.sequence_length - 3 - questions.lengths
-    step = ops.minimum(room, document_stride)
+    step = ops.minimum(room, preprocessor.document_stride)
     more = ops.maximum(counts - room, 0)
     question, number = numbered(1 + (more + step - 1) // step, ops)  # [N]
     first = number * ops.take(step, question)

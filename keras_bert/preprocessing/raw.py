@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import tensorflow as tf
 
-
 Examples: TypeAlias = "npt.ArrayLike | Sequence[Any] | Mapping[str, Any] | tf.data.Dataset"
 """Raw examples that a preprocessor reads.
 

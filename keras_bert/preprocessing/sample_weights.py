@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from keras_bert.messages import check_number
 from keras_bert.preprocessing.class_labels import class_number
 from keras_bert.preprocessing.raw import number_array
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def weight_arrays(sample_weight: Any) -> Any:

@@ -5,7 +5,6 @@ B questions, N windows, S sequence, K best spans of a window, A tokens of the lo
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 from keras_bert.preprocessing.question_windows import QuestionWindows
@@ -19,10 +18,9 @@ _WINDOWS = 32  # windows compared at once: [32, S x A] scores
 def span_answers(
     windows: QuestionWindows,
     outputs: dict[str, Any],
-    *,
     max_answer_length: int,
     null_threshold: float | None,
-    n_best: int = 1,
+    n_best: int,
 ) -> dict[str, Any]:
     """Finds the best answer to each question among the spans of all of its windows.
 
@@ -68,15 +66,7 @@ def span_answers(
     return answers
 
 
-def best_spans(
-    start_logits: Any,
-    end_logits: Any,
-    begins: Any,
-    in_context: Any,
-    max_answer_length: int,
-    n_best: int,
-    ops: ModuleType,
-) -> dict[str, Any]:
+def _best_spans(start_logits, end_logits, begins, in_context, max_answer_length, n_best, ops):
     """Finds the spans of each window with the highest sums of start and end logits.
 
     A span starts at a token that may start an answer (`begins`), ends `in_context`, both bool
@@ -111,7 +101,7 @@ def _spans_of_windows(windows, outputs, max_answer_length, n_best, ops):
     def some(rows):
         start, end = (ops.take(outputs[name], rows) for name in ("start", "end"))
         begins, in_context = (ops.take(places[name], rows) for name in ("begins", "in_context"))
-        spans = best_spans(start, end, begins, in_context, max_answer_length, n_best, ops)
+        spans = _best_spans(start, end, begins, in_context, max_answer_length, n_best, ops)
         first, last = spans["start"], ops.minimum(spans["end"], length - 1)  # past it if no span
         return {
             "score": spans["score"],

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import keras
 import numpy as np
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import number_array
+from keras_bert.preprocessing.raw import Labels, number_array
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
-
-if TYPE_CHECKING:
-    from keras_bert.preprocessing.raw import Labels
 
 LONGEST = Batching(pad_to="longest")
 _OUTSIDE = (

@@ -22,6 +22,7 @@ from keras_bert.preprocessing.raw import is_raw, split_inputs
 from keras_bert.preprocessing.text_rows import LONGEST
 
 _PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait for
+_as_written = tf.autograph.experimental.do_not_convert  # AutoGraph takes time
 
 
 def stream_batches(
@@ -65,13 +66,7 @@ def _packed(preprocessor, batches, batching):
 
     def pack(*unpacked):
         lengths = tf.reduce_sum(unpacked[0]["padding_mask"], axis=1)
-        numbers = best_fit(
-            lengths,
-            tf.zeros_like(lengths),
-            sequence_length=length,
-            max_predictions=0,
-            sequences_per_row=most,
-        )
+        numbers = best_fit(lengths, tf.zeros_like(lengths), (length, 0, most))
         last = tf.size(lengths)
         numbers = tf.sort(tf.where(numbers < 0, last, numbers), axis=1)  # [rows, K]
         numbers = tf.gather(numbers, tf.argsort(numbers[:, 0]))
@@ -201,8 +196,3 @@ def trimmed(inputs: dict[str, tf.Tensor], batching: Batching) -> dict[str, tf.Te
     width = batching.width(lengths, inputs["padding_mask"].shape[-1], graph_ops)
     names = ("token_ids", "segment_ids", "padding_mask")  # others have no axis of tokens
     return {n: values[:, :width] if n in names else values for n, values in inputs.items()}
-
-
-def _as_written(function):
-    """Keeps AutoGraph, which takes time, from a function that chooses by Python values alone."""
-    return tf.autograph.experimental.do_not_convert(function)

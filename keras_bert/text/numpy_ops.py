@@ -7,9 +7,12 @@ that each rule exists once. Integers are int64 there, until a model gets them as
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
+from keras_bert.text import wordpieces
 
 arange = functools.partial(np.arange, dtype="int64")
 argmax = np.argmax
@@ -28,6 +31,8 @@ row_sums = functools.partial(np.sum, axis=1, dtype="int64")
 size = len
 stable_argsort = functools.partial(np.argsort, kind="stable")
 stack = np.stack
+take = operator.getitem
+take_columns = functools.partial(np.take, axis=1)  # `[N, S]` and `[...]` give `[N, ...]`
 where = np.where
 
 
@@ -53,16 +58,10 @@ def located(
     found = {"start": starts, "end": ends, "start_byte": starts.copy(), "end_byte": ends.copy()}
     for row in np.unique(rows):
         if not texts[row].isascii():
-            sizes = [*map(_num_bytes, texts[row])]
-            before = np.cumsum([0, *sizes])
+            before = wordpieces.byte_places(texts[row])
             for name in ("start", "end"):
                 found[f"{name}_byte"][rows == row] = before[found[name][rows == row]]
     return found
-
-
-def _num_bytes(character):
-    is_byte = "\udc80" <= character <= "\udcff"  # of `surrogateescape`
-    return 1 if is_byte else len(character.encode(errors="surrogatepass"))
 
 
 def first_of_each(groups: np.ndarray, texts: np.ndarray) -> np.ndarray:
@@ -107,15 +106,6 @@ def maximum_of(values: np.ndarray) -> int:
 def smallest_of(lengths: Sequence[int], at_least: int) -> int:
     """Returns the smallest of sorted lengths that is at least as large as a number."""
     return int(lengths[np.searchsorted(lengths, at_least)])
-
-
-def take(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    return values[indices]
-
-
-def take_columns(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Takes columns by number: `[N, S]` and `[...]` give `[N, ...]`."""
-    return values[:, indices]
 
 
 def take_each(values: np.ndarray, indices: np.ndarray) -> np.ndarray:

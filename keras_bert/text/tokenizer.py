@@ -14,7 +14,7 @@ from keras_bert.text.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
-from keras_bert.text.wordpieces import Wordpieces, code_points
+from keras_bert.text.wordpieces import Wordpieces, byte_places
 
 ASSET = "vocab.txt"
 
@@ -153,7 +153,9 @@ class BertTokenizer:
         def ids_and_offsets(texts):
             ids, starts, ends, lengths = self.flat_ids_with_offsets(texts)
             if unit == "bytes":
-                starts, ends = _in_bytes(texts, lengths, starts, ends)
+                before = byte_places("".join(texts))
+                begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
+                starts, ends = (before[begins + x] - before[begins] for x in (starts, ends))
             return [_rows(values, lengths) for values in (ids, starts, ends)]
 
         return tuple(_map_flat(ids_and_offsets, text))
@@ -338,13 +340,3 @@ def _rows(values, lengths):
     """Splits a flat array into a list for each text."""
     values, ends = values.tolist(), np.cumsum(lengths).tolist()
     return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-
-def _in_bytes(texts, lengths, *places):
-    """Converts places in characters of their texts to places in bytes of UTF-8."""
-    points = code_points("".join(texts))
-    is_byte = (points >> 8) == 0xDC  # of bytes that aren't UTF-8
-    sizes = 1 + sum((points >= first).astype(int) for first in (0x80, 0x800, 0x10000))
-    before = np.concatenate([[0], np.cumsum(np.where(is_byte, 1, sizes))])
-    begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
-    return [before[begins + place] - before[begins] for place in places]

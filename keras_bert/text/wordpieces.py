@@ -136,6 +136,14 @@ def code_points(text: str) -> np.ndarray:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
+def byte_places(text: str) -> np.ndarray:
+    """Returns the place in UTF-8 of each character of a text and of its end, int64."""
+    points = code_points(text)
+    is_byte = (points >> 8) == 0xDC  # of bytes that aren't UTF-8
+    sizes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+    return np.concatenate([[0], np.cumsum(np.where(is_byte, 1, sizes))])
+
+
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
     """Splits texts into groups whose arrays stay small."""
     group, num_characters = [], 0

@@ -116,8 +116,7 @@ def test_best_fit_respects_every_bound():
     for count in (0, 1, 40):
         lengths = rng.integers(5, 65, count).astype("int32")
         needed = np.maximum(1, lengths // 6).astype("int32")
-        bounds = dict(sequence_length=64, max_predictions=10, sequences_per_row=3)
-        rows = best_fit(tf.constant(lengths), tf.constant(needed), **bounds).numpy()
+        rows = best_fit(tf.constant(lengths), tf.constant(needed), (64, 10, 3)).numpy()
         assert sorted(rows[rows >= 0]) == list(range(count)) and rows.shape[1] == 3
         for row in rows:
             chosen = row[row >= 0]
@@ -127,6 +126,5 @@ def test_best_fit_respects_every_bound():
 
 def test_best_fit_takes_the_fullest_row_with_room():
     lengths = tf.constant([30, 60, 4, 34])
-    bounds = dict(sequence_length=64, max_predictions=64, sequences_per_row=4)
-    rows = best_fit(lengths, tf.ones_like(lengths), **bounds).numpy()
+    rows = best_fit(lengths, tf.ones_like(lengths), (64, 64, 4)).numpy()
     assert rows.tolist() == [[1, 2, -1, -1], [3, 0, -1, -1]]

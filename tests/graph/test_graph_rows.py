@@ -109,14 +109,8 @@ def found_entities(reader, texts):
 def answered(reader, questions, contexts):
     preprocessor = reader.preprocessor
     own = reader.ops.arange(reader.ops.size(contexts) if reader.ops is graph_ops else len(contexts))
-    rows = question_windows(
-        preprocessor.packer,
-        reader.tokens(questions),
-        reader.located(contexts),
-        own,
-        document_stride=preprocessor.document_stride,
-        max_question_length=preprocessor.max_question_length,
-    )
+    texts = reader.tokens(questions), reader.located(contexts)
+    rows = question_windows(preprocessor, *texts, own)
     [inputs] = reader.all(rows, rows.question)
     outputs = logits(keys(inputs), 2)
     outputs = {"start": outputs[..., 0], "end": outputs[..., 1]}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.metrics import retrieval_scores, triplet_accuracy
+from keras_bert.metrics import retrieval_scores
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "retrieval.json"
 
@@ -31,11 +31,3 @@ def test_scores_are_those_of_trec_eval_with_ties_and_without_relevant_documents(
 def test_bad_rankings_are_refused(relevance, scores, k, message):
     with pytest.raises(ValueError, match=message):
         retrieval_scores(relevance, scores, k)
-
-
-def test_triplets_with_a_higher_positive_are_right():
-    assert triplet_accuracy([0.9, 0.4, 0.2, 0.3], [0.1, 0.4, 0.1, 0.5]) == 0.5
-    with pytest.raises(ValueError, match="NaN"):
-        triplet_accuracy([math.nan], [0.1])
-    with pytest.raises(ValueError, match=r"shapes \(2,\) and \(1,\)"):
-        triplet_accuracy([0.1, 0.2], [0.1])

@@ -19,9 +19,8 @@ def example(question, context, *answers, **more):
 
 
 def trained(preprocessor, examples, document_stride=128):
-    return trained_windows(
-        examples, preprocessor, document_stride=document_stride, max_question_length=4
-    )
+    preprocessor = preprocessor.like(preprocessor, document_stride=document_stride)
+    return trained_windows(examples, preprocessor)
 
 
 def labels_of(*arguments):
@@ -56,7 +55,7 @@ def test_accents_and_wide_characters_do_not_shift_an_answer(preprocessor):
     context = "ééé café 漢字 😀 d"
     answers = [("café", 4), ("漢字", 9), ("😀", 12), ("d", 14)]
     examples = [example("a", context, answer) for answer in answers]
-    windows = windows_of(examples, preprocessor, document_stride=128, max_question_length=4)
+    windows = windows_of(examples, preprocessor)
     assert windows.contexts.texts == [context]  # which is tokenized once
     spans = [(start, start + len(text)) for text, start in answers]
     labels = window_labels(windows, examples, spans)

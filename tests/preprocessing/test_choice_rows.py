@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertMultipleChoicePreprocessor
-from keras_bert.preprocessing.choice_rows import choice_rows
 
 LETTERS = "abcdefghijklmnopqrst"
 FULL, LONGEST = Batching(pad_to="full"), Batching(pad_to="longest")
@@ -35,7 +34,7 @@ def examples():
 
 @pytest.fixture(scope="module")
 def rows(preprocessor, examples):
-    return choice_rows(examples, preprocessor, True)
+    return preprocessor.read(examples, with_labels=True)
 
 
 @pytest.mark.parametrize("batching", [FULL, LONGEST])
@@ -56,7 +55,7 @@ def test_every_choice_is_packed_with_its_context(preprocessor, examples, rows, b
 
 def test_a_choice_of_nothing_keeps_its_place(preprocessor):
     example = {"context": "a b", "choices": ["c", "", "d"], "label": 2}
-    inputs, labels = choice_rows([example], preprocessor, True).batch(np.arange(1), LONGEST)
+    inputs, labels = preprocessor.read([example], with_labels=True).batch(np.arange(1), LONGEST)
     assert labels.tolist() == [2]
     assert inputs["padding_mask"][0].sum(axis=-1).tolist() == [6, 0, 6]
     assert inputs["token_ids"][0, :, 4].tolist() == [7, 0, 8]
@@ -79,4 +78,4 @@ def test_a_choice_of_nothing_keeps_its_place(preprocessor):
 )
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):
     with pytest.raises(ValueError, match=message):
-        choice_rows(examples, preprocessor, True)
+        preprocessor.read(examples, with_labels=True)

@@ -45,9 +45,9 @@ def test_windows_and_maximum_context_are_those_of_google(preprocessor, stride):
     questions = [" ".join("abc"[: generator.integers(0, 4)]) for _ in range(25)]
     counts = [0, 1, *generator.integers(1, 40, 23)]
     contexts = [" ".join(generator.choice(list("defgh"), n)) for n in counts]
-    arguments = {"document_stride": stride, "max_question_length": 2}
+    preprocessor = preprocessor.like(preprocessor, document_stride=stride)
     texts = preprocessor.tokenized(questions), preprocessor.located(contexts)
-    windows = question_windows(preprocessor.packer, *texts, np.arange(25), **arguments)
+    windows = question_windows(preprocessor, *texts, np.arange(25))
     places = windows.places(12)
     found, row = list(zip(windows.first, windows.length, strict=True)), 0
     for question, context in zip(questions, contexts, strict=True):

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.training.global_loss import check_accumulation
+from keras_bert.messages import check_int
 from keras_bert.training.strategy import Strategy, device_kind
 
 
@@ -22,7 +22,7 @@ def describe_training(
     >>> describe_training(get_strategy("single"), 32, model)  # doctest: +ELLIPSIS
     '1 replica on ...; batches of 32 rows, 32 a replica; float32; 1 step per execution; XLA ...'
     """
-    check_batch(strategy, batch_size, accumulation_steps)
+    check_batch(batch_size, strategy.num_replicas_in_sync, accumulation_steps)
     _check_scope(strategy, model)
     replicas = strategy.num_replicas_in_sync
     parts = f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""
@@ -34,15 +34,16 @@ def describe_training(
     )
 
 
-def check_batch(strategy: Strategy, batch_size: int, accumulation_steps: int = 1) -> None:
+def check_batch(
+    batch_size: int, replicas: int, accumulation_steps: int = 1, noun: str = "replica"
+) -> None:
     """Raises a ValueError if a batch can't be split evenly among replicas and their parts."""
-    check_accumulation(accumulation_steps)
-    replicas = strategy.num_replicas_in_sync
+    check_int("accumulation_steps", accumulation_steps)
     parts = replicas * accumulation_steps
     if batch_size < 1 or batch_size % parts:
         raise ValueError(
             f"A batch of {batch_size} rows can't be split evenly among "
-            f"{_counted(replicas, 'replica')} with accumulation_steps={accumulation_steps}: choose "
+            f"{_counted(replicas, noun)} with accumulation_steps={accumulation_steps}: choose "
             f"a multiple of {parts}, for instance {max(1, -(-batch_size // parts)) * parts}."
         )
 

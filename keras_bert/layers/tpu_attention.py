@@ -112,6 +112,9 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
     num_tensors = len(tensors) + num_outputs
     heads = pl.BlockSpec((1, length, LANES), lambda row, block, *_: (row, 0, block))
     scores = rows * hidden_dim // settings.head_dim * length**2
+    # VMEM that a block takes; what isn't taken serves the operations around it.
+    moved = 2 * length * num_tensors * LANES * dtype.itemsize  # a block and the next one
+    kept_scores = 10 * 4 * length**2  # by the compiler, of two heads
     return pl.pallas_call(
         functools.partial(kernel, settings),
         out_shape=[jax.ShapeDtypeStruct((rows, length, hidden_dim), dtype)] * num_outputs,
@@ -126,7 +129,7 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
         ),
         compiler_params=pltpu.CompilerParams(
             dimension_semantics=("parallel", "parallel"),
-            vmem_limit_bytes=_vmem_bytes(length, num_tensors, dtype),
+            vmem_limit_bytes=moved + kept_scores + 2 * 2**20,
         ),
         cost_estimate=pl.CostEstimate(
             flops=2 * products * scores * settings.head_dim,
@@ -135,12 +138,6 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
         ),
         interpret=interpret,
     )(numbers, seeds, ids[:, None], *tensors)
-
-
-def _vmem_bytes(length, num_tensors, dtype):
-    """Returns the VMEM that a block takes; what isn't taken serves the operations around it."""
-    moved = 2 * length * num_tensors * LANES * dtype.itemsize  # a block and the next one
-    return moved + 10 * 4 * length**2 + 2 * 2**20  # the compiler keeps scores of two heads
 
 
 def _forward(settings, numbers, seeds, ids, query, key, value, context):

@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert.messages import check_int
+from keras_bert.training.processes import process_count
 from keras_bert.training.strategy import Strategy, device_kind
 
 
@@ -25,9 +26,10 @@ def describe_training(
     check_batch(batch_size, strategy.num_replicas_in_sync, accumulation_steps)
     _check_scope(strategy, model)
     replicas = strategy.num_replicas_in_sync
+    processes = f" in {process_count()} processes" if process_count() > 1 else ""
     parts = f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""
     return (
-        f"{_counted(replicas, 'replica')} on {device_kind()}{_processes()}; batches of "
+        f"{_counted(replicas, 'replica')} on {device_kind()}{processes}; batches of "
         f"{batch_size} rows, {batch_size // replicas} a replica{parts}; {model.dtype_policy.name}; "
         f"{_counted(model.steps_per_execution, 'step')} per execution; "
         f"XLA {'on' if model.jit_compile else 'off'}"
@@ -65,11 +67,3 @@ def _check_scope(strategy, model):
 
 def _counted(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _processes():
-    if keras.backend.backend() != "jax":
-        return ""
-    import jax
-
-    return f" in {jax.process_count()} processes" if jax.process_count() > 1 else ""

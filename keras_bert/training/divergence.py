@@ -46,9 +46,8 @@ def check_loss(
     """Raises a `DivergedError`, which names the last checkpoint, if a loss is NaN or infinite."""
     if (loss := _lost(logs)) is not None:
         model = callback.model  # it has the current state on JAX too, which takes time to fetch
-        raise DivergedError(
-            f"{_became(loss, f'{optimizer_step(model):,}', model)} {_remedy(checkpoint)}"
-        )
+        became = _became(loss, f"{optimizer_step(model):,}", model)
+        raise DivergedError(f"{became} {_remedy(checkpoint)}")
 
 
 def check_weights(model: keras.Model, checkpoint: Any) -> None:

@@ -234,7 +234,7 @@ def compiled(steps: Callable, shardings: Any = None) -> Callable:
 
 
 def _laid_out(data, by_row):
-    """Gives each device its rows of a batch, or all of them, so that every process can read them."""
+    """Gives each device its rows of a batch, or all, so that every process can read them."""
     distribution = keras.distribution.distribution()
     if distribution is None:
         return data

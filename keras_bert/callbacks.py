@@ -4,6 +4,7 @@ import contextlib
 import math
 import numbers
 import os
+import re
 import socket
 import time
 import warnings
@@ -14,6 +15,7 @@ from typing import Any
 import keras
 
 from keras_bert.messages import check_int, missing
+from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.keras_internals import learning_rate_at
 from keras_bert.training.processes import is_chief
 
@@ -151,11 +153,11 @@ class TrainingCurves(keras.callbacks.Callback):
         self._is_writing = is_chief(model)
         self._is_mean = None  # metrics are built by the first step
         # TensorBoard drops all points from this step on: those of a run that was killed.
-        self._add(_steps(model.optimizer) + 1, {}, is_start=True)
+        self._add(optimizer_step(model) + 1, {}, is_start=True)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        optimizer = self.model.optimizer
-        self._first, self._parts = _steps(optimizer), optimizer.gradient_accumulation_steps or 1
+        self._first = optimizer_step(self.model)
+        self._parts = self.model.optimizer.gradient_accumulation_steps or 1
         self._done, self._written, self._sums = 0, 0, {}  # batches of this epoch
         self._logs = {}
 
@@ -170,7 +172,8 @@ class TrainingCurves(keras.callbacks.Callback):
         if self._done > self._written:
             self._add_point()
         others = {name: value for name, value in (logs or {}).items() if name not in self._logs}
-        self._add(self._step(), {_shown(name): value for name, value in others.items()})
+        shown = {re.sub("^val_", "validation/", name): value for name, value in others.items()}
+        self._add(self._step(), shown)
         self._write()
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
@@ -257,14 +260,6 @@ class _EventFile:
 def _close(file):
     with contextlib.suppress(Exception):  # a full disk has been told
         file.close()
-
-
-def _steps(optimizer):
-    return int(keras.ops.convert_to_numpy(optimizer.iterations))
-
-
-def _shown(name):
-    return f"validation/{name[4:]}" if name.startswith("val_") else name
 
 
 def _mean_names(model):

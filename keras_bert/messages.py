@@ -27,7 +27,11 @@ def plain_int(value: Any) -> Any:
 
 
 def check_number(
-    name: str, value: Any, at_least: float | None = None, exclusive: bool = False
+    name: str,
+    value: Any,
+    at_least: float | None = None,
+    exclusive: bool = False,
+    below: float = math.inf,
 ) -> None:
     """Raises a ValueError unless an argument is a finite number of at least, or above, a limit."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -35,6 +39,8 @@ def check_number(
     if not is_high or not math.isfinite(value) or (exclusive and value == at_least):
         limit = "" if at_least is None else f" {'above' if exclusive else 'of at least'} {at_least}"
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
+    if value >= below:
+        raise ValueError(f"{name} must be below {below}; got {value}.")
 
 
 def check_rate(name: str, value: Any) -> None:

@@ -176,7 +176,7 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.config.set_dtype_policy(args.precision)
     for size in args.batch_sizes:
-        check_batch(strategy, size, args.accumulation_steps)
+        check_batch(size, strategy.num_replicas_in_sync, args.accumulation_steps)
     train, dev, tests = read_splits(args)
     label_names = train.label_names
     grid = {"seed": args.seeds, "batch_size": args.batch_sizes}

@@ -3,32 +3,24 @@
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
-from keras_bert.messages import check_int, check_one_of
+from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import (
-    check_validation_split,
-    features_in_memory,
-    in_memory,
-    preprocessor_of,
-)
+from keras_bert.models.task_data import features_in_memory, in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import split_examples
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
-from keras_bert.training.strategy import scope_of
+from keras_bert.training.strategy import Strategy, scope_of
 from keras_bert.training.training_record import record_scores, record_training
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
-
-if TYPE_CHECKING:
-    from keras_bert.training.strategy import Strategy
 
 
 def finetune(
@@ -224,7 +216,7 @@ def _examples(model, part, name):
 
 
 def _train_and_dev(model, train, dev, validation_split):
-    check_validation_split(validation_split)
+    check_number("validation_split", validation_split, at_least=0, below=1)
     if (dev is None) == (validation_split == 0):
         raise ValueError(
             "The best epoch is selected on dev, or on a validation_split of train: pass one of "

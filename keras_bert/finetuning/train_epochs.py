@@ -54,7 +54,7 @@ def train_epochs(
         on_train_batch_end=lambda _, logs: check_loss(stop, logs, checkpoint)
     )
     for epoch in range(len(scores), epochs):
-        if _is_exhausted(scores, select, patience):
+        if patience and scores and epoch - 1 - _best(scores, select) >= patience:
             print(f"No better {select} in {patience} epochs: stopped early.")
             break
         model.fit(
@@ -125,7 +125,3 @@ def _read_scores(output, step, steps_per_epoch, select):
 def _best(scores, select):
     """Returns the index of the best epoch; among equal epochs, the first."""
     return max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
-
-
-def _is_exhausted(scores, select, patience):
-    return bool(patience and scores) and len(scores) - 1 - _best(scores, select) >= patience

@@ -1,7 +1,7 @@
 """Scaled dot-product attention (Vaswani et al., 2017) over the keys that a query may see."""
 
 from keras_bert.layers.fused_attention import fused_kernel
-from keras_bert.layers.plain_attention import plain_attention
+from keras_bert.layers.plain_attention import Visibility, plain_attention
 
 
 def attention(
@@ -21,7 +21,7 @@ def attention(
 
     A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), without
     those after it (`causal`) or far from it (`window`). Hidden keys get a probability of exactly 0.
-    See `fused_kernel` for the kernels, which take the same arguments, except for `rotate`.
+    See `fused_kernel` for the kernels.
 
     Args:
         query: `[B, S, N, D]`.
@@ -44,15 +44,6 @@ def attention(
     if rotate is not None:
         query, key = rotate(query), rotate(key)
     dropout = dropout if dropout is not None and dropout.rate and training else None
-    kernel = fused_kernel(query, sequence_ids, window, dropout) or plain_attention
-    return kernel(
-        query=query,
-        key=key,
-        value=value,
-        padding_mask=padding_mask,
-        sequence_ids=sequence_ids,
-        causal=causal,
-        window=window,
-        dropout=dropout,
-        training=training,
-    )
+    visibility = Visibility(padding_mask, sequence_ids, causal, window)
+    kernel = fused_kernel(query, visibility, dropout) or plain_attention
+    return kernel(query, key, value, visibility, dropout, training)

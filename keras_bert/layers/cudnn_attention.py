@@ -46,23 +46,14 @@ def answering_for(device):
 
 
 def cudnn_attention(
-    *,
-    query,
-    key,
-    value,
-    padding_mask=None,
-    sequence_ids=None,
-    causal=False,
-    window=None,
-    dropout=None,
-    training=False,
-    implementation="cudnn",
+    query, key, value, visibility, dropout=None, training=False, implementation="cudnn"
 ):
     """Computes attention by cuDNN, without dropout; see `keras_bert.layers.attention.attention`.
 
     cuDNN hides padding by the length of each row, so it needs no mask, but the tokens must come
     first. Other rows are therefore reordered, which costs nothing: heads are copied in any case.
     """
+    padding_mask, sequence_ids, causal, window = visibility
     visible, lengths, order = None, None, None
     if sequence_ids is not None:
         visible = (sequence_ids[:, :, None] == sequence_ids[:, None, :])[:, None]  # [B, 1, S, S]

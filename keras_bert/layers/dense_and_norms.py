@@ -40,6 +40,11 @@ class Dense(keras.layers.Dense):
         super().quantize(mode, type_check=False, config=config)  # Keras asks subclasses to agree
 
 
+def table(rows, width, name, layer=keras.layers.ReversibleEmbedding, dtype=None):
+    """Makes an embedding layer with BERT's initializer."""
+    return layer(rows, width, embeddings_initializer=bert_initializer(), name=name, dtype=dtype)
+
+
 def layer_norm(name, epsilon=EPSILON, dtype=None):
     """Makes a LayerNormalization, by default with BERT's epsilon."""
     check_number("layer_norm_epsilon", epsilon, at_least=0, exclusive=True)

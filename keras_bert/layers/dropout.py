@@ -1,6 +1,5 @@
 """Dropout with different random numbers on each replica."""
 
-import contextlib
 import threading
 
 import keras
@@ -30,9 +29,7 @@ class Dropout(keras.layers.Layer):
 
     def __init__(self, rate, seed=None, **kwargs):
         super().__init__(**kwargs)
-        check_number("The dropout rate", rate, at_least=0)
-        if rate >= 1:
-            raise ValueError(f"The dropout rate must be below 1; got {rate}.")
+        check_number("The dropout rate", rate, at_least=0, below=1)
         self.rate = rate
         self.seed = seed
         if rate > 0:
@@ -91,20 +88,18 @@ class _GivenSeed(keras.random.SeedGenerator):
         return self.drawn
 
 
-def drawn_seeds(layers):
-    """Draws the next seed of each `Dropout` among the layers, for `with_seeds`."""
-    dropouts = [layer for layer in layers if isinstance(layer, Dropout) and layer.rate]
-    return {id(dropout): _GivenSeed(dropout.seed_generator) for dropout in dropouts}
+def with_drawn_seeds(function, dropouts):
+    """Draws the seeds of `Dropout` layers once, so that each call of `function` drops alike."""
+    seeds = {id(layer): _GivenSeed(layer.seed_generator) for layer in dropouts if layer.rate}
 
+    def again(x):
+        _given.seeds = seeds
+        try:
+            return function(x)
+        finally:
+            _given.seeds = {}
 
-@contextlib.contextmanager
-def with_seeds(seeds):
-    """Replays the seeds from `drawn_seeds`, so that dropout repeats the same mask."""
-    _given.seeds = seeds
-    try:
-        yield
-    finally:
-        _given.seeds = {}
+    return again
 
 
 def _random_bits(like, seed):

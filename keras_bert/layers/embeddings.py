@@ -2,9 +2,9 @@
 
 import keras
 from keras import ops
-from keras.layers import Embedding, ReversibleEmbedding
+from keras.layers import Embedding
 
-from keras_bert.layers.dense_and_norms import EPSILON, bert_initializer, layer_norm
+from keras_bert.layers.dense_and_norms import EPSILON, layer_norm, table
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.messages import check_int
@@ -50,16 +50,16 @@ class Embeddings(keras.layers.Layer):
         self.num_segments = num_segments
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
-
-        def table(layer, rows, name):
-            options = {"embeddings_initializer": bert_initializer(), "dtype": self.dtype_policy}
-            return layer(rows, hidden_dim, name=name, **options)
-
-        self.token_embedding = table(ReversibleEmbedding, vocabulary_size, "token_embedding")
-        self.segment_embedding = table(Embedding, num_segments, "segment_embedding")
-        self.position_embedding = table(Embedding, max_sequence_length, "position_embedding")
-        self.norm = layer_norm("norm", layer_norm_epsilon, self.dtype_policy)
-        self.output_dropout = Dropout(dropout, name="output_dropout", dtype=self.dtype_policy)
+        dtype = self.dtype_policy
+        self.token_embedding = table(vocabulary_size, hidden_dim, "token_embedding", dtype=dtype)
+        self.segment_embedding = table(
+            num_segments, hidden_dim, "segment_embedding", Embedding, dtype
+        )
+        self.position_embedding = table(
+            max_sequence_length, hidden_dim, "position_embedding", Embedding, dtype
+        )
+        self.norm = layer_norm("norm", layer_norm_epsilon, dtype)
+        self.output_dropout = Dropout(dropout, name="output_dropout", dtype=dtype)
 
     def build(self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None):
         self.token_embedding.build(token_ids_shape)

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.dense_and_norms import EPSILON, dense, layer_norm
-from keras_bert.layers.dropout import Dropout, drawn_seeds, with_seeds
+from keras_bert.layers.dropout import Dropout, with_drawn_seeds
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.self_attention import SelfAttention
@@ -75,20 +75,17 @@ class EncoderBlock(keras.layers.Layer):
         sequence_ids = packed_input("sequence_ids", sequence_ids)
 
         def transform(x):
-            return self._transform(x, padding_mask, sequence_ids, training)
+            attended = self.attention(x, padding_mask, sequence_ids, training=training)
+            attended = self.attended_dropout(attended, training=training)
+            x = self.attention_norm(ops.add(x, attended), training=training)  # [B, S, H]
+            transformed = self.output_dense(self.intermediate_dense(x))
+            transformed = self.output_dropout(transformed, training=training)
+            return self.output_norm(ops.add(x, transformed), training=training)  # [B, S, H]
 
         if not self.remat or not training:
             return transform(x)
         attention = self.attention.probability_dropout
         return rematerialize(transform, x, [attention, self.attended_dropout, self.output_dropout])
-
-    def _transform(self, x, padding_mask, sequence_ids, training):
-        attended = self.attention(x, padding_mask, sequence_ids, training=training)
-        attended = self.attended_dropout(attended, training=training)
-        x = self.attention_norm(ops.add(x, attended), training=training)  # [B, S, H]
-        transformed = self.output_dense(self.intermediate_dense(x))
-        transformed = self.output_dropout(transformed, training=training)
-        return self.output_norm(ops.add(x, transformed), training=training)  # [B, S, H]
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         return x_shape
@@ -111,15 +108,10 @@ class EncoderBlock(keras.layers.Layer):
 def rematerialize(function, x, dropouts):
     """Computes `function(x)` without keeping intermediate results for the gradients.
 
-    The seeds of the `dropouts` that the function calls are drawn once, so that they repeat the same
-    mask. (On TensorFlow, `keras.RematScope` draws another one, which makes gradients wrong.)
+    The `dropouts` that the function calls repeat the same mask. (On TensorFlow, `keras.RematScope`
+    draws another one, which makes gradients wrong.)
     """
-    seeds = drawn_seeds(dropouts)
-
-    def again(x):
-        with with_seeds(seeds):
-            return function(x)
-
+    again = with_drawn_seeds(function, dropouts)
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 

@@ -14,7 +14,7 @@ logger = logging.getLogger("keras_bert")
 _planned_mesh = contextvars.ContextVar("_planned_mesh", default=None)
 
 
-def fused_kernel(query, sequence_ids=None, window=None, dropout=None):
+def fused_kernel(query, visibility, dropout=None):
     """Chooses the fused kernel for the device that computes.
 
     | backend | device | kernel | dropout |
@@ -27,8 +27,7 @@ def fused_kernel(query, sequence_ids=None, window=None, dropout=None):
 
     Args:
         query: `[B, S, N, D]`.
-        sequence_ids: `[B, S]`, or None if rows aren't packed.
-        window: int, the distance that queries see; or None.
+        visibility: a `Visibility`.
         dropout: the `Dropout` layer of the probabilities if they are to be dropped, else None.
 
     Returns:
@@ -48,6 +47,7 @@ def fused_kernel(query, sequence_ids=None, window=None, dropout=None):
         elif device.platform == "gpu":
             from keras_bert.layers.cudnn_attention import cudnn_attention, fits
 
+            _, sequence_ids, _, window = visibility
             if fits(query, device, has_mask=sequence_ids is not None or window is not None):
                 kernel, name = cudnn_attention, "cuDNN's flash attention"
     if backend == "torch":
@@ -88,23 +88,12 @@ def jax_device():
     return jax.local_devices()[0] if mesh is None else mesh.devices.flat[0], mesh
 
 
-def sdpa_attention(
-    *,
-    query,
-    key,
-    value,
-    padding_mask=None,
-    sequence_ids=None,
-    causal=False,
-    window=None,
-    dropout=None,
-    training=False,
-):
+def sdpa_attention(query, key, value, visibility, dropout=None, training=False):
     """Computes attention by PyTorch, by its best kernel for the device; see `attention`."""
     import torch
 
     # A finite bias, also for rows of padding.
-    bias = visibility_bias(query.shape[1], padding_mask, sequence_ids, causal, window)
+    bias = visibility_bias(query.shape[1], visibility)
     context = torch.nn.functional.scaled_dot_product_attention(
         *(heads.transpose(1, 2) for heads in (query, key, value)),
         attn_mask=None if bias is None else bias.to(query.dtype),

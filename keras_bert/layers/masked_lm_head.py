@@ -3,20 +3,9 @@
 import keras
 from keras import ops
 
-from keras_bert.layers.dense_and_norms import EPSILON, bert_initializer, dense, layer_norm
+from keras_bert.layers.dense_and_norms import EPSILON, dense, layer_norm
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import gather_positions
-
-
-def decoder_table(backbone, dtype=None):
-    """Makes a table for the head alone, in the shape of the encoder's."""
-    return keras.layers.ReversibleEmbedding(
-        backbone.vocabulary_size,
-        backbone.hidden_dim,
-        embeddings_initializer=bert_initializer(),
-        name="decoder",
-        dtype=dtype,
-    )
 
 
 def _decoded(embedding, x):

@@ -1,6 +1,7 @@
 """Attention that writes its scores and runs everywhere."""
 
 import functools
+from typing import Any, NamedTuple
 
 from keras import ops
 
@@ -8,20 +9,18 @@ HIDDEN = -10000.0
 """Added to the scores of hidden keys: they are 0 after softmax, and rows of padding stay finite."""
 
 
-def plain_attention(
-    *,
-    query,
-    key,
-    value,
-    padding_mask=None,
-    sequence_ids=None,
-    causal=False,
-    window=None,
-    dropout=None,
-    training=False,
-):
+class Visibility(NamedTuple):
+    """The keys that each query sees; see `attention`."""
+
+    padding_mask: Any = None
+    sequence_ids: Any = None
+    causal: bool = False
+    window: int | None = None
+
+
+def plain_attention(query, key, value, visibility, dropout=None, training=False):
     """Computes attention by products and a softmax; see `attention`."""
-    scores = attention_scores(query, key, padding_mask, sequence_ids, causal, window)
+    scores = attention_scores(query, key, visibility)
     value = ops.transpose(value, (0, 2, 1, 3))  # [B, N, S, D]
     if training:
         probabilities = softmax_with_small_gradient(scores, value.dtype)
@@ -32,20 +31,18 @@ def plain_attention(
     return ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))  # [B, S, N, D]
 
 
-def attention_scores(query, key, padding_mask=None, sequence_ids=None, causal=False, window=None):
+def attention_scores(query, key, visibility):
     """Computes what the softmax takes, float32 `[B, N, S, S]`, from heads `[B, S, N, D]`."""
-    bias = visibility_bias(ops.shape(query)[1], padding_mask, sequence_ids, causal, window)
+    bias = visibility_bias(ops.shape(query)[1], visibility)
     query, key = (ops.transpose(heads, (0, 2, 1, 3)) for heads in (query, key))  # [B, N, S, D]
     scores = ops.matmul(query * query.shape[-1] ** -0.5, ops.transpose(key, (0, 1, 3, 2)))
     scores = ops.cast(scores, "float32")  # [B, N, S, S]
     return scores if bias is None else scores + bias
 
 
-def visibility_bias(length, padding_mask=None, sequence_ids=None, causal=False, window=None):
-    """Computes the bias that hides keys, float32 `[B, 1, 1, S]` or `[B or 1, 1, S, S]`, or None.
-
-    S is `length`; see `attention` for the other arguments.
-    """
+def visibility_bias(length, visibility):
+    """Computes the bias that hides keys, float32 `[B, 1, 1, S]` or `[B or 1, 1, S, S]`, or None."""
+    padding_mask, sequence_ids, causal, window = visibility
     hidden = []
     if sequence_ids is not None:
         is_other = ops.not_equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))

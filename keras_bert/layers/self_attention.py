@@ -6,7 +6,7 @@ from keras import ops
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.plain_attention import attention_scores
+from keras_bert.layers.plain_attention import Visibility, attention_scores
 from keras_bert.messages import check_bool, check_int
 
 
@@ -77,7 +77,7 @@ class SelfAttention(keras.layers.Layer):
     def probabilities(self, x, padding_mask=None, sequence_ids=None):
         """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""
         query, key, _ = self._heads(x)
-        scores = attention_scores(query, key, padding_mask, sequence_ids, self.causal)
+        scores = attention_scores(query, key, Visibility(padding_mask, sequence_ids, self.causal))
         return ops.softmax(scores, axis=-1)
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):

@@ -37,34 +37,19 @@ def fits(query, mesh=None):
     )
 
 
-def tpu_attention(
-    *,
-    query,
-    key,
-    value,
-    padding_mask=None,
-    sequence_ids=None,
-    causal=False,
-    window=None,
-    dropout=None,
-    training=False,
-    mesh=None,
-):
+def tpu_attention(query, key, value, visibility, dropout=None, training=False, mesh=None):
     """Computes attention in VMEM; see `keras_bert.layers.attention.attention`.
 
     Rows are sharded over the first axis of the mesh, if there is one.
     """
+    padding_mask, sequence_ids, causal, window = visibility
     ids = padding_mask if sequence_ids is None else sequence_ids
     if ids is None:
         ids = jnp.ones(query.shape[:2], "int32")
     seeds = jnp.zeros(2, "uint32") if dropout is None else dropout.next_seed()
-    attend = functools.partial(
-        whole_rows,
-        rate=0.0 if dropout is None else dropout.rate,
-        is_packed=sequence_ids is not None,
-        causal=causal,
-        window=window,
-    )
+    rate = 0.0 if dropout is None else dropout.rate
+    settings = Settings(query.shape[-1], rate, sequence_ids is not None, causal, window)
+    attend = functools.partial(whole_rows, settings=settings)
     if mesh is not None:  # XLA can't split a kernel's work among devices by itself
         by_row = PartitionSpec(mesh.axis_names[0])
         attend = jax.shard_map(
@@ -78,38 +63,26 @@ def tpu_attention(
     return attend(query, key, value, ids.astype("int32"), numbers, seeds)
 
 
-def whole_rows(
-    query,
-    key,
-    value,
-    ids,
-    numbers,
-    seeds,
-    *,
-    rate,
-    is_packed,
-    causal=False,
-    window=None,
-    interpret=False,
-):
-    """Computes attention of heads `[B, S, N, D]`, a row at a time.
+class Settings(NamedTuple):
+    """What a kernel is compiled for."""
 
-    If `is_packed`, tokens see the tokens with the same number of `ids`, int32 `[B, S]`; otherwise
-    all tokens but those with a 0. Dropout depends on `numbers`, int32 `[B]`, the numbers of the
-    rows in the batch, and on `seeds`, uint32 `[2]`. `interpret` runs on a CPU, slowly.
-    """
-    batch, length, _, head_dim = query.shape
-    rows = [heads.reshape(batch, length, -1) for heads in (query, key, value)]  # [B, S, H]
-    settings = _Settings(head_dim, rate, is_packed, causal, window)
-    return _attend(*rows, ids, numbers, seeds, settings, interpret).reshape(query.shape)
-
-
-class _Settings(NamedTuple):
     head_dim: int
-    rate: float
+    rate: float  # of dropout
     is_packed: bool
     causal: bool
     window: int | None
+
+
+def whole_rows(query, key, value, ids, numbers, seeds, settings, interpret=False):
+    """Computes attention of heads `[B, S, N, D]`, a row at a time.
+
+    If rows are packed, tokens see those with the same number of `ids`, int32 `[B, S]`; otherwise
+    all but those with a 0. Dropout depends on `numbers`, int32 `[B]`, the numbers of the rows in
+    the batch, and on `seeds`, uint32 `[2]`. `interpret` runs on a CPU, slowly.
+    """
+    shape = (*query.shape[:2], -1)
+    rows = [heads.reshape(shape) for heads in (query, key, value)]  # [B, S, H]
+    return _attend(*rows, ids, numbers, seeds, settings, interpret).reshape(query.shape)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(6, 7))
@@ -139,6 +112,9 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
     num_tensors = len(tensors) + num_outputs
     heads = pl.BlockSpec((1, length, LANES), lambda row, block, *_: (row, 0, block))
     scores = rows * hidden_dim // settings.head_dim * length**2
+    # VMEM that a block takes; what isn't taken serves the operations around it.
+    moved = 2 * length * num_tensors * LANES * dtype.itemsize  # a block and the next one
+    kept_scores = 10 * 4 * length**2  # by the compiler, of two heads
     return pl.pallas_call(
         functools.partial(kernel, settings),
         out_shape=[jax.ShapeDtypeStruct((rows, length, hidden_dim), dtype)] * num_outputs,
@@ -153,7 +129,7 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
         ),
         compiler_params=pltpu.CompilerParams(
             dimension_semantics=("parallel", "parallel"),
-            vmem_limit_bytes=_vmem_bytes(length, num_tensors, dtype),
+            vmem_limit_bytes=moved + kept_scores + 2 * 2**20,
         ),
         cost_estimate=pl.CostEstimate(
             flops=2 * products * scores * settings.head_dim,
@@ -162,12 +138,6 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
         ),
         interpret=interpret,
     )(numbers, seeds, ids[:, None], *tensors)
-
-
-def _vmem_bytes(length, num_tensors, dtype):
-    """Returns the VMEM that a block takes; what isn't taken serves the operations around it."""
-    moved = 2 * length * num_tensors * LANES * dtype.itemsize  # a block and the next one
-    return moved + 10 * 4 * length**2 + 2 * 2**20  # the compiler keeps scores of two heads
 
 
 def _forward(settings, numbers, seeds, ids, query, key, value, context):

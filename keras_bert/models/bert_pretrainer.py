@@ -3,8 +3,8 @@
 import keras
 import numpy as np
 
-from keras_bert.layers.dense_and_norms import dense
-from keras_bert.layers.masked_lm_head import MaskedLMHead, decoder_table
+from keras_bert.layers.dense_and_norms import dense, table
+from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.losses import LogitCrossentropy
 from keras_bert.messages import check_bool, check_int, shown
 from keras_bert.models.bert_task import BertTask
@@ -82,9 +82,13 @@ class BertPretrainer(BertTask):
             masked_lm_activation = backbone.activation
         if masked_lm_epsilon is None:
             masked_lm_epsilon = backbone.layer_norm_epsilon
-        table = backbone.token_embedding if tie_embeddings else decoder_table(backbone, policy)
+        decoder = (
+            backbone.token_embedding
+            if tie_embeddings
+            else table(backbone.vocabulary_size, backbone.hidden_dim, "decoder", dtype=policy)
+        )
         masked_lm_head = MaskedLMHead(
-            table, masked_lm_activation, masked_lm_epsilon, name="masked_lm", dtype=policy
+            decoder, masked_lm_activation, masked_lm_epsilon, name="masked_lm", dtype=policy
         )
         mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
         inputs = {**backbone.input, "mask_positions": mask_positions}

@@ -5,7 +5,7 @@ from typing import Any, overload
 import keras
 
 import keras_bert
-from keras_bert.messages import check_path
+from keras_bert.messages import check_number, check_path
 from keras_bert.models import answering, compiling, task_data
 from keras_bert.models.exporting import export_encoder
 from keras_bert.models.fit_schedule import start_schedule
@@ -13,11 +13,7 @@ from keras_bert.models.lora import Lora
 from keras_bert.models.precision import head_policy, policy_config, set_policy
 from keras_bert.models.retracing import Retracing
 from keras_bert.models.row_inputs import RowInputs
-from keras_bert.models.task_parts import (
-    check_backbone,
-    fitting_preprocessor,
-    preprocessor_config,
-)
+from keras_bert.models.task_parts import check_backbone, fitting_preprocessor, preprocessor_config
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
 from keras_bert.presets.preset import PresetModel
@@ -230,7 +226,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             self.compile()
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
-        task_data.check_validation_split(validation_split)
+        check_number("validation_split", validation_split, at_least=0, below=1)
         batching = task_data.merged_batching(batching, batch_size, shuffle)
         x, y, sample_weight = (
             task_data.in_memory(self, x, y, sample_weight)

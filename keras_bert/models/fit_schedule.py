@@ -67,23 +67,14 @@ def restart(task, optimizer):
     return is_same
 
 
-def fit_steps(
-    x,
-    *,
-    batch_size=None,
-    validation_split=0.0,
-    epochs=1,
-    initial_epoch=0,
-    steps_per_epoch=None,
-    **others,
-):
+def fit_steps(x, epochs=1, initial_epoch=0, steps_per_epoch=None, **arguments):
     """Computes the optimizer steps that a `fit` takes, or None if they are unknown."""
     if steps_per_epoch is None:
-        steps_per_epoch = _batches(x, batch_size or 32, validation_split)
+        steps_per_epoch = _batches(x, **arguments)
     return None if steps_per_epoch is None else steps_per_epoch * max(epochs - initial_epoch, 0)
 
 
-def _batches(x, batch_size, validation_split):
+def _batches(x, batch_size=None, validation_split=0.0, **others):
     if is_dataset(x):
         batches = int(x.cardinality())
         return batches if batches >= 0 else None  # negative if infinite or unknown
@@ -92,5 +83,5 @@ def _batches(x, batch_size, validation_split):
     arrays = keras.tree.flatten(x)
     if arrays and hasattr(arrays[0], "shape"):
         rows = int(arrays[0].shape[0] * (1 - validation_split))
-        return -(-rows // batch_size)
+        return -(-rows // (batch_size or 32))
     return len(x) if hasattr(x, "__len__") else None  # of a PyTorch DataLoader

@@ -37,7 +37,7 @@ class Lora:
         ['block_1/output_dense/lora_kernel_b', 'logits/kernel', 'logits/bias']
         """
         _check_settings(rank, rank if alpha is None else alpha)
-        if has_lora(self):
+        if _adapters(self):
             raise ValueError("This model has LoRA adapters already: call merge_lora first.")
         for layer in self.backbone.lora_layers():
             layer.enable_lora(int(rank), lora_alpha=alpha)
@@ -54,7 +54,7 @@ class Lora:
         """
         from safetensors.numpy import save
 
-        if not has_lora(self):
+        if not _adapters(self):
             raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
         tensors = {
             name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(self).items()
@@ -117,11 +117,6 @@ class Lora:
                 layer.trainable = value
 
 
-def has_lora(task):
-    """Returns whether the encoder's projections have adapters."""
-    return any(layer.lora_enabled for layer in task.backbone.lora_layers())
-
-
 def _check_settings(rank, alpha):
     check_int("rank", rank)
     check_number("alpha", alpha, at_least=0, exclusive=True)
@@ -146,6 +141,7 @@ def _described(dtype, shape):
 
 
 def _adapters(task):
+    """Returns the paths of the encoder's adapters."""
     layers = [layer for layer in task.backbone.lora_layers() if layer.lora_enabled]
     return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
 

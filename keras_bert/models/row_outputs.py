@@ -18,7 +18,10 @@ def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
         Arrays in the structure of the model's outputs, in the order of the rows. A token axis has
         the preprocessor's `sequence_length`, with 0 past the end of a row.
     """
-    predict = _distributed if _has_replicas(model) else _one_by_one
+    strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
+    is_one = strategy is None or strategy.num_replicas_in_sync == 1
+    is_one = is_one and keras.distribution.distribution() is None
+    predict = _one_by_one if is_one else _distributed
     lengths = np.asarray(rows.num_tokens())
     parts = predict(model, rows, lengths, by_length(lengths), batch_size, verbose, callbacks)
     past_end = np.arange(model.preprocessor.sequence_length) >= lengths[:, None]  # [N, S]
@@ -91,10 +94,3 @@ def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):
         outputs = model.predict_batches(batches, verbose=verbose, callbacks=callbacks)
         parts.append((numbers, outputs))
     return parts
-
-
-def _has_replicas(model):
-    strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
-    if strategy is not None and strategy.num_replicas_in_sync > 1:
-        return True
-    return keras.distribution.distribution() is not None

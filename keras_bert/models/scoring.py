@@ -17,16 +17,12 @@ def token_likelihoods(model, rows, batch_size):
     """
     check_int("batch_size", batch_size)
     distinct = {row.tobytes(): row for row in rows}
-    if model.backbone.causal:
-        found = _next_words(model, [*distinct.values()], batch_size)
-    else:
-        mask_token_id = model.preprocessor.tokenizer.mask_token_id
-        found = _masked_in_turn(model, [*distinct.values()], batch_size, mask_token_id)
-    found = dict(zip(distinct, found, strict=True))
+    compute = _next_words if model.backbone.causal else _masked_in_turn
+    found = dict(zip(distinct, compute(model, [*distinct.values()], batch_size), strict=True))
     return [found[row.tobytes()] for row in rows]
 
 
-def _masked_in_turn(model, rows, batch_size, mask_token_id):
+def _masked_in_turn(model, rows, batch_size):
     found = [np.zeros(len(row) - 2) for row in rows]
     order = by_length([*map(len, rows)])
     places = [(number, place) for number in order for place in range(len(rows[number]) - 2)]
@@ -35,7 +31,7 @@ def _masked_in_turn(model, rows, batch_size, mask_token_id):
         ids = [rows[number].copy() for number, _ in part]
         targets = np.array([row[place + 1] for row, (_, place) in zip(ids, part, strict=True)])
         for row, (_, place) in zip(ids, part, strict=True):
-            row[place + 1] = mask_token_id
+            row[place + 1] = model.preprocessor.tokenizer.mask_token_id
         positions = np.array([[place + 1] for _, place in part], "int32")
         values = _log_likelihoods(model, ids, positions, targets[:, None], batch_size)
         for (number, place), value in zip(part, values[:, 0], strict=True):

@@ -8,7 +8,7 @@ import types
 import keras
 import numpy as np
 
-from keras_bert.messages import check_number, check_one_each, shown
+from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
@@ -124,13 +124,6 @@ def batching_of(batching=None, batch_size=None):
             f"batch_size={batch_size}."
         )
     return batching
-
-
-def check_validation_split(validation_split):
-    """Raises a ValueError unless it is a share of the examples, or 0."""
-    check_number("validation_split", validation_split, at_least=0)
-    if validation_split >= 1:
-        raise ValueError(f"validation_split must be below 1; got {validation_split}.")
 
 
 def preprocessor_of(task):

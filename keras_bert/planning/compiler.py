@@ -115,7 +115,8 @@ def lower_step(
     state = tuple([_shape(variable, replicated) for variable in part] for part in state)
     batch = jax.tree.map(lambda values: _shape(values, replicated), batch)
     steps = compiled(one_or_more(model.train_step, shard), replicated)
-    return _lowered(steps, mesh, state, (batch,))
+    with planned_for(mesh):
+        return steps.lower(state, (batch,))
 
 
 def lower_prediction(
@@ -133,12 +134,8 @@ def lower_prediction(
         outputs, _ = model.stateless_call(*state, shard(inputs), training=False)
         return shard(outputs)
 
-    return _lowered(jax.jit(predict), mesh, state, inputs)
-
-
-def _lowered(function, mesh, *arguments):
     with planned_for(mesh):
-        return function.lower(*arguments)
+        return jax.jit(predict).lower(state, inputs)
 
 
 def _shared_by(devices):
@@ -162,10 +159,7 @@ def _shape(values, sharding):
 
 
 def compile_step(
-    lowered: "jax.stages.Lowered",
-    chip: Chip,
-    num_iterations: int = 1,
-    flops_outside_loop: int = 0,
+    lowered: "jax.stages.Lowered", chip: Chip, num_iterations: int = 1, flops_outside_loop: int = 0
 ) -> CompiledCost:
     """Compiles a lowered step.
 

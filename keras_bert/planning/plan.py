@@ -17,9 +17,10 @@ from keras_bert.planning.compiler import (
 )
 from keras_bert.planning.devices import GIB, Chip, find_chips
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
-from keras_bert.training.global_loss import check_accumulation
+from keras_bert.training.describe_training import check_batch
 
 _UPDATE_FLOPS = 29  # of AdamW, per weight, as the compiler counts them
+_MOST_COMPILATIONS = 3  # in the search for the largest batch, each of minutes
 _FILL = 0.98  # fraction of a chip's memory that the largest batch aims for
 
 
@@ -65,7 +66,7 @@ class Plan:
         log: Callable[[str], None] = print,
     ):
         self.chip, self.num_chips = find_chips(device)
-        check_accumulation(accumulation_steps)
+        check_int("accumulation_steps", accumulation_steps)
         if sequences_per_row is not None:
             check_int("sequences_per_row", sequences_per_row)
         if max_predictions is None:
@@ -84,13 +85,7 @@ class Plan:
 
     def check_batch(self, batch_size: int) -> None:
         """Raises a `ValueError` if a batch can't be split evenly over chips and parts."""
-        parts = self.num_chips * self.accumulation_steps
-        if batch_size < 1 or batch_size % parts:
-            raise ValueError(
-                f"{batch_size} rows can't be divided among {self.num_chips} chips with "
-                f"accumulation_steps={self.accumulation_steps}: choose a multiple of {parts}, for "
-                f"instance {max(1, -(-batch_size // parts)) * parts}."
-            )
+        check_batch(batch_size, self.num_chips, self.accumulation_steps, "chip")
 
     def compile(self, model: keras.Model, batch_size: int) -> PlannedStep:
         """Compiles the step of a `BertPretrainer` for a batch size, which takes minutes.
@@ -148,10 +143,8 @@ class Plan:
         self.log(f"... {_verdict(planned)} ({cost.seconds:.0f} s)")
         return planned
 
-    def largest_batch(
-        self, model: keras.Model, step: PlannedStep, max_compilations: int = 3
-    ) -> PlannedStep | None:
-        """Searches for the largest batch that fits, by compiling other batch sizes.
+    def largest_batch(self, model: keras.Model, step: PlannedStep) -> PlannedStep | None:
+        """Searches for the largest batch that fits, by compiling up to three other batch sizes.
 
         Each compilation takes the batch size that should fill 98 % of the chip's memory, and
         refines a linear estimate. The search ends within a sixteenth of that size.
@@ -159,7 +152,6 @@ class Plan:
         Args:
             model: a `BertPretrainer`.
             step: the result of `compile` for this model and any batch size.
-            max_compilations: int, the most batch sizes to try.
 
         Returns:
             The `PlannedStep` of the largest compiled batch that fits, or None.
@@ -167,7 +159,7 @@ class Plan:
         parts, tried = self.accumulation_steps, [step]
         variables = [*model.variables, *model.optimizer.variables]
         state_bytes = 4 * sum(math.prod(variable.shape) for variable in variables)
-        for _ in range(max_compilations):
+        for _ in range(_MOST_COMPILATIONS):
             rows = next_rows([self._trial(step) for step in tried], state_bytes, self.chip, parts)
             if rows is None:
                 break

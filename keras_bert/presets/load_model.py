@@ -3,7 +3,7 @@
 import logging
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 
@@ -17,9 +17,6 @@ from keras_bert.presets.preset_arguments import (
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.training.keras_internals import all_layers, set_initial_value
-
-if TYPE_CHECKING:
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 logger = logging.getLogger("keras_bert")
 
@@ -66,10 +63,7 @@ class LoadReport:
 
 
 def load_preset(
-    cls: type,
-    folder: PresetFolder,
-    preprocessor: "BertPreprocessor | None",
-    arguments: dict[str, Any],
+    cls: type, folder: PresetFolder, preprocessor: Any, arguments: dict[str, Any]
 ) -> keras.Model:
     """Loads a `cls` from a preset, with arguments that replace the saved ones."""
     its_class = folder.model_class
@@ -133,10 +127,7 @@ def _weights_that_fit(model, source):
 
 
 def load_checkpoint(
-    cls: type,
-    checkpoint: Checkpoint,
-    preprocessor: "BertPreprocessor | None",
-    arguments: dict[str, Any],
+    cls: type, checkpoint: Checkpoint, preprocessor: Any, arguments: dict[str, Any]
 ) -> keras.Model:
     """Loads a `cls` from another library's weights, with arguments that replace the source's."""
     backbone_class = public_class("BertBackbone")

@@ -108,7 +108,7 @@ class PresetModel:
             ValueError: if KerasHub's BERT can't hold the model (its activation isn't GELU, or the
                 masked-LM table isn't tied), or the folder holds anything else.
         """
-        from keras_bert.presets.formats.write_keras_hub import write_keras_hub
+        from keras_bert.presets.formats.keras_hub import write_keras_hub
 
         save_checkpoint(self, folder, write_keras_hub)
 

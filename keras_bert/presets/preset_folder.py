@@ -123,23 +123,22 @@ class PresetFolder:
         described = f"{self}/config.json"
         with explained(described, f"doesn't describe a {self.model_class.__name__}"):
             config = {**self._saved.values["config"]}
-            if self.backbone_class is self.model_class:
-                config |= precision
-            else:
-                if precision:
-                    config.pop("dtype", None)  # the head follows
-                config["preprocessor"] = preprocessor
-            model = _undrawn(lambda: self._made(config, precision))
+            model = _undrawn(lambda: self._made(config, preprocessor, precision))
         with explained(weights, f"doesn't hold the weights that {described} describes"):
             model.load_weights(weights)
         for variable in model.weights:
             check_finite(keras.ops.convert_to_numpy(variable), weights, variable.path)
         return config, model
 
-    def _made(self, config, precision):
-        if self.backbone_class is not self.model_class:
+    def _made(self, config, preprocessor, precision):
+        if self.backbone_class is self.model_class:
+            config |= precision
+        else:
+            if precision:
+                config.pop("dtype", None)  # the head follows
             backbone = {**self.backbone_config.values, **precision}
             config["backbone"] = self.backbone_class.from_config(backbone)
+            config["preprocessor"] = preprocessor
         return self.model_class.from_config(config)
 
     def _check_sizes(self, num_bytes):

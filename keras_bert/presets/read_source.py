@@ -72,7 +72,7 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
     if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
         if not handle.startswith("kaggle://") and not _is_preset_name(handle):
             raise ValueError(_not_found(handle))
-        from keras_bert.presets.formats.read_keras_hub import read_keras_hub
+        from keras_bert.presets.formats.keras_hub import read_keras_hub
 
         return read_keras_hub(handle)
     if path.is_file() and not _is_prefix(path):
@@ -89,7 +89,7 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
     if "class" in config:
         return PresetFolder(path, config)
     if "registered_name" in config:
-        from keras_bert.presets.formats.read_keras_hub import read_keras_hub
+        from keras_bert.presets.formats.keras_hub import read_keras_hub
 
         return read_keras_hub(path)
     if config or (path / "modules.json").is_file():
@@ -132,7 +132,7 @@ def _is_preset_name(handle):
         return False
     if handle not in KNOWN_PRESETS and find_spec("keras_hub") is None:
         return False
-    from keras_bert.presets.formats.read_keras_hub import keras_hub
+    from keras_bert.presets.formats.keras_hub import keras_hub
 
     return handle in keras_hub.models.BertBackbone.presets
 

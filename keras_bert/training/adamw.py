@@ -3,7 +3,7 @@
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,9 +11,6 @@ from keras import ops
 
 from keras_bert.messages import check_bool, check_number
 from keras_bert.training.keras_internals import SummedOptimizer
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 
 def _dense(gradient, dtype):
@@ -102,9 +99,7 @@ class AdamW(SummedOptimizer):
             check_number("weight_decay", weight_decay, at_least=0)
         check_number("epsilon", epsilon, at_least=0)
         for beta_name, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
-            check_number(beta_name, beta, at_least=0)
-            if beta >= 1:
-                raise ValueError(f"{beta_name} must be below 1; got {beta}.")
+            check_number(beta_name, beta, at_least=0, below=1)
         check_bool("bias_correction", bias_correction)
         if global_clipnorm is not None:
             check_number("global_clipnorm", global_clipnorm, at_least=0, exclusive=True)
@@ -157,9 +152,7 @@ class AdamW(SummedOptimizer):
         rates = {dtype: ops.cast(learning_rate, dtype) for dtype in sorted(dtypes)}
         return {dtype: (rate, self._kernel_settings(rate)) for dtype, rate in rates.items()}
 
-    def update_step(
-        self, gradient: Any, variable: "keras.Variable | tf.Variable", learning_rate: Any
-    ) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = self.index_of(variable)
         dtype = self._first_moments[index].dtype
         gradient = ops.cast(gradient, dtype)

@@ -15,7 +15,7 @@ import numpy as np
 
 from keras_bert.files.remote import names_in, open_bytes
 from keras_bert.files.whole import remove, remove_unfinished, whole_file
-from keras_bert.training.divergence import check_arrays, check_loss
+from keras_bert.training.divergence import check_arrays, check_loss, optimizer_step
 from keras_bert.training.processes import check_same, is_chief
 from keras_bert.training.strategy import scope_of
 
@@ -143,10 +143,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         check_arrays(model, *zip(*checked, strict=True), self)
         arrays = {f"{number:05d}": array for number, array in enumerate(arrays)}
         arrays[_KINDS] = np.array(_kinds(model))
-        step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
         if is_chief(model):
             # Not a daemon thread, so that the program waits for it before exiting.
-            self._writer = threading.Thread(target=self._write, args=(step, arrays, score))
+            arguments = (optimizer_step(model), arrays, score)
+            self._writer = threading.Thread(target=self._write, args=arguments)
             self._writer.start()
 
     def wait(self) -> None:

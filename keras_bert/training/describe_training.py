@@ -2,7 +2,8 @@
 
 import keras
 
-from keras_bert.training.global_loss import check_accumulation
+from keras_bert.messages import check_int
+from keras_bert.training.processes import process_count
 from keras_bert.training.strategy import Strategy, device_kind
 
 
@@ -22,27 +23,29 @@ def describe_training(
     >>> describe_training(get_strategy("single"), 32, model)  # doctest: +ELLIPSIS
     '1 replica on ...; batches of 32 rows, 32 a replica; float32; 1 step per execution; XLA ...'
     """
-    check_batch(strategy, batch_size, accumulation_steps)
+    check_batch(batch_size, strategy.num_replicas_in_sync, accumulation_steps)
     _check_scope(strategy, model)
     replicas = strategy.num_replicas_in_sync
+    processes = f" in {process_count()} processes" if process_count() > 1 else ""
     parts = f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""
     return (
-        f"{_counted(replicas, 'replica')} on {device_kind()}{_processes()}; batches of "
+        f"{_counted(replicas, 'replica')} on {device_kind()}{processes}; batches of "
         f"{batch_size} rows, {batch_size // replicas} a replica{parts}; {model.dtype_policy.name}; "
         f"{_counted(model.steps_per_execution, 'step')} per execution; "
         f"XLA {'on' if model.jit_compile else 'off'}"
     )
 
 
-def check_batch(strategy: Strategy, batch_size: int, accumulation_steps: int = 1) -> None:
+def check_batch(
+    batch_size: int, replicas: int, accumulation_steps: int = 1, noun: str = "replica"
+) -> None:
     """Raises a ValueError if a batch can't be split evenly among replicas and their parts."""
-    check_accumulation(accumulation_steps)
-    replicas = strategy.num_replicas_in_sync
+    check_int("accumulation_steps", accumulation_steps)
     parts = replicas * accumulation_steps
     if batch_size < 1 or batch_size % parts:
         raise ValueError(
             f"A batch of {batch_size} rows can't be split evenly among "
-            f"{_counted(replicas, 'replica')} with accumulation_steps={accumulation_steps}: choose "
+            f"{_counted(replicas, noun)} with accumulation_steps={accumulation_steps}: choose "
             f"a multiple of {parts}, for instance {max(1, -(-batch_size // parts)) * parts}."
         )
 
@@ -64,11 +67,3 @@ def _check_scope(strategy, model):
 
 def _counted(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _processes():
-    if keras.backend.backend() != "jax":
-        return ""
-    import jax
-
-    return f" in {jax.process_count()} processes" if jax.process_count() > 1 else ""

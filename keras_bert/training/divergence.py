@@ -46,7 +46,8 @@ def check_loss(
     """Raises a `DivergedError`, which names the last checkpoint, if a loss is NaN or infinite."""
     if (loss := _lost(logs)) is not None:
         model = callback.model  # it has the current state on JAX too, which takes time to fetch
-        raise DivergedError(f"{_became(loss, f'{_step(model):,}', model)} {_remedy(checkpoint)}")
+        became = _became(loss, f"{optimizer_step(model):,}", model)
+        raise DivergedError(f"{became} {_remedy(checkpoint)}")
 
 
 def check_weights(model: keras.Model, checkpoint: Any) -> None:
@@ -66,7 +67,7 @@ def check_arrays(
         if not np.isfinite(array).all():
             raise DivergedError(
                 f"{variable.path} has values that are NaN or infinite after step "
-                f"{_step(model):,}, so the model is not saved. {_remedy(checkpoint)}"
+                f"{optimizer_step(model):,}, so the model is not saved. {_remedy(checkpoint)}"
             )
 
 
@@ -91,5 +92,6 @@ def _remedy(checkpoint):
     )
 
 
-def _step(model):
+def optimizer_step(model: keras.Model) -> int:
+    """Returns the number of steps that a model's optimizer has taken."""
     return int(keras.ops.convert_to_numpy(model.optimizer.iterations))

@@ -24,7 +24,8 @@ from keras_bert.training.keras_internals import (
 from keras_bert.training.packed_slots import has_slots, slot_weights, slots_as_rows, used_slots
 from keras_bert.training.processes import is_chief
 
-_MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
+_BY_WEIGHTS = "mean_with_sample_weight"  # the reduction that divides by the weights
+_MEANS = ("sum_over_batch_size", "mean", _BY_WEIGHTS)
 
 
 class GlobalLoss(TrainerHooks):
@@ -104,7 +105,7 @@ class GlobalLoss(TrainerHooks):
 
     def set_accumulation(self, accumulation_steps: int) -> None:
         """Sets the number of parts that each replica splits its batch into."""
-        check_accumulation(accumulation_steps)
+        check_int("accumulation_steps", accumulation_steps)
         if accumulation_steps != self.accumulation_steps:
             self.accumulation_steps = accumulation_steps
             self.train_function = None  # it was traced for the old number
@@ -144,7 +145,7 @@ class GlobalLoss(TrainerHooks):
             sample_weight = slot_weights(self, used, y, sample_weight)
         divided = {}  # what a loss's mean divides by: these weights, or None for its own
         for path, loss, *_ in losses:
-            if _divides_by_weights(loss):
+            if loss.reduction == _BY_WEIGHTS:
                 divided[path] = None
             elif used is not None and loss.reduction in _MEANS and has_slots(self, *path or [None]):
                 divided[path] = used
@@ -213,8 +214,8 @@ class GlobalLoss(TrainerHooks):
         return replaced_losses(self, _mean_over_rows)
 
 
-def num_rows(x: Any) -> int:
-    """Returns the number of rows of inputs with static shapes."""
+def num_rows(x: Any) -> int | None:
+    """Returns the number of rows of inputs, None if their shapes don't tell it."""
     return next(part for part in keras.tree.flatten(x) if part is not None).shape[0]
 
 
@@ -226,7 +227,10 @@ def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
     """
     means = loss_means(model)
     for mean in means:
-        mean.update_state = functools.partial(_update_mean, mean, examples)
+        update = functools.partial(type(mean).update_state, mean)
+        mean.update_state = lambda values, sample_weight=None, update=update: update(
+            values, sample_weight=examples
+        )
     try:
         yield
     finally:
@@ -234,21 +238,8 @@ def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
             del mean.update_state
 
 
-def _update_mean(mean, examples, values, sample_weight=None):
-    return type(mean).update_state(mean, values, sample_weight=examples)
-
-
-def check_accumulation(accumulation_steps: int) -> None:
-    """Raises a ValueError if a batch can't be split into this number of parts."""
-    check_int("accumulation_steps", accumulation_steps)
-
-
-def _divides_by_weights(loss):
-    return loss.reduction == "mean_with_sample_weight"
-
-
 def _mean_over_rows(loss):
-    if not _divides_by_weights(loss):
+    if loss.reduction != _BY_WEIGHTS:
         return loss
     loss = copy.copy(loss)
     loss.reduction = "mean"

@@ -4,12 +4,9 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import keras
-
-if TYPE_CHECKING:
-    import jax
 
 _PREFIX = "KERAS_DISTRIBUTION_"  # JOB_ADDRESSES, NUM_PROCESSES, PROCESS_ID
 
@@ -20,9 +17,6 @@ class ReplicatedBatches(keras.distribution.DataParallel):
     Each device takes its own rows in the compiled step, so a batch may have any number of rows.
     Copying costs little: token ids are small compared with weights.
     """
-
-    def __init__(self, devices: list[str]):
-        super().__init__(devices=devices, auto_shard_dataset=False)
 
     def get_data_layout(self, data_shape: Sequence[int]) -> keras.distribution.TensorLayout:
         return keras.distribution.TensorLayout([None] * len(data_shape), self.device_mesh)
@@ -38,11 +32,13 @@ class JaxDevices:
     @contextlib.contextmanager
     def scope(self) -> Iterator[Self]:
         # It stays set after the block, until the next scope, because Keras reads it in `fit`.
-        is_sharded = len(self.devices) > 1
-        keras.distribution.set_distribution(ReplicatedBatches(self.devices) if is_sharded else None)
+        batches = None
+        if len(self.devices) > 1:
+            batches = ReplicatedBatches(devices=self.devices, auto_shard_dataset=False)
+        keras.distribution.set_distribution(batches)
         yield self
 
-    def holds(self, weight: "jax.Array") -> bool:
+    def holds(self, weight: Any) -> bool:
         """Returns whether the value of a weight is on the devices of this scope."""
         devices = {f"{device.platform}:{device.id}" for device in weight.devices()}
         # A single device is JAX's default, which need not be the first.

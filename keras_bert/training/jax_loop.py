@@ -1,5 +1,6 @@
 """`fit` and `evaluate` on JAX: global losses, accumulation, several steps in one loop."""
 
+import functools
 import itertools
 import warnings
 import zlib
@@ -90,10 +91,6 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         def embed(trainable, others, part):
             return self.stateless_call(trainable, others, part, training=True)
 
-        def embed_next(others, part):
-            outputs, others = embed(trainable, others, part)
-            return others, outputs
-
         def add_gradients(carried, part):
             (sums, others), (x, upstream) = carried, part
             _, backward, others = jax.vjp(
@@ -102,7 +99,8 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             (gradients,) = backward(upstream)
             return ([s + g for s, g in zip(sums, gradients, strict=True)], others), None
 
-        _, outputs = _over_parts(embed_next, others, x, parts)
+        carry_on = lambda others, part: embed(trainable, others, part)[::-1]  # noqa: E731
+        _, outputs = _over_parts(carry_on, others, x, parts)
         variables = [*self.metrics_variables, *self.optimizer.variables]
 
         def loss_of(outputs):
@@ -175,7 +173,8 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             if checked is not iterator:
                 _check_same_batch(batches[0])
                 checked = iterator
-            if len({_shapes(batch) for batch in batches}) == 1:
+            shapes = {tuple(v.shape for v in jax.tree.leaves(batch)) for batch in batches}
+            if len(shapes) == 1:
                 return steps(state, batches)
             for batch in batches:
                 logs, state = steps(state, (batch,))
@@ -184,8 +183,11 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         return function
 
     def batch_spec(self, iterator: Any) -> Any:
+        def symbol(spec):  # with 2 for each unknown size
+            return keras.KerasTensor([size or 2 for size in spec.shape], spec.dtype.name)
+
         specs = dataset_specs(iterator)
-        return None if specs is None else jax.tree.map(_symbol, specs)
+        return None if specs is None else jax.tree.map(symbol, specs)
 
     def _is_compiled(self):
         return bool(self.jit_compile and not self.run_eagerly)
@@ -231,28 +233,22 @@ def compiled(steps: Callable, shardings: Any = None) -> Callable:
     return jax.jit(steps, donate_argnums=0, out_shardings=shardings)
 
 
-def _sharded(data):
+def _laid_out(data, by_row):
+    """Gives each device its rows of a batch, or all, so that every process can read them."""
     distribution = keras.distribution.distribution()
     if distribution is None:
         return data
-    return _laid_out(data, lambda values: [distribution.batch_dim_name])
-
-
-def _replicated(outputs):
-    """Copies outputs of a compiled step to every device, so that every process can read them."""
-    if keras.distribution.distribution() is None:
-        return outputs
-    return _laid_out(outputs, lambda values: [None] * values.ndim)
-
-
-def _laid_out(data, axes):
-    mesh = keras.distribution.distribution().device_mesh
 
     def lay_out(values):
-        layout = keras.distribution.TensorLayout(axes(values), mesh)
+        axes = [distribution.batch_dim_name] if by_row else [None] * values.ndim
+        layout = keras.distribution.TensorLayout(axes, distribution.device_mesh)
         return keras.distribution.distribute_tensor(values, layout)
 
     return jax.tree.map(lay_out, data)
+
+
+_sharded = functools.partial(_laid_out, by_row=True)
+_replicated = functools.partial(_laid_out, by_row=False)
 
 
 def _check_same_batch(batch):
@@ -269,11 +265,6 @@ def _check_same_batch(batch):
     )
 
 
-def _symbol(spec):
-    """Makes a symbolic tensor for a dataset's tensor, with 2 for each unknown size."""
-    return keras.KerasTensor([size or 2 for size in spec.shape], spec.dtype.name)
-
-
 def _over_parts(function, carried, batch, parts):
     """Calls `function(carried, part)` for each part; results are in the order of the batch's rows.
 
@@ -283,12 +274,14 @@ def _over_parts(function, carried, batch, parts):
     if parts == 1:
         return function(carried, batch)
     if rows % parts == 0:
-        stacked = jax.tree.map(lambda values: _interleaved(values, parts), batch)
-        carried, results = jax.lax.scan(function, carried, stacked)
+
+        def interleaved(values):  # [B, ...] to [parts, B / parts, ...]
+            return jnp.moveaxis(values.reshape(-1, parts, *values.shape[1:]), 1, 0)
 
         def in_order(values):  # [parts, B / parts, ...] to [B, ...]
             return jnp.moveaxis(values, 0, 1).reshape(rows, *values.shape[2:])
 
+        carried, results = jax.lax.scan(function, carried, jax.tree.map(interleaved, batch))
         return carried, jax.tree.map(in_order, results)
     results, parts = [], min(parts, rows)
     for number in range(parts):
@@ -302,11 +295,3 @@ def _over_parts(function, carried, batch, parts):
 def _zeros(values):
     """Returns zeros to add gradients to, in float32 at least."""
     return [jnp.zeros_like(v, dtype=jnp.promote_types(v.dtype, "float32")) for v in values]
-
-
-def _interleaved(values, parts):
-    return jnp.moveaxis(values.reshape(-1, parts, *values.shape[1:]), 1, 0)  # [parts, B / parts]
-
-
-def _shapes(batch):
-    return tuple(values.shape for values in jax.tree.leaves(batch))

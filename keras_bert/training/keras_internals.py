@@ -11,15 +11,12 @@ release is checked only against this page. It is written for Keras 3.15. The pag
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras.dtype_policies import DTypePolicyMap
 from keras.src.backend.common import global_state
 from keras.src.losses.loss import unscale_loss_for_distribution
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 
 class TrainerHooks:
@@ -66,8 +63,12 @@ class TrainerHooks:
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         strategy = getattr(self, "_distribute_strategy", None)  # only TensorFlow's trainer has it
-        if strategy is not None:
-            check_optimizer_scope(self.optimizer, strategy)
+        own = getattr(self.optimizer, "_distribution_strategy", strategy)
+        if strategy is not None and own is not strategy:  # Keras's message names no scope
+            raise ValueError(
+                f"The optimizer was created outside the scope of the {type(strategy).__name__}. "
+                "Create it, and create and compile the model, in `with strategy.scope():`."
+            )
         if data_batch is None and iterator is not None:
             data_batch = self.batch_spec(iterator)
         super()._maybe_symbolic_build(iterator if data_batch is None else None, data_batch)
@@ -280,20 +281,9 @@ class SummedOptimizer(keras.optimizers.Optimizer):
         """Returns whether a variable is not excluded by `exclude_from_weight_decay`."""
         return self._use_weight_decay(variable)
 
-    def index_of(self, variable: "keras.Variable | tf.Variable") -> int:
+    def index_of(self, variable: Any) -> int:
         """Returns the index, in `build`'s list, of a variable or of the `tf.Variable` in one."""
         return self._get_variable_index(variable)
-
-
-def check_optimizer_scope(
-    optimizer: keras.optimizers.Optimizer | None, strategy: "tf.distribute.Strategy"
-) -> None:
-    """Raises a ValueError if an optimizer was created outside the scope; Keras's names no scope."""
-    if getattr(optimizer, "_distribution_strategy", strategy) is not strategy:
-        raise ValueError(
-            f"The optimizer was created outside the scope of the {type(strategy).__name__}. Create "
-            "it, and create and compile the model, in `with strategy.scope():`."
-        )
 
 
 def learning_rate_at(optimizer: keras.optimizers.Optimizer, step: int) -> float:

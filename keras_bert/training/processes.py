@@ -26,7 +26,7 @@ def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
     workers = _workers(strategy)
     if workers is not None:
         return bool(workers.extended.should_save_summary)
-    if not _are_many():
+    if process_count() == 1:
         return True
     import jax
 
@@ -41,7 +41,7 @@ def wait_for_all(name: str, strategy: "Strategy | keras.Model | None" = None) ->
 
         ones = workers.run(tf.ones, args=((),))
         workers.reduce("SUM", ones, axis=None)  # no worker gets the sum until all have arrived
-    elif _are_many():
+    elif process_count() > 1:
         from jax.experimental import multihost_utils
 
         multihost_utils.sync_global_devices(name)
@@ -55,7 +55,7 @@ def check_same(number: int, message: str, strategy: "Strategy | keras.Model | No
 
         own = workers.run(tf.constant, args=([number],))  # on each of its devices
         numbers = workers.gather(own, axis=0).numpy().tolist()
-    elif _are_many():
+    elif process_count() > 1:
         import numpy as np
         from jax.experimental import multihost_utils
 
@@ -77,9 +77,10 @@ def _workers(strategy) -> Any:
     return None if is_one else strategy
 
 
-def _are_many():
+def process_count() -> int:
+    """Returns the number of JAX's processes, 1 on other backends."""
     if keras.backend.backend() != "jax":
-        return False
+        return 1
     import jax
 
-    return jax.process_count() > 1
+    return jax.process_count()

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.training.global_loss import GlobalLoss
+from keras_bert.training.global_loss import GlobalLoss, num_rows
 from keras_bert.training.keras_internals import (
     replica_specs,
     step_loss,
@@ -119,13 +119,13 @@ class TrainLoop(GlobalLoss):
         return [g if g is None else tf.convert_to_tensor(g) for g in gradients]  # dense
 
     def _sum_over_parts(self, pass_part, batch, rows, density):
-        parts, known = self.accumulation_steps, _static_rows(batch[0])
+        parts, known = self.accumulation_steps, num_rows(batch[0])
         if known:  # more parts would be empty, and a million of them take minutes
             parts = min(parts, known)
 
         def add(number, sums):
             part = tf.nest.map_structure(lambda values: _part(values, number, parts), batch)
-            if _static_rows(part[0]) == 0:  # a mean over no rows; in a graph Keras makes it 0
+            if num_rows(part[0]) == 0:  # a mean over no rows; in a graph Keras makes it 0
                 return number + 1, sums
             return number + 1, _added(sums, pass_part(part, rows, density))
 
@@ -144,7 +144,7 @@ class TrainLoop(GlobalLoss):
         embed = lambda part: self(part, training=True)  # noqa: E731 (tf.function takes it)
         if self.jit_compile and not self.run_eagerly:
             embed = tf.function(embed, jit_compile=True)
-        known = _static_rows(x)
+        known = num_rows(x)
         parts = self.accumulation_steps if known is None else min(self.accumulation_steps, known)
         if parts == 1:
             with tf.GradientTape() as tape:
@@ -177,16 +177,16 @@ class TrainLoop(GlobalLoss):
 
         outputs = _looped(add, outputs, parts).concat()
         texts = [len(x)] if isinstance(x, tuple) else []
-        return tf.ensure_shape(outputs, [_static_rows(x), *texts, self.output.shape[-1]])
+        return tf.ensure_shape(outputs, [num_rows(x), *texts, self.output.shape[-1]])
 
     def _loss_over_batch(self, y, outputs, sample_weight, training):
         """Updates metrics; returns the gradients of the scaled loss by this replica's outputs.
 
         The loss is that of the global batch, from its outputs on all replicas.
         """
-        gather = _gathered if self.distribute_strategy.num_replicas_in_sync > 1 else _unchanged
+        is_one = self.distribute_strategy.num_replicas_in_sync == 1
         everything = [
-            tf.nest.map_structure(lambda values: None if values is None else gather(values), part)
+            tf.nest.map_structure(lambda v: v if is_one or v is None else _gathered(v), part)
             for part in (y, outputs, sample_weight)
         ]
         with tf.GradientTape() as tape:
@@ -197,7 +197,8 @@ class TrainLoop(GlobalLoss):
         self.compute_metrics(None, y, outputs, sample_weight)
         if not training:
             return None
-        return _own(tape.gradient(scaled, everything[1]), outputs, gather)
+        upstream = tape.gradient(scaled, everything[1])
+        return upstream if is_one else _own(upstream, outputs)
 
     def _many_steps(self, step):
         """Makes a function of an iterator: `steps_per_execution` steps, or the remaining."""
@@ -307,21 +308,15 @@ def _total(value):
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 
-def _unchanged(value):
-    return value
-
-
 def _gathered(value):
     return tf.distribute.get_replica_context().all_gather(value, axis=0)
 
 
-def _own(values, like, gather):
+def _own(values, like):
     """Returns this replica's rows of values that were gathered from all replicas."""
-    if gather is _unchanged:
-        return values
     rows = tf.shape(like)[:1]
     replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-    start = tf.reduce_sum(gather(rows)[:replica])
+    start = tf.reduce_sum(_gathered(rows)[:replica])
     begin = tf.concat([start[None], tf.zeros([like.shape.rank - 1], "int32")], axis=0)
     return tf.ensure_shape(tf.slice(values, begin, tf.shape(like)), like.shape)
 
@@ -335,16 +330,9 @@ def _are_columns(arrays):
     return len(counts) == 1 and 0 not in counts
 
 
-def _first(x):
-    return next(part for part in tf.nest.flatten(x) if part is not None)
-
-
 def _num_rows(x):
-    return tf.cast(tf.shape(_first(x))[0], "float32")
-
-
-def _static_rows(x):
-    return _first(x).shape[0]
+    first = next(part for part in tf.nest.flatten(x) if part is not None)
+    return tf.cast(tf.shape(first)[0], "float32")
 
 
 def _run(strategy, step, data):

@@ -1,5 +1,6 @@
 """`fit` and `evaluate` on PyTorch, with the losses of the global batch and accumulation."""
 
+import itertools
 from typing import Any
 
 import keras
@@ -49,9 +50,11 @@ class TrainLoop(GlobalLoss):
     def _add_gradients_over_batch(self, x, y, sample_weight):
         """Adds the gradients of a loss that compares examples, in parts; see `BatchLoss`."""
         rows = num_rows(x)
+        count = min(self.accumulation_steps, rows)
+        ends = itertools.pairwise(rows * number // count for number in range(count + 1))
         parts = [
-            keras.tree.map_structure(lambda values, rows=slice(start, stop): values[rows], x)
-            for start, stop in _ranges(rows, min(self.accumulation_steps, rows))
+            keras.tree.map_structure(lambda values, rows=slice(*each): values[rows], x)
+            for each in ends
         ]
         states = self.seed_states()
         seeds = [state.value.clone() for state in states]
@@ -82,8 +85,3 @@ def _on_device(data):
         lambda values: None if values is None else keras.ops.convert_to_tensor(values), data
     )
     return keras.utils.unpack_x_y_sample_weight(data)
-
-
-def _ranges(rows, parts):
-    ends = [rows * number // parts for number in range(parts + 1)]
-    return list(zip(ends[:-1], ends[1:], strict=True))

@@ -74,7 +74,12 @@ def training_of(model: keras.Model) -> dict[str, Any]:
     if history is not None and of_history is not history:
         run = {"task": type(model).__name__, "settings": _settings_of_fit(model, history)}
         record["runs"] = [*record["runs"], run]
-        scores = {"validation": _validation_metrics(history)}
+        last = {name: values[-1] for name, values in history.history.items() if values}
+        scores["validation"] = {
+            name.removeprefix("val_"): float(value)
+            for name, value in last.items()
+            if name.startswith("val_") and math.isfinite(value)
+        }
     record["scores"] = {name: values for name, values in scores.items() if values}
     record["scored"] = record["scores"] and type(model).__name__
     return {name: value for name, value in record.items() if value}
@@ -102,14 +107,6 @@ def _settings_of_fit(model, history):
     elif rate is not None:
         settings["learning_rate"] = float(rate)
     return {**settings, "optimizer": type(optimizer).__name__}
-
-
-def _validation_metrics(history):
-    return {
-        name.removeprefix("val_"): float(values[-1])
-        for name, values in history.history.items()
-        if name.startswith("val_") and values and math.isfinite(values[-1])
-    }
 
 
 def _is_number(value):

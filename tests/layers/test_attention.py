@@ -4,7 +4,11 @@ import pytest
 from keras import ops
 
 from keras_bert.layers.attention import attention
-from keras_bert.layers.plain_attention import softmax_with_small_gradient, visibility_bias
+from keras_bert.layers.plain_attention import (
+    Visibility,
+    softmax_with_small_gradient,
+    visibility_bias,
+)
 
 MASK = np.arange(7) < np.array([[7], [4], [1]])
 SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 1, 1, 1], [1, 1, 2, 2, 3, 3, 3]])
@@ -22,11 +26,12 @@ def attend(vectors, **options):
 
 
 def test_bias_hides_padding_and_other_sequences_and_nothing_else():
-    assert visibility_bias(3) is None
-    bias = ops.convert_to_numpy(visibility_bias(3, np.array([[1, 1, 0]])))
+    assert visibility_bias(3, Visibility()) is None
+    bias = ops.convert_to_numpy(visibility_bias(3, Visibility(np.array([[1, 1, 0]]))))
     assert bias.shape == (1, 1, 1, 3) and bias.dtype == np.float32
     assert bias.ravel().tolist() == [0, 0, -10000]
-    bias = ops.convert_to_numpy(visibility_bias(4, sequence_ids=np.array([[1, 1, 2, 0]])))
+    packed = Visibility(sequence_ids=np.array([[1, 1, 2, 0]]))
+    bias = ops.convert_to_numpy(visibility_bias(4, packed))
     sees = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     assert (bias == 0).astype(int).tolist() == [[sees]]
     assert set(bias.ravel()) == {0.0, -10000.0}

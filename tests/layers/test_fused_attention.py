@@ -13,7 +13,7 @@ from keras import ops
 from keras_bert.layers import fused_attention
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.plain_attention import HIDDEN, plain_attention
+from keras_bert.layers.plain_attention import HIDDEN, Visibility, plain_attention
 
 B, S, N, H = 3, 128, 4, 256
 rng = np.random.default_rng(7)
@@ -79,37 +79,34 @@ def jax_value_and_gradient(function, dtype, padding_mask):
     return value, jax.numpy.stack(pull_back(jax.numpy.asarray(upstream_of(padding_mask), dtype)))
 
 
-def of_tpu(dtype, padding_mask=None, sequence_ids=None, seeds=(0, 0), rate=0.0, **options):
+def of_tpu(dtype, seeds=(0, 0), rate=0.0, **visible):
     jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
-    from keras_bert.layers.tpu_attention import whole_rows
+    from keras_bert.layers.tpu_attention import Settings, whole_rows
 
+    padding_mask, sequence_ids, causal, window = Visibility(**visible)
     ids = np.ones((B, S), "int32") if padding_mask is None else padding_mask
     attend = functools.partial(
         whole_rows,
         ids=jax.numpy.asarray(ids if sequence_ids is None else sequence_ids),
         numbers=jax.numpy.arange(B),
         seeds=jax.numpy.asarray(seeds, "uint32"),
-        rate=rate,
-        is_packed=sequence_ids is not None,
+        settings=Settings(H // N, rate, sequence_ids is not None, causal, window),
         interpret=True,
-        **options,
     )
     return jax_value_and_gradient(attend, dtype, padding_mask)
 
 
-def of_cudnn(dtype, padding_mask=None, **options):
+def of_cudnn(dtype, **visible):
     """JAX's own kernel in place of cuDNN's, which takes the same arguments."""
     pytest.importorskip("jax")
     from keras_bert.layers.cudnn_attention import cudnn_attention
 
-    def attend(query, key, value):
-        options_of_all = {"padding_mask": padding_mask, **options, "implementation": "xla"}
-        return cudnn_attention(query=query, key=key, value=value, **options_of_all)
-
-    return jax_value_and_gradient(attend, dtype, padding_mask)
+    own = {"visibility": Visibility(**visible), "implementation": "xla"}
+    attend = functools.partial(cudnn_attention, **own)
+    return jax_value_and_gradient(attend, dtype, visible.get("padding_mask"))
 
 
-def of_torch(dtype, padding_mask=None, sequence_ids=None, **options):
+def of_torch(dtype, padding_mask=None, sequence_ids=None, **others):
     if keras.backend.backend() != "torch":
         pytest.skip("needs the PyTorch backend")
     gradient = ops.convert_to_tensor(upstream_of(padding_mask).astype("float32"))
@@ -118,9 +115,8 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, **options):
         for array in (padding_mask, sequence_ids)
     )
     vectors = ops.cast(ops.convert_to_tensor(VECTORS), dtype).requires_grad_()
-    query, key, value = vectors
-    options |= {"padding_mask": padding_mask, "sequence_ids": sequence_ids}
-    value = fused_attention.sdpa_attention(query=query, key=key, value=value, **options)
+    visibility = Visibility(padding_mask, sequence_ids, **others)
+    value = fused_attention.sdpa_attention(*vectors, visibility)
     value.backward(ops.cast(gradient, dtype))
     return value, vectors.grad
 
@@ -183,7 +179,7 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
     vectors = ops.convert_to_tensor(VECTORS[0])
     half, short = ops.cast(vectors, "bfloat16"), vectors[:, :100]
     dropout = Dropout(0.1)
-    choose = fused_attention.fused_kernel
+    choose = functools.partial(fused_attention.fused_kernel, visibility=Visibility())
     fused_attention._warn_of_dropout.cache_clear()
     if backend == "jax":
         from keras_bert.layers.cudnn_attention import cudnn_attention
@@ -238,17 +234,19 @@ def test_cudnn_takes_what_its_gpu_has(heads, length, capability, has_mask, taken
 def test_attention_gives_the_chosen_kernel_its_arguments(monkeypatch):
     asked = []
 
-    def choose(query, sequence_ids, window, dropout):
+    def choose(query, visibility, dropout):
         asked.append(dropout)
-        return lambda **options: options
+        return lambda *arguments: arguments
 
     monkeypatch.setattr("keras_bert.layers.attention.fused_kernel", choose)
-    options = dict(zip(("query", "key", "value"), VECTORS, strict=True))
+    vectors = [*VECTORS]
+    options = dict(zip(("query", "key", "value"), vectors, strict=True))
     options |= {"padding_mask": HOLES, "sequence_ids": None, "dropout": Dropout(0.1)}
     options |= {"causal": False, "window": 5, "training": True}
-    assert attention(**options) == options
+    visibility = Visibility(HOLES, None, False, 5)
+    assert attention(**options) == (*vectors, visibility, options["dropout"], True)
     options["training"] = False
-    assert attention(**options) == {**options, "dropout": None}
+    assert attention(**options) == (*vectors, visibility, None, False)
     assert asked == [options["dropout"], None]
 
 
@@ -261,5 +259,5 @@ def test_kernels_take_the_same_arguments_by_name(kernel):
     own = list(inspect.signature(function).parameters.values())
     common = list(inspect.signature(plain_attention).parameters.values())
     assert own[: len(common)] == common
-    shared = inspect.signature(attention).parameters.values()
-    assert [each for each in shared if each.name != "rotate"] == common
+    names = {each.name for each in common if each.name != "visibility"}
+    assert inspect.signature(attention).parameters.keys() == {*names, *Visibility._fields, "rotate"}

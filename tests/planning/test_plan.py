@@ -117,7 +117,7 @@ def test_a_prediction_has_rows_a_second():
     [
         ({"accumulation_steps": 2}, ["token_ids"], 8, "omit accumulation_steps"),
         ({"sequences_per_row": 2}, ["token_ids"], 8, "omit accumulation_steps"),
-        ({}, ["token_ids", "padding_mask"], 6, "can't be divided among 4 chips"),
+        ({}, ["token_ids", "padding_mask"], 6, "can't be split evenly among 4 chips"),
         ({}, ["token_ids", "mask_positions"], 8, "can't make mask_positions"),
     ],
 )

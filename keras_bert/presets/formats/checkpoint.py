@@ -96,10 +96,7 @@ def least_bert_values(sizes: dict[str, int]) -> int:
 
 
 def check_size(
-    backbone: dict,
-    num_values: float,
-    source: object,
-    least_values: Callable[[dict], int] = least_bert_values,
+    backbone: dict, num_values: float, source: object, least_values: Callable = least_bert_values
 ) -> None:
     """Raises a ValueError if files of `num_values` are much too small for a model's weights.
 

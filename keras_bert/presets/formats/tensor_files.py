@@ -108,7 +108,9 @@ def _pytorch(path):
     import torch
 
     with explained(path, "is damaged or holds more than weights (code is never executed)"):
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+        with open(path, "rb") as file:
+            is_zip = file.read(2) == b"PK"
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
         tensors = {str(n): t for n, t in dict(state).items() if isinstance(t, torch.Tensor)}
         for name, tensor in tensors.items():
             _check_holds_its_values(name, tensor)
@@ -130,8 +132,3 @@ def _check_holds_its_values(name, tensor):
     size = tensor.untyped_storage().nbytes()
     if tensor.numel() * tensor.element_size() > size:
         raise ValueError(f"{name} is of shape {list(tensor.shape)} but has only {size} bytes")
-
-
-def _is_zip(path):
-    with open(path, "rb") as file:
-        return file.read(2) == b"PK"

@@ -1,4 +1,4 @@
-"""Reader of KerasHub presets. Only a tokenizer's vocabulary is used, with our algorithm.
+"""KerasHub presets. Only a tokenizer's vocabulary is read, with our algorithm.
 
 Presets are read and written with the public API of keras-nlp, which is now an alias of keras-hub.
 """
@@ -10,20 +10,23 @@ from pathlib import Path
 
 import keras
 
-from keras_bert.files.json_files import JsonFields
+from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.messages import missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     check_size,
+    check_supported,
     explained,
     file_tensor,
     read_vocabulary,
+    spell,
     translate,
 )
 from keras_bert.presets.formats.tensor_files import safe_num_bytes
 from keras_bert.presets.formats.weight_names import (
     OWN_CLASSIFIER,
     keras_hub_spellings,
+    own_classifier_arguments,
     read_own_arguments,
 )
 
@@ -36,15 +39,18 @@ except ImportError as error:
 logger = logging.getLogger("keras_bert")
 
 # Arguments of a backbone with the same name in both libraries.
-BACKBONE_SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
-BACKBONE_SIZES += ("max_sequence_length", "num_segments")
-BACKBONE = (*BACKBONE_SIZES, "dropout")
+_BACKBONE_SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+_BACKBONE_SIZES += ("max_sequence_length", "num_segments")
+_BACKBONE = (*_BACKBONE_SIZES, "dropout")
 # KerasHub's encoder uses the tanh approximation of GELU; its masked-LM head uses the exact form.
-ACTIVATION, HEAD_ACTIVATION, HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
+_ACTIVATION, _HEAD_ACTIVATION, _HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
+_GELUS = (_ACTIVATION, _HEAD_ACTIVATION)
+_SUPPORTED = {"activation": _GELUS, "masked_lm_activation": _GELUS}
+_SUPPORTED |= {"causal": (False,), "tie_embeddings": (True,)}
 # Key added to KerasHub's metadata.json, because its classifiers have no label names.
-OWN_LABEL_NAMES = "keras_bert_label_names"
+_OWN_LABEL_NAMES = "keras_bert_label_names"
 # {KerasHub's class: our class}
-TASKS = {
+_TASKS = {
     "BertMaskedLM": "BertPretrainer",
     "BertTextClassifier": "BertClassifier",
     "BertTextEmbedder": "BertEmbedder",
@@ -60,7 +66,7 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     with explained(f"KerasHub preset {source}", "can't be loaded as a BERT", advice):
         theirs = (
             getattr(keras_hub.models, task).from_preset(str(folder), preprocessor=None)
-            if task in TASKS
+            if task in _TASKS
             else keras_hub.models.BertBackbone.from_preset(str(folder))
         )
     backbone = getattr(theirs, "backbone", theirs)
@@ -81,9 +87,12 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)
     return Checkpoint(
         source=f"KerasHub preset {source}",
-        backbone={"activation": ACTIVATION, **{name: getattr(backbone, name) for name in BACKBONE}},
+        backbone={
+            "activation": _ACTIVATION,
+            **{name: getattr(backbone, name) for name in _BACKBONE},
+        },
         weights=weights,
-        task=TASKS.get(task),
+        task=_TASKS.get(task),
         task_arguments=_task_arguments(theirs, task, folder, source),
         vocabulary=vocabulary,
         tokenizer=tokenizer,
@@ -91,6 +100,35 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
         spellings=spellings,
         left_over=left_over,
     )
+
+
+def write_keras_hub(checkpoint: Checkpoint, folder: Path) -> None:
+    """Writes a complete `Checkpoint` as a preset of KerasHub's `BertBackbone` or of a task on it.
+
+    Small differences of KerasHub's BERT (its form of GELU, its epsilons) are logged, and so are
+    weights that it doesn't have.
+    """
+    check_supported(checkpoint, "KerasHub's BERT", _SUPPORTED)
+    _log_differences(checkpoint)
+    tokenizer = None
+    if checkpoint.vocabulary:
+        tokenizer = keras_hub.models.BertTokenizer(
+            vocabulary=checkpoint.vocabulary,
+            lowercase=checkpoint.tokenizer["lowercase"],
+            strip_accents=checkpoint.tokenizer["lowercase"],
+        )
+    model = _their_model(checkpoint, tokenizer)
+    _fill(model, checkpoint)
+    model.save_to_preset(str(folder))
+    if tokenizer is not None and isinstance(model, keras_hub.models.BertBackbone):
+        tokenizer.save_to_preset(str(folder))
+    if checkpoint.task == "BertClassifier":
+        path, arguments = folder / "metadata.json", checkpoint.task_arguments
+        own = {
+            _OWN_LABEL_NAMES: arguments["label_names"],
+            OWN_CLASSIFIER: own_classifier_arguments(arguments),
+        }
+        write_json(path, {**read_json(path), **own})
 
 
 def _check_config(folder):
@@ -105,7 +143,7 @@ def _check_config(folder):
     task = JsonFields(folder / "task.json").fields("config")
     task.integer("num_classes", low=1, high=num_bytes)
     for backbone in (config.fields("config"), task.fields("backbone").fields("config")):
-        sizes = {name: backbone.integer(name, 1, low=1) for name in BACKBONE_SIZES}
+        sizes = {name: backbone.integer(name, 1, low=1) for name in _BACKBONE_SIZES}
         check_size(sizes, num_bytes, backbone.path)
 
 
@@ -113,8 +151,8 @@ def _task_arguments(theirs, task, folder, source):
     if task == "BertMaskedLM":
         return {
             "next_sentence": False,
-            "masked_lm_activation": HEAD_ACTIVATION,
-            "masked_lm_epsilon": HEAD_EPSILON,
+            "masked_lm_activation": _HEAD_ACTIVATION,
+            "masked_lm_epsilon": _HEAD_EPSILON,
         }
     if task == "BertTextClassifier":
         if theirs.activation is not keras.activations.linear:
@@ -123,8 +161,8 @@ def _task_arguments(theirs, task, folder, source):
         metadata = JsonFields(folder / "metadata.json")
         arguments = {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
         arguments |= read_own_arguments(metadata.fields(OWN_CLASSIFIER))
-        if OWN_LABEL_NAMES in metadata:
-            arguments["label_names"] = metadata.texts(OWN_LABEL_NAMES)
+        if _OWN_LABEL_NAMES in metadata:
+            arguments["label_names"] = metadata.texts(_OWN_LABEL_NAMES)
         return arguments
     if task == "BertTextEmbedder":
         config = theirs.get_config()
@@ -167,3 +205,57 @@ def _download(handle):
     advice = "Check the handle and the connection; for a private model, also KAGGLE_API_TOKEN."
     with explained(name, "could not be downloaded from Kaggle", advice):
         return Path(kagglehub.model_download(handle.removeprefix("kaggle://")))
+
+
+def _their_model(checkpoint, tokenizer):
+    backbone = keras_hub.models.BertBackbone(
+        **{name: checkpoint.backbone[name] for name in _BACKBONE}
+    )
+    name = {ours: theirs for theirs, ours in _TASKS.items()}.get(checkpoint.task)
+    if name is None:
+        return backbone
+    names = {  # {their argument: ours}
+        "BertMaskedLM": {},
+        "BertTextClassifier": {"num_classes": "num_classes", "dropout": "dropout"},
+        "BertTextEmbedder": {"pooling_mode": "pooling", "normalize": "normalize"},
+    }[name]
+    settings = {theirs: checkpoint.task_arguments[ours] for theirs, ours in names.items()}
+    task_class = getattr(keras_hub.models, name)
+    preprocessor = tokenizer and task_class.preprocessor_cls(
+        tokenizer, sequence_length=checkpoint.sequence_length
+    )
+    return task_class(backbone=backbone, preprocessor=preprocessor, **settings)
+
+
+def _fill(model, checkpoint):
+    """Assigns a `Checkpoint`'s weights to KerasHub's model, and logs those that it doesn't have."""
+    variables = {variable.path: variable for variable in model.weights}
+    spellings = {
+        ours: spelling
+        for ours, spelling in keras_hub_spellings(checkpoint.backbone["num_layers"]).items()
+        if spelling.names[0] in variables
+    }
+    placed = {name: weight for name, weight in checkpoint.weights.items() if name in spellings}
+    for path, array in spell(placed, spellings).items():
+        variables[path].assign(array.reshape(variables[path].shape))
+    left_out = [name for name in checkpoint.weights if name not in placed]
+    if left_out:
+        logger.warning("KerasHub's BERT doesn't have %s: left out.", ", ".join(left_out))
+
+
+def _log_differences(checkpoint):
+    ours = {**checkpoint.task_arguments, **checkpoint.backbone}
+    theirs = {
+        "activation": _ACTIVATION,
+        "layer_norm_epsilon": 1e-12,
+        "attention_dropout": checkpoint.backbone["dropout"],
+        "masked_lm_activation": _HEAD_ACTIVATION,
+        "masked_lm_epsilon": _HEAD_EPSILON,
+    }
+    differing = [
+        f"{name}={ours[name]!r} here, {value!r} there"
+        for name, value in theirs.items()
+        if name in ours and ours[name] != value
+    ]
+    if differing:
+        logger.warning("Some settings are fixed in KerasHub's BERT: %s.", "; ".join(differing))

@@ -321,6 +321,20 @@ def assert_close():
     return check
 
 
+@pytest.fixture(scope="session")
+def refused():
+    """A function that asserts that a call raises a ValueError whose message matches.
+
+    An error in a test names the line of the call, as each has its own.
+    """
+
+    def check(message, call, /, *arguments, **options):
+        with pytest.raises(ValueError, match=message):
+            call(*arguments, **options)
+
+    return check
+
+
 @pytest.fixture
 def difference():
     def largest(a, b):

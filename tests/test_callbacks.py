@@ -175,9 +175,8 @@ def test_one_callback_writes_one_file_for_many_fits(tmp_path):
     assert "dev/report" not in found
 
 
-def test_points_less_than_a_step_apart_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="at least 1; got 0"):
-        TrainingCurves(tmp_path, every=0)
+def test_points_less_than_a_step_apart_are_refused(tmp_path, refused):
+    refused("at least 1; got 0", TrainingCurves, tmp_path, every=0)
 
 
 def test_losses_of_training_and_validation_get_a_perplexity():

@@ -1,6 +1,5 @@
 import keras
 import numpy as np
-import pytest
 
 from keras_bert.layers.dropout import Dropout
 
@@ -41,7 +40,6 @@ def test_the_variables_name_is_valid_in_a_tensorflow_graph():
     assert state.path[0].isalnum()  # graphs are exported under these names
 
 
-def test_a_rate_outside_of_its_range_is_refused():
+def test_a_rate_outside_of_its_range_is_refused(refused):
     for rate in (-0.1, 1.0):
-        with pytest.raises(ValueError, match="dropout rate must be"):
-            Dropout(rate)
+        refused("dropout rate must be", Dropout, rate)

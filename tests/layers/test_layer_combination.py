@@ -53,6 +53,5 @@ def test_half_precision_is_combined_in_float32(combine):
 
 
 @pytest.mark.parametrize("layers", [1j, object(), [], 3, np.array(3), ops.zeros(())])
-def test_what_is_no_list_of_layers_is_refused(layers):
-    with pytest.raises(ValueError, match="must be a list"):
-        layer_places(layers, num_layers=2)
+def test_what_is_no_list_of_layers_is_refused(layers, refused):
+    refused("must be a list", layer_places, layers, num_layers=2)

@@ -161,7 +161,7 @@ def test_batching_takes_the_place_of_batch_size(assert_close, model, eager, monk
             call(TEXTS, LABELS, batch_size=3, batching=batching)
 
 
-def test_steps_that_executions_do_not_divide_are_refused(bare, inputs):
+def test_steps_that_executions_do_not_divide_are_refused(bare, inputs, refused):
     bare.compile(**bare.default_compile_args(), steps_per_execution=2)
     y = np.zeros(len(inputs["token_ids"]), "int32")
     for call, name in (
@@ -170,11 +170,10 @@ def test_steps_that_executions_do_not_divide_are_refused(bare, inputs):
         (lambda: bare.evaluate(inputs, y, steps=3), "steps"),
         (lambda: bare.predict(inputs, steps=3), "steps"),
     ):
-        with pytest.raises(ValueError, match=f"{name}.*=3 is not a multiple of.*=2"):
-            call()
+        refused(f"{name}.*=3 is not a multiple of.*=2", call)
 
 
-def test_text_without_a_preprocessor_is_refused(bare):
+def test_text_without_a_preprocessor_is_refused(bare, refused):
     for call in (
         lambda: bare.fit(TEXTS, LABELS),
         lambda: bare.evaluate(TEXTS, LABELS),
@@ -182,19 +181,14 @@ def test_text_without_a_preprocessor_is_refused(bare):
         lambda: bare.answer(TEXTS),
         lambda: bare.batches(TEXTS, LABELS),
     ):
-        with pytest.raises(ValueError, match="preprocessor=BertClassifierPreprocessor"):
-            call()
+        refused("preprocessor=BertClassifierPreprocessor", call)
 
 
-def test_arguments_that_do_not_fit_are_named(make_backbone, backbone, preprocessor):
+def test_arguments_that_do_not_fit_are_named(make_backbone, backbone, preprocessor, refused):
     short, small = make_backbone(max_sequence_length=8), make_backbone(vocabulary_size=29)
     model = BertClassifier(short, 3)
-    for call, message in (
-        (lambda: BertClassifier(small, 3, preprocessor), "30 words.*only 29"),
-        (lambda: BertClassifier(short, 3, preprocessor), "sequence_length=12.* 8 positions"),
-        (lambda: setattr(model, "preprocessor", preprocessor), "sequence_length=12.* 8 positions"),
-        (lambda: BertClassifier(backbone, 2, num_features=-1), "num_features must .*got -1"),
-        (lambda: BertClassifier(backbone, 2, label_names=["a"]), "label_names.*BertClassifierPrep"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+    refused("30 words.*only 29", BertClassifier, small, 3, preprocessor)
+    refused("sequence_length=12.* 8 positions", BertClassifier, short, 3, preprocessor)
+    refused("sequence_length=12.* 8 positions", setattr, model, "preprocessor", preprocessor)
+    refused("num_features must .*got -1", BertClassifier, backbone, 2, num_features=-1)
+    refused("label_names.*BertClassifierPrep", BertClassifier, backbone, 2, label_names=["a"])

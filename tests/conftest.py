@@ -131,6 +131,21 @@ def tensorflow():
 
 
 @pytest.fixture(scope="session")
+def torch():
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
+
+
+@pytest.fixture(scope="session")
+def transformers(torch):
+    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
+
+
+@pytest.fixture(scope="session")
+def jax():
+    return pytest.importorskip("jax", reason='pip install ".[parity]"')
+
+
+@pytest.fixture(scope="session")
 def run_python():
     """What Python prints for some arguments, in a process of its own; it ends without an error."""
 
@@ -333,6 +348,20 @@ def refused():
             call(*arguments, **options)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def under():
+    """A function that returns what another gives under a global dtype policy."""
+
+    def call(policy, function):
+        keras.config.set_dtype_policy(policy)
+        try:
+            return function()
+        finally:
+            keras.config.set_dtype_policy("float32")
+
+    return call
 
 
 @pytest.fixture

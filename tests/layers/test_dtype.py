@@ -59,29 +59,15 @@ LAYERS = {
 }
 
 
-@pytest.fixture
-def global_policy():
-    """Makes something under a global policy."""
-
-    def make(policy, function):
-        keras.config.set_dtype_policy(policy)
-        try:
-            return function()
-        finally:
-            keras.config.set_dtype_policy("float32")
-
-    return make
-
-
 def dtypes(outputs):
     return [keras.backend.standardize_dtype(output.dtype) for output in keras.tree.flatten(outputs)]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_dtype_acts_as_the_global_policy(name, policy, global_policy, random_weights, difference):
+def test_a_dtype_acts_as_the_global_policy(name, policy, under, random_weights, difference):
     make, args, kwargs, is_float32 = LAYERS[name]
-    layer, expected = make(policy), global_policy(policy, make)
+    layer, expected = make(policy), under(policy, make)
     outputs = layer(*args, **kwargs)
     expected(*args, **kwargs)
     random_weights(layer, 0.3)

@@ -28,17 +28,7 @@ def test_each_residual_is_added_before_its_norm(assert_close, block, x):
     middle = normalize(np.float64(x + attended), block.attention_norm)
     transformed = block.output_dense(block.intermediate_dense(middle.astype("float32")))
     expected = normalize(middle + ops.convert_to_numpy(transformed), block.output_norm)
-    assert_close(ops.convert_to_numpy(block(x)), expected)
-
-
-def test_padding_does_not_change_outputs(block, x):
-    padding_mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    other = x.copy()
-    other[0, 3:] = 50
-    before = ops.convert_to_numpy(block(x, padding_mask=padding_mask))
-    after = ops.convert_to_numpy(block(other, padding_mask=padding_mask))
-    assert np.abs(before - after)[padding_mask == 1].max() == 0.0
-    assert np.abs(before - after)[padding_mask == 0].max() > 0.1
+    assert_close(block(x), expected)
 
 
 def test_kernels_start_as_a_narrow_truncated_normal():

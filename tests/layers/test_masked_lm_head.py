@@ -35,8 +35,7 @@ def test_logits_are_products_with_the_shared_table(assert_close, head):
     gamma, beta = (ops.convert_to_numpy(weight) for weight in head.norm.weights)
     table = ops.convert_to_numpy(head.token_embedding.embeddings)
     expected = (normal * gamma + beta) @ table.T + ops.convert_to_numpy(head.bias)
-    actual = ops.convert_to_numpy(head(SEQUENCES, POSITIONS))
-    assert_close(actual, expected)
+    assert_close(head(SEQUENCES, POSITIONS), expected)
 
 
 def test_the_decoder_has_no_table_of_its_own(assert_close, head):

@@ -162,12 +162,10 @@ def test_what_cannot_be_compared_or_served_is_named(
 
 
 @pytest.mark.parametrize("arguments", [{"layers": [-1, -2]}, {"pooling": None}])
-def test_other_libraries_pool_the_last_layer(deep, tmp_path, arguments):
+def test_other_libraries_pool_the_last_layer(deep, tmp_path, refused, arguments):
     model = BertEmbedder(deep, **arguments)
-    with pytest.raises(
-        ValueError, match="(layers|pooling)=.*; for other libraries.*model.backbone"
-    ):
-        model.save_to_hugging_face(tmp_path / "theirs")
+    message = "(layers|pooling)=.*; for other libraries.*model.backbone"
+    refused(message, model.save_to_hugging_face, tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()
 
 

@@ -147,10 +147,8 @@ def test_a_loss_of_pairs_refuses_triplets_and_the_other_way_round(bare, inputs, 
     bare.compile("sgd", run_eagerly=True)
     bare.fit(triplets, np.ones((4, 2)), verbose=0)  # a relevance for each document
     bare.compile("sgd", loss=MarginMeanSquaredError(), run_eagerly=True)
-    with pytest.raises(
-        ValueError, match=r"of \(query, positive, negative\); got \(8,\) and \(8, 1\)"
-    ):
-        bare.fit(pairs, np.ones(8), verbose=0)
+    message = r"of \(query, positive, negative\); got \(8,\) and \(8, 1\)"
+    refused(message, bare.fit, pairs, np.ones(8), verbose=0)
     refused(r"got \(4, 2\) and \(4, 2\)", bare.fit, triplets, np.ones((4, 2)), verbose=0)
 
 

@@ -66,7 +66,7 @@ def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):
     assert int(model.optimizer.iterations) == 1
 
 
-def test_context_changes_what_is_answered_of_a_sentence(model, varied):
+def test_context_changes_what_is_answered_of_a_sentence(model, eager, varied):
     varied(model)
     sentences = [["a", "b"], ["c"], ["d", "e"]]
     apart = model.answer({"words": sentences, "documents": [0, 1, 2]})
@@ -81,8 +81,7 @@ def test_context_changes_what_is_answered_of_a_sentence(model, varied):
     assert abs(alone[0] - among[0]) > 1e-3
     last = {"words": sentences[1:], "documents": [0, 0]}
     expected = model.evaluate(last, tags[1:], verbose=0)
-    sgd = keras.optimizers.SGD(0.0)
-    model.compile(**{**model.default_compile_args(), "optimizer": sgd}, run_eagerly=True)
+    eager(model, optimizer=keras.optimizers.SGD(0.0))
     found = model.fit(x, tags, validation_split=0.4, verbose=0).history["val_loss"]
     assert found == [pytest.approx(expected[0], rel=1e-5)]
 

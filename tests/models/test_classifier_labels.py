@@ -134,11 +134,10 @@ def test_labels_by_name_are_learnt_as_by_number(model, inputs, refused):
             refused("Label 0 is 'hihg'.*low, mid, high.*'high'", call, x, np.array(8 * ["hihg"]))
 
 
-def test_class_weights_weigh_the_loss_of_each_class(bare, inputs, randomized):
+def test_class_weights_weigh_the_loss_of_each_class(bare, eager, inputs, randomized):
     logits = randomized(bare).predict(inputs, verbose=0)
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(8), LABELS]
-    loss = bare.default_compile_args()["loss"]
-    bare.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)
+    eager(bare, optimizer=keras.optimizers.SGD(0.0))
     for weights, expected in (
         ({0: 2.0, "2": 0.5}, np.array([2.0, 1.0, 0.5])),
         ("balanced", 8 / (3 * np.array([3, 3, 2]))),
@@ -155,8 +154,7 @@ def test_class_weights_of_text_and_of_datasets(model, eager, tf, refused):
     weights = {"low": 3, "high": 0.25}  # keras's own class_weight fails on classes left out
     names = np.array(NAMES)[LABELS]
     data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
-    loss = model.default_compile_args()["loss"]
-    model.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)
+    eager(model, optimizer=keras.optimizers.SGD(0.0))
     expected = model.fit(TEXTS, names, class_weight=weights, verbose=0).history["loss"]
     plain = model.fit(TEXTS, names, verbose=0).history["loss"]
     assert abs(expected[0] - plain[0]) > 1e-2
@@ -177,10 +175,8 @@ def test_class_weights_need_one_class_a_text(backbone, inputs, preprocessor):
             model.fit(inputs, np.zeros((8, 3)), class_weight={0: 2.0})
 
 
-def test_validation_split_takes_the_last_texts(model, inputs, randomized, tf, refused):
-    randomized(model)
-    loss = model.default_compile_args()["loss"]
-    model.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)
+def test_validation_split_takes_the_last_texts(model, eager, inputs, randomized, tf, refused):
+    eager(randomized(model), optimizer=keras.optimizers.SGD(0.0))
     pairs, weights = list(zip(TEXTS, PAIRS, strict=True)), np.linspace(0.5, 2, 8)
     logits = model.predict((TEXTS, PAIRS), verbose=0).astype("float64")
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(8), LABELS]

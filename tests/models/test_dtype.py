@@ -52,18 +52,9 @@ def modes(model):
     return [layer.quantization_mode for layer in model._flatten_layers()].count("int8")
 
 
-def under(policy, function):
-    """Calls a function under a global policy."""
-    keras.config.set_dtype_policy(policy)
-    try:
-        return function()
-    finally:
-        keras.config.set_dtype_policy("float32")
-
-
 @pytest.mark.parametrize("name", TASKS)
 def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32(
-    make_backbone, of_task, inputs, difference, randomized, name
+    make_backbone, of_task, under, inputs, difference, randomized, name
 ):
     policy = "mixed_bfloat16"
     task, x = of_task(name, make_backbone(dtype=policy))
@@ -111,7 +102,7 @@ def test_files_keep_the_dtype(make_backbone, inputs, int8_map, difference, tmp_p
         assert difference(loaded(inputs), task(inputs)) == 0.0
 
 
-def test_the_global_policy_is_not_saved(make_backbone, tmp_path):
+def test_the_global_policy_is_not_saved(make_backbone, under, tmp_path):
     task = under("mixed_bfloat16", lambda: BertClassifier(make_backbone(), 2))
     assert "dtype" not in task.get_config() and "dtype" not in task.backbone.get_config()
     task.save_to_preset(tmp_path / "preset")
@@ -127,7 +118,7 @@ def test_a_head_may_have_a_dtype_of_its_own(make_backbone):
         assert {each.dtype_policy.name, each.head.dtype_policy.name} == {"float32"}
 
 
-def test_a_map_keeps_its_default_and_its_names(make_backbone):
+def test_a_map_keeps_its_default_and_its_names(make_backbone, under):
     named = DTypePolicyMap(policy_map={"block_0/output_norm": keras.DTypePolicy("bfloat16")})
     config = json.loads(json.dumps(make_backbone(dtype=named).get_config()))
     copy = under("float16", lambda: BertBackbone.from_config(config))

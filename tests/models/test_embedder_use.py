@@ -147,7 +147,6 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor, refus
     refused("Give a text or a list of texts", model.encode_query, {"text": "a"})
     refused("truncate_dim must be at most 16", BertEmbedder, backbone, truncate_dim=17)
     refused("pooling with truncate_dim must be", BertEmbedder, backbone, None, truncate_dim=3)
-    with pytest.raises(
-        ValueError, match="default_prompt_name must be one of 'query', 'passage', None; got 'qury'"
-    ):
-        BertEmbedderPreprocessor(tokenizer, 12, prompts=PROMPTS, default_prompt_name="qury")
+    message = "default_prompt_name must be one of 'query', 'passage', None; got 'qury'"
+    wrong = {"prompts": PROMPTS, "default_prompt_name": "qury"}
+    refused(message, BertEmbedderPreprocessor, tokenizer, **wrong)

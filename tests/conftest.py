@@ -289,9 +289,9 @@ def pretraining_batch(inputs):
     return x, y, {"masked_lm": weights, "next_sentence": np.ones(8, "float32")}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def randomized():
-    """Gives a model weights as far from the start as those of a trained one."""
+    """Gives a model or a layer weights as far from the start as those of a trained one."""
 
     def randomize(model):
         generator = np.random.default_rng(4)
@@ -364,7 +364,7 @@ def under():
     return call
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def difference():
     def largest(a, b):
         pairs = zip(keras.tree.flatten(a), keras.tree.flatten(b), strict=True)

@@ -103,18 +103,16 @@ def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_ep
     files = sorted(path.name for path in (one_epoch / "checkpoints").iterdir())
     model = make_model()
 
-    class Diverges(keras.callbacks.Callback):
-        def __init__(self, at):
-            super().__init__()
-            self.at = at
+    def diverges(at):
+        def on_train_batch_end(batch, logs):
+            if int(model.optimizer.iterations) == at:
+                model.get_layer("head").kernel.assign(np.full((8, 1), np.nan))
 
-        def on_train_batch_end(self, batch, logs=None):
-            if int(self.model.optimizer.iterations) == self.at:
-                self.model.get_layer("head").kernel.assign(np.full((8, 1), np.nan))
+        return keras.callbacks.LambdaCallback(on_train_batch_end=on_train_batch_end)
 
     for at, message in ((4, "became nan at step 5.*of step 3"), (6, "kernel has.*after step 6")):
         with pytest.raises(ValueError, match=message):
-            run(one_epoch, 0.9, model=model, callbacks=[Diverges(at)])
+            run(one_epoch, 0.9, model=model, callbacks=[diverges(at)])
     assert (one_epoch / "best.keras").read_bytes() == best
     assert sorted(path.name for path in (one_epoch / "checkpoints").iterdir()) == files
     assert [s["f1"] for s in json.loads((one_epoch / "scores.json").read_text())] == [0.5]

@@ -9,10 +9,10 @@ SEGMENT_IDS = np.array([[0, 0, 1, 1], [0, 1, 1, 0]])
 
 
 @pytest.fixture
-def layer(random_weights):
+def layer(randomized):
     layer = Embeddings(vocabulary_size=10, hidden_dim=8, max_sequence_length=6, dropout=0.4)
     layer.build((None, None))
-    return random_weights(layer)
+    return randomized(layer)
 
 
 def test_tokens_segments_and_positions_are_summed_then_normalized(assert_close, layer):

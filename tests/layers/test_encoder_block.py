@@ -1,20 +1,7 @@
 import numpy as np
-import pytest
 from keras import ops
 
 from keras_bert.layers.encoder_block import EncoderBlock
-
-
-@pytest.fixture
-def x():
-    return np.random.default_rng(2).normal(size=(2, 5, 8)).astype("float32")
-
-
-@pytest.fixture
-def block(x, random_weights):
-    block = EncoderBlock(num_heads=2, hidden_dim=8, intermediate_dim=16, dropout=0.2)
-    block.build(x.shape)
-    return random_weights(block)
 
 
 def normalize(x, norm):
@@ -23,7 +10,11 @@ def normalize(x, norm):
     return centered / np.sqrt(x.var(-1, keepdims=True) + 1e-12) * gamma + beta
 
 
-def test_each_residual_is_added_before_its_norm(assert_close, block, x):
+def test_each_residual_is_added_before_its_norm(assert_close, randomized):
+    x = np.random.default_rng(2).normal(size=(2, 5, 8)).astype("float32")
+    block = EncoderBlock(num_heads=2, hidden_dim=8, intermediate_dim=16, dropout=0.2)
+    block.build(x.shape)
+    randomized(block)
     attended = ops.convert_to_numpy(block.attention(x))
     middle = normalize(np.float64(x + attended), block.attention_norm)
     transformed = block.output_dense(block.intermediate_dense(middle.astype("float32")))

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from keras import ops
 
 from keras_bert.layers.self_attention import SelfAttention
@@ -31,19 +30,11 @@ def reference(x, padding_mask, weights, num_heads):
     return outputs
 
 
-@pytest.fixture
-def x():
-    return np.random.default_rng(2).normal(size=(3, 7, 16)).astype("float32")
-
-
-@pytest.fixture
-def layer(x, random_weights):
+def test_attention_equals_a_plain_reference(assert_close, randomized):
+    x = np.random.default_rng(2).normal(size=(3, 7, 16)).astype("float32")
     layer = SelfAttention(num_heads=4, hidden_dim=16, dropout=0.3)
     layer.build(x.shape)
-    return random_weights(layer)
-
-
-def test_attention_equals_a_plain_reference(assert_close, layer, x):
+    randomized(layer)
     padding_mask = np.arange(7) < np.array([[7], [4], [1]])
     expected = reference(x, padding_mask, layer.weights[:4], num_heads=4)
     assert_close(layer(x, padding_mask=padding_mask), expected)

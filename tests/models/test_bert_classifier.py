@@ -59,22 +59,16 @@ def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
 def test_predict_keeps_the_contract_of_keras_in_memory(assert_close, model, capsys, kind):
     x = TEXTS[:5] if kind == "texts" else model.preprocessor(TEXTS[:5])
 
-    class Steps(keras.callbacks.Callback):
-        calls = []
-
-        def on_predict_begin(self, logs=None):
-            self.calls.append("begin")
-
-        def on_predict_batch_end(self, batch, logs=None):
-            self.calls.append((batch, len(logs["outputs"])))
-
-        def on_predict_end(self, logs=None):
-            self.calls.append("end")
-
+    calls = []
+    steps = keras.callbacks.LambdaCallback(
+        on_predict_begin=lambda logs: calls.append("begin"),
+        on_predict_batch_end=lambda batch, logs: calls.append((batch, len(logs["outputs"]))),
+        on_predict_end=lambda logs: calls.append("end"),
+    )
     everything = model.predict(x, verbose=0)
     assert not capsys.readouterr().out
-    outputs = model.predict(x, batch_size=2, callbacks=[Steps()], verbose=1)
-    assert Steps.calls == ["begin", (0, 2), (1, 2), (2, 1), "end"]
+    outputs = model.predict(x, batch_size=2, callbacks=[steps], verbose=1)
+    assert calls == ["begin", (0, 2), (1, 2), (2, 1), "end"]
     assert "3/3" in capsys.readouterr().out
     assert_close(outputs, everything)
     assert_close(model.predict(x, batch_size=2, steps=2, verbose=0), everything[:4])

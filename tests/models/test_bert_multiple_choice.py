@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertMultipleChoice, BertMultipleChoicePreprocessor, BertReranker, BertTask
+from keras_bert import BertMultipleChoice, BertReranker, BertTask
 
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e", "f g h"], "label": 1},
@@ -15,24 +15,19 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def bare(make_backbone, randomized, eager):
-    return eager(randomized(BertMultipleChoice(make_backbone())))
+def bare(backbone, randomized, eager):
+    return eager(randomized(BertMultipleChoice(backbone)))
 
 
 @pytest.fixture
-def model(make_backbone, letters, varied, eager):
-    reader = BertMultipleChoicePreprocessor(letters, sequence_length=12)
-    return eager(varied(BertMultipleChoice(make_backbone(), reader)))
+def model(backbone, make_case, varied, eager):
+    return eager(varied(make_case("choices", backbone)))
 
 
 @pytest.fixture
 def choices(inputs):
     """Prepared inputs, `[2, 4, 12]`."""
     return {name: values.reshape(2, 4, 12) for name, values in inputs.items()}
-
-
-def shares(answers):
-    return [answer["probabilities"] for answer in answers]
 
 
 @pytest.mark.parametrize("kind", [BertMultipleChoice, BertReranker])
@@ -101,7 +96,8 @@ def test_permuting_raw_choices_permutes_their_probabilities(assert_close, model)
     question, order = QUESTIONS[0], [2, 0, 1]
     permuted = {**question, "choices": [question["choices"][place] for place in order]}
     longer = {**question, "choices": [*question["choices"], "", ""]}
-    own, other, more = shares(model.answer([question, permuted, longer]))
+    answers = model.answer([question, permuted, longer])
+    own, other, more = (answer["probabilities"] for answer in answers)
     assert_close(own[order], other)
     assert_close([*own, 0.0, 0.0], more)
 

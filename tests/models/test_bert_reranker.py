@@ -12,18 +12,13 @@ TRIPLETS = [("a b", "c d", "e f g h"), ("c", "d e f g h i j k l", "e")]
 
 
 @pytest.fixture
-def bare(make_backbone, randomized, eager):
-    return eager(randomized(BertReranker(make_backbone())))
-
-
-@pytest.fixture(scope="module")
-def reader(letters):
-    return BertRerankerPreprocessor(letters, sequence_length=12)
+def bare(backbone, randomized, eager):
+    return eager(randomized(BertReranker(backbone)))
 
 
 @pytest.fixture
-def model(make_backbone, reader, varied, eager):
-    return eager(varied(BertReranker(make_backbone(), reader)))
+def model(backbone, make_case, varied, eager):
+    return eager(varied(make_case("documents", backbone)))
 
 
 def score_of(model, pairs):
@@ -43,10 +38,10 @@ def sigmoid(logits):
     return 1 / (1 + np.exp(-logits))
 
 
-def test_scores_are_sigmoids_or_logits(make_backbone, model, reader, assert_close):
+def test_scores_are_sigmoids_or_logits(model, assert_close):
     logits = model.predict(PAIRS, verbose=0)[:, 0]
     assert_close(score_of(model, PAIRS), sigmoid(logits))
-    model.preprocessor = type(reader).like(reader, activation="linear")
+    model.preprocessor = BertRerankerPreprocessor.like(model.preprocessor, activation="linear")
     assert_close(score_of(model, PAIRS), logits)
 
 

@@ -26,11 +26,7 @@ def model(make_model):
 
 
 def check_calls(model):
-    """Checks `predict`, `answer` and `evaluate` against the layers called one by one.
-
-    Returns:
-        The logits.
-    """
+    """Checks `predict`, `answer` and `evaluate` against the layers' own logits; returns these."""
     inputs = model.preprocessor(TEXTS)
     logits = ops.convert_to_numpy(model(inputs))
     close = {"rtol": 0, "atol": 1e-4 * np.abs(logits).max()}  # sums of float32 in another order

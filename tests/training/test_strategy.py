@@ -40,28 +40,24 @@ def test_mirrored_takes_what_there_is(tensorflow, refused):
         refused("'auto', which is 'single' here, takes one device", get_strategy, "auto", devices=2)
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    """Waits a moment for the address of a TPU, in place of ten seconds."""
-    monkeypatch.setattr(strategy_module, "_SECONDS_TO_ANSWER", 0.2)
-
-
 @ON_TENSORFLOW
 @pytest.mark.parametrize("name", ["auto", "tpu"])
 def test_an_address_that_refuses_or_stays_silent_or_speaks_http_is_told(
-    impatient, name, free_addresses
+    monkeypatch, name, free_addresses
 ):
-    def refused(address):
+    monkeypatch.setattr(strategy_module, "_SECONDS_TO_ANSWER", 0.2)  # in place of ten
+
+    def stays_silent(address):
         with pytest.raises(ValueError, match=f"Nothing answers at 'grpc://{address}' within 0.2 s"):
             get_strategy(name, address=f"grpc://{address}")
 
-    refused(free_addresses(1)[0])
+    stays_silent(free_addresses(1)[0])
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        refused(f"127.0.0.1:{silent.getsockname()[1]}")
+        stays_silent(f"127.0.0.1:{silent.getsockname()[1]}")
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         answering = threading.Thread(target=server.handle_request)
         answering.start()
-        refused(f"127.0.0.1:{server.server_port}")
+        stays_silent(f"127.0.0.1:{server.server_port}")
         answering.join()
 
 

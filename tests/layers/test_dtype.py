@@ -148,7 +148,5 @@ def test_a_policy_map_may_keep_norms_in_float32():
     policies[r"layer/\w+_norm"] = "float32"
     block = EncoderBlock(2, 8, 16, name="layer", dtype=policies)
     assert np.isfinite(ops.convert_to_numpy(block(X, padding_mask=MASK))).all()
-    assert dtypes([block.attention_norm(X), block.output_dense(np.ones((1, 16)))]) == [
-        "float32",
-        "bfloat16",
-    ]
+    outputs = [block.attention_norm(X), block.output_dense(np.ones((1, 16)))]
+    assert dtypes(outputs) == ["float32", "bfloat16"]

@@ -41,7 +41,8 @@ def assert_same(loaded, task):
     texts = ["a b", "c [x"]
     tokens = task.preprocessor.tokenizer.tokenize_with_offsets(texts)
     assert loaded.preprocessor.tokenizer.tokenize_with_offsets(texts) == tokens
-    assert all(map(np.array_equal, task.get_weights(), loaded.get_weights()))
+    for mine, theirs in zip(task.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("name", TASKS)

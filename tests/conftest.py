@@ -338,10 +338,7 @@ def assert_close():
 
 @pytest.fixture(scope="session")
 def refused():
-    """A function that asserts that a call raises a ValueError whose message matches.
-
-    An error in a test names the line of the call, as each has its own.
-    """
+    """A function that asserts that a call raises a ValueError whose message matches."""
 
     def check(message, call, /, *arguments, **options):
         with pytest.raises(ValueError, match=message):

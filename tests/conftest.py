@@ -131,6 +131,21 @@ def tensorflow():
 
 
 @pytest.fixture(scope="session")
+def torch():
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
+
+
+@pytest.fixture(scope="session")
+def transformers(torch):
+    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
+
+
+@pytest.fixture(scope="session")
+def jax():
+    return pytest.importorskip("jax", reason='pip install ".[parity]"')
+
+
+@pytest.fixture(scope="session")
 def run_python():
     """What Python prints for some arguments, in a process of its own; it ends without an error."""
 
@@ -274,9 +289,9 @@ def pretraining_batch(inputs):
     return x, y, {"masked_lm": weights, "next_sentence": np.ones(8, "float32")}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def randomized():
-    """Gives a model weights as far from the start as those of a trained one."""
+    """Gives a model or a layer weights as far from the start as those of a trained one."""
 
     def randomize(model):
         generator = np.random.default_rng(4)
@@ -321,7 +336,32 @@ def assert_close():
     return check
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def refused():
+    """A function that asserts that a call raises a ValueError whose message matches."""
+
+    def check(message, call, /, *arguments, **options):
+        with pytest.raises(ValueError, match=message):
+            call(*arguments, **options)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def under():
+    """A function that returns what another gives under a global dtype policy."""
+
+    def call(policy, function):
+        keras.config.set_dtype_policy(policy)
+        try:
+            return function()
+        finally:
+            keras.config.set_dtype_policy("float32")
+
+    return call
+
+
+@pytest.fixture(scope="session")
 def difference():
     def largest(a, b):
         pairs = zip(keras.tree.flatten(a), keras.tree.flatten(b), strict=True)

@@ -24,9 +24,7 @@ def test_benchmarks_load_and_explain_their_options(path, monkeypatch, capsys):
 
 
 @pytest.fixture(scope="module")
-def weights(shared_data, tmp_path_factory):
-    pytest.importorskip("torch", reason='pip install ".[parity]"')
-    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
+def weights(shared_data, transformers, tmp_path_factory):
     folder = tmp_path_factory.mktemp("weights")
     config = transformers.BertConfig(
         hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32

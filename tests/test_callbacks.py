@@ -6,24 +6,12 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from keras_bert import TrainingCheckpoint, WarmupLinearDecay, callbacks
 from keras_bert.callbacks import Perplexity, Throughput, TrainingCurves
 
 X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
 Y = (X[:, :1] > 0).astype("float32")
-
-
-def read(folder):
-    """The curves of a folder as `{name: [(step, value), ...]}`, as TensorBoard shows them."""
-    events = EventAccumulator(str(folder))
-    events.Reload()
-    return {n: [(e.step, e.value) for e in events.Scalars(n)] for n in events.Tags()["scalars"]}
-
-
-def steps(curve):
-    return [step for step, _ in curve]
 
 
 def make_model(steps_per_execution=1, metrics=("accuracy",)):
@@ -37,10 +25,10 @@ def make_model(steps_per_execution=1, metrics=("accuracy",)):
     return model
 
 
-def fit(model, folder, epochs, first=0, every=1, more=(), **arguments):
+def fit(model, output, epochs, first=0, every=1, more=(), **arguments):
     return model.fit(
         X, Y, batch_size=4, initial_epoch=first, epochs=epochs, shuffle=False, verbose=0,
-        callbacks=[*more, TrainingCurves(folder, every=every)], **arguments,
+        callbacks=[*more, TrainingCurves(output / "logs", every=every)], **arguments,
     )  # fmt: skip
 
 
@@ -56,40 +44,42 @@ class Losses(keras.callbacks.Callback):
         self.losses.append(float(np.mean((predicted - Y[rows]) ** 2)))
 
 
-def test_a_point_is_the_loss_of_its_step(assert_close, tmp_path):
+def test_a_point_is_the_loss_of_its_step(assert_close, curves, tmp_path):
     expected = Losses()
     history = fit(make_model(), tmp_path, epochs=1, more=[expected])
-    curves = read(tmp_path)
-    assert set(curves) == {"loss", "accuracy", "learning_rate"}
-    assert steps(curves["loss"]) == [1, 2, 3, 4, 5, 6]
-    losses = [value for _, value in curves["loss"]]
+    found = curves(tmp_path)
+    assert set(found) == {"loss", "accuracy", "learning_rate"}
+    assert list(found["loss"]) == [1, 2, 3, 4, 5, 6]
+    losses = [*found["loss"].values()]
     assert_close(losses, expected.losses)
     assert np.isclose(np.mean(losses), history.history["loss"][0])
     rate = WarmupLinearDecay(0.1, 2, 24)
     rates = [float(rate(step)) for step in range(6)]  # the rate with which the step was taken
-    assert np.allclose([value for _, value in curves["learning_rate"]], rates)
+    assert np.allclose([*found["learning_rate"].values()], rates)
 
 
-def test_points_lie_some_steps_apart_and_at_the_end_of_an_epoch_for_all_that_it_logs(tmp_path):
+def test_points_lie_some_steps_apart_and_at_the_end_of_an_epoch_for_all_that_it_logs(
+    curves, tmp_path
+):
     model = make_model(metrics=[keras.metrics.AUC(name="auc")])
     options = {"more": [Throughput(tokens_per_step=4)], "validation_data": (X[:4], Y[:4])}
     logs = fit(model, tmp_path, epochs=2, every=4, **options).history
-    found = read(tmp_path)
-    curve = found["loss"]
-    assert steps(curve) == [4, 6, 8, 12]
-    means = (4 * curve[0][1] + 2 * curve[1][1]) / 6, (2 * curve[2][1] + 4 * curve[3][1]) / 6
+    found = curves(tmp_path)
+    assert list(found["loss"]) == [4, 6, 8, 12]
+    first, second, third, fourth = found["loss"].values()
+    means = (4 * first + 2 * second) / 6, (2 * third + 4 * fourth) / 6
     assert np.allclose(means, logs["loss"])
-    assert np.allclose([v for _, v in found["auc"]][1::2], logs["auc"])  # is no mean of steps
-    assert steps(found["validation/loss"]) == steps(found["tokens_per_second"]) == [6, 12]
-    assert np.allclose([v for _, v in found["validation/loss"]], logs["val_loss"])
+    assert np.allclose([*found["auc"].values()][1::2], logs["auc"])  # is no mean of steps
+    assert list(found["validation/loss"]) == list(found["tokens_per_second"]) == [6, 12]
+    assert np.allclose([*found["validation/loss"].values()], logs["val_loss"])
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
-def test_executions_of_several_steps_keep_the_axis(tmp_path):
+def test_executions_of_several_steps_keep_the_axis(curves, tmp_path):
     history = fit(make_model(steps_per_execution=3), tmp_path, epochs=2)
-    curve = read(tmp_path)["loss"]
-    assert steps(curve) == [3, 6, 9, 12]
-    assert np.isclose(np.mean([value for _, value in curve[:2]]), history.history["loss"][0])
+    curve = curves(tmp_path)["loss"]
+    assert list(curve) == [3, 6, 9, 12]
+    assert np.isclose((curve[3] + curve[6]) / 2, history.history["loss"][0])
 
 
 class Killed(BaseException):
@@ -102,82 +92,81 @@ class Dies(keras.callbacks.Callback):
             raise Killed
 
 
-def test_a_killed_run_resumes_its_curves(assert_close, tmp_path):
+def test_a_killed_run_resumes_its_curves(assert_close, curves, tmp_path):
     whole = tmp_path / "whole"
     fit(make_model(), whole, epochs=3)
     killed, checkpoint = tmp_path / "killed", TrainingCheckpoint(tmp_path / "checkpoints")
     with pytest.raises(Killed):
         fit(make_model(), killed, epochs=3, more=[checkpoint, Dies()])
-    (file,) = killed.iterdir()
+    (file,) = (killed / "logs").iterdir()
     with open(file, "ab") as events:  # a record that the kill cut
         events.write(b"\x18\x00\x00\x00\x00\x00\x00\x00cut")
     checkpoint.wait()
     model = make_model()
     assert checkpoint.restore(model) == 6
     fit(model, killed, epochs=3, first=1, more=[checkpoint])
-    found, expected = read(killed), read(whole)
+    found, expected = curves(killed), curves(whole)
     assert set(found) == set(expected)
     for name, curve in expected.items():
-        assert steps(found[name]) == steps(curve) == list(range(1, 19))
-        assert_close([v for _, v in found[name]], [v for _, v in curve])
+        assert list(curve) == list(range(1, 19))
+        assert_close(found[name], curve)
 
 
-def test_a_new_run_in_the_same_folder_replaces_the_curves(tmp_path):
+def test_a_new_run_in_the_same_folder_replaces_the_curves(curves, tmp_path):
     fit(make_model(), tmp_path, epochs=2)
     fit(make_model(), tmp_path, epochs=1)
-    assert steps(read(tmp_path)["loss"]) == [1, 2, 3, 4, 5, 6]
+    assert list(curves(tmp_path)["loss"]) == [1, 2, 3, 4, 5, 6]
 
 
-def test_files_of_one_second_are_read_in_order(tmp_path):
+def test_files_of_one_second_are_read_in_order(curves, tmp_path):
     for step in range(12):
-        TrainingCurves(tmp_path).write(step, {"loss": step})
-    assert read(tmp_path)["loss"] == [(step, step) for step in range(12)]
+        TrainingCurves(tmp_path / "logs").write(step, {"loss": step})
+    assert curves(tmp_path)["loss"] == {step: step for step in range(12)}
 
 
-def test_a_full_disk_ends_the_curves_but_not_the_training(tmp_path, full_disk):
+def test_a_full_disk_ends_the_curves_but_not_the_training(curves, tmp_path, full_disk):
     model = make_model()
     with pytest.warns(UserWarning, match=f"{tmp_path}.*(full|too large)") as warned:
-        history = fit(model, tmp_path / "logs", epochs=10)
+        history = fit(model, tmp_path, epochs=10)
     assert [each.category for each in warned].count(UserWarning) == 1
     assert len(history.history["loss"]) == 10
-    found = steps(read(tmp_path / "logs")["loss"])
+    found = list(curves(tmp_path)["loss"])
     assert found == list(range(1, len(found) + 1)) and 5 < len(found) < 60
 
 
 def test_training_goes_on_without_tensorboard(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
     with pytest.warns(UserWarning, match=r"tensorboard: pip install .*\[plots\]"):
-        history = fit(make_model(), tmp_path / "logs", epochs=2)
+        history = fit(make_model(), tmp_path, epochs=2)
     assert len(history.history["loss"]) == 2 and not (tmp_path / "logs").exists()
 
 
-def test_curves_go_on_in_the_next_fit_with_room(tmp_path):
+def test_curves_go_on_in_the_next_fit_with_room(curves, tmp_path):
     (tmp_path / "logs").write_text("a file where the folder should be")
-    model, curves = make_model(), TrainingCurves(tmp_path / "logs", every=6)
+    model, callback = make_model(), TrainingCurves(tmp_path / "logs", every=6)
     with pytest.warns(UserWarning, match="logs"):
-        model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
-        curves.write(6, {"dev/f1": 0.5})
+        model.fit(X, Y, batch_size=4, verbose=0, callbacks=[callback])
+        callback.write(6, {"dev/f1": 0.5})
     (tmp_path / "logs").unlink()
-    model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
-    curves.write(12, {"dev/f1": 0.75})
-    curves = read(tmp_path / "logs")
-    assert steps(curves["loss"]) == steps(curves["dev/f1"]) == [12]
+    model.fit(X, Y, batch_size=4, verbose=0, callbacks=[callback])
+    callback.write(12, {"dev/f1": 0.75})
+    found = curves(tmp_path)
+    assert list(found["loss"]) == list(found["dev/f1"]) == [12]
 
 
-def test_one_callback_writes_one_file_for_many_fits(tmp_path):
-    model, curves = make_model(), TrainingCurves(tmp_path, every=6)
+def test_one_callback_writes_one_file_for_many_fits(curves, tmp_path):
+    model, callback = make_model(), TrainingCurves(tmp_path / "logs", every=6)
     for epoch in range(3):
-        model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
-        curves.write(6 * epoch + 6, {"dev/f1": np.float32(0.5), "dev/report": {"of": "a class"}})
-    (_,) = tmp_path.iterdir()
-    found = read(tmp_path)
-    assert steps(found["loss"]) == steps(found["dev/f1"]) == [6, 12, 18]
+        model.fit(X, Y, batch_size=4, verbose=0, callbacks=[callback])
+        callback.write(6 * epoch + 6, {"dev/f1": np.float32(0.5), "dev/report": {"of": "a class"}})
+    (_,) = (tmp_path / "logs").iterdir()
+    found = curves(tmp_path)
+    assert list(found["loss"]) == list(found["dev/f1"]) == [6, 12, 18]
     assert "dev/report" not in found
 
 
-def test_points_less_than_a_step_apart_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="at least 1; got 0"):
-        TrainingCurves(tmp_path, every=0)
+def test_points_less_than_a_step_apart_are_refused(tmp_path, refused):
+    refused("at least 1; got 0", TrainingCurves, tmp_path, every=0)
 
 
 def test_losses_of_training_and_validation_get_a_perplexity():

@@ -28,9 +28,8 @@ def test_training_objects_show_their_settings(tmp_path):
     loss = keras_bert.losses.InBatchNegatives(20, matryoshka_dims=(8, 4))
     assert repr(loss) == "InBatchNegatives(scale=20, matryoshka_dims=(8, 4))"
     folder = str(tmp_path)
-    assert (
-        repr(keras_bert.callbacks.TrainingCurves(folder)) == f"TrainingCurves({folder!r}, every=10)"
-    )
+    curves = keras_bert.callbacks.TrainingCurves(folder)
+    assert repr(curves) == f"TrainingCurves({folder!r}, every=10)"
     checkpoint = keras_bert.TrainingCheckpoint(tmp_path, keep_best="val_loss")
     assert repr(checkpoint) == f"TrainingCheckpoint({folder!r}, keep=2, keep_best='val_loss')"
 

@@ -29,9 +29,7 @@ def test_models_have_as_many_weights_as_published():
 
 @pytest.mark.weekly
 @pytest.mark.slow
-def test_every_size_has_as_many_weights_as_in_transformers():
-    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
-    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
+def test_every_size_has_as_many_weights_as_in_transformers(torch, transformers):
     assert len(sizes.SMALL_MODELS) == 24
     for name, size in sizes.SIZES.items():
         config = transformers.BertConfig(

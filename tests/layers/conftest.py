@@ -1,7 +1,6 @@
 """Fixtures of the layers' tests."""
 
 import keras
-import numpy as np
 import pytest
 from keras import ops
 
@@ -9,19 +8,6 @@ from keras import ops
 @pytest.fixture(autouse=True)
 def seeded():
     keras.utils.set_random_seed(1)
-
-
-@pytest.fixture
-def random_weights():
-    """Gives a layer weights with no special values: biases that aren't 0, scales that aren't 1."""
-
-    def randomize(layer, deviation=0.5):
-        generator = np.random.default_rng(1)
-        for weight in layer.trainable_weights:
-            weight.assign(generator.normal(0.1, deviation, weight.shape))
-        return layer
-
-    return randomize
 
 
 @pytest.fixture

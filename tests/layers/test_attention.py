@@ -37,15 +37,6 @@ def test_bias_hides_padding_and_other_sequences_and_nothing_else():
     assert set(bias.ravel()) == {0.0, -10000.0}
 
 
-def test_a_packed_sequence_attends_as_if_alone(assert_close, vectors):
-    packed = attend(vectors, sequence_ids=SEQUENCE_IDS)
-    assert np.isfinite(packed).all()
-    for row, ids in enumerate(SEQUENCE_IDS):
-        for number in set(ids) - {0}:
-            alone = attend(vectors[row : row + 1, ids == number])[0]
-            assert_close(packed[row, ids == number], alone)
-
-
 def test_other_sequences_never_reach_a_packed_one(vectors):
     """Other numbers elsewhere in the row, however large, change no bit."""
     first = np.where((SEQUENCE_IDS == 1)[:, :, None, None, None], vectors, 1e3 * vectors[:, ::-1])

@@ -59,32 +59,18 @@ LAYERS = {
 }
 
 
-@pytest.fixture
-def global_policy():
-    """Makes something under a global policy."""
-
-    def make(policy, function):
-        keras.config.set_dtype_policy(policy)
-        try:
-            return function()
-        finally:
-            keras.config.set_dtype_policy("float32")
-
-    return make
-
-
 def dtypes(outputs):
     return [keras.backend.standardize_dtype(output.dtype) for output in keras.tree.flatten(outputs)]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_dtype_acts_as_the_global_policy(name, policy, global_policy, random_weights, difference):
+def test_a_dtype_acts_as_the_global_policy(name, policy, under, randomized, difference):
     make, args, kwargs, is_float32 = LAYERS[name]
-    layer, expected = make(policy), global_policy(policy, make)
+    layer, expected = make(policy), under(policy, make)
     outputs = layer(*args, **kwargs)
     expected(*args, **kwargs)
-    random_weights(layer, 0.3)
+    randomized(layer)
     for weight, other in zip(layer.weights, expected.weights, strict=True):
         assert (weight.path, weight.dtype) == (other.path, other.dtype)
         other.assign(weight)
@@ -113,12 +99,12 @@ def test_a_copy_has_the_same_dtypes(name):
 
 @pytest.mark.parametrize("name", ["embeddings", "attention", "block", "masked_lm"])
 def test_every_weight_has_a_gradient_and_dropout_acts_in_training_only(
-    name, random_weights, gradients, difference
+    name, randomized, gradients, difference
 ):
     make, args, kwargs, _ = LAYERS[name]
     layer = make()
     layer(*args, **kwargs)
-    random_weights(layer)
+    randomized(layer)
     found = gradients(layer, *args, **kwargs)
     for weight, gradient in zip(layer.trainable_weights, found, strict=True):
         assert np.abs(getattr(gradient, "values", gradient).numpy()).max() > 0, weight.path
@@ -141,7 +127,7 @@ QUANTIZED = {
 
 
 @pytest.mark.parametrize("name", QUANTIZED)
-def test_a_policy_map_quantizes_the_layers_that_it_names(name, random_weights, difference):
+def test_a_policy_map_quantizes_the_layers_that_it_names(name, randomized, difference):
     make, args, kwargs, _ = LAYERS[name]
     pattern, count = QUANTIZED[name]
     policies = DTypePolicyMap("float32", {pattern: keras.dtype_policies.get("int8_from_float32")})
@@ -162,7 +148,5 @@ def test_a_policy_map_may_keep_norms_in_float32():
     policies[r"layer/\w+_norm"] = "float32"
     block = EncoderBlock(2, 8, 16, name="layer", dtype=policies)
     assert np.isfinite(ops.convert_to_numpy(block(X, padding_mask=MASK))).all()
-    assert dtypes([block.attention_norm(X), block.output_dense(np.ones((1, 16)))]) == [
-        "float32",
-        "bfloat16",
-    ]
+    outputs = [block.attention_norm(X), block.output_dense(np.ones((1, 16)))]
+    assert dtypes(outputs) == ["float32", "bfloat16"]

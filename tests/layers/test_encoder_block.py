@@ -1,20 +1,7 @@
 import numpy as np
-import pytest
 from keras import ops
 
 from keras_bert.layers.encoder_block import EncoderBlock
-
-
-@pytest.fixture
-def x():
-    return np.random.default_rng(2).normal(size=(2, 5, 8)).astype("float32")
-
-
-@pytest.fixture
-def block(x, random_weights):
-    block = EncoderBlock(num_heads=2, hidden_dim=8, intermediate_dim=16, dropout=0.2)
-    block.build(x.shape)
-    return random_weights(block)
 
 
 def normalize(x, norm):
@@ -23,22 +10,16 @@ def normalize(x, norm):
     return centered / np.sqrt(x.var(-1, keepdims=True) + 1e-12) * gamma + beta
 
 
-def test_each_residual_is_added_before_its_norm(assert_close, block, x):
+def test_each_residual_is_added_before_its_norm(assert_close, randomized):
+    x = np.random.default_rng(2).normal(size=(2, 5, 8)).astype("float32")
+    block = EncoderBlock(num_heads=2, hidden_dim=8, intermediate_dim=16, dropout=0.2)
+    block.build(x.shape)
+    randomized(block)
     attended = ops.convert_to_numpy(block.attention(x))
     middle = normalize(np.float64(x + attended), block.attention_norm)
     transformed = block.output_dense(block.intermediate_dense(middle.astype("float32")))
     expected = normalize(middle + ops.convert_to_numpy(transformed), block.output_norm)
-    assert_close(ops.convert_to_numpy(block(x)), expected)
-
-
-def test_padding_does_not_change_outputs(block, x):
-    padding_mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    other = x.copy()
-    other[0, 3:] = 50
-    before = ops.convert_to_numpy(block(x, padding_mask=padding_mask))
-    after = ops.convert_to_numpy(block(other, padding_mask=padding_mask))
-    assert np.abs(before - after)[padding_mask == 1].max() == 0.0
-    assert np.abs(before - after)[padding_mask == 0].max() > 0.1
+    assert_close(block(x), expected)
 
 
 def test_kernels_start_as_a_narrow_truncated_normal():

@@ -139,8 +139,7 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
 
 
 @pytest.mark.parametrize("visible", ["earlier of sequences", "near tokens"])
-def test_the_tpu_kernel_drops_what_its_hash_says(visible):
-    jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
+def test_the_tpu_kernel_drops_what_its_hash_says(jax, visible):
     from keras_bert.layers.tpu_attention import kept
 
     seeds, rate = np.array([3, 2**31 + 5], "uint32"), 0.25
@@ -153,8 +152,7 @@ def test_the_tpu_kernel_drops_what_its_hash_says(visible):
         assert difference.max() <= tolerance * np.abs(wanted).max()
 
 
-def test_the_hash_drops_at_its_rate_and_independently():
-    jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
+def test_the_hash_drops_at_its_rate_and_independently(jax):
     from keras_bert.layers.tpu_attention import kept
 
     seeds, heads = np.array([11, 12], "uint32"), jax.numpy.arange(16, dtype="int32")
@@ -222,11 +220,10 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         (1, 128, "10.0", False, True),
     ],
 )
-def test_cudnn_takes_what_its_gpu_has(heads, length, capability, has_mask, taken):
-    jnp = pytest.importorskip("jax.numpy")
+def test_cudnn_takes_what_its_gpu_has(jax, heads, length, capability, has_mask, taken):
     from keras_bert.layers.cudnn_attention import fits
 
-    query = jnp.zeros((1, length, heads, H // heads), "bfloat16")
+    query = jax.numpy.zeros((1, length, heads, H // heads), "bfloat16")
     gpu, _ = device("gpu", capability)()
     assert fits(query, gpu, has_mask) is taken
 

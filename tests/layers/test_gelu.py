@@ -2,8 +2,6 @@ import math
 
 import keras
 import numpy as np
-import pytest
-from keras import ops
 
 from keras_bert.layers.gelu import activation_function, gelu_approximate
 
@@ -12,20 +10,18 @@ X = np.linspace(-6, 6, 241).astype("float32")
 
 def test_gelu_is_the_exact_one(assert_close):
     expected = [x / 2 * (1 + math.erf(x / math.sqrt(2))) for x in map(float, X)]
-    assert_close(ops.convert_to_numpy(activation_function("gelu")(X)), expected)
+    assert_close(activation_function("gelu")(X), expected)
 
 
 def test_gelu_approximate_is_the_tanh_form(assert_close):
     x = np.float64(X)
     expected = x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    actual = ops.convert_to_numpy(activation_function("gelu_approximate")(X))
-    assert_close(actual, expected)
+    assert_close(activation_function("gelu_approximate")(X), expected)
 
 
-def test_other_names_are_those_of_keras():
+def test_other_names_are_those_of_keras(refused):
     assert activation_function("relu") is keras.activations.relu
-    with pytest.raises(ValueError, match="gellu"):
-        activation_function("gellu")
+    refused("gellu", activation_function, "gellu")
 
 
 def test_gelu_approximate_is_serializable():

@@ -40,14 +40,8 @@ def test_packed_rows_without_positions_give_those_of_their_first_sequence():
     assert np.array_equal(last, VECTORS[np.arange(3), [2, 6, 1]])
 
 
-def test_without_masks_a_row_is_one_sequence():
-    assert np.array_equal(vectors_of(False), VECTORS[:, 0])
-    assert np.array_equal(vectors_of(True), VECTORS[:, -1])
-
-
-def test_the_ends_of_packed_sequences_need_sequence_ids():
-    with pytest.raises(ValueError, match="needs sequence_ids.*cls_positions"):
-        vectors_of(True, cls_positions=CLS_POSITIONS)
+def test_the_ends_of_packed_sequences_need_sequence_ids(refused):
+    refused("needs sequence_ids.*cls_positions", vectors_of, True, cls_positions=CLS_POSITIONS)
 
 
 @pytest.mark.parametrize("last", [False, True])

@@ -63,16 +63,6 @@ def tf():
 
 
 @pytest.fixture(scope="session")
-def torch():
-    return pytest.importorskip("torch", reason='pip install ".[parity]"')
-
-
-@pytest.fixture(scope="session")
-def transformers(torch):
-    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
-
-
-@pytest.fixture(scope="session")
 def eager():
     """Compiles a model to run eagerly, by default with SGD: few steps cost less than a graph."""
 

@@ -59,22 +59,16 @@ def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
 def test_predict_keeps_the_contract_of_keras_in_memory(assert_close, model, capsys, kind):
     x = TEXTS[:5] if kind == "texts" else model.preprocessor(TEXTS[:5])
 
-    class Steps(keras.callbacks.Callback):
-        calls = []
-
-        def on_predict_begin(self, logs=None):
-            self.calls.append("begin")
-
-        def on_predict_batch_end(self, batch, logs=None):
-            self.calls.append((batch, len(logs["outputs"])))
-
-        def on_predict_end(self, logs=None):
-            self.calls.append("end")
-
+    calls = []
+    steps = keras.callbacks.LambdaCallback(
+        on_predict_begin=lambda logs: calls.append("begin"),
+        on_predict_batch_end=lambda batch, logs: calls.append((batch, len(logs["outputs"]))),
+        on_predict_end=lambda logs: calls.append("end"),
+    )
     everything = model.predict(x, verbose=0)
     assert not capsys.readouterr().out
-    outputs = model.predict(x, batch_size=2, callbacks=[Steps()], verbose=1)
-    assert Steps.calls == ["begin", (0, 2), (1, 2), (2, 1), "end"]
+    outputs = model.predict(x, batch_size=2, callbacks=[steps], verbose=1)
+    assert calls == ["begin", (0, 2), (1, 2), (2, 1), "end"]
     assert "3/3" in capsys.readouterr().out
     assert_close(outputs, everything)
     assert_close(model.predict(x, batch_size=2, steps=2, verbose=0), everything[:4])
@@ -161,7 +155,7 @@ def test_batching_takes_the_place_of_batch_size(assert_close, model, eager, monk
             call(TEXTS, LABELS, batch_size=3, batching=batching)
 
 
-def test_steps_that_executions_do_not_divide_are_refused(bare, inputs):
+def test_steps_that_executions_do_not_divide_are_refused(bare, inputs, refused):
     bare.compile(**bare.default_compile_args(), steps_per_execution=2)
     y = np.zeros(len(inputs["token_ids"]), "int32")
     for call, name in (
@@ -170,11 +164,10 @@ def test_steps_that_executions_do_not_divide_are_refused(bare, inputs):
         (lambda: bare.evaluate(inputs, y, steps=3), "steps"),
         (lambda: bare.predict(inputs, steps=3), "steps"),
     ):
-        with pytest.raises(ValueError, match=f"{name}.*=3 is not a multiple of.*=2"):
-            call()
+        refused(f"{name}.*=3 is not a multiple of.*=2", call)
 
 
-def test_text_without_a_preprocessor_is_refused(bare):
+def test_text_without_a_preprocessor_is_refused(bare, refused):
     for call in (
         lambda: bare.fit(TEXTS, LABELS),
         lambda: bare.evaluate(TEXTS, LABELS),
@@ -182,19 +175,14 @@ def test_text_without_a_preprocessor_is_refused(bare):
         lambda: bare.answer(TEXTS),
         lambda: bare.batches(TEXTS, LABELS),
     ):
-        with pytest.raises(ValueError, match="preprocessor=BertClassifierPreprocessor"):
-            call()
+        refused("preprocessor=BertClassifierPreprocessor", call)
 
 
-def test_arguments_that_do_not_fit_are_named(make_backbone, backbone, preprocessor):
+def test_arguments_that_do_not_fit_are_named(make_backbone, backbone, preprocessor, refused):
     short, small = make_backbone(max_sequence_length=8), make_backbone(vocabulary_size=29)
     model = BertClassifier(short, 3)
-    for call, message in (
-        (lambda: BertClassifier(small, 3, preprocessor), "30 words.*only 29"),
-        (lambda: BertClassifier(short, 3, preprocessor), "sequence_length=12.* 8 positions"),
-        (lambda: setattr(model, "preprocessor", preprocessor), "sequence_length=12.* 8 positions"),
-        (lambda: BertClassifier(backbone, 2, num_features=-1), "num_features must .*got -1"),
-        (lambda: BertClassifier(backbone, 2, label_names=["a"]), "label_names.*BertClassifierPrep"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
+    refused("30 words.*only 29", BertClassifier, small, 3, preprocessor)
+    refused("sequence_length=12.* 8 positions", BertClassifier, short, 3, preprocessor)
+    refused("sequence_length=12.* 8 positions", setattr, model, "preprocessor", preprocessor)
+    refused("num_features must .*got -1", BertClassifier, backbone, 2, num_features=-1)
+    refused("label_names.*BertClassifierPrep", BertClassifier, backbone, 2, label_names=["a"])

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertMultipleChoice, BertMultipleChoicePreprocessor, BertReranker, BertTask
+from keras_bert import BertMultipleChoice, BertReranker, BertTask
 
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e", "f g h"], "label": 1},
@@ -15,24 +15,19 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def bare(make_backbone, randomized, eager):
-    return eager(randomized(BertMultipleChoice(make_backbone())))
+def bare(backbone, randomized, eager):
+    return eager(randomized(BertMultipleChoice(backbone)))
 
 
 @pytest.fixture
-def model(make_backbone, letters, varied, eager):
-    reader = BertMultipleChoicePreprocessor(letters, sequence_length=12)
-    return eager(varied(BertMultipleChoice(make_backbone(), reader)))
+def model(backbone, make_case, varied, eager):
+    return eager(varied(make_case("choices", backbone)))
 
 
 @pytest.fixture
 def choices(inputs):
     """Prepared inputs, `[2, 4, 12]`."""
     return {name: values.reshape(2, 4, 12) for name, values in inputs.items()}
-
-
-def shares(answers):
-    return [answer["probabilities"] for answer in answers]
 
 
 @pytest.mark.parametrize("kind", [BertMultipleChoice, BertReranker])
@@ -62,15 +57,14 @@ def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     assert accuracy == (probabilities.argmax(-1) == labels).mean()
 
 
-def test_labels_that_are_no_choices_are_refused(bare, choices):
+def test_labels_that_are_no_choices_are_refused(bare, choices, refused):
     for labels, message in (
         ([0, 4], "question 1 .* 0, 1, 2, 3; got 4"),
         ([0, -1], "0 for the first; got"),
         ([0.0, 1.0], "0 for the first"),
         (["a", "b"], "0 for the first"),
     ):
-        with pytest.raises(ValueError, match=message):
-            bare.fit(choices, np.array(labels), verbose=0)
+        refused(message, bare.fit, choices, np.array(labels), verbose=0)
     choices["padding_mask"][0, 2] = 0
     with pytest.raises(ValueError, match="question 0 .*choices, 0, 1, 3; got 2"):
         bare.evaluate(choices, np.array([2, 2]), verbose=0)
@@ -87,13 +81,12 @@ def test_it_learns_from_raw_questions(make_backbone, preprocessor):
     assert model.scores(QUESTIONS, [0, 0, 0, 0]) == {"accuracy": 0.25}
 
 
-def test_labels_may_be_apart(model):
+def test_labels_may_be_apart(model, refused):
     unlabeled = [{k: v for k, v in question.items() if k != "label"} for question in QUESTIONS]
     expected = model.evaluate(QUESTIONS, verbose=0)
     assert model.evaluate(unlabeled, [1, 0, 4, 1], verbose=0) == expected
     assert model.evaluate(QUESTIONS, [0, 0, 0, 0], verbose=0)[0] != expected[0]
-    with pytest.raises(ValueError, match="question 2 .*choices, 0, 2, 3, 4; got 5"):
-        model.fit(QUESTIONS, [1, 0, 5, 1])
+    refused("question 2 .*choices, 0, 2, 3, 4; got 5", model.fit, QUESTIONS, [1, 0, 5, 1])
     wrong = ((inputs, labels + 1) for inputs, labels in model.batches(QUESTIONS))
     with pytest.raises(Exception, match="label"):
         model.fit(wrong, verbose=0)
@@ -103,7 +96,8 @@ def test_permuting_raw_choices_permutes_their_probabilities(assert_close, model)
     question, order = QUESTIONS[0], [2, 0, 1]
     permuted = {**question, "choices": [question["choices"][place] for place in order]}
     longer = {**question, "choices": [*question["choices"], "", ""]}
-    own, other, more = shares(model.answer([question, permuted, longer]))
+    answers = model.answer([question, permuted, longer])
+    own, other, more = (answer["probabilities"] for answer in answers)
     assert_close(own[order], other)
     assert_close([*own, 0.0, 0.0], more)
 

@@ -9,17 +9,10 @@ import pytest
 from keras_bert import BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
 from keras_bert.models import answering
 
-SIZES = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
-
-
-@pytest.fixture(scope="module")
-def reader(letters):
-    return BertSpanLabelerPreprocessor(letters, sequence_length=12, **SIZES)
-
 
 @pytest.fixture
-def model(make_backbone, reader, randomized, eager):
-    return eager(randomized(BertSpanLabeler(make_backbone(), reader)))
+def model(backbone, make_case, randomized, eager):
+    return eager(randomized(make_case("questions", backbone)))
 
 
 def examples(number=40):
@@ -42,8 +35,8 @@ def test_logits_of_start_and_end(model, inputs, assert_close):
     assert_close(outputs["end"], logits[..., 1])
 
 
-def test_it_learns_to_answer(make_backbone, reader):
-    model = BertSpanLabeler(make_backbone(dropout=0.0), reader)
+def test_it_learns_to_answer(make_backbone, make_case):
+    model = make_case("questions", make_backbone(dropout=0.0))
     model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.01)})
     questions, generator = list(examples()), np.random.default_rng(1)
     shuffled = [questions[i] for _ in range(30) for i in generator.permutation(40)]  # 30 epochs
@@ -84,10 +77,8 @@ def test_many_questions_are_answered_in_parts(model, monkeypatch):
     assert [one["answer"] for one in found] == [one["answer"] for one in expected]
 
 
-def test_long_contexts_are_answered(make_backbone, reader):
-    reader = type(reader).like(
-        reader, sequence_length=64, document_stride=128, max_question_length=8, max_answer_length=30
-    )
+def test_long_contexts_are_answered(make_backbone, letters):
+    reader = BertSpanLabelerPreprocessor(letters, 64, max_question_length=8)
     model = BertSpanLabeler(make_backbone(max_sequence_length=64), reader)
     context = "a b c d e " * 10_000  # 100,000 characters
     answer = model.answer({"question": "a " * 99, "context": context}, n_best=20)
@@ -103,8 +94,8 @@ def test_unusual_characters_are_answered_with_as_they_are(model):
     assert len(answer["n_best_answer"]) > 5
 
 
-def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, reader, tmp_path):
-    model.preprocessor = type(reader).like(reader, null_threshold=0.25)
+def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, tmp_path):
+    model.preprocessor = BertSpanLabelerPreprocessor.like(model.preprocessor, null_threshold=0.25)
     model.save_to_preset(tmp_path / "preset")
     model.save_to_hugging_face(tmp_path / "theirs")
     config = json.loads((tmp_path / "theirs" / "config.json").read_text())

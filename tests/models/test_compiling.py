@@ -45,21 +45,19 @@ METRICS = {
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, name):
+def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, name, refused):
     function = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
     line = rf"keras\.losses\.{name}\(from_logits=True\)"
     for loss in (getattr(keras.losses, name)(), name, function, getattr(keras.losses, function)):
-        with pytest.raises(ValueError, match=line):
-            tasks["classifier"].compile("sgd", loss)
+        refused(line, tasks["classifier"].compile, "sgd", loss)
     for loss in (function, {"masked_lm": function}):
-        with pytest.raises(ValueError, match=line):
-            tasks["pre-trainer"].compile("sgd", loss)
+        refused(line, tasks["pre-trainer"].compile, "sgd", loss)
     with pytest.raises(ValueError, match="'crossentropy'.*SparseCategoricalCrossentropy"):
         tasks["classifier"].compile("sgd", "crossentropy")
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, name):
+def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, name, refused):
     metric = getattr(keras.metrics, name)
     for model, given in (
         ("classifier", [metric()]),
@@ -67,16 +65,14 @@ def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, name
         ("span labeler", {"start": [metric()]}),
         ("multiple choice", metric()),
     ):
-        with pytest.raises(ValueError, match=METRICS[name]):
-            tasks[model].compile("sgd", metrics=given)
+        refused(METRICS[name], tasks[model].compile, "sgd", metrics=given)
 
 
-def test_metrics_need_a_threshold_or_weights(tasks):
+def test_metrics_need_a_threshold_or_weights(tasks, refused):
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     with pytest.raises(ValueError, match=r"BinaryAccuracy\(threshold=0\.0\)"):
         tasks["classifier"].compile("sgd", loss, metrics=["accuracy"])
-    with pytest.raises(ValueError, match="weighted_metrics"):
-        tasks["token classifier"].compile("sgd", metrics=["accuracy"])
+    refused("weighted_metrics", tasks["token classifier"].compile, "sgd", metrics=["accuracy"])
     tasks["token classifier"].compile("sgd", weighted_metrics=["accuracy"])
 
 

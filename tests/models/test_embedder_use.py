@@ -126,32 +126,27 @@ def test_search_finds_the_nearest(assert_close, model, monkeypatch, tmp_path, in
     assert_close(found[0], np.sort(expected)[::-1][:2])
 
 
-def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor):
+def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor, refused):
     vectors = np.ones((2, 16), "float32")
     wrong = vectors.copy()
     wrong[1, 3] = np.nan
     tokenizer = preprocessor.tokenizer
-    for call, message in (
-        (lambda: model.search("a", ["b"], 2), "top_k must be at most 1; got 2"),
-        (lambda: model.search("a", ["b"], 0), "top_k must be at least 1"),
-        (lambda: BertEmbedderPreprocessor(tokenizer, prompts=["q: "]), "prompts must be a dict"),
-        (lambda: model.similarity(vectors, vectors[:, :3]), "differ in width: 16 and 3"),
-        (lambda: model.similarity(wrong, vectors), "Vectors must .*row 1 in column 3 is nan"),
-        (lambda: model.search("a", wrong, 1), "Vectors must .*row 1 in column 3 is nan"),
-        (lambda: model.similarity(TEXTS, []), "no texts"),
-        (lambda: model.similarity(np.ones(3), vectors), r"vectors as floats \[n, H\]"),
-        (lambda: model.similarity({"text": [1]}, vectors), r"vectors as floats .*got \{'text'"),
-        (lambda: model.similarity(vectors, [[1.0], [1.0, 2.0]]), r"as floats .*got \[\[1.0\]"),
-        (lambda: model.search("a", None, 1), "vectors as floats .*got None"),
-        (lambda: model.search("a", {"text": ["b"]}, 1), "Give a text or a list of texts"),
-        (lambda: BertEmbedder(backbone, matryoshka_dims=8), "matryoshka_dims must be .*got 8"),
-        (lambda: model.encode_query({"text": "a"}), "Give a text or a list of texts"),
-        (lambda: BertEmbedder(backbone, truncate_dim=17), "truncate_dim must be at most 16"),
-        (lambda: BertEmbedder(backbone, None, truncate_dim=3), "pooling with truncate_dim must be"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
-    with pytest.raises(
-        ValueError, match="default_prompt_name must be one of 'query', 'passage', None; got 'qury'"
-    ):
-        BertEmbedderPreprocessor(tokenizer, 12, prompts=PROMPTS, default_prompt_name="qury")
+    refused("top_k must be at most 1; got 2", model.search, "a", ["b"], 2)
+    refused("top_k must be at least 1", model.search, "a", ["b"], 0)
+    refused("prompts must be a dict", BertEmbedderPreprocessor, tokenizer, prompts=["q: "])
+    refused("differ in width: 16 and 3", model.similarity, vectors, vectors[:, :3])
+    refused("Vectors must .*row 1 in column 3 is nan", model.similarity, wrong, vectors)
+    refused("Vectors must .*row 1 in column 3 is nan", model.search, "a", wrong, 1)
+    refused("no texts", model.similarity, TEXTS, [])
+    refused(r"vectors as floats \[n, H\]", model.similarity, np.ones(3), vectors)
+    refused(r"vectors as floats .*got \{'text'", model.similarity, {"text": [1]}, vectors)
+    refused(r"as floats .*got \[\[1.0\]", model.similarity, vectors, [[1.0], [1.0, 2.0]])
+    refused("vectors as floats .*got None", model.search, "a", None, 1)
+    refused("Give a text or a list of texts", model.search, "a", {"text": ["b"]}, 1)
+    refused("matryoshka_dims must be .*got 8", BertEmbedder, backbone, matryoshka_dims=8)
+    refused("Give a text or a list of texts", model.encode_query, {"text": "a"})
+    refused("truncate_dim must be at most 16", BertEmbedder, backbone, truncate_dim=17)
+    refused("pooling with truncate_dim must be", BertEmbedder, backbone, None, truncate_dim=3)
+    message = "default_prompt_name must be one of 'query', 'passage', None; got 'qury'"
+    wrong = {"prompts": PROMPTS, "default_prompt_name": "qury"}
+    refused(message, BertEmbedderPreprocessor, tokenizer, **wrong)

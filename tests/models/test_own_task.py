@@ -151,8 +151,7 @@ class BertSorter(BertTask):
         self.num_classes = num_classes
 
 
-def test_labels_of_its_classes_have_the_form_of_the_loss(make_backbone):
+def test_labels_of_its_classes_have_the_form_of_the_loss(make_backbone, refused):
     model = BertSorter(make_backbone(), 3)
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    with pytest.raises(ValueError, match="one-hot.*class numbers"):
-        model.fit({"token_ids": np.ones((3, 4), "int32")}, np.eye(3))
+    refused("one-hot.*class numbers", model.fit, {"token_ids": np.ones((3, 4), "int32")}, np.eye(3))

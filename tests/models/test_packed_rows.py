@@ -67,9 +67,8 @@ def test_packed_predictions_are_those_of_sequences_alone(assert_close, model):
         ({"padding_mask": np.ones((1, 24), "int32")}, "sequence_ids or padding_mask"),
     ],
 )
-def test_rows_packed_wrongly_are_refused(model, change, message):
-    with pytest.raises(ValueError, match=message):
-        model.predict({**ROW, **SLOTS, **change}, verbose=0)
+def test_rows_packed_wrongly_are_refused(model, change, message, refused):
+    refused(message, model.predict, {**ROW, **SLOTS, **change}, verbose=0)
 
 
 def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
@@ -79,7 +78,6 @@ def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
         model.predict(data, verbose=0)
 
 
-def test_tasks_of_one_sequence_per_row_say_so(model):
+def test_tasks_of_one_sequence_per_row_say_so(model, refused):
     embedder = BertEmbedder(model.backbone)
-    with pytest.raises(ValueError, match="no input 'sequence_ids'"):
-        embedder.predict(ROW, verbose=0)
+    refused("no input 'sequence_ids'", embedder.predict, ROW, verbose=0)

@@ -138,14 +138,12 @@ def test_texts_and_pairs_that_have_no_score_are_refused(masked, good, bad, messa
         masked.score_texts(good) if bad is None else masked.minimal_pair_accuracy(good, bad)
 
 
-def test_what_scores_need_is_named(make_backbone, masked):
+def test_what_scores_need_is_named(make_backbone, masked, refused):
     bare = BertPretrainer(make_backbone())
     for call in (bare.score_texts, bare.fill_mask, lambda x: bare.minimal_pair_accuracy(x, x)):
-        with pytest.raises(ValueError, match="Text needs a preprocessor"):
-            call(["a"])
+        refused("Text needs a preprocessor", call, ["a"])
     for call in (masked.score_texts, lambda *x: masked.minimal_pair_accuracy(["a"], *x)):
-        with pytest.raises(ValueError, match="batch_size"):
-            call(["a"], 0)
+        refused("batch_size", call, ["a"], 0)
 
 
 def test_masks_are_filled_with_the_tokens_of_the_largest_logits(masked, assert_close):

@@ -183,12 +183,11 @@ def test_lower_layers_lie_deeper(rope):
     assert depths["layer_0/feed_output/kernel"] == 2 and depths["layer_1/feed_norm/scale"] == 1
 
 
-def test_no_other_library_has_files_for_it(rope, tmp_path):
-    with pytest.raises(ValueError, match="RopeBackbone"):
-        rope.save_to_hugging_face(tmp_path)
+def test_no_other_library_has_files_for_it(rope, tmp_path, refused):
+    refused("RopeBackbone", rope.save_to_hugging_face, tmp_path)
 
 
-def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope):
+def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope, refused):
     sizes = {"vocabulary_size": 30, "hidden_dim": 16, "max_sequence_length": 64}
     parts = {"embeddings": rope.embeddings, "blocks": rope.blocks, **sizes}
     only_ids = {"token_ids": rope.input["token_ids"]}
@@ -198,7 +197,6 @@ def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope):
         (rope.input, rope.output, {"hidden_dim": 8}, r"\[B, S, 8\]"),
         (rope.input, rope.output, {"blocks": []}, "blocks"),
     ):
-        with pytest.raises(ValueError, match=message):
-            Backbone(inputs, outputs, **{**parts, **changed})
+        refused(message, Backbone, inputs, outputs, **{**parts, **changed})
     with pytest.raises(ValueError, match="BertClassifier.*pooled_output.*Backbone"):
         keras_bert.BertClassifier(Backbone(rope.input, vectors, **parts), num_classes=2)

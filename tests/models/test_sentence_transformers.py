@@ -14,8 +14,7 @@ SCORES = np.array([0.0, 1.0, 0.5, 0.2], "float32")
 
 
 @pytest.fixture(scope="module")
-def theirs():
-    pytest.importorskip("torch", reason='pip install ".[parity]"')
+def theirs(torch):
     return pytest.importorskip("sentence_transformers", reason='pip install ".[parity]"')
 
 
@@ -56,8 +55,7 @@ def test_a_folder_has_the_same_vectors(
 
 
 @pytest.mark.parametrize("kind", ["pairs", "scores", "matryoshka"])
-def test_training_has_the_same_losses(theirs, backbone, preprocessor, tmp_path, kind):
-    import torch
+def test_training_has_the_same_losses(theirs, torch, backbone, preprocessor, tmp_path, kind):
     from sentence_transformers.sentence_transformer import losses
 
     dims = (16, 4) if kind == "matryoshka" else None

@@ -186,8 +186,7 @@ def test_a_word_that_occurs_twice_learns_as_the_formula_says(
 
 
 @pytest.mark.slow
-def test_several_steps_equal_those_of_torch(assert_close, variable):
-    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
+def test_several_steps_equal_those_of_torch(assert_close, torch, variable):
     weights = [torch.tensor(KERNEL, requires_grad=True), torch.tensor(BIAS, requires_grad=True)]
     settings = {"lr": 0.1, "eps": 1e-6}
     groups = [

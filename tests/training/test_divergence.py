@@ -12,9 +12,7 @@ def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
     model.compile(keras.optimizers.SGD(1e30), run_eagerly=True)
     history = model.fit(X, Y, batch_size=2, epochs=2, verbose=0).history
     assert not np.isfinite(history["loss"]).any()
-    first, second = [
-        record.getMessage() for record in caplog.records if record.name == "keras_bert"
-    ]
+    first, second = (each.getMessage() for each in caplog.records if each.name == "keras_bert")
     assert "at step 2 of epoch 1" in first and "learning rate" in first
     assert "at step 1 of epoch 2" in second
     caplog.clear()

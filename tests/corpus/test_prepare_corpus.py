@@ -254,13 +254,6 @@ def test_bad_input_is_refused_and_leaves_no_corpus(
     assert set(left) <= {"plan.json"}
 
 
-def test_other_files_in_a_folder_are_reported(inputs, tmp_path, tokenizer):
-    (inputs / "README.md").write_text("x")
-    corpus = prepare(inputs, tmp_path / "out", tokenizer)
-    (report,) = corpus.description["reports"].items()
-    assert "skipped" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
-
-
 def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, tokenizer, capsys):
     (inputs / "00.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
     corpus = prepare(inputs, tmp_path / "out", tokenizer, progress=True)
@@ -303,7 +296,7 @@ if __name__ == "__main__":
 
 @pytest.mark.weekly
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_corpus(tmp_path):
+def test_memory_does_not_grow_with_the_corpus(tmp_path, run_python):
     program = """
 import json, re, sys
 from pathlib import Path
@@ -321,13 +314,8 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
         path = tmp_path / f"{megabytes}.txt"
         path.write_text(text * (megabytes * 10**6 // len(text)))
         arguments = [path, tmp_path / f"{megabytes}", vocabulary]
-        run = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", program, *arguments],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        peaks.append(int(run.stdout.split()[-1]) / 1000)
+        said = run_python("-W", "ignore", "-c", program, *arguments)
+        peaks.append(int(said.split()[-1]) / 1000)
     assert peaks[1] < peaks[0] + 20, f"{peaks} MB"
 
 

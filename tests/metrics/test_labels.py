@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss
 
-from keras_bert.metrics.labels import (
-    classification_scores,
-    multi_label_scores,
-    regression_scores,
-)
+from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 
 GENERATOR = np.random.default_rng(1)
 LABELS = GENERATOR.integers(0, 2, (60, 5))

@@ -1,20 +1,14 @@
 """A second tokenizer for the tests: the rules of BERT's tokenization.py, one after another."""
 
+import re
 import string
 import unicodedata
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-CJK = [
-    range(0x4E00, 0xA000),
-    range(0x3400, 0x4DC0),
-    range(0x20000, 0x2A6E0),
-    range(0x2A700, 0x2B740),
-    range(0x2B740, 0x2B820),
-    range(0x2B820, 0x2CEB0),
-    range(0xF900, 0xFB00),
-    range(0x2F800, 0x2FA20),
-]
-
+CJK = re.compile(
+    "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df"
+    "\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
 SIZES = [(1,)] * 8 + [()] * 4 + [(2,)] * 2 + [(3,), (4,)]  # of a character, by the first 4 bits
 
 
@@ -79,7 +73,7 @@ class RuleByRuleTokenizer:
         for item in text:
             if item[0].isspace():
                 words.append([])
-            elif any(ord(item[0]) in block for block in CJK):
+            elif CJK.match(item[0]):
                 words += [[item], []]
             else:
                 words[-1].append(item)

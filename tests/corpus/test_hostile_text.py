@@ -18,8 +18,7 @@ import pytest
 from keras_bert.corpus import sentences, wikitext
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.wikitext import wikitext_passages
-
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
 
 def repeated(unit, before="", after=""):
@@ -119,7 +118,7 @@ def tokenize(text):
     from keras_bert.graph.tokenizer import graph_tokenizer
     from keras_bert.text.tokenizer import BertTokenizer
 
-    tokenizer = BertTokenizer([*SPECIAL, "a", "##a", "'", "σ", "##σ", "##ς"])
+    tokenizer = BertTokenizer([*SPECIAL_TOKENS, "a", "##a", "'", "σ", "##σ", "##ς"])
     tokenizer.flat_ids([text])
     tokenizer.tokenize_with_offsets(text)
     graph_tokenizer(tokenizer).tokenize_with_offsets(tf.constant([text]))

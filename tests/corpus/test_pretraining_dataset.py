@@ -67,9 +67,8 @@ def test_nothing_special_is_ever_masked(one_epoch):
 
 
 def test_predictions_are_counted_as_google_counts_them_and_rates_of_0_mask_none(corpus, batches):
-    for x, y, weights in batches(
-        corpus, max_predictions=6, mask_token_rate=0.0, random_token_rate=0.0
-    ):
+    options = {"max_predictions": 6, "mask_token_rate": 0.0, "random_token_rate": 0.0}
+    for x, y, weights in batches(corpus, **options):
         lengths = x["padding_mask"].sum(axis=1)
         expected = [min(6, max(1, round(0.15 * int(n)))) for n in lengths]
         used = weights["masked_lm"] > 0
@@ -110,9 +109,7 @@ def test_epochs_differ_in_pairs_and_masks(corpus, one_epoch, batches):
     assert not first & later
 
 
-def test_starting_at_a_step_gives_what_an_uninterrupted_run_sees(
-    corpus, monkeypatch, batches, equal
-):
+def test_a_later_start_gives_what_a_whole_run_sees(corpus, monkeypatch, batches, equal):
     # Several groups per epoch; the steps lie in the first block of masks and the third.
     monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 16)
     options = {"epochs": None, "shard": (1, 2), "seed": 9}
@@ -217,9 +214,7 @@ def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch, batches):
         pretraining_dataset(corpus, batch_size=1, shard=(3, 4))
 
 
-def test_documents_shorter_than_a_pair_get_a_random_second_text(
-    documents_of, tmp_path, batches, restored_rows
-):
+def test_short_documents_get_a_second_text(documents_of, tmp_path, batches, restored_rows):
     corpus = documents_of(num_documents=9, mean_sentences=1, mean_tokens=2).write(tmp_path / "c")
     rows = restored_rows(batches(corpus, batch_size=1))
     assert len(rows) >= 9 and all(first >= 1 and second >= 1 for _, first, second, _ in rows)

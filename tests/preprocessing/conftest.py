@@ -18,3 +18,10 @@ def tokenizer(vocabulary):
     from keras_bert import BertTokenizer
 
     return BertTokenizer(vocabulary)
+
+
+@pytest.fixture(scope="session")
+def preprocessor(tokenizer):
+    from keras_bert import BertPreprocessor
+
+    return BertPreprocessor(tokenizer, sequence_length=10)

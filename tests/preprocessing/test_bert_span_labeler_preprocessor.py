@@ -18,10 +18,9 @@ def example(question, context, *answers, **more):
     return {"question": question, "context": context, "answers": answers, **more}
 
 
-def trained(preprocessor, examples, document_stride=128):
-    return trained_windows(
-        examples, preprocessor, document_stride=document_stride, max_question_length=4
-    )
+def trained(preprocessor, examples, stride=128):
+    options = {"document_stride": stride, "max_question_length": 4}
+    return trained_windows(examples, preprocessor, **options)
 
 
 def labels_of(*arguments):

@@ -11,9 +11,7 @@ from keras_bert.readers import read_squad
 
 @pytest.fixture(scope="module")
 def preprocessor(tokenizer):
-    return BertSpanLabelerPreprocessor(
-        tokenizer, sequence_length=12, max_question_length=2, document_stride=4
-    )
+    return BertSpanLabelerPreprocessor(tokenizer, sequence_length=12, max_question_length=2)
 
 
 def google_windows(num_tokens, room, stride):

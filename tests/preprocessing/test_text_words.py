@@ -1,16 +1,10 @@
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertPreprocessor
+from keras_bert import BertPreprocessor
 from keras_bert.preprocessing.text_words import text_words
 
 LETTERS = "abcdefghijklmnopqrst"
-FULL = Batching(pad_to="full")
-
-
-@pytest.fixture(scope="module")
-def preprocessor(tokenizer):
-    return BertPreprocessor(tokenizer, sequence_length=10)
 
 
 def words_of(preprocessor, *texts):

@@ -12,6 +12,10 @@ CJK = re.compile(
 SIZES = [(1,)] * 8 + [()] * 4 + [(2,)] * 2 + [(3,), (4,)]  # of a character, by the first 4 bits
 
 
+def combining_class(item):
+    return unicodedata.combining(item[0])
+
+
 class RuleByRuleTokenizer:
     """Slow, plain, and with nothing in common with the library's.
 
@@ -91,10 +95,8 @@ class RuleByRuleTokenizer:
         # Canonical order: marks that follow each other, by class.
         start = 0
         for at in range(len(items) + 1):
-            if at == len(items) or unicodedata.combining(items[at][0]) == 0:
-                items[start:at] = sorted(
-                    items[start:at], key=lambda item: unicodedata.combining(item[0])
-                )
+            if at == len(items) or combining_class(items[at]) == 0:
+                items[start:at] = sorted(items[start:at], key=combining_class)
                 start = at + 1
         kept = []
         remaining = {id(s) for letter, s in items if unicodedata.category(letter) != "Mn"}

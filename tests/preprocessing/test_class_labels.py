@@ -101,11 +101,7 @@ def test_class_targets_are_numbers_of_classes_or_of_scores():
 @pytest.mark.parametrize(
     ("check", "labels", "classes", "message"),
     [
-        (
-            class_targets,
-            ([0, 3], NAMES),
-            r"0 to 2 for num_classes=3; got values from 0 to 3.*from 0",
-        ),
+        (class_targets, [0, 3], NAMES, "0 to 2 for num_classes=3; got values from 0 to 3.*from 0"),
         (class_targets, [[-1], [2]], NAMES, "got values from -1 to 2"),
         (class_targets, ["a"], ["x"], "must be a number for each.*'a'"),
         (class_targets, [2**70, 0], ["a", "b"], "Label 0 is 1180591620717411303424"),

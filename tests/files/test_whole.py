@@ -235,14 +235,10 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_tensorflow_s_errors_are_os_errors_with_numbers(tensorflow):
-    errors = tensorflow.errors
-    for error, number in (
-        (errors.NotFoundError, errno.ENOENT),
-        (errors.ResourceExhaustedError, errno.ENOSPC),
-        (errors.UnavailableError, None),
-    ):
+    numbers = {"NotFound": errno.ENOENT, "ResourceExhausted": errno.ENOSPC, "Unavailable": None}
+    for name, number in numbers.items():
         with pytest.raises(OSError, match="gs://b/x") as caught, file_system("gs://b/x"):
-            raise error(None, None, "message")
+            raise getattr(tensorflow.errors, f"{name}Error")(None, None, "message")
         assert caught.value.errno == number
 
 

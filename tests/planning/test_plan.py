@@ -13,8 +13,6 @@ from keras_bert.planning.hbm_traffic import hbm_traffic
 from keras_bert.planning.plan import next_rows
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 
-SCRIPT = Path(__file__).with_name("lowered_step.py")
-
 
 def planned(rows=64, needed=4 * GIB, excess=None, flops=3.94e12, hbm_bytes=32.76e9):
     """Makes a step on 4 chips of v5e, as if it were compiled."""
@@ -262,4 +260,4 @@ def test_the_planned_step_is_the_one_that_fit_compiles_and_shares_no_rows(run_py
     # compiles. Devices exchange sums of gradients and losses, but no rows.
     environment = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
-    assert "the same" in run_python(SCRIPT, **environment)
+    assert "the same" in run_python(Path(__file__).with_name("lowered_step.py"), **environment)

@@ -73,11 +73,9 @@ WIKITEXT = {
     "&#x with digits": repeated("f", "&#x"),
 }
 SENTENCES = {
-    **each(
-        "他走了出去。她留下了。", "あ", "He went out. She stayed in. ", "“He went out. ", "Mr. "
-    ),
+    **each("他走了出去。她留下了。", "あ", "He went out. She stayed in. ", "“He went out. ", "a"),
     **each(".", "。", "。…", "“" + "他。" * 9, '“"' + "他。" * 9, "``" + "他" * 18, "<A>! ", "! "),
-    **each('"', "'a ", "(", "1. ", "a"),
+    **each("Mr. ", '"', "'a ", "(", "1. "),
     "unclosed quotation mark": repeated("He went out. ", '"'),
     "full stops and ellipses between other spaces": repeated("。…" * 50 + "\x1c"),
     "spaces": repeated(" ", "a", "b"),

@@ -92,6 +92,13 @@ def test_buckets_pad_their_batches_to_their_lengths(preprocessor, rows):
     assert found == {4: [0, 1, 3, 5], 10: [2, 4]}
 
 
+def test_texts_that_are_shuffled_keep_their_labels(preprocessor, rows):
+    batching = Batching(4, pad_to="full", shuffle=True, seed=1)
+    inputs, numbers = joined(preprocessor.batched(rows, batching))
+    assert_equal(inputs, {n: values[numbers] for n, values in preprocessor(TEXTS).items()})
+    assert sorted(numbers) == list(range(6)) != numbers.tolist()
+
+
 def test_a_dataset_keeps_its_order_and_can_not_be_sorted(preprocessor):
     dataset = slices(TEXTS, LABELS)
     batches = preprocessor.batches(dataset, batching=Batching(4, shuffle=True, seed=1))

@@ -48,12 +48,8 @@ class Documents:
             (d, np.arange(self.starts[d], self.starts[d + 1]) + 5, lengths)
             for d, lengths in enumerate(self.sentence_lengths)
         ]
-        counts = [
-            write_shard(
-                folder / shard_name(index, num_shards), "uint16", records[index::num_shards]
-            )
-            for index in range(num_shards)
-        ]
+        shards = [(shard_name(i, num_shards), records[i::num_shards]) for i in range(num_shards)]
+        counts = [write_shard(folder / name, "uint16", own) for name, own in shards]
         return finish_corpus(folder, words, counts)
 
 
@@ -108,7 +104,8 @@ def restored_rows():
                 ids = ids[: x["padding_mask"][i].sum()]
                 second = int(x["segment_ids"][i].sum())
                 first = len(ids) - second - 2
-                rows.append((ids, first, second - 1, int(y["next_sentence"][i])))
+                label = int(y["next_sentence"][i]) if "next_sentence" in y else None
+                rows.append((ids, first, second - 1, label))
         return rows
 
     return restored_rows

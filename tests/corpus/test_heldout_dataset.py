@@ -21,9 +21,7 @@ def test_too_few_held_out_batches_are_refused(corpus):
         keras_bert.heldout_dataset(corpus, corpus, multiple_of=100_000, **SETTINGS)
 
 
-def test_a_held_out_corpus_of_another_vocabulary_or_casing_is_refused(
-    corpus, documents_of, tmp_path
-):
+def test_another_vocabulary_or_casing_is_refused(corpus, documents_of, tmp_path):
     other = documents_of(num_documents=4).write(tmp_path / "other")
     with pytest.raises(ValueError, match="other has a different vocabulary"):
         keras_bert.heldout_dataset(other, corpus, **SETTINGS)

@@ -2,12 +2,11 @@
 
 import bz2
 import importlib
+import json
 import os
 import pydoc_data.topics
 import random
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -50,25 +49,15 @@ def test_pieces_are_merged_by_frequency(tmp_path):
     assert learn(path, 20)[17:] == ["##un", "hug", "pun"]
 
 
-def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose):
+def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_python):
     program = (
-        "import sys; from keras_bert.corpus.learn_vocabulary import learn_vocabulary;"
-        "print(*learn_vocabulary(sys.argv[1], 3000, progress=False), sep='\\n')"
+        "import json, sys; from keras_bert.corpus.learn_vocabulary import learn_vocabulary;"
+        "print(json.dumps(learn_vocabulary(sys.argv[1], 3000, progress=False)))"
     )
-    other = {
-        "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
-        "PYTHONIOENCODING": "utf-8",
-        "RAYON_NUM_THREADS": "1",
-    }
-    run = subprocess.run(
-        [sys.executable, "-c", program, str(prose)],
-        capture_output=True,
-        encoding="utf-8",
-        env=os.environ | other,
-    )
-    assert run.returncode == 0, run.stderr
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    said = run_python("-c", program, prose, PYTHONHASHSEED=seed, RAYON_NUM_THREADS="1")
     vocabulary = learn(prose, 3000)
-    assert run.stdout.split("\n")[:-1] == vocabulary
+    assert json.loads(said.splitlines()[-1]) == vocabulary
     assert learn(prose, 3000) == vocabulary  # the trainer's hash tables have seeds of their own
     assert vocabulary[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     assert len(set(vocabulary)) == 3000 and {"the", "function"} <= set(vocabulary)

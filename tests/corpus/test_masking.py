@@ -5,10 +5,6 @@ from keras_bert.corpus import masking
 from keras_bert.corpus.masking import Masking
 
 
-def vocabulary_of(size):
-    return [*"abcd", "[MASK]", *map(str, range(size - 5))]
-
-
 def test_counts_round_halves_to_even_as_python_does():
     lengths = np.arange(3, 513, dtype="int32")
     counts = Masking(512).num_predictions(tf.constant(lengths - 2), 0)
@@ -54,9 +50,8 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
         return keys["of words"]
 
     monkeypatch.setattr(masking, "_random_order", remember)
-    chosen = masking.choose_words(
-        tf.constant(candidate), tf.constant(continues), tf.constant(counts), [5, 6]
-    ).numpy()
+    arguments = map(tf.constant, (candidate, continues, counts))
+    chosen = masking.choose_words(*arguments, [5, 6]).numpy()
     for i in range(batch):
         words = []
         for position in np.flatnonzero(candidate[i]):
@@ -70,9 +65,9 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
 
 
 def test_random_words_come_from_the_whole_vocabulary():
-    ids = tf.fill([200, 100], 7)
+    ids, vocabulary = tf.fill([200, 100], 7), [*"abcd", "[MASK]", *"efghi"]
     rates = Masking(100, mask_token_rate=0.0, random_token_rate=1.0)
-    masked = masking.mask_tokens(ids, tf.ones_like(ids, tf.bool), [1, 2], vocabulary_of(10), rates)
+    masked = masking.mask_tokens(ids, tf.ones_like(ids, tf.bool), [1, 2], vocabulary, rates)
     shares = np.bincount(masked.numpy().ravel(), minlength=10) / 20_000
     assert len(shares) == 10
     assert np.all(np.abs(shares - 0.1) < 4 * (0.09 / 20_000) ** 0.5)

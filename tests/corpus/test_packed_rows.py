@@ -15,41 +15,20 @@ def packed(corpus, batches):
     return batches(corpus, packed=True)
 
 
-def unpacked(found):
-    """The sequences of packed batches in rows of their own, as `restored_rows` takes them."""
+def sequences(found):
+    """Of packed batches: each as `restored_rows` has it, and the weight of its predictions."""
     for x, y, weights in found:
-        for row in range(len(x["token_ids"])):
-            for slot in range(x["cls_positions"].shape[1]):
-                if weights["next_sentence"][row, slot]:
-                    yield one_sequence(x, y, weights, row, slot)
-
-
-def one_sequence(x, y, weights, row, slot):
-    ids = x["sequence_ids"][row]
-    (places,) = np.nonzero(ids == slot + 1)
-    start, length = places[0], len(places)
-    assert x["cls_positions"][row, slot] == start and places[-1] - start == length - 1
-    positions = x["mask_positions"][row]
-    own = (weights["masked_lm"][row] > 0) & (positions >= start) & (positions < start + length)
-
-    def part(values):
-        row_values = np.zeros(len(ids), values.dtype)
-        row_values[:length] = values[row, places]
-        return row_values[None]
-
-    def slots(values):
-        found = np.zeros(len(own), values.dtype)
-        found[: own.sum()] = values[own]
-        return found[None]
-
-    inputs = {name: part(x[name]) for name in ("token_ids", "segment_ids")}
-    inputs["padding_mask"] = (np.arange(len(ids)) < length).astype("int32")[None]
-    inputs["mask_positions"] = slots(np.where(own, positions - start, 0))
-    labels = {"masked_lm": slots(y["masked_lm"][row])}
-    labels["next_sentence"] = y["next_sentence"][row, slot : slot + 1]
-    own_weights = {"masked_lm": slots(weights["masked_lm"][row])}
-    own_weights["next_sentence"] = np.ones(1, "float32")
-    return inputs, labels, own_weights
+        for row, ids in enumerate(x["token_ids"].copy()):
+            own_weights, labels = weights["masked_lm"][row], y["next_sentence"][row]
+            used, positions = own_weights > 0, x["mask_positions"][row]
+            ids[positions[used]] = y["masked_lm"][row][used]
+            for slot in np.flatnonzero(weights["next_sentence"][row]):
+                (places,) = np.nonzero(x["sequence_ids"][row] == slot + 1)
+                assert x["cls_positions"][row, slot] == places[0]
+                assert np.array_equal(places, places[0] + np.arange(len(places)))
+                second = x["segment_ids"][row, places].sum()
+                restored = tuple(ids[places]), len(places) - second - 2, second - 1, labels[slot]
+                yield restored, own_weights[used & np.isin(positions, places)].sum()
 
 
 def test_packed_batches_have_static_shapes(corpus):
@@ -62,18 +41,15 @@ def test_packed_batches_have_static_shapes(corpus):
 
 
 def test_packing_keeps_every_sequence(packed, one_epoch_in_rows, restored_rows):
-    rows, own = (
-        [(tuple(ids), *rest) for ids, *rest in restored_rows(found)]
-        for found in (unpacked(packed), one_epoch_in_rows)
-    )
+    rows = [restored for restored, _ in sequences(packed)]
+    own = [(tuple(ids), *rest) for ids, *rest in restored_rows(one_epoch_in_rows)]
     assert set(rows) <= set(own) and len(rows) == len(set(rows))
     assert len(set(own) - set(rows)) < 8 * 8  # sequences in the rows that fill no batch
 
 
 def test_predictions_are_counted_for_each_sequence(packed):
-    for x, _, weights in unpacked(packed):
-        length = int(x["padding_mask"].sum())
-        assert weights["masked_lm"].sum() == max(1, round(0.15 * length))
+    for (ids, *_), weight in sequences(packed):
+        assert weight == max(1, round(0.15 * len(ids)))
 
 
 def test_unused_slots_have_no_weight(packed):

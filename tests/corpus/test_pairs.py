@@ -8,12 +8,14 @@ from keras_bert.corpus import pairs
 from keras_bert.corpus.record_groups import RecordGroup
 
 
-def group_of(record_lengths):
-    """A group of records with these numbers of one-token sentences."""
-    starts = np.concatenate([[0], np.cumsum(record_lengths)]).astype("int32")
+def group_of(record_lengths, sentence_lengths=None):
+    """A group of records with these numbers of sentences, which have one token by default."""
+    starts = np.cumsum([0, *record_lengths]).astype("int32")
+    lengths = np.ones(starts[-1]) if sentence_lengths is None else sentence_lengths
+    sentence_starts = np.cumsum([0, *lengths]).astype("int32")
     return RecordGroup(
-        token_ids=tf.range(starts[-1]),
-        sentence_starts=tf.range(starts[-1] + 1),
+        token_ids=tf.range(sentence_starts[-1]),
+        sentence_starts=tf.constant(sentence_starts),
         record_starts=tf.constant(starts),
         document_ids=tf.range(len(record_lengths), dtype=tf.int64),
     )
@@ -113,14 +115,8 @@ def google_pairs(documents, room, rng):
 
 @pytest.mark.parametrize("length", [32, 128])
 def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length):
-    group = RecordGroup(
-        token_ids=tf.range(documents.num_tokens),
-        sentence_starts=tf.constant(
-            np.cumsum([0, *np.concatenate(documents.sentence_lengths)]), tf.int32
-        ),
-        record_starts=tf.constant(np.cumsum([0, *map(len, documents.sentence_lengths)]), tf.int32),
-        document_ids=tf.range(len(documents.lengths), dtype=tf.int64),
-    )
+    lengths = documents.sentence_lengths
+    group = group_of([*map(len, lengths)], np.concatenate(lengths))
 
     @tf.function
     def plan(seed):

@@ -21,6 +21,10 @@ def page(title, text, ns=0, more=""):
     )
 
 
+def dump(*pages):
+    return "".join([HEAD, *pages, "</mediawiki>\n"]).encode()
+
+
 def articles(num_pages):
     return [page(f"P{i}", f"Größe {i} [[Datei:x.jpg|y]]is. " * (i % 40)) for i in range(num_pages)]
 
@@ -44,7 +48,7 @@ def test_articles_are_kept_and_other_pages_counted(tmp_path):
         page("Code", "Not. Prose.").replace("<model>wikitext", "<model>css"),
         page("Empty", ""),
     ]
-    path.write_text(HEAD + "".join(pages) + "</mediawiki>", encoding="utf-8")
+    path.write_bytes(dump(*pages))
     documents, reports = read(path)
     assert documents == [["One is.", "Two are."]]
     assert {kind: entry["count"] for kind, entry in reports.items()} == {
@@ -58,8 +62,7 @@ def test_articles_are_kept_and_other_pages_counted(tmp_path):
 @pytest.mark.parametrize("packing", ["xml", "one stream", "many streams"])
 def test_spans_hold_each_page_once_wherever_a_file_is_cut(tmp_path, monkeypatch, packing):
     monkeypatch.setattr(wikipedia_dump, "BLOCK_BYTES", 1000)
-    parts = [HEAD, *articles(300), "</mediawiki>\n"]
-    data = "".join(parts).encode()
+    data = dump(*articles(300))
     path = tmp_path / ("wiki.xml" if packing == "xml" else "wiki.xml.bz2")
     if packing == "one stream":
         data = bz2.compress(data, 1)
@@ -76,7 +79,7 @@ def test_spans_hold_each_page_once_wherever_a_file_is_cut(tmp_path, monkeypatch,
 
 
 def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
-    data = (HEAD + "".join(articles(4)) + "</mediawiki>").encode()
+    data = dump(*articles(4))
     path = tmp_path / "wiki.xml"
     path.write_bytes(data)
     whole, _ = read(path)
@@ -87,22 +90,22 @@ def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
 @pytest.mark.parametrize("missing", [5, 40, 3000])
 def test_a_truncated_dump_is_refused_with_its_name(tmp_path, missing):
     path = tmp_path / "wiki.xml"
-    path.write_bytes((HEAD + "".join(articles(100)) + "</mediawiki>").encode()[:-missing])
+    path.write_bytes(dump(*articles(100))[:-missing])
     with pytest.raises(ValueError, match="wiki.xml is truncated"):
         read(path)
 
 
 def test_a_page_that_is_not_xml_is_refused_with_its_title(tmp_path):
     path = tmp_path / "wiki.xml"
-    path.write_text(HEAD + page("Bad one", "x").replace("</id>", "") + "</mediawiki>")
+    path.write_bytes(dump(page("Bad one", "x").replace("</id>", "")))
     with pytest.raises(ValueError, match="wiki.xml is damaged: page 'Bad one' is not XML"):
         read(path)
 
 
 def test_broken_utf8_and_broken_markup_are_reported_with_the_page(tmp_path):
     path = tmp_path / "wiki.xml"
-    text = HEAD + page("Caf", "One is.\n\nTwo [[is.") + page("B", "Three@ is.") + "</mediawiki>"
-    path.write_bytes(text.encode().replace(b"@", b"\xe9"))
+    data = dump(page("Caf", "One is.\n\nTwo [[is."), page("B", "Three@ is."))
+    path.write_bytes(data.replace(b"@", b"\xe9"))
     documents, reports = read(path)
     assert documents == [["One is."], ["Three\ufffd is."]]
     assert "page 'Caf'" in reports[wikipedia_dump.BROKEN_PASSAGES]["examples"][0]

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import time
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -43,6 +42,7 @@ if hypothesis:
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", "##a", "##b"]
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
+SIZES |= {"max_sequence_length": 16}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -75,33 +75,6 @@ def pytest_pyfunc_call(pyfuncitem):
             return True
 
 
-def write_folders(root: Path) -> list[Path]:
-    keras.utils.set_random_seed(1)
-    backbone = keras_bert.BertBackbone(len(WORDS), max_sequence_length=16, **SIZES)
-    tokenizer = keras_bert.BertTokenizer(WORDS)
-    own = keras_bert.BertClassifierPreprocessor(tokenizer, 16, label_names=["no", "yes"])
-    classifier = keras_bert.BertClassifier(backbone, 2, own)
-    text = keras_bert.BertPreprocessor(tokenizer, 16)
-    tags = keras_bert.BertTokenClassifierPreprocessor(
-        tokenizer, 16, label_names="O B-x I-x".split()
-    )
-    tagger = keras_bert.BertTokenClassifier(backbone, 3, tags)
-    tanh = keras_bert.BertBackbone(
-        len(WORDS), max_sequence_length=16, activation="gelu_approximate", **SIZES
-    )
-    classifier.save_to_preset(root / "own")
-    keras_bert.BertPretrainer(backbone, preprocessor=text).save_to_preset(root / "own_pretrainer")
-    classifier.save_to_hugging_face(root / "hf")
-    tagger.save_to_hugging_face(root / "hf_fast")
-    _write_fast_tokenizer(root / "hf_fast")
-    keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean").save_to_hugging_face(
-        root / "sentences"
-    )
-    classifier.save_to_google(root / "google")
-    keras_bert.BertClassifier(tanh, 2, own).save_to_keras_hub(root / "keras_hub")
-    return sorted(root.iterdir())
-
-
 def _write_fast_tokenizer(folder):
     (folder / "vocab.txt").unlink()
     fast = {
@@ -117,37 +90,54 @@ def _write_fast_tokenizer(folder):
     config = json.loads((folder / "tokenizer_config.json").read_text())
     config |= {"tokenizer_class": "PreTrainedTokenizerFast", "mask_token": {"content": "[MASK]"}}
     config["added_tokens_decoder"] = {"1": {"content": "[UNK]"}}
-    for name, content in (
-        ("tokenizer.json", fast),
-        ("tokenizer_config.json", config),
-        ("special_tokens_map.json", {"unk_token": "[UNK]"}),
-        ("added_tokens.json", {"[CLS]": 2}),
-    ):
-        (folder / name).write_text(json.dumps(content))
+    files = {"tokenizer": fast, "tokenizer_config": config, "added_tokens": {"[CLS]": 2}}
+    files["special_tokens_map"] = {"unk_token": "[UNK]"}
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
 
 
-def use(folder: Path, whole: bool = True) -> keras_bert.BertTask | None:
+@pytest.fixture(scope="session")
+def use_folder():
     """Loads a folder as its own task and calls it; if not `whole`, only reads all its files."""
-    if not whole:
-        source = read_source(folder)
-        if isinstance(source, PresetFolder):
-            assert source.backbone_class and source.settings
-            safe_num_bytes(source.path / "model.weights.h5")
-        return None
-    model = keras_bert.BertTask.from_preset(folder)
-    ids = {"token_ids": np.array([[2, 5, 3, 0]], "int32")}
-    if "mask_positions" in model.input:
-        ids["mask_positions"] = np.array([[1]], "int32")
-    model(ids)
-    return model
+
+    def use(folder, whole=True):
+        if not whole:
+            source = read_source(folder)
+            if isinstance(source, PresetFolder):
+                assert source.backbone_class and source.settings
+                safe_num_bytes(source.path / "model.weights.h5")
+            return None
+        model = keras_bert.BertTask.from_preset(folder)
+        ids = {"token_ids": np.array([[2, 5, 3, 0]], "int32")}
+        if "mask_positions" in model.input:
+            ids["mask_positions"] = np.array([[1]], "int32")
+        model(ids)
+        return model
+
+    return use
 
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory, tensorflow):
     pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
-    return write_folders(tmp_path_factory.mktemp("folders"))
-
-
-@pytest.fixture(scope="session")
-def use_folder():
-    return use
+    root = tmp_path_factory.mktemp("folders")
+    keras.utils.set_random_seed(1)
+    backbone = keras_bert.BertBackbone(len(WORDS), **SIZES)
+    tokenizer = keras_bert.BertTokenizer(WORDS)
+    own = keras_bert.BertClassifierPreprocessor(tokenizer, 16, label_names=["no", "yes"])
+    classifier = keras_bert.BertClassifier(backbone, 2, own)
+    text = keras_bert.BertPreprocessor(tokenizer, 16)
+    names = ["O", "B-x", "I-x"]
+    tags = keras_bert.BertTokenClassifierPreprocessor(tokenizer, 16, label_names=names)
+    tagger = keras_bert.BertTokenClassifier(backbone, 3, tags)
+    tanh = keras_bert.BertBackbone(len(WORDS), activation="gelu_approximate", **SIZES)
+    classifier.save_to_preset(root / "own")
+    keras_bert.BertPretrainer(backbone, preprocessor=text).save_to_preset(root / "own_pretrainer")
+    classifier.save_to_hugging_face(root / "hf")
+    tagger.save_to_hugging_face(root / "hf_fast")
+    _write_fast_tokenizer(root / "hf_fast")
+    embedder = keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean")
+    embedder.save_to_hugging_face(root / "sentences")
+    classifier.save_to_google(root / "google")
+    keras_bert.BertClassifier(tanh, 2, own).save_to_keras_hub(root / "keras_hub")
+    return sorted(root.iterdir())

@@ -79,9 +79,8 @@ def test_a_written_table_is_read_back(written, rows, line_end):
     table = read(read_table, path, header=False)
     assert (table is None) == (not rows)
     if rows:
-        assert list(zip(*(table[column] for column in table.columns), strict=True)) == [
-            tuple(row) for row in rows
-        ]
+        columns = zip(*(table[column] for column in table.columns), strict=True)
+        assert [*map(list, columns)] == rows
 
 
 deep = st.sampled_from([b"[" * 9999, b'{"data": [' + b"9" * 9999 + b"]}"])
@@ -94,12 +93,9 @@ def test_any_bytes_are_minimal_pairs_or_an_error(written, content):
     check_table(path)
 
 
-tags = st.sampled_from(
-    ["O", "B-X", "I-X", "E-X", "S-X", "B-Y", "I-Y", "X", "B-", "-", "O-X", "b-X"]
-)
-token_lines = st.lists(
-    st.builds("{} {}".format, plain, tags) | st.sampled_from(["", " ", "-DOCSTART- O", "a\tb c\tO"])
-)
+tags = st.sampled_from("O B-X I-X E-X S-X B-Y I-Y X B- - O-X b-X".split())
+other_lines = st.sampled_from(["", " ", "-DOCSTART- O", "a\tb c\tO"])
+token_lines = st.lists(st.builds("{} {}".format, plain, tags) | other_lines)
 
 
 @given(
@@ -126,31 +122,25 @@ def test_any_lines_are_tagged_sentences_or_an_error(written, lines, scheme, colu
         assert part == [[field.replace(" ", "_") for field in row] for row in before]
 
 
+def one_or_two(values):
+    return st.lists(values, min_size=1, max_size=2)
+
+
+numbers = st.booleans() | st.integers() | st.floats()
 values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=5)
-    | st.just("\ud800"),
+    st.none() | numbers | st.text(max_size=5) | st.just("\ud800"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=4,
 )
-any_text = st.text(max_size=20)
-answer = st.fixed_dictionaries(
-    {"text": any_text, "answer_start": st.integers(-1, 9)}, optional={"x": values}
-)
-question = st.fixed_dictionaries(
+any_text, dicts = st.text(max_size=20), st.fixed_dictionaries
+answer = dicts({"text": any_text, "answer_start": st.integers(-1, 9)}, optional={"x": values})
+question = dicts(
     {"id": st.text(max_size=3), "question": any_text},
     optional={"answers": st.lists(answer, max_size=2), "is_impossible": st.booleans()},
 )
-paragraph = st.fixed_dictionaries(
-    {"context": any_text, "qas": st.lists(question, min_size=1, max_size=2)}
-)
-article = st.fixed_dictionaries(
-    {"paragraphs": st.lists(paragraph, min_size=1, max_size=2)}, optional={"title": any_text}
-)
-squad = st.fixed_dictionaries({"data": st.lists(article, min_size=1, max_size=2)})
+paragraph = dicts({"context": any_text, "qas": one_or_two(question)})
+article = dicts({"paragraphs": one_or_two(paragraph)}, optional={"title": any_text})
+squad = dicts({"data": one_or_two(article)})
 
 
 def places(content):

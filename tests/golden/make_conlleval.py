@@ -41,9 +41,7 @@ def conlleval(script, true, predicted):
         "\n".join(f"w {a} {b}" for a, b in zip(*pair, strict=True)) + "\n"
         for pair in zip(true, predicted, strict=True)
     ]
-    text = subprocess.run(
-        ["perl", script], input="\n".join(lines), capture_output=True, text=True, check=True
-    ).stdout
+    text = subprocess.check_output(["perl", script], input="\n".join(lines), text=True)
     found = r"tokens with (\d+) phrases; found: (\d+) phrases; correct: (\d+)"
     number = r"\s*([\d.]+)"
     rows = rf"(\S+): precision:{number}%; recall:{number}%; FB1:{number}(?:  (\d+))?"

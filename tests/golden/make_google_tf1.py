@@ -9,7 +9,6 @@ TensorFlow 1.11; the two functions that they call and TensorFlow 2 lacks, `tf.la
 bert_config.json; `weight:NAME`, each variable; `input:NAME` and `output:NAME`.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -37,14 +36,8 @@ SHAPE = (3, 12)
 PREDICTIONS = 4
 
 
-def parse_args(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("checkout", type=Path, help="folder of google-research/bert")
-    return parser.parse_args(argv)
-
-
-def main(argv=None):
-    modeling, run_pretraining = google(parse_args(argv).checkout)
+def main(checkout):
+    modeling, run_pretraining = google(checkout)
     tf.disable_eager_execution()
     generator = np.random.default_rng(20181011)
     inputs = random_inputs(generator)
@@ -65,12 +58,11 @@ def main(argv=None):
         labels,
         tf.ones(labels.shape),
     )
-    *_, next_sentence = run_pretraining.get_next_sentence_output(
-        config, model.get_pooled_output(), labels[:, 0]
-    )
+    pooled = model.get_pooled_output()
+    *_, next_sentence = run_pretraining.get_next_sentence_output(config, pooled, labels[:, 0])
     outputs = {
         "sequence_output": model.get_sequence_output(),
-        "pooled_output": model.get_pooled_output(),
+        "pooled_output": pooled,
         "masked_lm_log_probs": tf.reshape(masked_lm, (SHAPE[0], PREDICTIONS, -1)),
         "next_sentence_log_probs": next_sentence,
     }
@@ -112,14 +104,14 @@ def google(checkout):
     stand_in.__getattr__ = lambda name: getattr(tf, name)
     stand_in.layers = types.SimpleNamespace(dense=dense)
     stand_in.contrib = types.SimpleNamespace(layers=types.SimpleNamespace(layer_norm=layer_norm))
-    sys.path.insert(0, str(checkout))
+    sys.path.insert(0, checkout)
     sys.modules["tensorflow"] = stand_in
     try:
         import modeling
         import run_pretraining
     finally:
         sys.modules["tensorflow"] = tensorflow
-        sys.path.remove(str(checkout))
+        sys.path.remove(checkout)
     return modeling, run_pretraining
 
 
@@ -143,4 +135,4 @@ def layer_norm(inputs, begin_norm_axis, begin_params_axis, scope):
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -47,8 +47,7 @@ def official(script, data, predictions, null_odds=None):
             path.write_text(json.dumps(value))
             option = ["--na-prob-file"] if name == "odds" else []
             arguments += [] if value is None else [*option, str(path)]
-        command = [sys.executable, script, *arguments]
-        return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        return json.loads(subprocess.check_output([sys.executable, script, *arguments]))
 
 
 def main(first_script, second_script):
@@ -57,19 +56,15 @@ def main(first_script, second_script):
         generator, is_second = random.Random(seed), seed >= 2
         asked = list(questions(generator, 60, is_second))
         predictions = {q["id"]: prediction(generator, q, is_second) for q in asked}
-        paragraphs = [{"context": "", "qas": asked}]
-        data = {
-            "version": "v2.0" if is_second else "1.1",
-            "data": [{"title": "", "paragraphs": paragraphs}],
-        }
+        article = {"title": "", "paragraphs": [{"context": "", "qas": asked}]}
+        data = {"version": "v2.0" if is_second else "1.1", "data": [article]}
         odds = None
         if seed >= 4:  # with ties
             odds = {q["id"]: round(generator.uniform(-3, 3), 1) for q in asked}
         script = second_script if is_second else first_script
         theirs = official(script, data, predictions, odds)
-        cases.append(
-            {"questions": asked, "predictions": predictions, "odds": odds, "theirs": theirs}
-        )
+        case = {"questions": asked, "predictions": predictions, "odds": odds, "theirs": theirs}
+        cases.append(case)
     path = Path(__file__).with_name("squad.json")
     path.write_text(json.dumps(cases, separators=(",", ":"), ensure_ascii=False) + "\n")
     print(f"{path}: {len(cases)} cases")

@@ -93,9 +93,8 @@ def cases(generator, n):
 
 def as_tensors(value):
     if isinstance(value, np.ndarray):
-        return (
-            tf.constant(value.tolist(), tf.string) if value.dtype == object else tf.constant(value)
-        )
+        is_text = value.dtype == object
+        return tf.constant(value.tolist(), tf.string) if is_text else tf.constant(value)
     if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
         return [*map(as_tensors, value)]
     return value

@@ -1,5 +1,6 @@
 import importlib
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,21 +16,16 @@ def test_an_import_that_fails_says_what_to_install(tensorflow, monkeypatch, tmp_
     monkeypatch.delitem(sys.modules, MODULE, raising=False)
     monkeypatch.delitem(sys.modules, "tensorflow_text", raising=False)
     broken = state.startswith("version")
+    version = Mock(return_value="2.21.0")
     if broken:
         (tmp_path / "tensorflow_text.py").write_text(UNDEFINED)
         monkeypatch.syspath_prepend(tmp_path)
     else:
         monkeypatch.setitem(sys.modules, "tensorflow_text", None)
-
-    def version(name):
-        if broken:
-            return "2.21.0"
-        raise importlib.metadata.PackageNotFoundError(name)
-
+        version.side_effect = importlib.metadata.PackageNotFoundError
     monkeypatch.setattr(importlib.metadata, "version", version)
     installed = ".".join(tensorflow.__version__.split(".")[:2])
-    with pytest.raises(
-        ImportError, match=rf"{state}.*pip install .*text=={installed}\.\*"
-    ) as caught:
+    message = rf"{state}.*pip install .*text=={installed}\.\*"
+    with pytest.raises(ImportError, match=message) as caught:
         importlib.import_module(MODULE)
     assert not broken or "undefined symbol" in str(caught.value.__cause__)

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss
 
-from keras_bert.metrics.labels import (
-    classification_scores,
-    multi_label_scores,
-    regression_scores,
-)
+from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 
 GENERATOR = np.random.default_rng(1)
 LABELS = GENERATOR.integers(0, 2, (60, 5))
@@ -37,11 +33,8 @@ def test_f1_of_three_classes_is_the_mean_over_classes():
 
 
 def test_one_class_for_all_has_no_correlation_and_no_warning(recwarn):
-    assert classification_scores([0, 1, 0], [0, 0, 0]) == {
-        "accuracy": pytest.approx(2 / 3),
-        "f1": 0.0,
-        "mcc": 0.0,
-    }
+    expected = {"accuracy": pytest.approx(2 / 3), "f1": 0.0, "mcc": 0.0}
+    assert classification_scores([0, 1, 0], [0, 0, 0]) == expected
     assert classification_scores([1, 1], [1, 1]) == {"accuracy": 1.0, "f1": 1.0, "mcc": 0.0}
     assert not recwarn.list
 
@@ -51,9 +44,8 @@ def test_f1_is_over_classes_when_there_are_more_than_occur():
     three = classification_scores([0, 1, 1], [0, 1, 0], num_classes=3)
     assert two["f1"] == pytest.approx(2 / 3)
     assert three["f1"] == pytest.approx((2 / 3 + 2 / 3) / 2)
-    assert classification_scores([0, 0, 0, 1], [0, 0, 1, 1], 3)["f1"] == pytest.approx(
-        (4 / 5 + 2 / 3) / 2
-    )
+    other = classification_scores([0, 0, 0, 1], [0, 0, 1, 1], 3)
+    assert other["f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,14 @@ import pytest
 
 from keras_bert.metrics import squad_scores
 
-GOLDEN = json.loads(
-    (Path(__file__).parents[1] / "golden" / "squad.json").read_text(encoding="utf-8")
-)
+GOLDEN = Path(__file__).parents[1] / "golden" / "squad.json"
 
 
 def question(id_, *answers, **more):
     return {"id": id_, "answers": [{"text": text, "answer_start": 0} for text in answers], **more}
 
 
-@pytest.mark.parametrize("case", GOLDEN)
+@pytest.mark.parametrize("case", json.loads(GOLDEN.read_text(encoding="utf-8")))
 def test_the_official_scripts_give_the_same_numbers(case):
     threshold = None if case["odds"] is None else 1.0  # what theirs takes by default
     scores = squad_scores(case["questions"], case["predictions"], case["odds"], threshold)

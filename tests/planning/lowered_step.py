@@ -52,9 +52,8 @@ def text_of_fit(parts):
         with keras_bert.get_strategy("auto").scope():
             model = make_model()
             model.compile(**model.default_compile_args())  # without the schedule of a bare fit
-            model.fit(
-                x, y, sample_weight=weights, batch_size=ROWS, verbose=0, accumulation_steps=parts
-            )
+            options = {"batch_size": ROWS, "accumulation_steps": parts}
+            model.fit(x, y, sample_weight=weights, verbose=0, **options)
     except StopHere:
         return found[0]
     finally:
@@ -69,9 +68,8 @@ def main():
         expected = text_of_fit(parts)
         model = make_model()
         model.accumulation_steps = parts
-        lowered = lower_step(
-            model, jax.devices(), pretraining_batch(model, ROWS, LENGTH, PREDICTIONS)
-        )
+        batch = pretraining_batch(model, ROWS, LENGTH, PREDICTIONS)
+        lowered = lower_step(model, jax.devices(), batch)
         planned = lowered.as_text()
         assert "bf16" in planned and planned.count("stablehlo.while") >= parts - 1
         pairs = zip(planned.splitlines(), expected.splitlines(), strict=False)

@@ -1,7 +1,4 @@
 import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,8 +12,6 @@ from keras_bert.planning.devices import CHIPS, GIB, find_chips
 from keras_bert.planning.hbm_traffic import hbm_traffic
 from keras_bert.planning.plan import next_rows
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
-
-SCRIPT = Path(__file__).with_name("lowered_step.py")
 
 
 def planned(rows=64, needed=4 * GIB, excess=None, flops=3.94e12, hbm_bytes=32.76e9):
@@ -260,12 +255,9 @@ def test_a_gpu_has_bounds_without_a_count_of_operations():
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"')
-def test_the_planned_step_is_the_one_that_fit_compiles_and_shares_no_rows():
+def test_the_planned_step_is_the_one_that_fit_compiles_and_shares_no_rows(run_python):
     # The programs are compared as text, for 2 virtual CPU devices; `fit` is stopped before it
     # compiles. Devices exchange sums of gradients and losses, but no rows.
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+    environment = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT)], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0 and "the same" in done.stdout, done.stderr[-3000:]
+    assert "the same" in run_python(Path(__file__).with_name("lowered_step.py"), **environment)

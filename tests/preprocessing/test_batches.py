@@ -21,12 +21,14 @@ def batches(**options):
     return [rows.tolist() for rows in batches_of(**options)]
 
 
-def test_every_row_is_in_one_batch_whatever_the_batching():
-    for options in ({}, {"bucket_lengths": BUCKETS}):
-        for shuffle in (False, True):
-            found = batches(shuffle=shuffle, seed=1, **options)
-            assert sorted(sum(found, [])) == list(range(200))
-            assert max(map(len, found)) == 16
+@pytest.mark.parametrize("options", [{}, {"bucket_lengths": BUCKETS}])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_every_row_is_in_one_batch_and_shuffled_among_all(options, shuffle):
+    found = batches(shuffle=shuffle, seed=1, **options)
+    rows = sum(found, [])
+    assert sorted(rows) == list(range(200)) and max(map(len, found)) == 16
+    is_far = np.abs(np.argsort(rows) - np.arange(200)).max() > 100  # not the next few alone
+    assert options or is_far == shuffle
 
 
 def test_a_bucket_holds_rows_that_need_the_same_length():
@@ -65,21 +67,15 @@ def test_a_smaller_last_batch_is_optionally_left_out(options):
     assert found == [rows for rows in batches(**options) if len(rows) == 16]
 
 
-def test_epochs_differ_and_a_seed_repeats():
+def test_epochs_differ_and_a_seed_repeats_for_keras_too():
     options = {"shuffle": True, "bucket_lengths": BUCKETS}
-    passes = batches_of(seed=3, **options)
-    first, second = ([rows.tolist() for rows in passes] for _ in range(2))
-    assert first != second
-    assert first == batches(seed=3, **options) != batches(seed=4, **options)
-
-
-def test_keras_gets_the_passes_that_an_iteration_gets():
-    options = {"shuffle": True, "seed": 3}
-    of_keras, passes = batches_of(**options), batches_of(**options)
-    for _ in range(2):
-        found = [of_keras[index].tolist() for index in range(len(of_keras))]
+    passes, of_keras = batches_of(seed=3, **options), batches_of(seed=3, **options)
+    epochs = [[rows.tolist() for rows in passes] for _ in range(2)]
+    for epoch in epochs:
+        assert [of_keras[index].tolist() for index in range(len(of_keras))] == epoch
         of_keras.on_epoch_end()
-        assert found == [rows.tolist() for rows in passes]
+    assert epochs[0] != epochs[1]
+    assert epochs[0] == batches(seed=3, **options) != batches(seed=4, **options)
 
 
 def test_inputs_in_memory_become_batches():

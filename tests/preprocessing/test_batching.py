@@ -6,9 +6,11 @@ import pytest
 from keras_bert import Batching
 from keras_bert.preprocessing.batching import quarters
 
+ORDERS = "longest_first, shuffle and bucket_lengths"
+
 
 @pytest.mark.parametrize(
-    ("backend", "kind", "pad_to", "drop_remainder"),
+    ("backend", "kind", "pad_to", "drop"),
     [
         ("tensorflow", "CPU", "longest", False),
         ("tensorflow", "GPU", [32, 64, 96, 128], False),
@@ -18,13 +20,11 @@ from keras_bert.preprocessing.batching import quarters
         ("torch", "CPU", "longest", False),
     ],
 )
-def test_the_dearer_a_new_shape_the_fewer_shapes(
-    monkeypatch, backend, kind, pad_to, drop_remainder
-):
+def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch, backend, kind, pad_to, drop):
     monkeypatch.setattr("keras_bert.preprocessing.batching.device_kind", lambda: kind)
     monkeypatch.setattr(keras.backend, "backend", lambda: backend)
     settled = Batching().for_rows(128)
-    assert (settled.pad_to, settled.drop_remainder) == (pad_to, drop_remainder)
+    assert (settled.pad_to, settled.drop_remainder) == (pad_to, drop)
     chosen = Batching(pad_to=(100,), drop_remainder=True).for_rows(128)
     assert (chosen.pad_to, chosen.drop_remainder) == ((100,), True)
     assert Batching(drop_remainder=False).for_rows(128).drop_remainder is False
@@ -48,11 +48,8 @@ def test_evaluation_keeps_every_example_in_order():
     [
         ({"pad_to": "shortest"}, "one of 'auto', 'longest', 'full'.*got 'shortest'"),
         ({"pad_to": [0, 8]}, r"lengths of at least 1.*got \[0, 8\]"),
-        ({"longest_first": True, "shuffle": True}, "longest_first, shuffle and bucket_lengths"),
-        (
-            {"longest_first": True, "bucket_lengths": (5,)},
-            "longest_first, shuffle and bucket_lengths",
-        ),
+        ({"longest_first": True, "shuffle": True}, ORDERS),
+        ({"longest_first": True, "bucket_lengths": (5,)}, ORDERS),
         ({"tokens_per_batch": 64}, "tokens_per_batch needs bucket_lengths"),
         ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "at least 32; got 31"),
         ({"packed": "yes"}, "packed must be"),

@@ -36,6 +36,12 @@ def laid_out(first, second, length):
     return ids + padding, segments + padding, [1] * len(ids) + padding
 
 
+def rows_of(inputs):
+    """Rows as `laid_out` gives them."""
+    names = ("token_ids", "segment_ids", "padding_mask")
+    return list(zip(*(inputs[name].tolist() for name in names), strict=True))
+
+
 def kept(tokens, room, truncation):
     """What is left of a text where there is room for so many tokens."""
     gone = max(len(tokens) - room, 0)
@@ -49,33 +55,24 @@ def test_pairs_are_truncated_as_google_truncates_them(tokenizer, vocabulary, len
     sizes = list(itertools.product(range(len(FIRST) + 1), repeat=2))
     pairs = [(FIRST[:a], SECOND[:b]) for a, b in sizes]
     texts, seconds = ([" ".join(pair[side]) for pair in pairs] for side in (0, 1))
-    inputs = BertPreprocessor(tokenizer, length, truncation)(texts, seconds)
-    for row, pair in enumerate(pairs):
+    found = rows_of(BertPreprocessor(tokenizer, length, truncation)(texts, seconds))
+    for row, pair in zip(found, pairs, strict=True):
         google = truncate_as_google(*pair, length - 3)  # says how many tokens each text keeps
-        first, second = (
-            kept(text, len(left), truncation) for text, left in zip(pair, google, strict=True)
-        )
-        if truncation == "head":
-            assert (first, second) == google
-        ids = [list(map(vocabulary.index, text)) for text in (first, second)]
-        expected = laid_out(*ids, length)
-        found = tuple(inputs[n][row].tolist() for n in ("token_ids", "segment_ids", "padding_mask"))
-        assert found == expected, sizes[row]
+        left = [kept(*each, truncation) for each in zip(pair, map(len, google), strict=True)]
+        assert truncation != "head" or left == [*google]
+        ids = [list(map(vocabulary.index, text)) for text in left]
+        assert row == laid_out(*ids, length), pair
 
 
 @pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
 @pytest.mark.parametrize("length", [3, 4, 8, 15, 20])
-def test_a_single_text_keeps_its_beginning_or_its_end_or_both(
-    tokenizer, vocabulary, length, truncation
-):
+def test_a_single_text_keeps_its_beginning_or_end(tokenizer, vocabulary, length, truncation):
     texts = [FIRST[:size] for size in range(len(FIRST) + 1)]
     inputs = BertPreprocessor(tokenizer, length, truncation)([" ".join(text) for text in texts])
     assert {values.dtype for values in inputs.values()} == {np.dtype("int32")}
-    for row, text in enumerate(texts):
-        ids = list(map(vocabulary.index, text))
-        expected = laid_out(kept(ids, length - 2, truncation), None, length)
-        found = tuple(inputs[n][row].tolist() for n in ("token_ids", "segment_ids", "padding_mask"))
-        assert found == expected
+    ids = [list(map(vocabulary.index, text)) for text in texts]
+    expected = [laid_out(kept(each, length - 2, truncation), None, length) for each in ids]
+    assert rows_of(inputs) == expected
 
 
 def test_of_512_tokens_head_tail_keeps_the_first_128_and_the_last_382():
@@ -100,10 +97,8 @@ def test_a_sequence_has_room_for_a_token(tokenizer):
 
 def test_padding_is_the_vocabularys(tokenizer):
     moved = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "[PAD]"])
-    inputs = BertPreprocessor(moved, 5)(["a"], [""])
-    assert inputs["token_ids"].tolist() == [[1, 4, 2, 2, 5]]
-    assert inputs["segment_ids"].tolist() == [[0, 0, 0, 1, 0]]
-    assert inputs["padding_mask"].tolist() == [[1, 1, 1, 1, 0]]
+    [row] = rows_of(BertPreprocessor(moved, 5)(["a"], [""]))
+    assert row == ([1, 4, 2, 2, 5], [0, 0, 0, 1, 0], [1, 1, 1, 1, 0])
 
 
 TEXTS = ["a b c", "", "d e f g h i j k l m a b", "zebra Ü b"]

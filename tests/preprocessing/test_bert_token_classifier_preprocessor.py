@@ -29,10 +29,7 @@ def test_tags_are_trained_on_by_name_and_by_number(preprocessor):
 def test_without_names_labels_are_numbers(tokenizer):
     preprocessor = BertTokenClassifierPreprocessor(tokenizer, sequence_length=10)
     assert preprocessor.targets([[3, np.int64(1)], []]) == [[3, 1], []]
-    for labels, message in (
-        ([[0], [-1]], "has the tag -1"),
-        ([["O"]], "'O', .*need label_names"),
-    ):
+    for labels, message in (([[0], [-1]], "has the tag -1"), ([["O"]], "'O', .*need label_names")):
         with pytest.raises(ValueError, match=message):
             preprocessor.targets(labels)
 

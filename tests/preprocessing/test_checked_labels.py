@@ -46,9 +46,8 @@ def test_a_label_outside_is_named_with_its_batch(label):
 
 
 def test_labels_of_unknown_shape_are_looked_at_too():
-    dataset = tf.data.Dataset.from_generator(
-        lambda: iter([([0.0], [1]), ([0.0], [7])]), output_types=(tf.float32, tf.int32)
-    )
+    pairs = [([0.0], [1]), ([0.0], [7])]
+    dataset = tf.data.Dataset.from_generator(lambda: iter(pairs), (tf.float32, tf.int32))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[7\]"):
         list(with_class_check(dataset, 3))
 

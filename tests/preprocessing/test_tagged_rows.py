@@ -1,16 +1,11 @@
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertPreprocessor
+from keras_bert import Batching
 from keras_bert.preprocessing.tagged_rows import TaggedRows
 
 LETTERS = "abcdefghijklmnopqrst"
 FULL, LONGEST = Batching(pad_to="full"), Batching(pad_to="longest")
-
-
-@pytest.fixture(scope="module")
-def preprocessor(tokenizer):
-    return BertPreprocessor(tokenizer, sequence_length=10)
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +34,9 @@ def batch_of(rows, numbers=None, batching=FULL):
 
 def labeled_words(batch, tokenizer):
     """`[(pieces, label)]` of the words that are trained on."""
-    found = []
-    for ids, mask, labels, weights in zip(
-        batch[0]["token_ids"], batch[0]["padding_mask"], batch[1], batch[2], strict=True
-    ):
+    inputs, found = batch[0], []
+    rows = zip(inputs["token_ids"], inputs["padding_mask"], *batch[1:], strict=True)
+    for ids, mask, labels, weights in rows:
         ids = ids[: mask.sum()]
         for first in np.flatnonzero(weights):
             end = first + 1
@@ -52,13 +46,10 @@ def labeled_words(batch, tokenizer):
     return found
 
 
-@pytest.mark.parametrize("with_documents", [False, True])
+@pytest.mark.parametrize("documents", [None, [i // 7 for i in range(100)]])
 @pytest.mark.parametrize("batching", [FULL, LONGEST])
-def test_every_word_is_trained_on_once_on_its_first_piece(
-    preprocessor, sentences, pieces, with_documents, batching
-):
+def test_first_pieces_are_trained_on_once(preprocessor, sentences, pieces, documents, batching):
     words, labels = sentences
-    documents = [i // 7 for i in range(100)] if with_documents else None
     rows = TaggedRows(words, preprocessor, documents, labels)
     found = labeled_words(batch_of(rows, batching=batching), preprocessor.tokenizer)
     assert found == list(zip(pieces, sum(labels, []), strict=True))
@@ -139,8 +130,6 @@ def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
         ([["a"]], [[0]], [0, 1], "1 sentences but 2 documents"),
     ],
 )
-def test_examples_that_are_no_tagged_sentences_are_refused(
-    preprocessor, words, labels, documents, message
-):
+def test_what_is_not_tagged_is_refused(preprocessor, words, labels, documents, message):
     with pytest.raises(ValueError, match=message):
         TaggedRows(words, preprocessor, documents, labels)

@@ -1,16 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertPreprocessor
+from keras_bert import BertPreprocessor
 from keras_bert.preprocessing.text_words import text_words
-
-LETTERS = "abcdefghijklmnopqrst"
-FULL = Batching(pad_to="full")
-
-
-@pytest.fixture(scope="module")
-def preprocessor(tokenizer):
-    return BertPreprocessor(tokenizer, sequence_length=10)
 
 
 def words_of(preprocessor, *texts):
@@ -44,7 +36,7 @@ def test_every_word_of_a_long_text_is_read_where_it_stands_amid(tokenizer, seque
     preprocessor = BertPreprocessor(tokenizer, sequence_length)
     room = sequence_length - 2
     for length in (1, 7, 8, 9, 12, 13, 100, 333):
-        letters = np.random.default_rng(length).choice(list(LETTERS), length)
+        letters = np.random.default_rng(length).choice([*"abcdefghijklmnopqrst"], length)
         words = words_of(preprocessor, " ".join(letters))
         token_ids = preprocessor.packer(words.windows)["token_ids"]
         window, position = words.window, words.position

@@ -6,15 +6,8 @@ from keras_bert.readers.choices import read_choices
 SWAG = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,label\n"
 
 
-def write(folder, text, name):
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_swag_is_read(tmp_path):
+def test_swag_is_read(write):
     path = write(
-        tmp_path,
         SWAG + '0,v1,7,"He ran, fast. He","He ran, fast.",He,gold,"falls, ""hard"".",waits.,nan,2\n'
         "1,v1,8,Snow. Someone,Snow.,Someone,gold0-orig,shovels.,melts.,sings.,0\n",
         "train.csv",
@@ -26,12 +19,12 @@ def test_swag_is_read(tmp_path):
         {"context": "Snow.", "choices": second, "label": 0},
     ]
     unlabeled = "sent1\tsent2\tending1\tending0\nIt rains.\t\tI swim.\tI fly.\n"
-    examples = read_choices(write(tmp_path, unlabeled, "test.tsv"))
+    examples = read_choices(write(unlabeled, "test.tsv"))
     assert examples == [{"context": "It rains.", "choices": ["I fly.", "I swim."]}]
 
 
-def test_codah_is_read_and_its_quotes_stand(tmp_path):
-    path = write(tmp_path, 'o\tI said\t"no\tyes" and\t"so"\t2\n\n\t"b\tc\td"\te\t0\n', "codah.tsv")
+def test_codah_is_read_and_its_quotes_stand(write):
+    path = write('o\tI said\t"no\tyes" and\t"so"\t2\n\n\t"b\tc\td"\te\t0\n', "codah.tsv")
     assert read_choices(path) == [
         {"context": "I said", "choices": ['"no', 'yes" and', '"so"'], "label": 2},
         {"context": '"b', "choices": ["c", 'd"', "e"], "label": 0},
@@ -54,9 +47,9 @@ def test_codah_is_read_and_its_quotes_stand(tmp_path):
         ('sent1,sent2,ending0,ending1,label\n"a\nb",c,d,e,0\na,c,d,e,\n', "a.csv", "line 4: .*''"),
     ],
 )
-def test_other_files_are_refused_with_the_line(tmp_path, text, name, message):
+def test_other_files_are_refused_with_the_line(write, text, name, message):
     with pytest.raises(ValueError, match=message):
-        read_choices(write(tmp_path, text, name))
+        read_choices(write(text, name))
 
 
 @pytest.mark.shared

@@ -4,16 +4,6 @@ from keras_bert.metrics.entities import tagged_entities
 from keras_bert.readers.conll import encode_entities, read_conll, write_conll
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="tagged.txt"):
-        path = tmp_path / name
-        path.write_bytes(text.encode())
-        return path
-
-    return write
-
-
 def tags_of(write, tags, **options):
     lines = "\n".join(f"w {tag}" if tag else "" for tag in tags.split(" "))
     return read_conll(write(lines), **options)
@@ -112,7 +102,7 @@ def test_other_columns_are_chosen_by_number(write):
     ],
 )
 def test_other_files_are_refused_with_the_line(write, text, message):
-    with pytest.raises(ValueError, match=f"tagged.txt.*{message}"):
+    with pytest.raises(ValueError, match=f"rows.tsv.*{message}"):
         read_conll(write(text))
 
 

@@ -5,16 +5,10 @@ import pytest
 from keras_bert.readers.table import read_table
 
 
-def write(folder, *lines):
-    path = folder / "rows.jsonl"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
-
-
-def test_lines_of_json_are_rows(tmp_path):
+def test_lines_of_json_are_rows(write):
     texts = ["plain", 'quo"te, tab\t', "line\u2028 separator", "new\nline", "北京", ""]
     rows = [json.dumps({"text": t, "n": i / 2}, ensure_ascii=False) for i, t in enumerate(texts)]
-    table = read_table(write(tmp_path, *rows[:3], "", *rows[3:], ""))
+    table = read_table(write("\n".join([*rows[:3], "", *rows[3:], ""]), "rows.jsonl"))
     assert table.columns == ["text", "n"] and table["text"] == texts
     assert table.scores("n").tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
     assert table.lines == [1, 2, 3, 5, 6, 7]
@@ -34,16 +28,16 @@ def test_lines_of_json_are_rows(tmp_path):
         (f'{{"a": {"9" * 5000}}}', "line 2: .*digits"),
     ],
 )
-def test_bad_lines_are_refused_or_skipped(tmp_path, line, message):
-    path = write(tmp_path, '{"a": 1}', line, '{"a": true}')
+def test_bad_lines_are_refused_or_skipped(write, line, message):
+    path = write(f'{{"a": 1}}\n{line}\n{{"a": true}}', "rows.jsonl")
     with pytest.raises(ValueError, match=message):
         read_table(path)
     table = read_table(path, malformed="skip")
     assert table["a"] == ["1", "true"] and table.malformed == [2]
 
 
-def test_a_file_without_rows_is_refused(tmp_path):
+def test_a_file_without_rows_is_refused(write):
     with pytest.raises(ValueError, match="is empty"):
-        read_table(write(tmp_path, "\n"))
+        read_table(write("\n", "rows.jsonl"))
     with pytest.raises(ValueError, match="no rows"):
-        read_table(write(tmp_path, "text"), malformed="skip")
+        read_table(write("text", "rows.jsonl"), malformed="skip")

@@ -6,13 +6,6 @@ import pytest
 
 from keras_bert.readers.table import read_table
 
-
-def write(folder, text, name="rows.tsv", encoding="utf-8"):
-    path = folder / name
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
 TEXTS = ["plain", "", 'she said "no", twice', '"all"', "comma, tab\tand\nline", " spaces "]
 TEXTS += ["Zürich 北京 \u2028 e\u0301", "x" * 200_000]
 
@@ -27,33 +20,33 @@ def test_files_of_the_csv_module_are_read_back(tmp_path, name, delimiter, line_e
     assert table["text"] == TEXTS and table["label"] == [*map(str, range(len(TEXTS)))]
 
 
-def test_quotes_are_plain_characters_where_a_file_says_so(tmp_path):
-    path = write(tmp_path, 'text\tlabel\n"Yes", he said\t1\n"Open\t0\n5" disk\t1\n')
+def test_quotes_are_plain_characters_where_a_file_says_so(write):
+    path = write('text\tlabel\n"Yes", he said\t1\n"Open\t0\n5" disk\t1\n')
     assert read_table(path, quoting=False)["text"] == ['"Yes", he said', '"Open', '5" disk']
     with pytest.raises(ValueError, match="line 2.*quoting=False"):
         read_table(path)
 
 
-def test_a_table_shows_its_file_rows_and_columns(tmp_path):
-    path = write(tmp_path, "\ufefftext\tlabel\na\t1\nb\nc\t1\n")
+def test_a_table_shows_its_file_rows_and_columns(write):
+    path = write("\ufefftext\tlabel\na\t1\nb\nc\t1\n")
     table = read_table(path, malformed="skip")
     shown = f"Table({str(path)!r}: 2 rows; columns text, label; skipped malformed rows: 1)"
     assert repr(table) == shown
-    wide = read_table(write(tmp_path, "\t".join(["x"] * 99)), header=False)
+    wide = read_table(write("\t".join(["x"] * 99)), header=False)
     assert repr(wide).endswith("20, 21,...)")
 
 
-def test_columns_have_numbers_where_there_is_no_header(tmp_path):
-    table = read_table(write(tmp_path, "gj04\t1\t\tOne.\ngj04\t0\t*\tTwo.\n"), header=False)
+def test_columns_have_numbers_where_there_is_no_header(write):
+    table = read_table(write("gj04\t1\t\tOne.\ngj04\t0\t*\tTwo.\n"), header=False)
     assert table.columns == ["0", "1", "2", "3"]
     assert table["3"] == ["One.", "Two."]
     assert table.class_numbers("1", ["0", "1"]).tolist() == [1, 0]
 
 
-def test_blank_lines_are_skipped_but_one_column_keeps_them(tmp_path):
-    two = read_table(write(tmp_path, "a\tb\n\n1\t2\n\n\n"))
+def test_blank_lines_are_skipped_but_one_column_keeps_them(write):
+    two = read_table(write("a\tb\n\n1\t2\n\n\n"))
     assert two["a"] == ["1"] and two.lines == [3]
-    assert read_table(write(tmp_path, "a\nx\n\ny\n"))["a"] == ["x", "", "y"]
+    assert read_table(write("a\nx\n\ny\n"))["a"] == ["x", "", "y"]
 
 
 @pytest.mark.parametrize(
@@ -70,15 +63,15 @@ def test_blank_lines_are_skipped_but_one_column_keeps_them(tmp_path):
         (None, "nowhere.tsv", r"nowhere\.tsv can't be read"),
     ],
 )
-def test_malformed_files_are_refused_with_file_and_line(tmp_path, text, name, message):
+def test_malformed_files_are_refused_with_file_and_line(write, tmp_path, text, name, message):
     if text is not None:
-        write(tmp_path, text, name, encoding="latin-1")
+        write(text.encode("latin-1"), name)
     with pytest.raises(ValueError, match=message):
         read_table(tmp_path / name)
 
 
-def test_a_missing_column_names_those_there_are_and_the_closest(tmp_path):
-    table = read_table(write(tmp_path, "Sentiment\tText\n1\tx\n"))
+def test_a_missing_column_names_those_there_are_and_the_closest(write):
+    table = read_table(write("Sentiment\tText\n1\tx\n"))
     with pytest.raises(ValueError, match=r"column 'text'.*Sentiment, Text\. Did you mean 'Text'"):
         table["text"]
     with pytest.raises(ValueError, match=r"Sentiment, Text\.$"):
@@ -86,24 +79,24 @@ def test_a_missing_column_names_those_there_are_and_the_closest(tmp_path):
     assert "Text" in table and "text" not in table
 
 
-def test_class_names_are_sorted_and_numbers_by_size(tmp_path):
-    table = read_table(write(tmp_path, "a\tb\nneutral\t10\nbad\t9\nbad\t0\n"))
+def test_class_names_are_sorted_and_numbers_by_size(write):
+    table = read_table(write("a\tb\nneutral\t10\nbad\t9\nbad\t0\n"))
     assert table.class_names("a") == ["bad", "neutral"]
     assert table.class_names("b") == ["0", "9", "10"]
     assert table.class_numbers("b", table.class_names("b")).tolist() == [2, 1, 0]
 
 
-def test_an_unknown_label_is_refused_with_its_line_and_the_known_ones(tmp_path):
-    table = read_table(write(tmp_path, 'text,label\n"two\nlines",bad\nx,god\n', "dev.csv"))
+def test_an_unknown_label_is_refused_with_its_line_and_the_known_ones(write):
+    table = read_table(write('text,label\n"two\nlines",bad\nx,god\n', "dev.csv"))
     with pytest.raises(ValueError, match=r"dev\.csv, line 4: .*'god'.*bad, good\. .*'good'"):
         table.class_numbers("label", ["bad", "good"])
-    table = read_table(write(tmp_path, "text\tlabel\nx\tbad\ny\t\n"))
+    table = read_table(write("text\tlabel\nx\tbad\ny\t\n"))
     with pytest.raises(ValueError, match=r"line 3: the label in column 'label' is empty"):
         table.class_names("label")
 
 
-def test_scores_are_finite_numbers(tmp_path):
-    table = read_table(write(tmp_path, "a\tb\tc\n1.5\tx\t1e100\n-2e-1\tnan\t0\n"))
+def test_scores_are_finite_numbers(write):
+    table = read_table(write("a\tb\tc\n1.5\tx\t1e100\n-2e-1\tnan\t0\n"))
     assert table.scores("a").dtype == np.float32
     np.testing.assert_allclose(table.scores("a"), [1.5, -0.2], rtol=1e-6)
     with pytest.raises(ValueError, match="line 2: 'x' in column 'b'"):
@@ -112,20 +105,20 @@ def test_scores_are_finite_numbers(tmp_path):
         table.scores("c")
 
 
-def test_malformed_rows_can_be_skipped_and_are_listed(tmp_path):
-    path = write(tmp_path, 'a\tb\n1\t2\n"1\n\n1\t2\t3\n3\t"4\n')
+def test_malformed_rows_can_be_skipped_and_are_listed(write):
+    path = write('a\tb\n1\t2\n"1\n\n1\t2\t3\n3\t"4\n')
     table = read_table(path, quoting=False, malformed="skip")
     assert (table["a"], table["b"]) == (["1", "3"], ["2", '"4'])
     assert (table.lines, table.malformed) == ([2, 6], [3, 5])
-    assert read_table(write(tmp_path, "1\t2\n1\n"), header=False, malformed="skip").malformed == [2]
-    assert read_table(write(tmp_path, "a\tb\n1\t2\n"), malformed="skip").malformed == []
+    assert read_table(write("1\t2\n1\n"), header=False, malformed="skip").malformed == [2]
+    assert read_table(write("a\tb\n1\t2\n"), malformed="skip").malformed == []
 
 
-def test_what_is_left_after_skipping_must_be_a_table(tmp_path):
+def test_what_is_left_after_skipping_must_be_a_table(write):
     with pytest.raises(ValueError, match="no rows below its header.* 2 have a different number"):
-        read_table(write(tmp_path, "a\tb\n1\n2\n"), malformed="skip")
+        read_table(write("a\tb\n1\n2\n"), malformed="skip")
     with pytest.raises(ValueError, match="malformed must be one of .*; got 'drop'"):
-        read_table(write(tmp_path, "a\tb\n1\t2\n"), malformed="drop")
+        read_table(write("a\tb\n1\t2\n"), malformed="drop")
 
 
 @pytest.mark.shared
@@ -142,22 +135,22 @@ def test_real_tables_are_read_whole(shared_data):
 
 
 @pytest.mark.parametrize("rows", ['text;label\n"A, b";1\n', "text;label\nA;1\nB;0\n"])
-def test_another_delimiter_is_named(tmp_path, rows):
-    (tmp_path / "rows.csv").write_text(rows)
+def test_another_delimiter_is_named(write, rows):
+    path = write(rows, "rows.csv")
     with pytest.raises(ValueError, match="first line holds ';'.*delimiter=';', or save it with"):
-        read_table(tmp_path / "rows.csv")["text"]
-    assert read_table(tmp_path / "rows.csv", delimiter=";")["label"][0] == "1"
+        read_table(path)["text"]
+    assert read_table(path, delimiter=";")["label"][0] == "1"
 
 
-def test_a_header_of_texts_is_shortened_in_messages(tmp_path):
-    table = read_table(write(tmp_path, f"{'a long text ' * 99}\tlabel\nshort\t1\n"))
+def test_a_header_of_texts_is_shortened_in_messages(write):
+    table = read_table(write(f"{'a long text ' * 99}\tlabel\nshort\t1\n"))
     with pytest.raises(ValueError, match=r"column 'text'.*a long text .*\.\.\., label") as caught:
         table["text"]
     assert len(str(caught.value)) < 300
 
 
-def test_empty_texts_are_counted(tmp_path):
-    table = read_table(write(tmp_path, "text\tpair\na\tb\n\tc\nd\te\n \tf\n"))
+def test_empty_texts_are_counted(write):
+    table = read_table(write("text\tpair\na\tb\n\tc\nd\te\n \tf\n"))
     with pytest.warns(UserWarning, match="'text' has no text in 2 of 4 rows, first on line 3"):
         assert table.texts("text") == ["a", "", "d", " "]
     with warnings.catch_warnings():

@@ -10,9 +10,8 @@ Tom,,1.50,8
 
 
 @pytest.fixture
-def table(tmp_path):
-    (tmp_path / "pets.csv").write_text(PETS)
-    return read_table(tmp_path / "pets.csv")
+def table(write):
+    return read_table(write(PETS, "pets.csv"))
 
 
 def test_columns_are_written_into_texts_and_empty_sentences_left_out(table):
@@ -63,6 +62,6 @@ def test_numbers_stand_side_by_side(table):
         table.numbers(["age"])
 
 
-def test_several_labels_stand_in_one_cell(tmp_path):
-    (tmp_path / "a.csv").write_text("tags,n\na | b,1\n,2\nb|,3\n")
-    assert read_table(tmp_path / "a.csv").label_lists("tags") == [["a", "b"], [], ["b"]]
+def test_several_labels_stand_in_one_cell(write):
+    table = read_table(write("tags,n\na | b,1\n,2\nb|,3\n", "a.csv"))
+    assert table.label_lists("tags") == [["a", "b"], [], ["b"]]

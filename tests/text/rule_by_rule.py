@@ -1,21 +1,19 @@
 """A second tokenizer for the tests: the rules of BERT's tokenization.py, one after another."""
 
+import re
 import string
 import unicodedata
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-CJK = [
-    range(0x4E00, 0xA000),
-    range(0x3400, 0x4DC0),
-    range(0x20000, 0x2A6E0),
-    range(0x2A700, 0x2B740),
-    range(0x2B740, 0x2B820),
-    range(0x2B820, 0x2CEB0),
-    range(0xF900, 0xFB00),
-    range(0x2F800, 0x2FA20),
-]
-
+CJK = re.compile(
+    "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df"
+    "\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
 SIZES = [(1,)] * 8 + [()] * 4 + [(2,)] * 2 + [(3,), (4,)]  # of a character, by the first 4 bits
+
+
+def combining_class(item):
+    return unicodedata.combining(item[0])
 
 
 class RuleByRuleTokenizer:
@@ -79,7 +77,7 @@ class RuleByRuleTokenizer:
         for item in text:
             if item[0].isspace():
                 words.append([])
-            elif any(ord(item[0]) in block for block in CJK):
+            elif CJK.match(item[0]):
                 words += [[item], []]
             else:
                 words[-1].append(item)
@@ -97,10 +95,8 @@ class RuleByRuleTokenizer:
         # Canonical order: marks that follow each other, by class.
         start = 0
         for at in range(len(items) + 1):
-            if at == len(items) or unicodedata.combining(items[at][0]) == 0:
-                items[start:at] = sorted(
-                    items[start:at], key=lambda item: unicodedata.combining(item[0])
-                )
+            if at == len(items) or combining_class(items[at]) == 0:
+                items[start:at] = sorted(items[start:at], key=combining_class)
                 start = at + 1
         kept = []
         remaining = {id(s) for letter, s in items if unicodedata.category(letter) != "Mn"}

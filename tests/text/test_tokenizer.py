@@ -46,13 +46,9 @@ def test_every_kind_of_character_gives_the_tokens_of_the_rules(both, varied_char
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_every_other_character_gives_the_tokens_of_the_rules(
-    pair, assigned_characters, varied_characters, lowercase
-):
-    characters = sorted(set(assigned_characters).difference(varied_characters))
-    assert len(characters) > 100_000
-    texts = [f"a{c}b {c} x" for c in characters]
-    assert differences(*pair(characters, lowercase), texts) == []
+def test_every_character_gives_the_tokens_of_the_rules(pair, assigned_characters, lowercase):
+    texts = [f"a{c}b {c} x" for c in assigned_characters]
+    assert differences(*pair(assigned_characters, lowercase), texts) == []
 
 
 @pytest.mark.weekly
@@ -156,9 +152,7 @@ def test_tokens_are_those_of_the_original(shared_data, file):
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["uncased", "cased", "multilingual-cased", "chinese"])
-def test_novels_and_released_vocabularies_give_the_tokens_of_the_rules(
-    shared_data, rule_by_rule, name
-):
+def test_a_novel_gives_the_tokens_of_the_rules(shared_data, rule_by_rule, name):
     path = shared_data / "vocab" / f"bert-base-{name}.txt"
     lowercase = name in ("uncased", "chinese")
     words = path.read_bytes().decode().split("\n")[:-1]

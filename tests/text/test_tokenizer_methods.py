@@ -62,12 +62,10 @@ def test_detokenize_joins_pieces_and_leaves_padding_out(small):
     assert small.detokenize([[[5], [7]], [[]]]) == [["a", "c"], [""]]
 
 
-@pytest.mark.parametrize(
-    "ids", [[99], [-1], ["a"], [0.5], 5, [2**40], np.array([2**32 + 5]), [2**70]]
-)
-def test_what_are_no_ids_is_refused(small, ids):
-    with pytest.raises(ValueError, match="ids"):
-        small.detokenize(ids)
+def test_what_are_no_ids_is_refused(small):
+    for ids in ([99], [-1], ["a"], [0.5], 5, [2**40], np.array([2**32 + 5]), [2**70]):
+        with pytest.raises(ValueError, match="ids"):
+            small.detokenize(ids)
 
 
 def test_special_ids_come_from_the_vocabulary(special_tokens):

@@ -6,12 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertClassifierPreprocessor,
-    BertPretrainer,
-)
+from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertPretrainer
 from keras_bert.files.whole import temporary_name
 
 FILES = ["README.md", "config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"]

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertPretrainer,
-)
+from keras_bert import BertBackbone, BertClassifier, BertPretrainer
 
 
 def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):

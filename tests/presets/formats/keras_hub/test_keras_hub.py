@@ -7,13 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertEmbedder,
-    BertPretrainer,
-    BertTask,
-)
+from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertPretrainer, BertTask
 
 keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
 # Keras warns about KerasHub's lists of layers if a preset doesn't match its config.

@@ -103,7 +103,7 @@ def test_a_token_is_needed_before_the_model_is_saved(hub, unsaved):
     hub.role = "read"
     with pytest.raises(ValueError, match="Access to 'user/tiny' is denied .HTTP 403"):
         push_to_hub(unsaved, "user/tiny", token=hub.token)
-    assert not hub.created
+    assert not hub.models
 
 
 def test_the_token_of_the_environment_is_used(hub, classifier, monkeypatch):

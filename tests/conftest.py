@@ -274,7 +274,7 @@ def pretraining_batch(inputs):
     return x, y, {"masked_lm": weights, "next_sentence": np.ones(8, "float32")}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def randomized():
     """Gives a model weights as far from the start as those of a trained one."""
 

@@ -6,13 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-SIZES = {
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 12,
-    "max_sequence_length": 16,
-}
+SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
 INPUTS = {
     "token_ids": np.array([[2, 7, 9, 4, 3, 8, 29, 3], [2, 4, 3, 0, 0, 0, 0, 0]], "int32"),
     "segment_ids": np.array([[0, 0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]], "int32"),
@@ -27,7 +21,7 @@ def their_backbone():
     import keras_hub
 
     def make(**settings):
-        return keras_hub.models.BertBackbone(vocabulary_size=30, **{**SIZES, **settings})
+        return keras_hub.models.BertBackbone(30, max_sequence_length=16, **{**SIZES, **settings})
 
     return make
 

@@ -15,6 +15,13 @@ WORDS = "the a so it is was very good bad fine dull book film day and but not , 
 TEXT = (
     "the book was very good and the day was fine. it is so. but the film was not dull, it was bad."
 )
+TAGGED = {
+    "the book": "O I-THING",
+    "so good": "O O",
+    "a film day , and": "O I-EVENT I-EVENT O O",
+    "it was the film day .": "O O O I-EVENT I-EVENT O",
+    "the very dull book book": "O O O I-THING B-THING",
+}
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +53,32 @@ def rows_of():
             return list(csv.DictReader(file, delimiter=delimiter))
 
     return read
+
+
+@pytest.fixture(scope="session")
+def write_table():
+    """A function that writes rows of cells to a file, and returns its path as text."""
+
+    def write(path, *rows):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        delimiter = "," if path.suffix == ".csv" else "\t"
+        path.write_text("".join(delimiter.join(map(str, row)) + "\n" for row in rows))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def tagged(tmp_path):
+    """Sentences in which "book" is a thing, "film day" another, in IOB1 with documents."""
+    document = "-DOCSTART- -X- O O\n\n"
+    for sentence, tags in TAGGED.items():
+        for word, tag in zip(sentence.split(), tags.split(), strict=True):
+            document += f"{word} {word.upper()} O {tag}\n"
+        document += "\n"
+    for name, count in (("train", 40), ("dev", 2), ("test", 1)):
+        (tmp_path / f"{name}.txt").write_text(document * count)
+    return {path.stem: str(path) for path in tmp_path.iterdir()}
 
 
 @pytest.fixture

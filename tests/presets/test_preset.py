@@ -54,17 +54,6 @@ def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
     assert difference(*(m(m.preprocessor(texts)) for m in (classifier, loaded))) == 0.0
 
 
-def test_a_classifier_takes_over_the_pretrained_encoder(
-    backbone, preprocessor, folder, inputs, difference
-):
-    BertPretrainer(backbone, preprocessor=preprocessor).save_to_preset(folder)
-    model = BertClassifier.from_preset(folder, num_classes=3, dropout=0.2)
-    assert (model.num_classes, model.dropout) == (3, 0.2)
-    assert model.preprocessor.label_names == ["0", "1", "2"]
-    assert model.preprocessor.tokenizer.get_config() == preprocessor.tokenizer.get_config()
-    assert difference(model.backbone(inputs), backbone(inputs)) == 0.0
-
-
 def test_other_arguments_keep_the_weights_that_fit(backbone, pretraining_batch, folder, difference):
     x, _, _ = pretraining_batch
     model = BertPretrainer(backbone)

@@ -13,6 +13,7 @@ TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 CLASSES = ["low", "mid", "high"]
 ODD = ["", " ", "a", "中国 (b)", "e\u0301 «ä» 😀 c'd,", "😀"]
 SPANS = {"document_stride": 4, "max_question_length": 5, "max_answer_length": 6}
+NULLS = {**SPANS, "null_threshold": -8.5}
 
 
 def random_texts(number, longest):
@@ -87,12 +88,7 @@ TASKS = {
     ),
     "words": ("BertTokenClassifier", {"num_classes": 5}, {"label_names": TAGS}, None),
     "questions": ("BertSpanLabeler", {}, SPANS, random_questions),
-    "questions without answers": (
-        "BertSpanLabeler",
-        {},
-        {**SPANS, "null_threshold": -8.5},
-        random_questions,
-    ),
+    "questions without answers": ("BertSpanLabeler", {}, NULLS, random_questions),
     "choices": ("BertMultipleChoice", {}, {}, random_choices),
     "documents": ("BertReranker", {}, {}, random_documents),
     "vectors": ("BertEmbedder", {}, {}, None),

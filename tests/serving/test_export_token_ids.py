@@ -6,6 +6,7 @@ import shutil
 import sys
 import warnings
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import keras
 import numpy as np
@@ -286,10 +287,6 @@ def fake_converter(monkeypatch, convert=lambda: b"model"):
     monkeypatch.setattr("keras_bert.serving.export_token_ids._save", lambda *args: None)
 
 
-def full_disk():
-    raise OSError(28, "No space left on device")
-
-
 def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     folder = tmp_path / "books"
     model = with_preprocessor()
@@ -297,7 +294,7 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     model.export(folder, format="litert")
     written = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in folder.iterdir()} == written
-    fake_converter(monkeypatch, full_disk)
+    fake_converter(monkeypatch, Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="The disk was full while .*books was written"):
         model.export(folder, format="litert")
     assert (folder / "model.tflite").read_bytes() == b"model"

@@ -169,21 +169,16 @@ def test_two_real_tasks_get_their_table_and_a_rerun_resumes(
     whole.write_text(right.replace("4.5", "very"))
     output = tmp_path / "out"
 
-    def run():
-        module.main([
-            "--task", "all", "--init", str(preset), "--data", str(tmp_path / "glue"),
-            "--output", str(output), "--sequence_length", "12", "--batch_size", "8",
-            "--learning_rate", "1e-2", "--epochs", "2", "--seeds", "0", "1", "--strategy", "single",
-        ])  # fmt: skip
-
+    more = "--sequence_length 12 --batch_size 8 --learning_rates 1e-2 --epochs 2 --strategy single"
+    line = arguments(tmp_path / "glue", output, "--init", str(preset), *more.split())
     with pytest.raises(ValueError, match="These tasks failed, see above: stsb. Rerun to resume"):
-        run()
+        module.main(line)
     said = capfd.readouterr()
     assert "dev.tsv, line 3" in said.err and "Traceback" not in said.err
     finished = {path: path.stat().st_mtime_ns for path in output.glob("*/runs/*/finished.json")}
     assert {path.parts[-4] for path in finished} == {"cola"} and len(finished) == 2
     whole.write_text(right)
-    run()
+    module.main(line)
     assert capfd.readouterr().out.count(" is done") == 2
     assert all(path.stat().st_mtime_ns == time for path, time in finished.items())
 

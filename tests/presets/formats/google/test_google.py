@@ -19,12 +19,8 @@ CLASSES = {"output_weights": (3, 32), "output_bias": (3,)}
 
 
 def inputs_of(golden):
-    names = {
-        "token_ids": "input_ids",
-        "padding_mask": "input_mask",
-        "segment_ids": "segment_ids",
-        "mask_positions": "masked_lm_positions",
-    }
+    names = {"token_ids": "input_ids", "padding_mask": "input_mask", "segment_ids": "segment_ids"}
+    names["mask_positions"] = "masked_lm_positions"
     return {ours: golden["input"][theirs] for ours, theirs in names.items()}
 
 

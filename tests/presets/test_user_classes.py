@@ -1,7 +1,5 @@
 """A user's own classes: refused when they are saved, if loading couldn't find or make them."""
 
-from pathlib import Path
-
 import keras
 import pytest
 
@@ -141,7 +139,7 @@ def test_unregistered_classes_are_refused_when_they_are_saved(
     ):
         with pytest.raises(ValueError, match=f"^{name} can't be saved.*register_keras_serial"):
             model.save_to_preset(tmp_path / "model")
-    assert not list(Path(tmp_path).iterdir())
+    assert not list(tmp_path.iterdir())
 
 
 def test_configs_that_lack_an_argument_are_refused_when_they_are_saved(make_backbone, tmp_path):
@@ -160,4 +158,4 @@ def test_configs_that_lack_an_argument_are_refused_when_they_are_saved(make_back
         Forgetful(backbone, 2, "A").save_to_preset(tmp_path / "model")
     with pytest.raises(ValueError, match="Strict can't be saved: get_config .* in num_classes, "):
         Strict(backbone).save_to_preset(tmp_path / "model")
-    assert not list(Path(tmp_path).iterdir())
+    assert not list(tmp_path.iterdir())

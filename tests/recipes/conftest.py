@@ -11,18 +11,25 @@ import pytest
 import keras_bert
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
-WORDS = "the a so it is was very good bad fine dull book film day and but not , .".split()
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the a so it is was very good bad fine dull book film day "
+WORDS = (WORDS + "and but not , .").split()
 TEXT = (
     "the book was very good and the day was fine. it is so. but the film was not dull, it was bad."
 )
+TAGGED = {
+    "the book": "O I-THING",
+    "so good": "O O",
+    "a film day , and": "O I-EVENT I-EVENT O O",
+    "it was the film day .": "O O O I-EVENT I-EVENT O",
+    "the very dull book book": "O O O I-THING B-THING",
+}
 
 
 @pytest.fixture(scope="session")
 def recipe():
     def load(name):
-        spec = importlib.util.spec_from_file_location(
-            f"recipe_{name}", next(RECIPES.rglob(f"{name}.py"))
-        )
+        path = next(RECIPES.rglob(f"{name}.py"))
+        spec = importlib.util.spec_from_file_location(f"recipe_{name}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
@@ -46,6 +53,32 @@ def rows_of():
             return list(csv.DictReader(file, delimiter=delimiter))
 
     return read
+
+
+@pytest.fixture(scope="session")
+def write_table():
+    """A function that writes rows of cells to a file, and returns its path as text."""
+
+    def write(path, *rows):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        delimiter = "," if path.suffix == ".csv" else "\t"
+        path.write_text("".join(delimiter.join(map(str, row)) + "\n" for row in rows))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def tagged(tmp_path):
+    """Sentences in which "book" is a thing, "film day" another, in IOB1 with documents."""
+    document = "-DOCSTART- -X- O O\n\n"
+    for sentence, tags in TAGGED.items():
+        for word, tag in zip(sentence.split(), tags.split(), strict=True):
+            document += f"{word} {word.upper()} O {tag}\n"
+        document += "\n"
+    for name, count in (("train", 40), ("dev", 2), ("test", 1)):
+        (tmp_path / f"{name}.txt").write_text(document * count)
+    return {path.stem: str(path) for path in tmp_path.iterdir()}
 
 
 @pytest.fixture
@@ -76,12 +109,8 @@ def finetuned(module, arguments, tmp_path, capsys):
 def preset(tmp_path_factory):
     """A folder with a pre-trainer of one tiny layer that reads text."""
     keras.utils.set_random_seed(1)
-    tokenizer = keras_bert.BertTokenizer(
-        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS], lowercase=True
-    )
-    backbone = keras_bert.BertBackbone(
-        tokenizer.vocabulary_size(), 1, 2, 16, 32, max_sequence_length=32
-    )
+    tokenizer = keras_bert.BertTokenizer(WORDS, lowercase=True)
+    backbone = keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 32, max_sequence_length=32)
     preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=16)
     folder = tmp_path_factory.mktemp("presets") / "pretrained"
     keras_bert.BertPretrainer(backbone, preprocessor=preprocessor).save_to_preset(folder)
@@ -91,16 +120,11 @@ def preset(tmp_path_factory):
 @pytest.fixture(scope="session")
 def corpus(preset, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pretrain")
-    for i in range(4):
+    paths = [str(folder / f"{i}.txt") for i in range(4)]
+    for i, path in enumerate(paths):
         sentences = TEXT.split(". ") * (5 + i)
-        (folder / f"{i}.txt").write_text("\n".join(s.strip(".") + " ." for s in sentences))
-    tokenizer = keras_bert.BertPretrainer.from_preset(preset).preprocessor.tokenizer
-    keras_bert.prepare_corpus(
-        [str(folder / f"{i}.txt") for i in range(4)],
-        str(folder / "corpus"),
-        tokenizer,
-        text_format="sentences",
-        num_workers=1,
-        progress=False,
-    )
+        Path(path).write_text("\n".join(s.strip(".") + " ." for s in sentences))
+    settings = {"text_format": "sentences", "num_workers": 1, "progress": False}
+    tokenizer = keras_bert.BertTokenizer.from_preset(preset)
+    keras_bert.prepare_corpus(paths, str(folder / "corpus"), tokenizer, **settings)
     return folder / "corpus"

@@ -25,7 +25,7 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def pretended(module, monkeypatch):
+def pretended(module, write_table, monkeypatch):
     """Commands that were run; each leaves the files that the recipe would."""
     commands = []
 
@@ -43,11 +43,9 @@ def pretended(module, monkeypatch):
             scores = {"perplexity": 50.0, "next_words": causal, "minimal_pairs": 0.625}
             (folder / "scores.json").write_text(json.dumps(scores))
         elif command[0] == "finetune_glue":
-            (folder / "rte").mkdir(exist_ok=True)
             names, values = "seed batch_size learning_rate epochs accuracy score", (seed, 32, 1, 3)
-            lines = [names.split(), (*values, 0.6, 0.6), (*values, 0.65, 0.65)]
-            text = "".join("\t".join(map(str, line)) + "\n" for line in lines)
-            (folder / "rte/results.tsv").write_text(text)
+            rows = [names.split(), (*values, 0.6, 0.6), (*values, 0.65, 0.65)]
+            write_table(folder / "rte/results.tsv", *rows)
         elif command[0] != "pretrain_tpu":
             f1 = 80.0 + seed if command[0] == "finetune_squad" else 0.8 + seed / 100
             (folder / "scores.json").write_text(json.dumps([{"f1": f1 - 0.1}, {"f1": f1}]))

@@ -6,10 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-import keras_bert
 from keras_bert import BertClassifier, BertPretrainer
-
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad"]
 
 
 @pytest.fixture
@@ -18,25 +15,21 @@ def convert(module):
 
 
 @pytest.fixture(scope="module")
-def preset(tmp_path_factory):
+def saved(preset, tmp_path_factory):
     folder = tmp_path_factory.mktemp("presets") / "ours"
-    backbone = keras_bert.BertBackbone(7, 1, 2, 8, 16, max_sequence_length=16)
-    preprocessor = keras_bert.BertClassifierPreprocessor(
-        keras_bert.BertTokenizer(WORDS), 8, label_names=["no", "yes"]
-    )
-    BertClassifier(backbone, 2, preprocessor).save_to_preset(folder)
+    BertClassifier.from_preset(preset, label_names=["no", "yes"]).save_to_preset(folder)
     return folder
 
 
 @pytest.mark.parametrize("to", ["hugging_face", "google", "keras_bert"])
-def test_a_classifier_survives_a_round_trip(convert, preset, tmp_path, to, capsys):
-    convert(preset, tmp_path / "theirs", "--to", to)
+def test_a_classifier_survives_a_round_trip(convert, saved, tmp_path, to, capsys):
+    convert(saved, tmp_path / "theirs", "--to", to)
     convert(tmp_path / "theirs", tmp_path / "back")
     printed = capsys.readouterr().out
-    assert "block_0/attention/query_key_value/kernel  8x24" in printed
+    assert "block_0/attention/query_key_value/kernel  16x48" in printed
     assert f"Wrote a BertClassifier to {tmp_path / 'back'}, in the format of keras_bert." in printed
     assert len(re.findall(r" weights matched, 0 \D+, 0 left over", printed)) == 2
-    before, after = (BertClassifier.from_preset(folder) for folder in (preset, tmp_path / "back"))
+    before, after = map(BertClassifier.from_preset, (saved, tmp_path / "back"))
     assert after.preprocessor.label_names == ["no", "yes"]
     tokenizers = [model.preprocessor.tokenizer.get_config() for model in (before, after)]
     assert tokenizers[0] == tokenizers[1]
@@ -44,8 +37,8 @@ def test_a_classifier_survives_a_round_trip(convert, preset, tmp_path, to, capsy
         assert np.array_equal(*map(keras.ops.convert_to_numpy, (ours, theirs))), ours.path
 
 
-def test_another_task_gets_a_new_head_listed_in_the_table(convert, preset, tmp_path, capsys):
-    convert(preset, tmp_path / "lm", "--load_as", "pretrainer")
+def test_another_task_gets_a_new_head_listed_in_the_table(convert, saved, tmp_path, capsys):
+    convert(saved, tmp_path / "lm", "--load_as", "pretrainer")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     new = [row[0] for row in rows if "initiali" in "".join(row[2:4])]
     assert set(new) == {
@@ -55,8 +48,8 @@ def test_another_task_gets_a_new_head_listed_in_the_table(convert, preset, tmp_p
     assert BertPretrainer.from_preset(tmp_path / "lm").load_report.new == {}
 
 
-def test_casing_can_be_set_and_an_unknown_source_is_refused(convert, preset, tmp_path):
-    convert(preset, tmp_path / "hf", "--to", "hugging_face", "--cased")
+def test_casing_can_be_set_and_an_unknown_source_is_refused(convert, saved, tmp_path):
+    convert(saved, tmp_path / "hf", "--to", "hugging_face", "--cased")
     assert BertClassifier.from_preset(tmp_path / "hf").preprocessor.tokenizer.lowercase is False
     with pytest.raises(ValueError, match="neither a folder nor the name"):
         convert(tmp_path / "nothing", tmp_path / "out")

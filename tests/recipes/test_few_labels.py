@@ -11,11 +11,10 @@ TEXTS = {"good": ["a good book", "very good", "good day", "good film"], "bad": [
 
 
 @pytest.fixture
-def files(tmp_path):
-    path = tmp_path / "texts.tsv"
-    rows = [f"{text}\t{label}" for label, texts in TEXTS.items() for text in texts]
-    path.write_text("\n".join(["text\tlabel", *rows]) + "\n")
-    return {"train": str(path), "dev": str(path)}
+def files(write_table, tmp_path):
+    rows = [(text, label) for label, texts in TEXTS.items() for text in texts]
+    path = write_table(tmp_path / "texts.tsv", ("text", "label"), *rows)
+    return {"train": path, "dev": path}
 
 
 def test_the_head_answers_as_the_files_say(

@@ -20,20 +20,13 @@ SCORES = {  # of seed 0 with the better setting
 }
 
 
-def write_results(folder, scores, rows):
-    """Writes a task's `results.tsv`, of rows of settings and these scores."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ["\t".join(map(str, row)) for row in ([*SETTINGS, *scores], *rows)]
-    (folder / "results.tsv").write_text("\n".join(lines) + "\n")
-
-
 @pytest.fixture
 def module(recipe):
     return recipe("finetune_glue")
 
 
 @pytest.fixture
-def data(tmp_path):
+def data(write_table, tmp_path):
     """Folders of four tasks and of the diagnostic set, with 3 training and 2 other examples."""
     rows = {
         "MNLI": "sentence1\tsentence2\tgold_label\nso\tso\tneutral\n",
@@ -42,18 +35,17 @@ def data(tmp_path):
         "WNLI": "sentence1\tsentence2\tlabel\nso\tso\t1\n",
     }
     for task, text in rows.items():
-        (tmp_path / "glue" / task).mkdir(parents=True)
-        header, row = text.splitlines(keepends=True)
+        header, row = (line.split("\t") for line in text.splitlines())
         for split in SPLITS.get(task, ["train", "dev", "test"]):
-            count = 3 if split == "train" else 2
-            (tmp_path / "glue" / task / f"{split}.tsv").write_text(header + count * row)
+            rows = [row] * (3 if split == "train" else 2)
+            write_table(tmp_path / "glue" / task / f"{split}.tsv", header, *rows)
     (tmp_path / "glue/diagnostic").mkdir()
     (tmp_path / "glue/diagnostic/diagnostic.tsv").touch()
     return tmp_path / "glue"
 
 
 @pytest.fixture
-def pretended(module, monkeypatch):
+def pretended(module, write_table, monkeypatch):
     """Arguments of the tasks that were run, `{task: args}`; `fails` names those that fail."""
     pretend = SimpleNamespace(ran={}, fails=[])
 
@@ -65,13 +57,13 @@ def pretended(module, monkeypatch):
         (Path(args.output) / "submission").mkdir(parents=True, exist_ok=True)
         (Path(args.output) / f"submission/{args.task}.tsv").write_text("index\tprediction\n")
         names = [*SCORES[args.task]]
-        rows = []
+        rows = [[*SETTINGS, *names]]
         for seed in args.seeds:
             for rate, worse in ((1e-5, 0.3), (2e-5, 0.0)):
                 for epoch, late in ((1, 0.1), (2, 0.0), (3, 0.05)):
                     found = [SCORES[args.task][n] + seed / 100 - worse - late for n in names]
                     rows.append([seed, 32, rate, 3, epoch, *found])
-        write_results(Path(args.output), names, rows)
+        write_table(Path(args.output) / "results.tsv", *rows)
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(module.subprocess, "run", run)
@@ -114,24 +106,25 @@ def test_a_task_that_fails_is_named_and_the_others_are_kept(module, data, preten
     assert not (tmp_path / "out/submission.zip").exists()
 
 
-def test_a_lucky_seed_and_a_setting_that_diverged_do_not_win(tmp_path):
+def test_a_lucky_seed_and_a_setting_that_diverged_do_not_win(write_table, tmp_path):
     rows = """0 16 2e-5 3 1 0.80 0.70 0.75
     0 16 2e-5 3 2 0.70 0.60 0.65
     1 16 2e-5 3 1 0.82 0.72 0.77
     0 32 2e-5 3 1 0.90 0.80 0.85
     0 32 5e-5 3 1 0.90 0.80 0.85
     1 32 5e-5 3 1 nan nan nan"""
-    write_results(tmp_path / "mrpc", SCORES["mrpc"], map(str.split, rows.splitlines()))
+    rows = [[*SETTINGS, *SCORES["mrpc"]], *map(str.split, rows.splitlines())]
+    write_table(tmp_path / "mrpc/results.tsv", *rows)
     found = [(s["metric"], s["seed"], s["value"]) for s in read_glue_results(tmp_path)]
     assert found == [
         ("MRPC", 0, 80.0), ("MRPC", 1, 82.0), ("average of 1", 0, 80.0), ("average of 1", 1, 82.0),
     ]  # fmt: skip
 
 
-def test_the_whole_of_table_1_has_the_average_of_the_paper(tmp_path):
-    names = ["f1", "accuracy", "mismatched_accuracy", "mcc", "spearman", "score"]
+def test_the_whole_of_table_1_has_the_average_of_the_paper(write_table, tmp_path):
+    names = [*SETTINGS, "f1", "accuracy", "mismatched_accuracy", "mcc", "spearman", "score"]
     for task in ("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"):
-        write_results(tmp_path / task, names, [[0, 16, 2e-5, 3, 1, *[0.5] * 6]])
+        write_table(tmp_path / task / "results.tsv", names, [0, 16, 2e-5, 3, 1, *[0.5] * 6])
     *columns, average = read_glue_results(tmp_path)
     assert len(columns) == 9 and average["metric"] == "average"
     assert np.isclose(average["value"], 50.0)
@@ -161,41 +154,31 @@ def test_what_is_missing_is_said_before_anything_runs(module, data, pretended, t
 
 @pytest.mark.slow
 def test_two_real_tasks_get_their_table_and_a_rerun_resumes(
-    rows_of, module, preset, tmp_path, capfd
+    rows_of, write_table, module, preset, tmp_path, capfd
 ):
-    def write(task, split, header, rows):
-        (tmp_path / "glue" / task).mkdir(parents=True, exist_ok=True)
-        lines = [header, *rows, ""] if header else [*rows, ""]
-        (tmp_path / "glue" / task / f"{split}.tsv").write_text("\n".join(lines))
-
-    words = ["bad", "good"]
-    for split, count in (("train", 40), ("dev", 16)):
-        marked = [f"gj04\t{i % 2}\t\tthe book {words[i % 2]}" for i in range(count)]
-        write("cola", split, None, marked)
-        pairs = [f"the book\tthe {['day', 'book'][i % 2]}\t{4.5 * (i % 2)}" for i in range(count)]
-        write("STS-B", split, "sentence1\tsentence2\tscore", pairs)
-    write("cola", "test", "index\tsentence", ["0\tthe book good"])
-    write("STS-B", "test", "index\tsentence1\tsentence2", ["0\tso\tso"])
-    whole = tmp_path / "glue/STS-B/dev.tsv"
+    cola, stsb = tmp_path / "glue/cola", tmp_path / "glue/STS-B"
+    for split, count in (("train", 20), ("dev", 8)):
+        marked = [("gj04", i, "", f"the book {word}") for i, word in enumerate(["bad", "good"])]
+        write_table(cola / f"{split}.tsv", *marked * count)
+        pairs = [("the book", "the day", 0.0), ("the book", "the book", 4.5)]
+        write_table(stsb / f"{split}.tsv", ("sentence1", "sentence2", "score"), *pairs * count)
+    write_table(cola / "test.tsv", ("index", "sentence"), (0, "the book good"))
+    write_table(stsb / "test.tsv", ("index", "sentence1", "sentence2"), (0, "so", "so"))
+    whole = stsb / "dev.tsv"
     right = whole.read_text()
     whole.write_text(right.replace("4.5", "very"))
     output = tmp_path / "out"
 
-    def run():
-        module.main([
-            "--task", "all", "--init", str(preset), "--data", str(tmp_path / "glue"),
-            "--output", str(output), "--sequence_length", "12", "--batch_size", "8",
-            "--learning_rate", "1e-2", "--epochs", "2", "--seeds", "0", "1", "--strategy", "single",
-        ])  # fmt: skip
-
+    more = "--sequence_length 12 --batch_size 8 --learning_rates 1e-2 --epochs 2 --strategy single"
+    line = arguments(tmp_path / "glue", output, "--init", str(preset), *more.split())
     with pytest.raises(ValueError, match="These tasks failed, see above: stsb. Rerun to resume"):
-        run()
+        module.main(line)
     said = capfd.readouterr()
     assert "dev.tsv, line 3" in said.err and "Traceback" not in said.err
     finished = {path: path.stat().st_mtime_ns for path in output.glob("*/runs/*/finished.json")}
     assert {path.parts[-4] for path in finished} == {"cola"} and len(finished) == 2
     whole.write_text(right)
-    run()
+    module.main(line)
     assert capfd.readouterr().out.count(" is done") == 2
     assert all(path.stat().st_mtime_ns == time for path, time in finished.items())
 

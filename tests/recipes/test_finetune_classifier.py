@@ -9,21 +9,14 @@ OF_TABLES = ["--text_template", "the {Kind} is {Mood}.", "--number_columns", "Pr
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(write_table, tmp_path):
     """Reviews whose class is that of one word in them."""
-    rows = ["text\tlabel\trating"]
+    rows = [("text", "label", "rating")]
     for i in range(240):
         words, opinion = [("very very good", "pro"), ("so so bad", "contra")][i % 2]
-        rows.append(f"the {['book', 'film', 'day'][i % 3]} is {words}.\t{opinion}\t{i % 5}")
-    return written(tmp_path, "tsv", rows, train=240, dev=20, test=12)
-
-
-def written(folder, ending, rows, **numbers):
-    """Writes a header and so many rows to files of these names; returns their paths."""
-    paths = {name: folder / f"{name}.{ending}" for name in numbers}
-    for name, path in paths.items():
-        path.write_text("\n".join(rows[: 1 + numbers[name]]) + "\n")
-    return {name: str(path) for name, path in paths.items()}
+        rows.append((f"the {['book', 'film', 'day'][i % 3]} is {words}.", opinion, i % 5))
+    ends = {"train": 241, "dev": 21, "test": 13}
+    return {name: write_table(tmp_path / f"{name}.tsv", *rows[:end]) for name, end in ends.items()}
 
 
 def test_it_learns_and_writes_what_it_says(rows_of, finetuned, files):
@@ -92,14 +85,15 @@ def test_labels_are_checked_before_training(arguments, module, files, tmp_path):
 
 
 @pytest.fixture
-def tables(tmp_path):
+def tables(write_table, tmp_path):
     """Rows whose class is "rare" if a number is large, whatever their texts say."""
-    rows = ["Kind,Mood,Pages,Price,label"]
+    rows = [("Kind", "Mood", "Pages", "Price", "label")]
     for i in range(80):
         kind, mood = [("film", "good"), ("book", ""), ("day", "dull")][i % 3]
         price, label = (900 + i % 3, "rare") if i % 5 == 0 else (300 + i % 7, "common")
-        rows.append(f"{kind},{mood},7,{price},{label}")
-    return written(tmp_path, "csv", rows, train=80, dev=20, test=10)
+        rows.append((kind, mood, 7, price, label))
+    ends = {"train": 81, "dev": 21, "test": 11}
+    return {name: write_table(tmp_path / f"{name}.csv", *rows[:end]) for name, end in ends.items()}
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import pytest
 import keras_bert
 from keras_bert.scoring.ranking_scorers import VectorScorer
 
+SETTINGS = "--sequence_length 12 --batch_size 8 --epochs 2"
 PAIRS = [
     ("the book", "very good", "bad", 5),
     ("a film", "was dull", "good", 1),
@@ -14,15 +15,11 @@ PAIRS = [
 
 
 @pytest.fixture
-def files(tmp_path):
-    paths = {}
-    for name, count in (("train", 16), ("dev", 4)):
-        paths[name] = str(tmp_path / f"{name}.tsv")
-        with open(paths[name], "w") as file:
-            print("anchor", "positive", "negative", "score", "kind", sep="\t", file=file)
-            for i in range(count):
-                print(*PAIRS[i % 4], "ab"[i % 2], sep="\t", file=file)
-    return paths
+def files(write_table, tmp_path):
+    header = "anchor positive negative score kind".split()
+    rows = [(*pair, "ab"[i % 2]) for i, pair in enumerate(PAIRS)]
+    train = write_table(tmp_path / "train.tsv", header, *rows * 4)
+    return {"train": train, "dev": write_table(tmp_path / "dev.tsv", header, *rows)}
 
 
 @pytest.mark.parametrize(
@@ -42,14 +39,9 @@ def test_columns_decide_on_the_training(module, files, columns, texts, labels, s
     assert VectorScorer(None).names_for(x if texts > 1 else x[0], y)[0] == score
 
 
-def test_it_writes_what_it_says(assert_close, module, preset, files, tmp_path):
-    output = tmp_path / "out"
-    module.main([
-        "--init", str(preset), "--output", str(output), "--train", files["train"],
-        "--dev", files["dev"], "--test", files["dev"], "--sequence_length", "12",
-        "--batch_size", "8", "--epochs", "2", "--hugging_face", "--matryoshka_dims", "16", "4",
-    ])  # fmt: skip
-    history = json.loads((output / "scores.json").read_text())
+def test_it_writes_what_it_says(assert_close, finetuned, files):
+    files["test"] = files["dev"]
+    output, history = finetuned(files, "--hugging_face", "--matryoshka_dims", "16", "4")
     assert len(history) == 2 and json.loads((output / "test_scores.json").read_text())["mrr@10"]
     best, theirs = (
         keras_bert.BertTask.from_preset(output / name) for name in ("best", "hugging_face")

@@ -10,23 +10,18 @@ SUBJECTS = ["the book", "the film", "a day"]
 NLI_HEADER = ["index", "sentence1", "sentence2", "gold_label"]
 
 
-def write(path, rows):
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
-
-
 def review(i):
     return f"{SUBJECTS[i % 3]} was {['so so bad', 'very very good'][i % 2]} ."
 
 
 @pytest.fixture(scope="module")
-def sst2(tmp_path_factory):
+def sst2(write_table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("glue") / "SST-2"
     for split, count in (("train", 160), ("dev", 16)):
         rows = [[review(i), i % 2] for i in range(count)]
-        write(folder / f"{split}.tsv", [["sentence", "label"], *rows])
+        write_table(folder / f"{split}.tsv", ["sentence", "label"], *rows)
     rows = [[i, review(i)] for i in range(6)]
-    write(folder / "test.tsv", [["index", "sentence"], *rows])
+    write_table(folder / "test.tsv", ["index", "sentence"], *rows)
     return folder
 
 
@@ -90,13 +85,13 @@ def test_the_best_of_a_grid_is_kept_with_its_answers_as_without_an_interrupt(
 
 
 @pytest.fixture
-def mnli(tmp_path):
+def mnli(write_table, tmp_path):
     folder, labels = tmp_path / "MNLI", ["contradiction", "entailment", "neutral"]
     rows = [[i, review(i), SUBJECTS[i % 3], labels[i % 3]] for i in range(24)]
     for split, count in (("train", 24), ("dev_matched", 6), ("dev_mismatched", 9)):
-        write(folder / f"{split}.tsv", [NLI_HEADER, *rows[:count]])
+        write_table(folder / f"{split}.tsv", NLI_HEADER, *rows[:count])
     for split, count in (("test_matched", 4), ("test_mismatched", 5), ("diagnostic", 3)):
-        write(folder / f"{split}.tsv", [row[:3] for row in [NLI_HEADER, *rows[:count]]])
+        write_table(folder / f"{split}.tsv", *(row[:3] for row in [NLI_HEADER, *rows[:count]]))
     return folder
 
 
@@ -147,18 +142,18 @@ def test_the_grid_is_that_of_the_paper(module):
     )
 
 
-def test_bad_batches_and_files_are_refused_before_anything_is_trained(module, tmp_path):
+def test_bad_batches_and_files_are_refused_before_training(module, write_table, tmp_path):
     def start(*more):
         module.main(arguments("nowhere", "sst2", folder, tmp_path / "out", *more))
 
     folder = tmp_path / "SST-2"  # is not there yet
     with pytest.raises(ValueError, match="A batch of 9 rows.*instance 10"):
         start("--batch_sizes", "8", "9", "--accumulation_steps", "2", "--strategy", "single")
-    write(folder / "train.tsv", [["sentence", "label"], ["it is fine", 1]])
-    write(folder / "dev.tsv", [["sentence", "label"], ["it is fine", 2]])
+    write_table(folder / "train.tsv", ["sentence", "label"], ["it is fine", 1])
+    write_table(folder / "dev.tsv", ["sentence", "label"], ["it is fine", 2])
     with pytest.raises(ValueError, match=r"dev\.tsv, line 2: the label '2'.*0, 1"):
         start()
-    write(folder / "dev.tsv", [["sentence", "label"], ["it is fine", 1]])
+    write_table(folder / "dev.tsv", ["sentence", "label"], ["it is fine", 1])
     with pytest.raises(ValueError, match="has no test.tsv.*"):
         start()
     with pytest.raises(ValueError, match="nowhere"):  # all files are there now: the model is not

@@ -7,32 +7,8 @@ import keras_bert
 SETTINGS = "--sequence_length 12 --batch_size 8 --learning_rate 1e-2"
 
 
-@pytest.fixture
-def files(tmp_path):
-    """Sentences in which "book" is a thing, "film day" another, in IOB1 with documents."""
-    rows = {
-        "the book": ["O", "I-THING"],
-        "so good": ["O", "O"],
-        "a film day , and": ["O", "I-EVENT", "I-EVENT", "O", "O"],
-        "it was the film day .": ["O", "O", "O", "I-EVENT", "I-EVENT", "O"],
-        "the very dull book book": ["O", "O", "O", "I-THING", "B-THING"],
-    }
-    paths = {}
-    for name, count in (("train", 160), ("dev", 10), ("test", 5)):
-        paths[name] = str(tmp_path / f"{name}.txt")
-        with open(paths[name], "w") as file:
-            for i in range(count):
-                if i % 5 == 0:
-                    print("-DOCSTART- -X- O O\n", file=file)
-                words, tags = list(rows.items())[i % 5]
-                for word, tag in zip(words.split(), tags, strict=True):
-                    print(word, word.upper(), "O", tag, file=file)
-                print(file=file)
-    return paths
-
-
-def test_it_learns_and_writes_what_it_says(finetuned, files):
-    output, history = finetuned(files, "--epochs", "2", "--document_context")
+def test_it_learns_and_writes_what_it_says(finetuned, tagged):
+    output, history = finetuned(tagged, "--epochs", "2", "--document_context")
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     assert set(history[0]) == {"precision", "recall", "f1", "accuracy", "types"}
     scores = json.loads((output / "test_scores.json").read_text())
@@ -46,21 +22,21 @@ def test_it_learns_and_writes_what_it_says(finetuned, files):
     assert (found["entity_text"], found["entity_type"]) == (["film day"], ["EVENT"])
 
 
-def test_other_columns_and_schemes_are_read(arguments, module, files):
-    args = module.parse_args(arguments(files, "--tag_column", "1"))
+def test_other_columns_and_schemes_are_read(arguments, module, tagged):
+    args = module.parse_args(arguments(tagged, "--tag_column", "1"))
     words = "THE BOOK SO GOOD A FILM DAY , AND IT WAS . VERY DULL".split()
-    assert module.read_examples(files["train"], args)[1] == sorted(words)
-    args = module.parse_args(arguments(files, "--scheme", "bioes"))
-    _, names = module.read_examples(files["train"], args)
+    assert module.read_examples(tagged["train"], args)[1] == sorted(words)
+    args = module.parse_args(arguments(tagged, "--scheme", "bioes"))
+    _, names = module.read_examples(tagged["train"], args)
     assert names == ["O", "B-EVENT", "E-EVENT", "S-THING"]
 
 
-def test_bad_tags_are_named_or_repaired_and_counted(arguments, module, files, tmp_path, capsys):
-    line = arguments(files)
-    with open(files["dev"], "a") as file:
+def test_bad_tags_are_named_or_repaired_and_counted(arguments, module, tagged, tmp_path, capsys):
+    line = arguments(tagged)
+    with open(tagged["dev"], "a") as file:
         print("book x O B-THING", file=file)
     with pytest.raises(ValueError, match="dev.txt, line .*repair=True"):
         module.main(line)
-    module.read_examples(files["dev"], module.parse_args([*line, "--repair"]))
+    module.read_examples(tagged["dev"], module.parse_args([*line, "--repair"]))
     assert "repaired tags: 8" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()

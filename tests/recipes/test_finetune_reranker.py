@@ -15,20 +15,15 @@ ROWS = [
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(write_table, tmp_path):
     """Documents of which those with "good" are relevant, as TSV and JSONL, and a teacher's."""
-    rows = ["\t".join(map(str, row)) + "\n" for row in ROWS]
     taught = [
         {"query": good[0], "document": good[1], "worse": bad[1], "margin": margin}
         for good, bad, margin in ((ROWS[3], ROWS[2], 4), (ROWS[0], ROWS[1], 5))
     ]
-    header = "query\tdocument\trelevance\n"
-    for name, text in (
-        ("train.tsv", header + "".join(rows * 12)),
-        ("dev.tsv", header + "".join(rows)),
-        ("taught.jsonl", "\n".join(map(json.dumps, taught * 24))),
-    ):
-        (tmp_path / name).write_text(text)
+    (tmp_path / "taught.jsonl").write_text("\n".join(map(json.dumps, taught * 24)))
+    for name, rows in (("train", ROWS * 12), ("dev", ROWS)):
+        write_table(tmp_path / f"{name}.tsv", ("query", "document", "relevance"), *rows)
     return {path.stem: str(path) for path in tmp_path.iterdir()}
 
 

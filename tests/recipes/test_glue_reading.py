@@ -12,7 +12,8 @@ STSB = "index|genre|filename|year|old_index|source1|source2|sentence1|sentence2"
 STSB_ROW = "0|g|f|2012test|4|none|none|A dog runs.|A cat runs."
 QQP = "id|qid1|qid2|question1|question2|is_duplicate"
 QQP_ROW = "9|1|2|How old?|What is its age?|1"
-NLI = "index|sentence1|sentence2"
+QNLI, NLI = "index|question|sentence", "index|sentence1|sentence2"
+INN, GO = "The inn is full.|No bed.", '"Go," he said.|He said go.'
 
 # The official files, with | for tabs: task and split -> rows, the texts of the last and its label.
 OFFICIAL = {
@@ -20,32 +21,16 @@ OFFICIAL = {
     "cola dev": (['gj04|0|*|He "slept the bed.'], 'He "slept the bed.', 0),
     "cola test": (["index|sentence", "0|It rained."], "It rained.", None),
     "sst2 dev": (["sentence|label", '" a slow , warm film |1'], '" a slow , warm film ', 1),
-    "mrpc train": (
-        [f"\ufeffQuality|{MRPC}", '1|12|13|"Go," he said.|He said go.'],
-        '"Go," he said.|He said go.',
-        1,
-    ),
+    "mrpc train": ([f"\ufeffQuality|{MRPC}", f"1|12|13|{GO}"], GO, 1),
     "mrpc test": ([f"index|{MRPC}", "0|12|13|Up it rose.|It fell."], "Up it rose.|It fell.", None),
     "stsb dev": ([f"{STSB}|score", f"{STSB_ROW}|2.200"], "A dog runs.|A cat runs.", 2.2),
     "stsb test": ([STSB, STSB_ROW], "A dog runs.|A cat runs.", None),
     "qqp dev": ([QQP, QQP_ROW], "How old?|What is its age?", 1),
     "qqp test": (["id|question1|question2", "0|How old?|Who?"], "How old?|Who?", None),
-    "mnli train": (
-        [f"{MNLI}|label1|gold_label", f"{MNLI_ROW}|neutral|entailment"],
-        "The inn is full.|No bed.",
-        1,
-    ),
-    "mnli dev_mismatched": (
-        [f"{MNLI}|gold_label", f"{MNLI_ROW}|contradiction"],
-        "The inn is full.|No bed.",
-        0,
-    ),
-    "mnli test_matched": ([MNLI, MNLI_ROW], "The inn is full.|No bed.", None),
-    "qnli train": (
-        ["index|question|sentence|label", "0|Who?|He did.|not_entailment"],
-        "Who?|He did.",
-        1,
-    ),
+    "mnli train": ([f"{MNLI}|label1|gold_label", f"{MNLI_ROW}|neutral|entailment"], INN, 1),
+    "mnli dev_mismatched": ([f"{MNLI}|gold_label", f"{MNLI_ROW}|contradiction"], INN, 0),
+    "mnli test_matched": ([MNLI, MNLI_ROW], INN, None),
+    "qnli train": ([f"{QNLI}|label", "0|Who?|He did.|not_entailment"], "Who?|He did.", 1),
     "rte dev": ([f"{NLI}|label", "0|It is so.|So.|entailment"], "It is so.|So.", 0),
     "wnli dev": ([f"{NLI}|label", "40|Ann left.|She left.|1"], "Ann left.|She left.", 1),
     "ax test": ([NLI, "0|All is well.|Some is."], "All is well.|Some is.", None),
@@ -118,11 +103,7 @@ def test_malformed_rows_are_errors_where_every_row_counts(qqp, tmp_path):
 @pytest.mark.parametrize(
     ("task", "rows", "message"),
     [
-        (
-            "rte",
-            ["sentence1|sentence2|label", "a|b|entails"],
-            "line 2.*'entails'.*entailment, not_",
-        ),
+        ("rte", [f"{NLI}|label", "0|a|b|entails"], "line 2.*'entails'.*entailment, not_"),
         ("rte", ["sentence1|sentence2", "a|b"], "no column 'label'"),
         ("rte", ["premise|sentence2|label", "a|b|-"], "no column 'sentence1'"),
         ("stsb", ["sentence1|sentence2|score", "a|b|high"], "line 2: 'high'"),

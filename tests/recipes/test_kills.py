@@ -6,6 +6,7 @@ takes a single worker process.
 """
 
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -79,18 +80,17 @@ def texts(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def commands(texts, preset, corpus, tmp_path_factory):
+def commands(texts, preset, corpus, write_table, tmp_path_factory):
     """`{recipe: arguments}`, with OUT for the folder that a run writes."""
     folder = tmp_path_factory.mktemp("examples")
-    reviews = [f"the {w} is {w} {w}\t{w == 'good'}" for _ in range(8) for w in ("good", "bad")]
-    pairs = [f"the {w}\tis {v}\t{int(w == v)}" for w in ("book", "day") for v in ("book", "day")]
-    (folder / "pairs.tsv").write_text("\n".join(["query\tdocument\trelevance", *pairs * 4]) + "\n")
-    table = folder / "reviews.tsv"
-    table.write_text("\n".join(["review\topinion", *reviews]) + "\n")
-    (folder / "SST-2").mkdir()
+    reviews = [(f"the {word} is {word} {word}", word == "good") for word in ("good", "bad")] * 8
+    table = write_table(folder / "reviews.tsv", ("review", "opinion"), *reviews)
+    words = itertools.product(("book", "day"), repeat=2)
+    pairs = [(f"the {word}", f"is {other}", int(word == other)) for word, other in words] * 4
+    pairs = write_table(folder / "pairs.tsv", ("query", "document", "relevance"), *pairs)
     for split in ("train", "dev"):
-        rows = [f"the film was {w}\t{i}" for _ in range(8) for i, w in enumerate(["bad", "good"])]
-        (folder / f"SST-2/{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
+        rows = [("the film was bad", 0), ("the film was good", 1)] * 8
+        write_table(folder / f"SST-2/{split}.tsv", ("sentence", "label"), *rows)
     classifier = keras_bert.BertClassifier.from_preset(preset, label_names=["bad", "good"])
     classifier.save_to_preset(folder / "classifier")
     [vocabulary] = Path(preset).rglob("vocab.txt")
@@ -114,8 +114,7 @@ def commands(texts, preset, corpus, tmp_path_factory):
             "--learning_rates", 1e-3, 1e-2, "--batch_sizes", 8,
         ],
         "finetune_reranker": [
-            *start, "--train", folder / "pairs.tsv", "--dev", folder / "pairs.tsv",
-            "--batch_size", 8, "--hugging_face",
+            *start, "--train", pairs, "--dev", pairs, "--batch_size", 8, "--hugging_face",
         ],
         "few_labels": [
             *start, "--train", table, "--dev", table, "--text_column", "review",
@@ -136,14 +135,10 @@ def arrays_of(path):
         with np.load(path) as file:
             return [file[name].tobytes() for name in sorted(file.files)]
     if path.suffix == ".h5":
-        items = []
         with h5py.File(path) as file:
-            file.visititems(lambda name, item: items.append((name, item)))
-            return [
-                name.encode() + np.asarray(item).tobytes()
-                for name, item in items
-                if isinstance(item, h5py.Dataset)
-            ]
+            items = []
+            file.visititems(lambda name, item: items.append((name.encode(), item)))
+            return [n + item[()].tobytes() for n, item in items if isinstance(item, h5py.Dataset)]
     if path.suffix == ".safetensors":
         tensors = safetensors.numpy.load_file(path)
         return [name.encode() + tensors[name].tobytes() for name in sorted(tensors)]

@@ -61,15 +61,14 @@ def test_workers_are_told_where_they_differ(tensorflow, run_together, free_addre
 
 
 @pytest.fixture(scope="module")
-def sst2(tmp_path_factory):
+def sst2(write_table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("SST-2")
     words = itertools.product(("book", "film"), ("bad", "good"))
     reviews = [f"the {noun} was {word} {word}" for noun, word in words]
-    rows = [f"{review}\t{int('good' in review)}" for review in reviews]
-    (folder / "train.tsv").write_text("\n".join(["sentence\tlabel", *rows * 60]) + "\n")
-    (folder / "dev.tsv").write_text("\n".join(["sentence\tlabel", *rows * 2]) + "\n")
-    rows = [f"{index}\t{review}" for index, review in enumerate(reviews)]
-    (folder / "test.tsv").write_text("\n".join(["index\tsentence", *rows]) + "\n")
+    rows = [(review, int("good" in review)) for review in reviews]
+    write_table(folder / "train.tsv", ("sentence", "label"), *rows * 60)
+    write_table(folder / "dev.tsv", ("sentence", "label"), *rows * 2)
+    write_table(folder / "test.tsv", ("index", "sentence"), *enumerate(reviews))
     return folder
 
 

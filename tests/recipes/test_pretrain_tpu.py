@@ -90,12 +90,6 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
     assert (tmp_path / "preset/README.md").read_text() == card
 
 
-def test_held_out_text_of_another_vocabulary_is_refused(module, corpus, tmp_path):
-    other = change_vocabulary(shutil.copytree(corpus, tmp_path / "other"))
-    with pytest.raises(ValueError, match="has a different vocabulary"):
-        module.main(arguments(corpus, tmp_path / "out", "--heldout", str(other)))
-
-
 @pytest.mark.slow
 def test_corpus_and_output_may_lie_in_a_bucket(
     module, corpus, curves, tensorflow, tmp_path, capsys
@@ -188,7 +182,7 @@ def test_switches_reach_the_model_and_the_data(module, corpus, tmp_path):
     assert module.make_model(args, keras_bert.Corpus(args.corpus)).backbone.causal
 
 
-def test_a_preset_that_does_not_fit_is_refused(module, corpus, preset, tmp_path):
+def test_a_preset_or_a_text_that_does_not_fit_is_refused(module, corpus, preset, tmp_path):
     main = module.main
     more = ["--left_to_right", "--no_next_sentence", "--init", str(preset)]
     with pytest.raises(ValueError, match="is bidirectional, not for --left_to_right"):
@@ -196,6 +190,8 @@ def test_a_preset_that_does_not_fit_is_refused(module, corpus, preset, tmp_path)
     other = change_vocabulary(shutil.copytree(corpus, tmp_path / "other"))
     with pytest.raises(ValueError, match="a different vocabulary"):
         main(arguments(other, tmp_path / "out", "--init", str(preset)))
+    with pytest.raises(ValueError, match="has a different vocabulary"):
+        main(arguments(corpus, tmp_path / "out", "--heldout", str(other)))
 
 
 def test_the_defaults_are_those_of_the_paper(module):

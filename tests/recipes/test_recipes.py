@@ -43,10 +43,9 @@ OWN_DEFAULTS = {
     "output": {"quickstart": "quickstart_out"},
     "dropout": {"pretrain_tpu": None},
 }
-OWN_HELP = {("learning_rate", "train_bilstm_tagger"), ("dropout", "pretrain_tpu")}
-OWN_HELP |= {("epochs", "pretrain_tpu"), ("warmup_proportion", "pretrain_tpu")}
-OWN_HELP |= {("dev", "few_labels")}
-OWN_HELP |= {("select", "train_bilstm_tagger"), ("learning_rate", "pretrain_tpu")}
+PRETRAINING = ("dropout", "epochs", "warmup_proportion", "learning_rate")
+OWN_HELP = {(name, "pretrain_tpu") for name in PRETRAINING} | {("dev", "few_labels")}
+OWN_HELP |= {(name, "train_bilstm_tagger") for name in ("learning_rate", "select")}
 
 
 class Parsed(Exception):

@@ -7,15 +7,13 @@ import numpy as np
 
 import keras_bert
 
+SETTINGS = "--sequence_length 16 --batch_size 4"
 TEXTS = ["the book was good", "a dull film , not a book", "bad"]
 
 
-def test_texts_are_scored_as_by_the_model(rows_of, module, preset, tmp_path, capsys):
+def test_texts_are_scored_as_by_the_model(rows_of, arguments, module, preset, tmp_path, capsys):
     (tmp_path / "texts.txt").write_text("\n".join([TEXTS[0], "", *TEXTS[1:]]))
-    module.main([
-        "--init", str(preset), "--texts", str(tmp_path / "texts.txt"),
-        "--output", str(tmp_path / "out"), "--sequence_length", "16", "--batch_size", "4",
-    ])  # fmt: skip
+    module.main(arguments({}, "--texts", str(tmp_path / "texts.txt")))
     rows = rows_of(tmp_path / "out/scores.tsv")
     expected = keras_bert.BertPretrainer.from_preset(preset).score_texts(TEXTS)
     assert [row["text"] for row in rows] == TEXTS
@@ -27,15 +25,12 @@ def test_texts_are_scored_as_by_the_model(rows_of, module, preset, tmp_path, cap
     assert not (tmp_path / "out/scores.json").exists()
 
 
-def test_pairs_and_held_out_text_give_their_scores(module, preset, corpus, tmp_path, capsys):
+def test_pairs_and_held_out_text_give_their_scores(arguments, module, corpus, tmp_path, capsys):
     (tmp_path / "pairs").mkdir()
     for name, (bad, good) in {"x": TEXTS[:2], "y": TEXTS[1:]}.items():
         (tmp_path / f"pairs/{name}.txt").write_text(f"{bad}\n{good}\n{good}\n{good}\n")
-    module.main([
-        "--init", str(preset), "--minimal_pairs", str(tmp_path / "pairs"),
-        "--heldout_corpus", str(corpus), "--output", str(tmp_path / "out"),
-        "--sequence_length", "16", "--batch_size", "4",
-    ])  # fmt: skip
+    pairs = ["--minimal_pairs", str(tmp_path / "pairs")]
+    module.main(arguments({}, *pairs, "--heldout_corpus", str(corpus)))
     scores = json.loads((tmp_path / "out/scores.json").read_text())
     assert {*scores["paradigms"]} == {"x", "y"}
     assert {*scores["paradigms"].values()} <= {0.25, 0.75}  # equal texts are half right

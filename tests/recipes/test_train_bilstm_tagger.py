@@ -6,35 +6,12 @@ import pytest
 
 import keras_bert
 
-SETTINGS = "--sequence_length 8 --batch_size 8 --units 8 --layers -1 -2 --dropout 0"
+SETTINGS = "--sequence_length 7 --batch_size 8 --units 8 --layers -1 -2 --dropout 0"
 SETTINGS += " --learning_rate 2e-2"
 
-ROWS = {
-    "the book": ["O", "B-THING"],
-    "so good": ["O", "O"],
-    "a film day , and it was the very dull film": ["O", "B-EVENT", "I-EVENT"] + ["O"] * 8,
-    "it was the film day .": ["O", "O", "O", "B-EVENT", "I-EVENT", "O"],
-    "the very dull book book": ["O", "O", "O", "B-THING", "B-THING"],
-}
 
-
-@pytest.fixture
-def files(tmp_path):
-    """Sentences in which "book" is a thing, "film day" another; one is longer than a sequence."""
-    paths = {}
-    for name, count in (("train", 200), ("dev", 10), ("test", 5)):
-        paths[name] = str(tmp_path / f"{name}.txt")
-        with open(paths[name], "w") as file:
-            for i in range(count):
-                words, tags = list(ROWS.items())[i % 5]
-                for word, tag in zip(words.split(), tags, strict=True):
-                    print(word, word.upper(), tag, file=file)
-                print(file=file)
-    return paths
-
-
-def test_it_learns_and_writes_what_it_says(finetuned, files):
-    output, history = finetuned(files, "--epochs", "2", "--combine", "weighted")
+def test_it_learns_and_writes_what_it_says(finetuned, tagged):
+    output, history = finetuned(tagged, "--epochs", "2", "--combine", "weighted")
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     scores = json.loads((output / "test_scores.json").read_text())
     assert scores["types"]["THING"]["correct"] == 3 and scores["types"]["EVENT"]["true"] == 2
@@ -47,27 +24,28 @@ def test_it_learns_and_writes_what_it_says(finetuned, files):
     assert np.abs(keras.ops.convert_to_numpy(shares)).min() > 0
 
 
-def test_vectors_are_those_of_the_first_pieces(arguments, module, files):
-    args = module.parse_args(arguments(files))
-    sentences = keras_bert.readers.read_conll(files["test"])
+def test_vectors_are_those_of_the_first_pieces(arguments, module, tagged):
+    args = module.parse_args(arguments(tagged))
+    sentences = keras_bert.readers.read_conll(tagged["test"])
     encoder = module.make_encoder(args)
     before = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
     features = module.features_of(encoder, sentences, args)
     assert features.row_lengths().numpy().tolist() == [len(words) for words in sentences.words]
-    for number in (0, 3):
+    for number in (0, 4):
         words = sentences.words[number]
         states = encoder.backbone.hidden_states(encoder.preprocessor([" ".join(words)]))
         for layer, columns in ((-1, slice(0, 16)), (-2, slice(16, 32))):
             expected = keras.ops.convert_to_numpy(states[layer])[0, 1 : len(words) + 1]
             found = features[number].numpy()[:, columns]
             np.testing.assert_allclose(found, expected, atol=5e-3)  # half precision
-    assert not features[2].shape[0] <= 8 and np.isfinite(features[2].numpy()).all()
+    assert features[3].shape[0] == 6  # one word more than a sequence holds
+    assert np.isfinite(features[3].numpy()).all()
     after = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
     assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))
 
 
-def test_padding_does_not_change_predictions(arguments, assert_close, module, files):
-    args = module.parse_args(arguments(files, "--combine", "mean"))
+def test_padding_does_not_change_predictions(arguments, assert_close, module, tagged):
+    args = module.parse_args(arguments(tagged, "--combine", "mean"))
     model = module.make_model(args, 2, 16, 3)
     vectors = np.random.default_rng(1).normal(size=(1, 5, 32)).astype("float32")
     padded = np.concatenate([vectors, np.zeros((1, 4, 32), "float32")], axis=1)
@@ -77,10 +55,10 @@ def test_padding_does_not_change_predictions(arguments, assert_close, module, fi
 
 
 @pytest.mark.slow
-def test_a_rerun_resumes(arguments, module, preset, files, tmp_path, monkeypatch, capsys):
+def test_a_rerun_resumes(arguments, module, preset, tagged, tmp_path, monkeypatch, capsys):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     more = ["--epochs", "2", "--document_context"]
-    module.main(arguments(files, *more, "--output", str(whole)))
+    module.main(arguments(tagged, *more, "--output", str(whole)))
     real, calls = module.predict, []
 
     def dies_in_the_second_epoch(*args):
@@ -91,9 +69,9 @@ def test_a_rerun_resumes(arguments, module, preset, files, tmp_path, monkeypatch
 
     monkeypatch.setattr(module, "predict", dies_in_the_second_epoch)
     with pytest.raises(KeyboardInterrupt):
-        module.main(arguments(files, *more, "--output", str(parted)))
+        module.main(arguments(tagged, *more, "--output", str(parted)))
     capsys.readouterr()
-    module.main(arguments(files, *more, "--output", str(parted)))
+    module.main(arguments(tagged, *more, "--output", str(parted)))
     assert "1 of 2 epochs are done" in capsys.readouterr().out
     for name in ("scores.json", "test_scores.json", "test_predictions.txt"):
         assert (parted / name).read_text() == (whole / name).read_text()
@@ -105,13 +83,13 @@ def test_a_rerun_resumes(arguments, module, preset, files, tmp_path, monkeypatch
         ([], "dev.txt, line .*'B-NAME' is none of the 4 classes: O"),
         (["--layers", "3"], "no layer 3: this encoder has layers 0"),
         (["--layers", "-1", "--combine", "weighted"], "at least 2; got 1"),
-        (["--repair", "--tag_column", "3"], "tag_column .*got 3"),
+        (["--repair", "--tag_column", "4"], "tag_column .*got 4"),
     ],
 )
-def test_what_cannot_be_is_said_before_work(arguments, module, files, tmp_path, more, message):
+def test_what_cannot_be_is_said_before_work(arguments, module, tagged, tmp_path, more, message):
     if not more:
-        with open(files["dev"], "a") as file:
-            print("it X B-NAME", file=file)
+        with open(tagged["dev"], "a") as file:
+            print("it X O I-NAME", file=file)
     with pytest.raises(ValueError, match=message):
-        module.main(arguments(files, *more))
+        module.main(arguments(tagged, *more))
     assert not (tmp_path / "out").exists()

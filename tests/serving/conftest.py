@@ -1,8 +1,5 @@
 """Tasks of every kind, their SavedModels, and what these answer where this library is not."""
 
-import json
-import subprocess
-import sys
 from functools import cached_property
 
 import keras
@@ -16,6 +13,7 @@ TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 CLASSES = ["low", "mid", "high"]
 ODD = ["", " ", "a", "中国 (b)", "e\u0301 «ä» 😀 c'd,", "😀"]
 SPANS = {"document_stride": 4, "max_question_length": 5, "max_answer_length": 6}
+NULLS = {**SPANS, "null_threshold": -8.5}
 
 
 def random_texts(number, longest):
@@ -90,12 +88,7 @@ TASKS = {
     ),
     "words": ("BertTokenClassifier", {"num_classes": 5}, {"label_names": TAGS}, None),
     "questions": ("BertSpanLabeler", {}, SPANS, random_questions),
-    "questions without answers": (
-        "BertSpanLabeler",
-        {},
-        {**SPANS, "null_threshold": -8.5},
-        random_questions,
-    ),
+    "questions without answers": ("BertSpanLabeler", {}, NULLS, random_questions),
     "choices": ("BertMultipleChoice", {}, {}, random_choices),
     "documents": ("BertReranker", {}, {}, random_documents),
     "vectors": ("BertEmbedder", {}, {}, None),
@@ -189,37 +182,6 @@ def without_padding(value, expected):
         return value
     assert len(value) >= len(expected) and not np.any(np.array(value[len(expected) :]).astype(bool))
     return [without_padding(*pair) for pair in zip(value, expected, strict=False)]
-
-
-STRANGER = """
-import json, sys
-sys.modules["keras_bert"] = None
-import tensorflow as tf, tensorflow_text
-def plain(x):
-    return [plain(v) for v in x] if isinstance(x, list) else x.decode() if type(x) is bytes else x
-found = {}
-for name, (folder, columns) in json.load(open(sys.argv[1])).items():
-    columns = {name: tf.constant(values) for name, values in columns.items()}
-    answers = tf.saved_model.load(folder).signatures["serving_default"](**columns)
-    found[name] = {name: plain(values.numpy().tolist()) for name, values in answers.items()}
-json.dump(found, open(sys.argv[2], "w"))
-"""
-
-
-@pytest.fixture(scope="session")
-def answers_elsewhere():
-    """Asks SavedModels, `{name: (path, columns)}`, in a process without this library."""
-    return ask_elsewhere
-
-
-def ask_elsewhere(folder, asked):
-    script, questions, answers = (folder / name for name in ("ask.py", "asked.json", "found.json"))
-    script.write_text(STRANGER)
-    questions.write_text(json.dumps({name: (str(path), x) for name, (path, x) in asked.items()}))
-    command = [sys.executable, str(script), str(questions), str(answers)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(answers.read_text())
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,10 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import warnings
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import keras
 import numpy as np
@@ -271,16 +271,13 @@ print(json.dumps(session.run(["logits"], inputs)[0].tolist()))
 
 
 @pytest.mark.slow
-def test_a_program_without_this_library_answers_texts_from_the_folder(assert_close, tmp_path):
+def test_a_program_without_this_library_answers_texts(assert_close, run_python, tmp_path):
     needed("tf2onnx")
     needed("onnxruntime")
     model = with_preprocessor(num_layers=2)
     model.export(tmp_path / "out", format="onnx")
-    command = [sys.executable, "-c", STRANGER, str(tmp_path / "out"), json.dumps(TEXTS)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    expected = model.predict(TEXTS, verbose=0)
-    assert_close(np.array(json.loads(done.stdout)), expected)
+    said = run_python("-c", STRANGER, tmp_path / "out", json.dumps(TEXTS))
+    assert_close(np.array(json.loads(said)), model.predict(TEXTS, verbose=0))
 
 
 def fake_converter(monkeypatch, convert=lambda: b"model"):
@@ -290,10 +287,6 @@ def fake_converter(monkeypatch, convert=lambda: b"model"):
     monkeypatch.setattr("keras_bert.serving.export_token_ids._save", lambda *args: None)
 
 
-def full_disk():
-    raise OSError(28, "No space left on device")
-
-
 def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     folder = tmp_path / "books"
     model = with_preprocessor()
@@ -301,7 +294,7 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     model.export(folder, format="litert")
     written = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in folder.iterdir()} == written
-    fake_converter(monkeypatch, full_disk)
+    fake_converter(monkeypatch, Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="The disk was full while .*books was written"):
         model.export(folder, format="litert")
     assert (folder / "model.tflite").read_bytes() == b"model"
@@ -337,16 +330,12 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
         model.export(tmp_path / "books.onnx", format="onnx")
     with pytest.raises(ValueError, match="format='litert' takes optimizations; got opset_version"):
         model.export(tmp_path / "books", format="litert", opset_version=17)
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        mixed = make()
-    finally:
-        keras.config.set_dtype_policy("float32")
     monkeypatch.setitem(sys.modules, "keras_bert.serving.tokenizer_files", None)
     with pytest.raises(ImportError):
         with_preprocessor().export(tmp_path / "books", format="litert")
     fake_converter(monkeypatch)
     shutil.rmtree(os.path.dirname(model.export(tmp_path / "bare", format="litert")))
+    mixed = keras_bert.BertBackbone(9, 1, 2, 8, 8, dtype="mixed_bfloat16")
     message = "bfloat16, which format='openvino' can't hold.*, dtype=.float32"
     with pytest.raises(ValueError, match=message):
         mixed.export(tmp_path / "books", format="openvino")

@@ -1,6 +1,7 @@
 """Folders in the formats of other libraries, made by hand."""
 
 import json
+from functools import partial
 
 import keras
 import numpy as np
@@ -83,28 +84,9 @@ def folder(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def backbone():
+def backbone(make_backbone):
     """Makes a `BertBackbone` of the encoder's sizes, with random weights."""
-    from keras_bert import BertBackbone
-
-    def make(**arguments):
-        sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
-        return BertBackbone(30, max_sequence_length=16, **{**sizes, **arguments})
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def randomized():
-    """Assigns distinct random values to every weight of a model."""
-
-    def randomize(model):
-        generator = np.random.default_rng(4)
-        for weight in model.trainable_weights:
-            weight.assign(generator.normal(0.1, 0.3, weight.shape))
-        return model
-
-    return randomize
+    return partial(make_backbone, num_layers=2, hidden_dim=8, intermediate_dim=12)
 
 
 @pytest.fixture

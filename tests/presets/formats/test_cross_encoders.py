@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keras_bert import BertClassifier, BertReranker, BertTask
+from keras_bert import BertClassifier, BertClassifierPreprocessor, BertReranker, BertTask
 from keras_bert.presets.formats.hugging_face import read_hugging_face
 
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -15,8 +15,6 @@ PAIRS = [("a b", "c d"), ("a b", "e f g h i j k l m"), ("c", "")]
 @pytest.fixture
 def folder(make_backbone, letters, randomized, tmp_path):
     """A folder of transformers with one label, of a `BertClassifier`."""
-    from keras_bert import BertClassifierPreprocessor
-
     reader = BertClassifierPreprocessor(letters, sequence_length=12)
     model = randomized(BertClassifier(make_backbone(), 1, reader, dropout=0.3))
     model.save_to_hugging_face(tmp_path / "theirs")

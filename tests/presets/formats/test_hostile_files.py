@@ -10,10 +10,7 @@ import pytest
 from keras_bert import BertBackbone, BertClassifier, BertTask, BertTokenizer
 from keras_bert.presets.preset import PresetModel
 
-FAST = {
-    "normalizer": {"type": "BertNormalizer"},
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-}
+FAST = {"normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"}}
 
 
 def assert_refused(source, message, model=BertBackbone, **arguments):

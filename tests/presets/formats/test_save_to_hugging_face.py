@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertPretrainer,
-)
+from keras_bert import BertBackbone, BertClassifier, BertPretrainer
 
 
 def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):
@@ -52,14 +48,8 @@ def test_a_quantized_model_is_refused(backbone, tmp_path):
 
 
 def test_a_model_of_bfloat16_is_written(encoder, folder, as_ours, same, tmp_path):
-    import keras
-
-    source = folder(encoder)
-    keras.config.set_dtype_policy("bfloat16")
-    try:
-        BertBackbone.from_preset(source).save_to_hugging_face(tmp_path / "narrow")
-    finally:
-        keras.config.set_dtype_policy("float32")
+    narrow = BertBackbone.from_preset(folder(encoder), dtype="bfloat16")
+    narrow.save_to_hugging_face(tmp_path / "narrow")
     written = load_file(tmp_path / "narrow" / "model.safetensors")
     assert {str(tensor.dtype) for tensor in written.values()} == {"bfloat16"}
     back = BertBackbone.from_preset(tmp_path / "narrow")

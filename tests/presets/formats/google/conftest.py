@@ -20,11 +20,6 @@ VOCABULARIES = {
 }
 
 
-@pytest.fixture
-def vocabularies():
-    return {name: list(words) for name, words in VOCABULARIES.items()}
-
-
 @pytest.fixture(scope="session")
 def golden():
     """Returns `config`, and dicts of arrays by name: `weight`, `input` and `output`."""
@@ -49,7 +44,7 @@ def golden_checkpoint(golden, tmp_path_factory):
 def google(tmp_path, golden, golden_checkpoint):
     """Writes a folder as Google's scripts do, with variables written by TensorFlow 1's own Saver.
 
-    `vocabulary` is the name of one of `vocabularies`, a list of words, or None.
+    `vocabulary` is the name of one of `VOCABULARIES`, or None.
     """
 
     def write(weights=None, config=(), vocabulary="uncased", name="theirs", prefix=PREFIX):
@@ -64,8 +59,8 @@ def google(tmp_path, golden, golden_checkpoint):
         text = json.dumps({**golden["config"], **dict(config)})
         (folder / "bert_config.json").write_text(text)
         if vocabulary is not None:
-            words = VOCABULARIES.get(vocabulary) if isinstance(vocabulary, str) else vocabulary
-            (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in words))
+            words = "".join(f"{token}\n" for token in VOCABULARIES[vocabulary])
+            (folder / "vocab.txt").write_text(words)
         return folder
 
     return write

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from keras_bert import (
@@ -24,13 +23,9 @@ def variables_of(folder):
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
-def equal(a, b):
-    return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
-
-
-def test_the_files_equal_those_of_googles_code(google, golden, tmp_path):
+def test_the_files_equal_those_of_googles_code(google, golden, same, tmp_path):
     BertPretrainer.from_preset(google()).save_to_google(tmp_path / "ours")
-    assert equal(variables_of(tmp_path / "ours"), golden["weight"])
+    assert same(variables_of(tmp_path / "ours"), golden["weight"])
     config = json.loads((tmp_path / "ours" / "bert_config.json").read_text())
     assert golden["config"].items() <= config.items()
     names = sorted(path.name for path in (tmp_path / "ours").iterdir())
@@ -40,20 +35,20 @@ def test_the_files_equal_those_of_googles_code(google, golden, tmp_path):
     assert written == (tmp_path / "theirs" / "vocab.txt").read_bytes()
 
 
-def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, tmp_path):
+def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, same, tmp_path):
     weights = with_head(CLASSES)
     BertClassifier.from_preset(google(weights)).save_to_google(tmp_path / "ours")
-    assert equal(variables_of(tmp_path / "ours"), weights)
+    assert same(variables_of(tmp_path / "ours"), weights)
 
 
-def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, tmp_path):
+def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, same, tmp_path):
     head = {"cls/squad/output_weights": (2, 32), "cls/squad/output_bias": (2,)}
     weights = with_head(head)
     model = BertTask.from_preset(google(weights), max_question_length=4)
     assert type(model) is BertSpanLabeler and model.preprocessor.null_threshold is None
     model.preprocessor.null_threshold, model.preprocessor.document_stride = -1.25, 64
     model.save_to_google(tmp_path / "ours")
-    assert equal(variables_of(tmp_path / "ours"), weights)
+    assert same(variables_of(tmp_path / "ours"), weights)
     back = BertSpanLabeler.from_preset(tmp_path / "ours").preprocessor
     assert back.null_threshold == -1.25 and back.document_stride == 64
 
@@ -66,7 +61,7 @@ def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tm
 
 
 @pytest.mark.shared
-def test_a_published_checkpoint_with_adam_slots_survives_a_round_trip(shared_data, tmp_path):
+def test_a_published_checkpoint_with_adam_slots_survives_a_round_trip(shared_data, same, tmp_path):
     source = shared_data / "checkpoints" / "google-tf1-toy"
     model = BertTask.from_preset(source)
     assert type(model) is BertPretrainer and model.next_sentence
@@ -76,4 +71,4 @@ def test_a_published_checkpoint_with_adam_slots_survives_a_round_trip(shared_dat
     kept = {name: w for name, w in kept.items() if "adam" not in name}
     assert len(kept) == 46 < len(theirs)
     model.save_to_google(tmp_path / "ours")
-    assert equal(variables_of(tmp_path / "ours"), kept)
+    assert same(variables_of(tmp_path / "ours"), kept)

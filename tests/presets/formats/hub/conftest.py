@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 import threading
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -19,6 +18,8 @@ from huggingface_hub import constants
 from keras_bert import BertClassifier, BertPreprocessor
 
 LARGE = (".safetensors", ".h5", ".bin")  # endings of large files
+FILE = "/([^/]+/[^/]+)/resolve/([^/]+)/(.+)"
+LARGE_FILE = "/cdn/([^/]+/[^/]+)/([^/]+)/(.+)"
 
 
 class Hub(ThreadingHTTPServer):
@@ -26,22 +27,21 @@ class Hub(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self):
+    def __init__(self, folder):
         super().__init__(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server_port}"
+        self.folder = folder  # for uploads
         self.models = {}  # {name: {revision: folder}}
         self.asked = []  # "METHOD path"
         self.refusals = {}  # {name: (status, headers, metadata too)} without a token
         self.token = "hf_secret"
+        self.role = "write"  # of the token
         self.breaks = 0  # responses still to be cut off midway
-        self.silent = False
+        self.silent, self.hang_up = False, threading.Event()
         self.flips = 0  # large files still to be sent with a flipped bit
         self.lost = set()  # names of files that are listed, but missing on the server of contents
         self.strange = None  # (pattern of "METHOD path", body of the answer or None to hang up)
-        self.folder = None  # for uploads
-        self.role = "write"  # of the token
         self.private = set()  # names of models
-        self.created = []  # bodies of requests to create a model
         self.commits = []  # {"name", "message", "deleted"}
         self.stored = {}  # {SHA-256: large file}
 
@@ -51,13 +51,12 @@ class Hub(ThreadingHTTPServer):
 
     def fetched(self):
         """Returns the files whose contents were requested."""
-        paths = [entry.removeprefix("GET ") for entry in self.asked if entry.startswith("GET /")]
-        resolved = {path.partition("/resolve/")[2].partition("/")[2] for path in paths}
-        return resolved - {""} | {p.split("/", 5)[-1] for p in paths if p.startswith("/cdn/")}
+        found = (re.fullmatch(f"GET (?:{FILE}|{LARGE_FILE})", entry) for entry in self.asked)
+        return {match[3] or match[6] for match in found if match}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The responses of huggingface.co that a download needs."""
+    """The responses of huggingface.co that downloads and uploads need."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # or each answer waits 40 ms
@@ -65,134 +64,88 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
-    def do_POST(self):
-        self.upload(self.rfile.read(int(self.headers["Content-Length"])))
-
-    def do_PUT(self):
-        content = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.stored[digest(content)] = content
-        self.send(200, b"{}")
-
     def answer(self):
-        hub, path = self.server, self.path.partition("?")[0]
-        hub.asked.append(f"{self.command} {path}")
+        hub, request = self.server, f"{self.command} {self.path.partition('?')[0]}"
+        self.body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        hub.asked.append(request)
         if hub.silent:
             self.close_connection = True
             return hub.hang_up.wait(20)
-        part = "[^/]+"
-        if match := re.fullmatch(f"/api/models/({part}/{part})(?:/revision/({part}))?", path):
-            return self.within(match[1], match[2], self.model_info)
-        if match := re.fullmatch(f"/api/models/({part}/{part})/tree/({part})", path):
-            return self.within(match[1], match[2], self.tree)
-        if match := re.fullmatch(f"/({part}/{part})/resolve/({part})/(.+)", path):
-            return self.within(match[1], match[2], partial(self.file, name=match[3]))
-        if match := re.fullmatch(f"/cdn/({part}/{part})/({part})/(.+)", path):
-            folder = self.server.models[match[1]][self.revision(match[1], match[2])]
-            if match[3] in self.server.lost:
-                return self.send(404, b"")
-            content = (folder / match[3]).read_bytes()
-            if self.server.flips:
-                self.server.flips -= 1
-                content = content[:-1] + bytes([content[-1] ^ 1])
-            return self.content(content, {})
+        for pattern, method in ROUTES.items():
+            if match := re.fullmatch(pattern, request):
+                return method(self, *match.groups())
         self.error(404, "EntryNotFound")
 
-    def within(self, name, revision, answer):
+    do_GET = do_HEAD = do_POST = do_PUT = answer
+
+    def has_token(self):
+        return self.headers["Authorization"] == f"Bearer {self.server.token}"
+
+    def branch(self, name, revision):
+        """Returns the branch of a name, a commit or None; or None itself, after a refusal."""
         hub = self.server
-        if name in hub.refusals and self.headers["Authorization"] != f"Bearer {hub.token}":
+        if name in hub.refusals and not self.has_token():
             status, headers, metadata_too = hub.refusals[name]
             if metadata_too or "/resolve/" in self.path:
                 return self.send(status, b"{}", headers)
         if name not in hub.models:
             return self.error(404, "RepoNotFound")
-        revision = self.revision(name, revision or "main")
-        if revision is None:
-            return self.error(404, "RevisionNotFound")
-        answer(name, revision)
+        branches = {hub.commit(name, branch): branch for branch in hub.models[name]}
+        branch = branches.get(revision, revision or "main")
+        return branch if branch in hub.models[name] else self.error(404, "RevisionNotFound")
 
-    def revision(self, name, revision):
-        """Returns the branch of a name or a commit, or None if there is none."""
-        known = self.server.models[name]
-        by_commit = {self.server.commit(name, branch): branch for branch in known}
-        return by_commit.get(revision, revision if revision in known else None)
-
-    def send_json(self, value, status=200):
-        self.send(status, json.dumps(value).encode())
+    def contents(self, name, branch):
+        folder = self.server.models[name][branch]
+        paths = sorted(folder.rglob("*.*"))
+        return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
     def model_info(self, name, revision):
-        info = {
-            "id": name,
-            "modelId": name,
-            "sha": self.server.commit(name, revision),
-            "siblings": [{"rfilename": path} for path in self.paths(name, revision)],
-        }
-        self.send_json({**info, "private": name in self.server.private, "tags": []})
+        if branch := self.branch(name, revision):
+            names = [{"rfilename": path} for path in self.contents(name, branch)]
+            info = {"id": name, "modelId": name, "sha": self.server.commit(name, branch)}
+            info |= {"siblings": names, "private": name in self.server.private, "tags": []}
+            self.send_json(info)
 
     def tree(self, name, revision):
-        folder = self.server.models[name][revision]
-        entries = []
-        for path in self.paths(name, revision):
-            content = (folder / path).read_bytes()
-            oid = digest(content)[:40]
-            entries.append({"type": "file", "path": path, "size": len(content), "oid": oid})
-        self.send_json(entries)
+        if branch := self.branch(name, revision):
+            self.send_json([
+                {"type": "file", "path": path, "size": len(content), "oid": digest(content)[:40]}
+                for path, content in self.contents(name, branch).items()
+            ])  # fmt: skip
 
-    def file(self, model, revision, name):
-        path = self.server.models[model][revision] / name
-        if not path.is_file():
+    def file(self, name, revision, path):
+        if not (branch := self.branch(name, revision)):
+            return
+        hub = self.server
+        if not (hub.models[name][branch] / path).is_file():
             return self.error(404, "EntryNotFound")
-        content = path.read_bytes()
-        headers = {
-            "X-Repo-Commit": self.server.commit(model, revision),
-            "ETag": f'"{digest(content)}"',
-        }
-        if path.suffix in LARGE:  # large files are on another server
+        content = (hub.models[name][branch] / path).read_bytes()
+        headers = {"X-Repo-Commit": hub.commit(name, branch), "ETag": f'"{digest(content)}"'}
+        if path.endswith(LARGE):  # large files are on another server
             headers |= {"X-Linked-Etag": headers.pop("ETag"), "X-Linked-Size": str(len(content))}
-            headers["Location"] = (
-                f"http://localhost:{self.server.server_port}/cdn/{model}/{revision}/{name}"
-            )
+            headers["Location"] = f"http://localhost:{hub.server_port}/cdn/{name}/{branch}/{path}"
             return self.send(302, b"", headers)
-        self.content(content, headers)
+        self.send_content(content, headers)
 
-    def content(self, content, headers):
-        status, size = 200, len(content)
-        if match := re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")):
-            start, status = int(match[1]), 206
-            content = content[start:]
-            headers = {**headers, "Content-Range": f"bytes {start}-{size - 1}/{size}"}
-        self.send(status, content, headers, may_break=True)
+    def large_file(self, name, branch, path):
+        hub = self.server
+        if path in hub.lost:
+            return self.send(404, b"")
+        content = (hub.models[name][branch] / path).read_bytes()
+        if hub.flips:
+            hub.flips -= 1
+            content = content[:-1] + bytes([content[-1] ^ 1])
+        self.send_content(content, {})
 
-    def is_logged_in(self):
-        return self.headers["Authorization"] == f"Bearer {self.server.token}"
+    def validate(self):
+        fields = yaml.safe_load(json.loads(self.body)["content"].split("---")[1])
+        self.send(200 if isinstance(fields, dict) else 400, b'{"warnings": []}')
 
-    def upload(self, body):
-        hub, path, part = self.server, self.path.partition("?")[0], "[^/]+"
-        hub.asked.append(f"POST {path}")
-        if path == "/api/validate-yaml":
-            content = json.loads(body)["content"]
-            fields = yaml.safe_load(content.split("---")[1])
-            return self.send(200 if isinstance(fields, dict) else 400, b'{"warnings": []}')
-        if path == "/api/repos/create":
-            if self.is_logged_in() and hub.role == "write":
-                return self.create(json.loads(body))
-            return self.send(403 if self.is_logged_in() else 401, b'{"error": "no rights"}')
-        if match := re.fullmatch(f"/api/models/({part}/{part})/preupload/main", path):
-            files = json.loads(body)["files"]
-            kinds = [(f["path"], "lfs" if f["path"].endswith(LARGE) else "regular") for f in files]
-            modes = [{"path": n, "uploadMode": k, "shouldIgnore": False} for n, k in kinds]
-            return self.send_json({"files": modes})
-        if match := re.fullmatch(f"/({part}/{part}).git/info/lfs/objects/batch", path):
-            objects = json.loads(body)["objects"]
-            for file in objects:
-                file["actions"] = {"upload": {"href": f"{hub.url}/lfs/{file['oid']}"}}
-            return self.send_json({"transfer": "basic", "objects": objects})
-        if match := re.fullmatch(f"/api/models/({part}/{part})/commit/main", path):
-            return self.commit(match[1], [json.loads(line) for line in body.splitlines()])
-        self.error(404, "EntryNotFound")
-
-    def create(self, asked):
-        hub, name = self.server, f"{asked['organization']}/{asked['name']}"
-        hub.created.append(asked)
+    def create(self):
+        hub, asked = self.server, json.loads(self.body)
+        if not self.has_token() or hub.role != "write":
+            return self.send(403 if self.has_token() else 401, b'{"error": "no rights"}')
+        name = f"{asked['organization']}/{asked['name']}"
         if name in hub.refusals:
             return self.send(hub.refusals[name][0], b'{"error": "no rights"}')
         answer = {"url": f"{hub.url}/{name}"}
@@ -205,12 +158,29 @@ class Handler(BaseHTTPRequestHandler):
             hub.private.add(name)
         self.send_json(answer)
 
-    def commit(self, name, lines):
+    def preupload(self, name):
+        files = json.loads(self.body)["files"]
+        for file in files:
+            mode = "lfs" if file["path"].endswith(LARGE) else "regular"
+            file.update(uploadMode=mode, shouldIgnore=False)
+        self.send_json({"files": files})
+
+    def batch(self, name):
+        objects = json.loads(self.body)["objects"]
+        for file in objects:
+            file["actions"] = {"upload": {"href": f"{self.server.url}/lfs/{file['oid']}"}}
+        self.send_json({"transfer": "basic", "objects": objects})
+
+    def store(self):
+        self.server.stored[digest(self.body)] = self.body
+        self.send(200, b"{}")
+
+    def commit(self, name):
         hub, deleted = self.server, []
-        folder = hub.models[name]["main"]
-        for line in lines[1:]:
-            kind, value = line["key"], line["value"]
-            path = folder / value["path"]
+        header, *changes = [json.loads(line) for line in self.body.splitlines()]
+        for change in changes:
+            kind, value = change["key"], change["value"]
+            path = hub.models[name]["main"] / value["path"]
             path.parent.mkdir(parents=True, exist_ok=True)
             if kind == "file":
                 path.write_bytes(base64.b64decode(value["content"]))
@@ -219,16 +189,23 @@ class Handler(BaseHTTPRequestHandler):
             elif kind == "deletedFile":
                 path.unlink()
                 deleted.append(value["path"])
-        message = lines[0]["value"]["summary"]
+        message, commit = header["value"]["summary"], hub.commit(name, "main")
         hub.commits.append({"name": name, "message": message, "deleted": deleted})
-        commit = hub.commit(name, "main")
-        url = f"{hub.url}/{name}/commit/{commit}"
-        self.send_json({"commitUrl": url, "commitOid": commit})
-
-    do_GET = do_HEAD = answer
+        self.send_json({"commitUrl": f"{hub.url}/{name}/commit/{commit}", "commitOid": commit})
 
     def error(self, status, code):
         self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": code})
+
+    def send_json(self, value, status=200):
+        self.send(status, json.dumps(value).encode())
+
+    def send_content(self, content, headers):
+        status, size = 200, len(content)
+        if match := re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")):
+            start, status = int(match[1]), 206
+            content = content[start:]
+            headers = {**headers, "Content-Range": f"bytes {start}-{size - 1}/{size}"}
+        self.send(status, content, headers, may_break=True)
 
     def send(self, status, body, headers=(), may_break=False):
         pattern, strange = self.server.strange or ("$^", None)
@@ -249,9 +226,19 @@ class Handler(BaseHTTPRequestHandler):
             body = body[: len(body) // 2]
         self.wfile.write(body)
 
-    def paths(self, name, revision):
-        folder = self.server.models[name][revision]
-        return [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.*"))]
+
+ROUTES = {
+    "(?:GET|HEAD) /api/models/([^/]+/[^/]+)(?:/revision/([^/]+))?": Handler.model_info,
+    "(?:GET|HEAD) /api/models/([^/]+/[^/]+)/tree/([^/]+)": Handler.tree,
+    f"(?:GET|HEAD) {FILE}": Handler.file,
+    f"(?:GET|HEAD) {LARGE_FILE}": Handler.large_file,
+    "POST /api/validate-yaml": Handler.validate,
+    "POST /api/repos/create": Handler.create,
+    "POST /api/models/([^/]+/[^/]+)/preupload/main": Handler.preupload,
+    "POST /([^/]+/[^/]+).git/info/lfs/objects/batch": Handler.batch,
+    "PUT /lfs/.+": Handler.store,
+    "POST /api/models/([^/]+/[^/]+)/commit/main": Handler.commit,
+}
 
 
 def digest(content):
@@ -280,17 +267,12 @@ def point_to(monkeypatch):
 @pytest.fixture
 def hub(tmp_path, point_to):
     """A hub that huggingface_hub is configured for, with an empty cache."""
-    server = Hub()
-    server.hang_up = threading.Event()
-    server.folder = tmp_path / "on_the_hub"
-    thread = threading.Thread(target=partial(server.serve_forever, 0.02), daemon=True)
-    thread.start()
-    point_to(server.url, tmp_path / "cache")
-    yield server
-    server.hang_up.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with Hub(tmp_path / "on_the_hub") as server:
+        threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
+        point_to(server.url, tmp_path / "cache")
+        yield server
+        server.hang_up.set()
+        server.shutdown()
 
 
 @pytest.fixture

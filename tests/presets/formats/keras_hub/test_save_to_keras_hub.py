@@ -72,7 +72,7 @@ def test_our_text_gives_the_same_outputs_there(assert_close, backbone, randomize
     ours = BertClassifier(encoder, 3, preprocessor)
     randomized(ours).save_to_keras_hub(tmp_path)
     theirs = keras_hub.models.BertTextClassifier.from_preset(str(tmp_path))
-    texts = ["a b c", "A b", "é"]
+    texts = ["a b c", "A b", "é", "", "a b c d e f g h i j k l m n o p"]
     found, expected = (model.preprocessor(texts) for model in (theirs, ours))
     for name in ("token_ids", "segment_ids", "padding_mask"):
         assert np.array_equal(expected[name], keras.ops.cast(found[name], "int32"))

@@ -4,6 +4,7 @@ import logging
 import math
 import os
 from collections.abc import Callable
+from typing import Any
 
 import keras
 
@@ -35,8 +36,7 @@ def save_checkpoint(
     model: keras.Model, folder: str | os.PathLike, write: Callable, has_card: bool = False
 ) -> None:
     """Writes a model as a folder of another library's, by the `write` of its format."""
-    checkpoint = _in_transit(model)
-    check_supported(checkpoint, "other libraries", _SUPPORTED)
+    checkpoint = in_transit(model)
     with new_folder(folder, _num_bytes(model)) as unfinished:
         write(checkpoint, unfinished)
         if has_card:
@@ -93,8 +93,8 @@ def _num_bytes(model):
     return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
 
 
-def _in_transit(model):
-    """Makes a `Checkpoint` from a model of this library."""
+def in_transit(model: keras.Model) -> Checkpoint:
+    """Makes a `Checkpoint` from a model of this library; some models have no place in others."""
     backbone = getattr(model, "backbone", model)
     if backbone.architecture != "bert":
         raise ValueError(
@@ -103,7 +103,7 @@ def _in_transit(model):
         )
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
-    return Checkpoint(
+    checkpoint = Checkpoint(
         source=f"{type(model).__name__} {model.name}",
         backbone={**backbone.get_config()},
         weights={
@@ -115,7 +115,17 @@ def _in_transit(model):
         vocabulary=tokenizer.pop("vocabulary", None),
         tokenizer=tokenizer,
         sequence_length=getattr(preprocessor, "sequence_length", backbone.max_sequence_length),
+        truncation=truncation_of(preprocessor),
     )
+    check_supported(checkpoint, "other libraries", _SUPPORTED)
+    return checkpoint
+
+
+def truncation_of(preprocessor: Any) -> str | None:
+    """Returns the part of a long text that a preprocessor keeps; None if it reads all of it."""
+    if preprocessor is None or preprocessor.cuts_windows or not preprocessor.truncates:
+        return None
+    return preprocessor.truncation
 
 
 def _task_arguments(model, preprocessor):

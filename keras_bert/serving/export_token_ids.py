@@ -10,42 +10,73 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import check_replaces, new_folder
-from keras_bert.messages import missing
+from keras_bert.messages import check_one_of, missing
+from keras_bert.presets.formats.checkpoint import Checkpoint
+from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
+from keras_bert.presets.save_model import truncation_of
 from keras_bert.serving.export_saved_model import check_backend, save_quietly, token_id_function
+from keras_bert.serving.hugging_face_export import (
+    BESIDE,
+    checkpoint_of,
+    hugging_face_function,
+    write_hugging_face_files,
+)
 from keras_bert.training.keras_internals import all_layers
 
 
 def export_token_ids(
-    model: keras.Model, folder: str | os.PathLike, format: str, **options: Any
+    model: keras.Model,
+    folder: str | os.PathLike,
+    format: str,
+    names: str | None = None,
+    **options: Any,
 ) -> str:
-    """Writes a model that takes token ids, with its tokenizer's files, for another runtime.
+    """Writes a model that takes token ids, with its tokenizer, for another runtime.
 
-    The model computes what `predict` returns for prepared inputs, in float32. Its inputs are the
-    model's: int32 `token_ids`, `segment_ids` and `padding_mask`, `[B, S]` (of choices or documents
-    `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and `features`, float32 `[B, K]`. All
-    are needed: without padding `padding_mask` is 1, for a single text `segment_ids` is 0. B, S, C
-    and P may differ in each call; S must not exceed `max_sequence_length`. Outputs have the names
-    of `predict`'s dict; an array is named `logits`, that of a `BertEmbedder` `embedding`.
+    The model computes, in float32, what `predict` returns for prepared inputs.
 
-    | format | files | runs in | needs to export |
+    | format | file | runs in | needs to export |
     |---|---|---|---|
-    | `"onnx"` | `model.onnx` | ONNX Runtime | `tf2onnx` |
+    | `"onnx"` | `onnx/model.onnx` | ONNX Runtime | `tf2onnx` |
+    | `"openvino"` | `openvino/openvino_model.xml`, `.bin` | OpenVINO | `openvino` |
     | `"litert"` | `model.tflite` | LiteRT, formerly TensorFlow Lite | |
-    | `"openvino"` | `model.xml`, `model.bin` | OpenVINO | `openvino` |
 
-    OpenVINO computes in bfloat16 on processors that support it. Compile the model with
+    A folder of ONNX or OpenVINO has the names of Hugging Face's tools: transformers.js, fastembed,
+    sentence-transformers and Optimum load it. Inputs are int64 `input_ids`, `attention_mask` and
+    `token_type_ids`, `[B, S]`, of choices `[B, C, S]`; a reranker takes the pairs of a query and
+    its documents. B, C and S may differ in each call; S must not exceed `max_sequence_length`.
+
+    | task | outputs |
+    |---|---|
+    | classifier, reranker | `logits`, `[B, C]`; `[B, 1]` of a reranker |
+    | tagger, multiple choice | `logits`, `[B, S, C]`; `[B, C]` |
+    | span labeler | `start_logits`, `end_logits`, `[B, S]` |
+    | embedder | `sentence_embedding`, `[B, H]`; `last_hidden_state`, `[B, S, H]` |
+    | backbone | `last_hidden_state`; `pooler_output`, `[B, H]` |
+
+    Beside the model lie `config.json`, which names the classes, the tokenizer's files, and a
+    `README.md` that shows how to run it.
+
+    With `names="keras_bert"`, as in LiteRT, inputs are the model's own: int32 `token_ids`,
+    `segment_ids` and `padding_mask`, `[B, S]` (`[B, C, S]` of choices and documents),
+    `mask_positions`, `[B, P]`, of a pretrainer, and `features`, float32 `[B, K]`. Outputs have the
+    names of `predict`'s dict; an array is named `logits`, that of a `BertEmbedder` `embedding`. The
+    model's file lies at the top of the folder, as `model.onnx` or `model.xml`, beside
+    `tokenizer.json`, `vocab.txt` and `preprocessor.json`, the settings of the preprocessor.
+
+    All inputs are needed: without padding the mask is 1, for a single text segments are 0. The
+    caller cuts windows and finds entities and spans; only a SavedModel does so itself. OpenVINO
+    computes in bfloat16 on processors that support it. Compile the model with
     `{"INFERENCE_PRECISION_HINT": "f32"}` for the outputs of `predict`.
 
-    A preprocessor adds `tokenizer.json` of Hugging Face `tokenizers`, `vocab.txt`, and
-    `preprocessor.json` with its settings and label names. The caller cuts windows and finds
-    entities and spans; only a SavedModel does so itself.
-
     Args:
-        model: a task or a `BertBackbone`, with float32 layers.
-        folder: a path, on disk or wherever `tf.io.gfile` writes; an earlier export there is
-            replaced.
+        model: a task or a backbone, with float32 layers.
+        folder: a path, on disk or wherever `tf.io.gfile` writes; an earlier export there in the
+            same format is replaced.
         format: `"onnx"`, `"litert"` or `"openvino"`.
+        names: `"hugging_face"`, by default for ONNX and OpenVINO, or `"keras_bert"`.
         **options: `opset_version`, int, of ONNX; `optimizations` of LiteRT, a list of
             `tf.lite.Optimize`, where `DEFAULT` stores int8 weights; `compress_to_fp16` of OpenVINO,
             which stores float16 weights.
@@ -56,29 +87,38 @@ def export_token_ids(
     Raises:
         ImportError: if a package that the format needs is missing.
         ValueError: if the folder holds anything else, the backend is not TensorFlow, a layer
-            doesn't compute in float32, or an option is unknown.
+            doesn't compute in float32, Hugging Face has no names for the model, or an option is
+            unknown.
         OSError: if the folder can't be written; no part of it is left.
 
     Example:
     ```python
-    model.export("books", format="onnx")  # writes books/model.onnx
+    model.export("books", format="onnx")  # writes books/onnx/model.onnx
     ```
     """
-    name, package, write = _FORMATS[format]
+    package, write, paths = _FORMATS[format]
+    names = next(iter(paths)) if names is None else names
+    check_one_of("names", names, tuple(paths))
     _check_arguments(folder, format, write, options)
     check_backend(model, f"format={format!r}")
     _check_precision(model, format)
     if find_spec(package) is None:
         raise missing(package, "export")
-    if (reader := getattr(model, "preprocessor", None)) is not None:
-        from keras_bert.serving.tokenizer_files import write_tokenizer_files  # or an ImportError
-    function = token_id_function(model)
-    check = partial(check_replaces, folder, own=_WRITTEN, marks=())
-    with new_folder(folder, check=check) as new:
-        write(function, new / name, **options)
-        if reader is not None:
-            write_tokenizer_files(reader, new)
-    return os.path.join(os.fspath(folder), name)
+    path, preprocessor = paths[names], getattr(model, "preprocessor", None)
+    if names == "hugging_face":
+        checkpoint = checkpoint_of(model)
+        function, beside = hugging_face_function(model, checkpoint), BESIDE
+    else:
+        function, beside = token_id_function(model), _BESIDE
+    own = (path.split(".")[0].split("/")[0] + "*", *beside)
+    with new_folder(folder, check=partial(check_replaces, folder, own=own, marks=())) as new:
+        (new / path).parent.mkdir(exist_ok=True)
+        write(function, new / path, **options)
+        if names == "hugging_face":
+            write_hugging_face_files(checkpoint, new, path)
+        elif preprocessor is not None:
+            _write_own_files(preprocessor, new)
+    return os.path.join(os.fspath(folder), path)
 
 
 def _write_onnx(function, path, opset_version=None):
@@ -112,15 +152,39 @@ def _write_openvino(function, path, compress_to_fp16=False):
         openvino.save_model(converted, path, compress_to_fp16=compress_to_fp16)
 
 
-# Name of the model's file, the package that the writer needs, and the writer.
+# The package that the writer needs, the writer, and the model's path by `names`, the default first.
 _FORMATS = {
-    "onnx": ("model.onnx", "tf2onnx", _write_onnx),
-    "litert": ("model.tflite", "tensorflow", _write_litert),
-    "openvino": ("model.xml", "openvino", _write_openvino),
+    "onnx": (
+        "tf2onnx",
+        _write_onnx,
+        {"hugging_face": "onnx/model.onnx", "keras_bert": "model.onnx"},
+    ),
+    "openvino": (
+        "openvino",
+        _write_openvino,
+        {"hugging_face": "openvino/openvino_model.xml", "keras_bert": "model.xml"},
+    ),
+    "litert": ("tensorflow", _write_litert, {"keras_bert": "model.tflite"}),
 }
-_WRITTEN = ("model.onnx", "model.tflite", "model.xml", "model.bin", "tokenizer.json", "vocab.txt")
-_WRITTEN += ("preprocessor.json",)
+_BESIDE = ("tokenizer.json", "vocab.txt", "preprocessor.json")
 _ENDINGS = (".onnx", ".tflite", ".xml")
+
+
+def _write_own_files(preprocessor, folder):
+    tokenizer = preprocessor.tokenizer
+    checkpoint = Checkpoint(
+        source="",
+        backbone={},
+        weights={},
+        vocabulary=tokenizer.get_vocabulary(),
+        tokenizer=tokenizer.get_config(),
+        sequence_length=preprocessor.sequence_length,
+        truncation=truncation_of(preprocessor),
+    )
+    write_json(folder / "tokenizer.json", fast_tokenizer(checkpoint))
+    tokenizer.save_vocabulary(folder / "vocab.txt")
+    name = keras.saving.get_registered_name(type(preprocessor))
+    write_json(folder / "preprocessor.json", {"class": name, **preprocessor.settings()})
 
 
 def _save(function, folder):

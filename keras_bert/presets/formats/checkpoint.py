@@ -46,6 +46,7 @@ class Checkpoint:
         vocabulary: list of str, the tokens by id, or None.
         tokenizer: dict, the other arguments of `BertTokenizer`.
         sequence_length: int, the longest sequence that the source's tokenizer produces.
+        truncation: str, the part of a longer text to keep; or None, if its task reads all of it.
         spellings: `{our name: Spelling}`, for messages and reports.
         left_over: `{source name: shape}` of tensors that this library doesn't use.
         refused: `{part: reason}` of parts that this library can't load: `"text"` for the
@@ -61,6 +62,7 @@ class Checkpoint:
     vocabulary: list[str] | None = None
     tokenizer: dict = field(default_factory=dict)
     sequence_length: int = 128
+    truncation: str | None = "head"
     spellings: dict[str, Spelling] = field(default_factory=dict)
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)

@@ -144,19 +144,28 @@ def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` as a folder for transformers."""
     backbone = checkpoint.backbone
     supported = {
-        "activation": tuple(_HIDDEN_ACTS),
         "masked_lm_activation": (backbone["activation"],),
         "masked_lm_epsilon": (backbone["layer_norm_epsilon"],),
+    }
+    check_supported(checkpoint, "transformers", supported)
+    config = write_description(checkpoint, folder)
+    _write_tensors(checkpoint, config, folder)
+
+
+def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
+    """Writes all files but the weights; returns what `config.json` has."""
+    supported = {
+        "activation": tuple(_HIDDEN_ACTS),
         "causal": (False,) if checkpoint.task in _POOLED else (False, True),
     }
     check_supported(checkpoint, "transformers", supported)
     config = _config(checkpoint)
-    _write_tensors(checkpoint, config, folder)
     write_json(folder / "config.json", config)
     if checkpoint.vocabulary:
         write_tokenizer(checkpoint, folder)
     if checkpoint.task == "BertEmbedder":
         write_sentence_transformer(checkpoint, folder)
+    return config
 
 
 def _config(checkpoint):

@@ -1,4 +1,4 @@
-"""Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer_config.json`, `tokenizer.json`."""
+"""Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer.json`, `tokenizer_config.json`."""
 
 import logging
 from pathlib import Path
@@ -65,8 +65,10 @@ def read_tokenizer(
 
 
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
-    """Writes `vocab.txt` and `tokenizer_config.json`."""
+    """Writes all that programs in Python, Rust and JavaScript look for."""
     write_vocabulary(folder / "vocab.txt", checkpoint.vocabulary)
+    write_json(folder / "tokenizer.json", fast_tokenizer(checkpoint))
+    write_json(folder / "special_tokens_map.json", _SPECIAL_TOKENS)
     settings = {
         "tokenizer_class": "BertTokenizer",
         "do_lower_case": checkpoint.tokenizer["lowercase"],
@@ -77,6 +79,61 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
         **_SPECIAL_TOKENS,
     }
     write_json(folder / "tokenizer_config.json", settings)
+
+
+def fast_tokenizer(checkpoint: Checkpoint) -> dict:
+    """Describes a tokenizer in the format of Hugging Face `tokenizers`.
+
+    It adds [CLS] and [SEP], cuts rows to `sequence_length` if the checkpoint has a `truncation` at
+    one end, and pads a batch to its longest row. A pair of two long texts may keep one token more
+    of the second than `SegmentPacker` keeps. A special token in a text is that token.
+    """
+    ids = {token: index for index, token in enumerate(checkpoint.vocabulary)}
+    as_it_is = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    direction, truncation = {"head": "Right", "tail": "Left"}.get(checkpoint.truncation), None
+    if direction is not None:
+        truncation = {
+            "direction": direction,
+            "max_length": checkpoint.sequence_length,
+            "strategy": "LongestFirst",
+            "stride": 0,
+        }
+    return {
+        "version": "1.0",
+        "truncation": truncation,
+        "padding": {
+            "strategy": "BatchLongest",
+            "direction": "Right",
+            "pad_to_multiple_of": None,
+            "pad_id": ids["[PAD]"],
+            "pad_type_id": 0,
+            "pad_token": "[PAD]",
+        },
+        "added_tokens": [
+            {"id": ids[token], "content": token, **as_it_is, "special": True}
+            for token in sorted(_SPECIAL_TOKENS.values(), key=ids.get)
+        ],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": None,
+            "lowercase": checkpoint.tokenizer["lowercase"],
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "BertProcessing",
+            **{name: [f"[{name.upper()}]", ids[f"[{name.upper()}]"]] for name in ("sep", "cls")},
+        },
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": checkpoint.tokenizer["max_word_characters"],
+            "vocab": ids,
+        },
+    }
 
 
 def _check_algorithm(folder, settings, fast):

@@ -1,0 +1,133 @@
+"""Models of token ids under the names that Hugging Face's tools read."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from keras_bert.files.new_folder import CARD_MARK, README
+from keras_bert.files.whole import whole_file
+from keras_bert.presets.formats.checkpoint import Checkpoint
+from keras_bert.presets.formats.hugging_face import write_description
+from keras_bert.presets.save_model import in_transit
+
+BESIDE = (
+    *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
+    *("vocab.txt", "modules.json", "1_Pooling", "2_Normalize", "sentence_bert_config.json"),
+    *("config_sentence_transformers.json", README),
+)
+"""The files and folders that may lie beside the model."""
+
+_INPUTS = {
+    "token_ids": "input_ids",
+    "padding_mask": "attention_mask",
+    "segment_ids": "token_type_ids",
+}
+_OUTPUTS = {
+    "start": "start_logits",
+    "end": "end_logits",
+    "embedding": "sentence_embedding",
+    "sequence_output": "last_hidden_state",
+    "pooled_output": "pooler_output",
+}
+_PIPELINES = {  # of transformers.js, and an example
+    "BertClassifier": ("text-classification", '"What a book!"'),
+    "BertTokenClassifier": ("token-classification", '"Ada Lovelace wrote it."'),
+    "BertSpanLabeler": ("question-answering", '"Who wrote it?", "Ada wrote it."'),
+    "BertEmbedder": ("feature-extraction", '"a fine book", {pooling: "POOLING", normalize: NORM}'),
+    None: ("feature-extraction", '"a fine book"'),
+}
+_TASKS = (*_PIPELINES, "BertMultipleChoice", "BertReranker")
+
+_RUN = {
+    "onnx": """
+session = onnxruntime.InferenceSession("PATH")
+print(session.run(None, inputs))""",
+    "openvino": """
+model = openvino.compile_model("PATH", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+print(model(inputs))""",
+}
+_PYTHON = """
+In Python, with `pip install PACKAGE tokenizers`:
+
+```python
+import numpy as np
+import PACKAGE
+import tokenizers
+
+rows = tokenizers.Tokenizer.from_file("tokenizer.json").encode_batch([TEXTS])
+inputs = {
+    "input_ids": np.array([row.ids for row in rows]),
+    "attention_mask": np.array([row.attention_mask for row in rows]),
+    "token_type_ids": np.array([row.type_ids for row in rows]),
+}RUN
+```
+"""
+_JAVASCRIPT = """
+In JavaScript, with `npm install @huggingface/transformers`:
+
+```js
+import { pipeline } from "@huggingface/transformers";
+
+const run = await pipeline("PIPELINE", "path/to/this/folder", { dtype: "fp32" });
+console.log(await run(EXAMPLE));
+```
+"""
+
+
+def checkpoint_of(model: keras.Model) -> Checkpoint:
+    """Describes a model in Hugging Face's terms, if they have any for it."""
+    try:
+        checkpoint = in_transit(model)
+        if checkpoint.task not in _TASKS:
+            raise ValueError(f"Hugging Face's tools have no names for a {checkpoint.task}.")
+    except ValueError as error:
+        raise ValueError(f'{error} Or export it with names="keras_bert".') from error
+    return checkpoint
+
+
+def hugging_face_function(model: keras.Model, checkpoint: Checkpoint) -> Callable:
+    """Makes a graph of int64 inputs, which returns a dict of outputs."""
+    rank = 3 if checkpoint.task == "BertMultipleChoice" else 2
+    signature = [tf.TensorSpec([None] * rank, tf.int64, name) for name in _INPUTS.values()]
+    is_reranker, run = checkpoint.task == "BertReranker", model
+    if checkpoint.task == "BertEmbedder":
+        states, _ = model.get_layer("pooling").input
+        run = keras.Model(model.input, {"embedding": model.output, "sequence_output": states})
+
+    @tf.function(input_signature=signature, autograph=False)
+    def predict(*inputs):
+        own = {name: tf.cast(x, "int32") for name, x in zip(_INPUTS, inputs, strict=True)}
+        if is_reranker:  # its examples have an axis of documents
+            own = {name: x[:, None] for name, x in own.items()}
+        outputs = run(own, training=False)
+        named = outputs if isinstance(outputs, dict) else {"logits": outputs}
+        return {_OUTPUTS.get(name, name): x for name, x in named.items()}
+
+    return predict
+
+
+def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) -> None:
+    """Writes the files beside a model, which lies at `path` in the folder."""
+    write_description(checkpoint, folder)
+    kind = path.split("/")[0]
+    task = checkpoint.task
+    parts = [f"# {task or 'BertBackbone'}\n\nExported by keras_bert, for `{path}`'s runtimes.\n"]
+    if checkpoint.vocabulary:
+        is_pair = task in ("BertReranker", "BertSpanLabeler")
+        texts = '("Who wrote it?", "Ada wrote it.")' if is_pair else '"What a book!"'
+        run = _RUN[kind].replace("PATH", path)
+        package = {"onnx": "onnxruntime"}.get(kind, kind)
+        if task != "BertMultipleChoice":
+            python = _PYTHON.replace("PACKAGE", package).replace("TEXTS", texts)
+            parts.append(python.replace("RUN", run))
+        if kind == "onnx" and task in _PIPELINES:
+            pipeline, example = _PIPELINES[task]
+            arguments = checkpoint.task_arguments
+            example = example.replace("POOLING", str(arguments.get("pooling")))
+            example = example.replace("NORM", str(arguments.get("normalize")).lower())
+            javascript = _JAVASCRIPT.replace("PIPELINE", pipeline)
+            parts.append(javascript.replace("EXAMPLE", example))
+    with whole_file(folder / README) as file:
+        file.write("".join([*parts, f"\n{CARD_MARK}\n"]))

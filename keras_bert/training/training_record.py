@@ -74,12 +74,9 @@ def training_of(model: keras.Model) -> dict[str, Any]:
     if history is not None and of_history is not history:
         run = {"task": type(model).__name__, "settings": _settings_of_fit(model, history)}
         record["runs"] = [*record["runs"], run]
-        last = {name: values[-1] for name, values in history.history.items() if values}
-        scores["validation"] = {
-            name.removeprefix("val_"): float(value)
-            for name, value in last.items()
-            if name.startswith("val_") and math.isfinite(value)
-        }
+        of_dev = {n: v for n, v in history.history.items() if n.startswith("val_") and v}
+        last = {name.removeprefix("val_"): values[-1] for name, values in of_dev.items()}
+        scores = {"validation": {n: float(v) for n, v in last.items() if math.isfinite(v)}}
     record["scores"] = {name: values for name, values in scores.items() if values}
     record["scored"] = record["scores"] and type(model).__name__
     return {name: value for name, value in record.items() if value}

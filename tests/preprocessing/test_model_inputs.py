@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.models.task_data import with_extra_inputs
+from keras_bert.preprocessing.dataset_checks import with_input_checks
 
 IDS = np.zeros((3, 4), "int32")
 FEATURES = np.arange(6).reshape(3, 2)
@@ -17,8 +18,12 @@ def model():
     """What of a task with two features is looked at."""
     ids, features = keras.Input((None,), name="token_ids"), keras.Input((2,), name="features")
     return SimpleNamespace(
-        backbone=SimpleNamespace(input={"token_ids": ids}),
+        backbone=SimpleNamespace(
+            input={"token_ids": ids}, vocabulary_size=9, num_segments=2, max_sequence_length=4
+        ),
         input={"token_ids": ids, "features": features},
+        takes_columns=False,
+        takes_packed_rows=False,
     )
 
 
@@ -41,13 +46,16 @@ def test_extra_inputs_become_arrays_of_finite_numbers(model):
 
 def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
     x = {"token_ids": IDS, "features": FEATURES.astype("float64")}
-    for dataset in (slices((x, [0, 1, 2])), slices((x, [0, 1, 2])).batch(2)):
-        checked = with_extra_inputs(model, dataset)
-        assert checked.element_spec[0]["features"].dtype == tf.float32
+    for data in (x, (x, [0, 1, 2])):
+        single, dataset = slices(data), slices(data).batch(2)
+        assert with_extra_inputs(model, single) is single
+        checked = with_input_checks(model, with_extra_inputs(model, dataset))
+        spec = checked.element_spec if data is x else checked.element_spec[0]
+        assert spec["features"].dtype == tf.float32
         assert len(list(checked)) == len(dataset)
     x["features"][2, 1] = np.inf
     with pytest.raises(tf.errors.InvalidArgumentError, match="features must be finite numbers"):
-        list(with_extra_inputs(model, slices(x)))
+        list(with_input_checks(model, slices(x).batch(2)))
 
 
 @pytest.mark.parametrize(

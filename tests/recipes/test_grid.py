@@ -67,15 +67,16 @@ def test_the_best_of_all_runs_is_kept_and_all_are_in_the_table(rows_of, run_grid
     assert not list(tmp_path.glob(".*"))
 
 
-def test_no_score_is_worse_than_nan_and_of_equal_ones_the_first_is_best(run_grid, tmp_path):
+def test_no_score_is_worse_than_nan(run_grid, tmp_path):
     nan = float("nan")
-    scores = {1: [nan, nan], 5: [nan, 0.2, 0.9, 0.4], 3: [0.8, nan], 4: [nan], 2: [0.9]}
+    scores = {1: [nan, nan], 2: [nan, 0.2, 0.9, 0.4], 3: [0.8, nan], 4: [nan]}
+
     trainer = Trainer(score=lambda seed: [{"f1": score} for score in scores[seed]])
     results = run_grid(tmp_path, {"seed": [*scores]}, trainer, select="f1")
     best = [(result["seed"], result["epoch"]) for result in results]
-    assert best == [(5, 3), (2, 1), (3, 1), (1, 1), (4, 1)]
+    assert best == [(2, 3), (3, 1), (1, 1), (4, 1)]
     assert json.loads((tmp_path / "best.json").read_text()) == results[0]
-    assert (tmp_path / "best" / "model").read_text() == "seed=5"
+    assert (tmp_path / "best" / "model").read_text() == "seed=2"
 
 
 def test_a_run_that_diverges_does_not_stop_the_others(rows_of, run_grid, tmp_path, capsys):
@@ -92,6 +93,12 @@ def test_a_run_that_diverges_does_not_stop_the_others(rows_of, run_grid, tmp_pat
     assert json.loads((tmp_path / "best.json").read_text()) == results[0]
     found = [(row["learning_rate"], row["f1"]) for row in rows_of(tmp_path / "results.tsv")]
     assert found == [("0.5", "nan"), ("0.25", "4.0"), ("0.25", "8.0")]
+
+
+def test_of_equal_runs_the_first_is_kept(run_grid, tmp_path):
+    trainer = Trainer(score=lambda seed: [{"score": 0.5}])
+    run_grid(tmp_path, {"seed": [3, 1]}, trainer)
+    assert (tmp_path / "best" / "model").read_text() == "seed=3"
 
 
 @pytest.mark.parametrize("cut_at", [1, 3])

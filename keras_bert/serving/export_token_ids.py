@@ -5,6 +5,7 @@ import os
 import tempfile
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -13,6 +14,7 @@ import tensorflow as tf
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import check_replaces, new_folder
 from keras_bert.messages import check_one_of, missing
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
 from keras_bert.presets.save_model import truncation_of
@@ -117,7 +119,7 @@ def export_token_ids(
         if names == "hugging_face":
             write_hugging_face_files(checkpoint, new, path)
         elif preprocessor is not None:
-            _write_own_files(preprocessor, new)
+            write_own_files(preprocessor, new)
     return os.path.join(os.fspath(folder), path)
 
 
@@ -170,7 +172,8 @@ _BESIDE = ("tokenizer.json", "vocab.txt", "preprocessor.json")
 _ENDINGS = (".onnx", ".tflite", ".xml")
 
 
-def _write_own_files(preprocessor, folder):
+def write_own_files(preprocessor: BertPreprocessor, folder: Path) -> None:
+    """Writes `tokenizer.json`, `vocab.txt`, and `preprocessor.json` as `save_to_preset` does."""
     tokenizer = preprocessor.tokenizer
     checkpoint = Checkpoint(
         source="",

@@ -2,8 +2,8 @@
 
 import json
 import os
+import re
 import shutil
-import sys
 import warnings
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -15,8 +15,9 @@ import tensorflow as tf
 import tokenizers
 
 import keras_bert
+from keras_bert.files.json_files import read_json
 from keras_bert.models import exporting
-from keras_bert.serving.tokenizer_files import fast_tokenizer, write_tokenizer_files
+from keras_bert.serving.export_token_ids import write_own_files
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -153,7 +154,8 @@ def test_every_task_runs_as_predict(assert_close, difference, tmp_path, package,
     needed(package)
     format, run = RUNTIMES[package]
     model = make(name, num_layers=2)
-    found, expected = of_both(model, run(model.export(tmp_path / "out", format=format)))
+    path = model.export(tmp_path / "out", format=format, names="keras_bert")
+    found, expected = of_both(model, run(path))
     print(f"{name}, {package}: largest difference {difference(found, expected):.1e}")
     assert_close(found, expected)
 
@@ -162,7 +164,8 @@ def test_every_task_runs_as_predict(assert_close, difference, tmp_path, package,
 def test_onnx_names_inputs_outputs_and_axes(tmp_path):
     needed("tf2onnx")
     runtime = needed("onnxruntime")
-    session = runtime.InferenceSession(make("choices").export(tmp_path / "out", format="onnx"))
+    path = make("choices").export(tmp_path / "out", format="onnx", names="keras_bert")
+    session = runtime.InferenceSession(path)
     axes = ["batch", "choices", "length"]
     assert {x.name: (x.type, x.shape) for x in session.get_inputs()} == {
         name: ("tensor(int32)", axes) for name in ("token_ids", "segment_ids", "padding_mask")
@@ -178,7 +181,7 @@ def test_a_quantized_model_runs_in_onnx_runtime_alone(assert_close, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Keras warns of each layer that it doesn't quantize
         model.quantize("int8")
-    path = model.export(tmp_path / "out", format="onnx")
+    path = model.export(tmp_path / "out", format="onnx", names="keras_bert")
     assert_close(*of_both(model, onnx_runner(path)))
     with pytest.raises(ValueError, match="int8, which format='litert' can't hold"):
         model.export(tmp_path / "other", format="litert")
@@ -191,23 +194,29 @@ def test_litert_stores_int8_weights_and_openvino_float16_weights(difference, tmp
     smaller = model.export(tmp_path / "int8", format="litert", **options)
     assert 1e-4 < difference(*of_both(model, litert_runner(smaller))) < 1
     needed("openvino")
-    smaller = model.export(tmp_path / "half", format="openvino", compress_to_fp16=True)
+    options = {"names": "keras_bert", "compress_to_fp16": True}
+    smaller = model.export(tmp_path / "half", format="openvino", **options)
     assert 1e-5 < difference(*of_both(model, openvino_runner(smaller))) < 1e-2
+
+
+def fast_tokenizer(preprocessor, folder):
+    """The tokenizer in the files beside an export."""
+    write_own_files(preprocessor, folder)
+    return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_the_tokenizers_files_give_its_tokens(tmp_path, lowercase):
     own = keras_bert.BertTokenizer(WORDS, lowercase=lowercase, max_word_characters=4)
     preprocessor = keras_bert.BertClassifierPreprocessor(own, label_names=["x", "y"])
-    write_tokenizer_files(preprocessor, tmp_path)
-    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    theirs = fast_tokenizer(preprocessor, tmp_path)
     theirs.no_padding()
     ids = [encoding.ids for encoding in theirs.encode_batch(TEXTS, add_special_tokens=False)]
     assert ids == own(TEXTS)
     pair = theirs.encode("a film", "good")
     assert (pair.ids, pair.type_ids) == ([2, 6, 7, 3, 11, 3], [0, 0, 0, 0, 1, 1])
     assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").split() == WORDS
-    settings = json.loads((tmp_path / "preprocessor.json").read_text())
+    settings = read_json(tmp_path / "preprocessor.json")
     assert settings["tokenizer"] == {"lowercase": lowercase, "max_word_characters": 4}
     assert settings["label_names"] == ["x", "y"]
 
@@ -219,11 +228,11 @@ def rows_of(tokenizer, *examples):
 
 
 @pytest.mark.parametrize("truncation", ["head", "tail"])
-def test_the_tokenizers_files_truncate_and_pad_as_the_preprocessor_does(truncation):
+def test_the_tokenizers_files_truncate_and_pad_as_the_preprocessor_does(truncation, tmp_path):
     own = keras_bert.BertClassifierPreprocessor(
         keras_bert.BertTokenizer(WORDS), sequence_length=9, truncation=truncation
     )
-    theirs = fast_tokenizer(own)
+    theirs = fast_tokenizer(own, tmp_path)
     texts = ["a film book is was good bad . " * 3, "bad", "good bad " * 3]
     seconds = ["good bad book"] * 2 + ["a film is was"]
     for columns, examples in (
@@ -241,7 +250,7 @@ class OwnWindows(keras_bert.BertPreprocessor):
     truncates = False
 
 
-def test_the_tokenizers_files_lose_no_text_of_windows():
+def test_the_tokenizers_files_lose_no_text_of_windows(tmp_path):
     tokenizer = keras_bert.BertTokenizer(WORDS)
     for own in (
         keras_bert.BertTokenClassifierPreprocessor(tokenizer, 9),
@@ -252,32 +261,74 @@ def test_the_tokenizers_files_lose_no_text_of_windows():
         keras_bert.BertClassifierPreprocessor(tokenizer, 9, truncation="head_tail"),
         OwnWindows(tokenizer, 9),
     ):
-        assert len(fast_tokenizer(own).encode("good bad " * 20).ids) == 42
+        assert len(fast_tokenizer(own, tmp_path).encode("good bad " * 20).ids) == 42
 
 
-STRANGER = """
-import json, sys
-for name in ("keras_bert", "keras", "tensorflow"):
-    sys.modules[name] = None
-import numpy as np, onnxruntime, tokenizers
-folder, texts = sys.argv[1], json.loads(sys.argv[2])
-tokenizer = tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")
-rows = tokenizer.encode_batch(texts)
-inputs = {"token_ids": "ids", "segment_ids": "type_ids", "padding_mask": "attention_mask"}
-inputs = {n: np.array([getattr(row, a) for row in rows], "int32") for n, a in inputs.items()}
-session = onnxruntime.InferenceSession(folder + "/model.onnx")
-print(json.dumps(session.run(["logits"], inputs)[0].tolist()))
-"""
+# Name of a task: the output of Hugging Face's tools for each of `predict`'s.
+THEIR_OUTPUTS = {
+    "classifier": {"logits": "logits"},
+    "tokens": {"logits": "logits"},
+    "spans": {"start": "start_logits", "end": "end_logits"},
+    "choices": {"logits": "logits"},
+    "documents": {"logits": "logits"},
+    "embedder": {"embedding": "sentence_embedding"},
+    "backbone": {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output"},
+}
+THEIR_INPUTS = {
+    "token_ids": "input_ids",
+    "segment_ids": "token_type_ids",
+    "padding_mask": "attention_mask",
+}
 
 
 @pytest.mark.slow
-def test_a_program_without_this_library_answers_texts(assert_close, run_python, tmp_path):
-    needed("tf2onnx")
-    needed("onnxruntime")
+@pytest.mark.parametrize(
+    "name",
+    [n if n == "documents" else pytest.param(n, marks=pytest.mark.weekly) for n in THEIR_OUTPUTS],
+)
+@pytest.mark.parametrize("format", ["onnx", "openvino"])
+def test_every_task_runs_under_the_names_of_hugging_faces_tools(
+    assert_close, tmp_path, format, name
+):
+    needed({"onnx": "tf2onnx"}.get(format, format))
+    model = make(name, num_layers=2)
+    path = model.export(tmp_path / "out", format=format)
+    run = {"onnx": onnx_runner, "openvino": openvino_runner}[format](path)
+    for rows, length in ((3, 9), (1, 17)):
+        inputs = batch(model, rows, length, 1 if name == "documents" else 4)
+        expected = outputs(model, inputs)
+        theirs = {THEIR_INPUTS[n]: values.astype("int64") for n, values in inputs.items()}
+        if name == "documents":  # a row is a pair
+            theirs = {n: values[:, 0] for n, values in theirs.items()}
+        found = run(**theirs)
+        assert_close({n: found[other] for n, other in THEIR_OUTPUTS[name].items()}, expected)
+        if name == "embedder":
+            states = model.backbone(inputs)["sequence_output"]
+            assert_close(found["last_hidden_state"], states)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["onnx", "openvino"])
+def test_a_stranger_runs_the_lines_of_the_folder(assert_close, run_python, tmp_path, format):
+    needed({"onnx": "tf2onnx"}.get(format, format))
     model = with_preprocessor(num_layers=2)
-    model.export(tmp_path / "out", format="onnx")
-    said = run_python("-c", STRANGER, tmp_path / "out", json.dumps(TEXTS))
+    model.export(tmp_path / "out", format=format)
+    readme = (tmp_path / "out" / "README.md").read_text()
+    [lines] = re.findall("```python\n(.*?)```", readme, re.S)
+    *lines, last = lines.replace('["What a book!"]', repr(TEXTS)).strip().split("\n")
+    lines += [f"found = {last.removeprefix('print')}", "print(found[0].tolist())"]
+    forbidden = 'import sys; sys.modules |= dict.fromkeys(("keras_bert", "keras", "tensorflow"))'
+    said = run_python("-c", "\n".join([forbidden, *lines]), cwd=tmp_path / "out")
     assert_close(np.array(json.loads(said)), model.predict(TEXTS, verbose=0))
+
+
+def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(tmp_path):
+    for name in ("pretrainer", "features", "layers", "token vectors"):
+        with pytest.raises(ValueError, match='names="keras_bert"'):
+            make(name).export(tmp_path / "out", format="onnx")
+    with pytest.raises(ValueError, match="names must be .*'keras_bert'; got 'hugging_face'"):
+        make().export(tmp_path / "out", format="litert", names="hugging_face")
+    assert not list(tmp_path.iterdir())
 
 
 def fake_converter(monkeypatch, convert=lambda: b"model"):
@@ -330,9 +381,6 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
         model.export(tmp_path / "books.onnx", format="onnx")
     with pytest.raises(ValueError, match="format='litert' takes optimizations; got opset_version"):
         model.export(tmp_path / "books", format="litert", opset_version=17)
-    monkeypatch.setitem(sys.modules, "keras_bert.serving.tokenizer_files", None)
-    with pytest.raises(ImportError):
-        with_preprocessor().export(tmp_path / "books", format="litert")
     fake_converter(monkeypatch)
     shutil.rmtree(os.path.dirname(model.export(tmp_path / "bare", format="litert")))
     mixed = keras_bert.BertBackbone(9, 1, 2, 8, 8, dtype="mixed_bfloat16")

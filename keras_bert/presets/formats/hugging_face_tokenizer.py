@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint, is_uncased, read_vocabulary
-from keras_bert.text.vocabulary import write_vocabulary
+from keras_bert.text.vocabulary import PAD, write_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
@@ -105,9 +105,9 @@ def fast_tokenizer(checkpoint: Checkpoint) -> dict:
             "strategy": "BatchLongest",
             "direction": "Right",
             "pad_to_multiple_of": None,
-            "pad_id": ids["[PAD]"],
+            "pad_id": ids[PAD],
             "pad_type_id": 0,
-            "pad_token": "[PAD]",
+            "pad_token": PAD,
         },
         "added_tokens": [
             {"id": ids[token], "content": token, **as_it_is, "special": True}

@@ -79,33 +79,37 @@ def openvino(path, precision):
 def make_ways(args, folder):
     """Exports the model in each way; `{way: (function of inputs, bytes of its files)}`."""
     import tensorflow as tf
-    from onnxruntime.quantization import quantize_dynamic
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     model = load(args)
-    paths = {f: model.export(folder / f, format=f) for f in ("onnx", "litert", "openvino")}
-    optimizations = [tf.lite.Optimize.DEFAULT]
-    smaller = model.export(folder / "litert8", format="litert", optimizations=optimizations)
-    quantize_dynamic(paths["onnx"], folder / "model8.onnx", per_channel=True)
+    formats = ("onnx", "litert", "openvino")
+    options = {"names": "keras_bert"}
+    paths = {f: model.export(folder / f, format=f, **options) for f in formats}
+    int8 = {f: model.export(folder / f"{f}8", format=f, int8=True, **options) for f in formats}
+    texts = sentences(300)
+    calibrated = model.export(folder / "calibrated", format="openvino", int8=texts, **options)
     quantized = load(args)
     quantized.quantize("int8")
-    quantized = quantized.export(folder / "onnx8", format="onnx")
+    quantized = quantized.export(folder / "onnx8_keras", format="onnx", **options)
     mixed = load(args, "mixed_bfloat16").export(folder / "mixed", warmup_texts=[])
     exported = model.export(folder / "savedmodel", warmup_texts=[])
     ways = {
         "TensorFlow SavedModel, float32": (savedmodel(exported), exported),
         "TensorFlow SavedModel, mixed bfloat16": (savedmodel(mixed), mixed),
         "ONNX Runtime, float32": (onnx(paths["onnx"]), paths["onnx"]),
-        "ONNX Runtime, `quantize_dynamic`": (onnx(folder / "model8.onnx"), folder / "model8.onnx"),
+        "ONNX Runtime, `int8=True`": (onnx(int8["onnx"]), int8["onnx"]),
         'ONNX Runtime, Keras `quantize("int8")`': (onnx(quantized), quantized),
         "LiteRT, float32": (litert(paths["litert"]), paths["litert"]),
-        "LiteRT, `optimizations`": (litert(smaller), smaller),
+        "LiteRT, `int8=True`": (litert(int8["litert"]), int8["litert"]),
     }
-    for precision in ("f32", "bf16"):
-        way = f"OpenVINO, {'float32' if precision == 'f32' else 'bfloat16'}"
-        run = openvino(paths["openvino"], precision)
-        ways[way] = (run, Path(paths["openvino"]).with_suffix(".bin"))
+    for way, path, precision in (
+        ("float32", paths["openvino"], "f32"),
+        ("bfloat16", paths["openvino"], "bf16"),
+        ("`int8=True`", int8["openvino"], "f32"),
+        ("`int8=texts`", calibrated, "f32"),
+    ):
+        ways[f"OpenVINO, {way}"] = (openvino(path, precision), Path(path).with_suffix(".bin"))
     return model, {way: (run, num_bytes(path)) for way, (run, path) in ways.items()}
 
 
@@ -126,11 +130,16 @@ def make_batches(args, model):
     return batches
 
 
+def sentences(number):
+    """Sentences of Python's reference, from all of it."""
+    prose = " ".join(" ".join(topics.values()).split())
+    found = re.findall(r"[A-Z][a-z]+ [^.!?]{20,300}[.!?]", prose)
+    return found[:: len(found) // number][:number]
+
+
 def print_predicting(args, folder):
     """Compares quantized models by direction, file size and time."""
-    prose = " ".join(" ".join(topics.values()).split())
-    sentences = re.findall(r"[A-Z][a-z]+ [^.!?]{20,300}[.!?]", prose)
-    sentences = sentences[:: len(sentences) // 128][:128]
+    texts = sentences(128)
     ways = {
         "float32": None,
         "int8 weights": keras.quantizers.Int8QuantizationConfig(activation_quantizer=None),
@@ -143,12 +152,12 @@ def print_predicting(args, folder):
             models[way].quantize(config=config)
         models[way].save_to_preset(folder / way)
         sizes[way] = num_bytes(folder / way / "model.weights.h5")
-    vectors = {way: model.predict(sentences, verbose=0) for way, model in models.items()}
+    vectors = {way: model.predict(texts, verbose=0) for way, model in models.items()}
     seconds = dict.fromkeys(models, np.inf)
     for _ in range(args.turns):
         for way, model in models.items():
             started = time.perf_counter()
-            model.predict(sentences, verbose=0)
+            model.predict(texts, verbose=0)
             seconds[way] = min(seconds[way], time.perf_counter() - started)
     print("| | cosine: mean, lowest | MB | time |\n|---|---|---|---|")
     for way, size in sizes.items():

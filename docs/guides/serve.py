@@ -95,7 +95,7 @@ for name, signature in served.signatures.items():
 # %%
 from pathlib import Path
 
-small = model.export("messages_litert", format="litert", optimizations=[tf.lite.Optimize.DEFAULT])
+small = model.export("messages_litert", format="litert", int8=True)
 sizes = {"SavedModel": sum(f.stat().st_size for f in Path(folder).rglob("*") if f.is_file())}
 sizes["LiteRT, int8"] = Path(small).stat().st_size
 for name, size in sizes.items():

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import tempfile
 from functools import partial
 from importlib.util import find_spec
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import check_replaces, new_folder
 from keras_bert.messages import check_one_of, missing
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
 from keras_bert.presets.save_model import truncation_of
@@ -23,6 +26,7 @@ from keras_bert.serving.hugging_face_export import (
     BESIDE,
     checkpoint_of,
     hugging_face_function,
+    their_inputs,
     write_hugging_face_files,
 )
 from keras_bert.training.keras_internals import all_layers
@@ -42,6 +46,7 @@ def export_token_ids(
     | format | file | runs in | needs to export |
     |---|---|---|---|
     | `"onnx"` | `onnx/model.onnx` | ONNX Runtime | `tf2onnx` |
+    | with `int8` | `onnx/model_quantized.onnx` | | `onnxruntime` |
     | `"openvino"` | `openvino/openvino_model.xml`, `.bin` | OpenVINO | `openvino` |
     | `"litert"` | `model.tflite` | LiteRT, formerly TensorFlow Lite | |
 
@@ -79,9 +84,10 @@ def export_token_ids(
             same format is replaced.
         format: `"onnx"`, `"litert"` or `"openvino"`.
         names: `"hugging_face"`, by default for ONNX and OpenVINO, or `"keras_bert"`.
-        **options: `opset_version`, int, of ONNX; `optimizations` of LiteRT, a list of
-            `tf.lite.Optimize`, where `DEFAULT` stores int8 weights; `compress_to_fp16` of OpenVINO,
-            which stores float16 weights.
+        **options: `int8`, bool: whether products are computed in int8, with weights of a quarter of
+            the size; for OpenVINO also examples, best 300, from which the ranges of activations are
+            taken. `opset_version`, int, of ONNX; `compress_to_fp16` of OpenVINO, which stores
+            float16 weights.
 
     Returns:
         The path of the model's file.
@@ -107,12 +113,17 @@ def export_token_ids(
     if find_spec(package) is None:
         raise missing(package, "export")
     path, preprocessor = paths[names], getattr(model, "preprocessor", None)
+    if format == "onnx" and options.get("int8"):
+        path = path.replace("model.onnx", "model_quantized.onnx")  # as transformers.js looks for it
     if names == "hugging_face":
         checkpoint = checkpoint_of(model)
         function, beside = hugging_face_function(model, checkpoint), BESIDE
+        renamed = partial(their_inputs, checkpoint)
     else:
-        function, beside = token_id_function(model), _BESIDE
-    own = (path.split(".")[0].split("/")[0] + "*", *beside)
+        function, beside, renamed = token_id_function(model), _BESIDE, dict
+    if not isinstance(options.get("int8", False), bool):
+        options["int8"] = [*map(renamed, _calibration(model, options["int8"]))]
+    own = (re.split(r"[/.]|_quantized", path)[0] + "*", *beside)
     with new_folder(folder, check=partial(check_replaces, folder, own=own, marks=())) as new:
         (new / path).parent.mkdir(exist_ok=True)
         write(function, new / path, **options)
@@ -123,7 +134,7 @@ def export_token_ids(
     return os.path.join(os.fspath(folder), path)
 
 
-def _write_onnx(function, path, opset_version=None):
+def _write_onnx(function, path, opset_version=None, int8=False):
     import onnx
     import tf2onnx
 
@@ -133,25 +144,63 @@ def _write_onnx(function, path, opset_version=None):
     _rename_outputs(converted.graph, outputs)
     _name_axes(converted.graph)
     onnx.checker.check_model(converted)
-    onnx.save(converted, path)
+    if not int8:
+        onnx.save(converted, path)
+        return
+    from onnxruntime.quantization import quantize_dynamic
+
+    with tempfile.TemporaryDirectory() as folder:
+        exact = os.path.join(folder, "model.onnx")
+        onnx.save(converted, exact)
+        quantize_dynamic(exact, path, per_channel=True)
 
 
-def _write_litert(function, path, optimizations=()):
+def _write_litert(function, path, int8=False):
     with tempfile.TemporaryDirectory() as folder:
         _save(function, folder)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder)
-        converter.optimizations = list(optimizations)
+        converter.optimizations = [tf.lite.Optimize.DEFAULT] if int8 else []
         path.write_bytes(converter.convert())
 
 
-def _write_openvino(function, path, compress_to_fp16=False):
+def _write_openvino(function, path, compress_to_fp16=False, int8=False):
     import openvino
+
+    nncf = _nncf() if int8 else None
 
     with tempfile.TemporaryDirectory() as folder:
         _save(function, folder)
         # Not convert_model, which reports each use to OpenVINO's developers.
         converted = openvino.Core().read_model(folder)
+        if int8 is True:
+            converted = nncf.compress_weights(converted)
+        elif int8:
+            options = {"model_type": nncf.ModelType.TRANSFORMER, "subset_size": len(int8)}
+            converted = nncf.quantize(converted, nncf.Dataset(int8), **options)
         openvino.save_model(converted, path, compress_to_fp16=compress_to_fp16)
+
+
+def _nncf():
+    try:
+        import nncf
+    except ImportError as error:
+        raise missing("nncf", "export") from error
+    return nncf
+
+
+def _calibration(model, texts):
+    """Makes the inputs of examples, one by one, from which the ranges of activations are taken."""
+    if getattr(model, "preprocessor", None) is None:
+        raise ValueError("int8=texts needs a preprocessor, which reads them. int8=True needs none.")
+    rows = model.preprocessor.read(texts)
+    number = len(rows.num_tokens())
+    if number < _LEAST_TEXTS:
+        raise ValueError(
+            f"int8 takes the ranges of activations from examples: give at least {_LEAST_TEXTS}, "
+            f"best {_MOST_TEXTS}; got {number}. int8=True needs none."
+        )
+    chosen = np.random.default_rng(0).permutation(number)[:_MOST_TEXTS]
+    return [rows.batch(chosen[i : i + 1], LONGEST)[0] for i in range(len(chosen))]
 
 
 # The package that the writer needs, the writer, and the model's path by `names`, the default first.
@@ -168,6 +217,7 @@ _FORMATS = {
     ),
     "litert": ("tensorflow", _write_litert, {"keras_bert": "model.tflite"}),
 }
+_LEAST_TEXTS, _MOST_TEXTS = 32, 300
 _BESIDE = ("tokenizer.json", "vocab.txt", "preprocessor.json")
 _ENDINGS = (".onnx", ".tflite", ".xml")
 
@@ -225,6 +275,11 @@ def _check_arguments(folder, format, write, options):
     known = list(inspect.signature(write).parameters)[2:]
     if unknown := [name for name in options if name not in known]:
         raise ValueError(f"format={format!r} takes {', '.join(known)}; got {', '.join(unknown)}.")
+    if format != "openvino" and not isinstance(options.get("int8", False), bool):
+        raise ValueError(
+            f"format={format!r} takes the ranges of activations as it runs: give int8=True, not "
+            "examples."
+        )
 
 
 def _check_precision(model, format):

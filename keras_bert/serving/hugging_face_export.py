@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.new_folder import CARD_MARK, README
@@ -70,7 +71,7 @@ In JavaScript, with `npm install @huggingface/transformers`:
 ```js
 import { pipeline } from "@huggingface/transformers";
 
-const run = await pipeline("PIPELINE", "path/to/this/folder", { dtype: "fp32" });
+const run = await pipeline("PIPELINE", "path/to/this/folder", { dtype: "DTYPE" });
 console.log(await run(EXAMPLE));
 ```
 """
@@ -108,6 +109,14 @@ def hugging_face_function(model: keras.Model, checkpoint: Checkpoint) -> Callabl
     return predict
 
 
+def their_inputs(checkpoint: Checkpoint, inputs: dict) -> dict:
+    """Renames prepared inputs; those of a reranker lose the axis of documents."""
+    theirs = {_INPUTS[name]: np.asarray(x, "int64") for name, x in inputs.items()}
+    if checkpoint.task == "BertReranker":
+        theirs = {name: x.reshape(-1, x.shape[-1]) for name, x in theirs.items()}
+    return theirs
+
+
 def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) -> None:
     """Writes the files beside a model, which lies at `path` in the folder."""
     write_description(checkpoint, folder)
@@ -128,6 +137,7 @@ def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) ->
             example = example.replace("POOLING", str(arguments.get("pooling")))
             example = example.replace("NORM", str(arguments.get("normalize")).lower())
             javascript = _JAVASCRIPT.replace("PIPELINE", pipeline)
+            javascript = javascript.replace("DTYPE", "q8" if "quantized" in path else "fp32")
             parts.append(javascript.replace("EXAMPLE", example))
     with whole_file(folder / README) as file:
         file.write("".join([*parts, f"\n{CARD_MARK}\n"]))

@@ -188,15 +188,31 @@ def test_a_quantized_model_runs_in_onnx_runtime_alone(assert_close, tmp_path):
 
 
 @pytest.mark.slow
-def test_litert_stores_int8_weights_and_openvino_float16_weights(difference, tmp_path):
-    model = make(num_layers=2)
-    options = {"optimizations": [tf.lite.Optimize.DEFAULT]}
-    smaller = model.export(tmp_path / "int8", format="litert", **options)
-    assert 1e-4 < difference(*of_both(model, litert_runner(smaller))) < 1
-    needed("openvino")
-    options = {"names": "keras_bert", "compress_to_fp16": True}
-    smaller = model.export(tmp_path / "half", format="openvino", **options)
-    assert 1e-5 < difference(*of_both(model, openvino_runner(smaller))) < 1e-2
+@pytest.mark.parametrize(
+    ("format", "options", "low", "high"),
+    [
+        ("litert", {"int8": True}, 1e-4, 1),
+        ("onnx", {"int8": True}, 1e-4, 1),
+        ("openvino", {"int8": True}, 1e-4, 1),
+        ("openvino", {"int8": TEXTS * 8}, 1e-4, 1),
+        ("openvino", {"compress_to_fp16": True}, 1e-5, 1e-2),
+    ],
+)
+def test_smaller_weights_change_the_outputs_little(
+    difference, tmp_path, format, options, low, high
+):
+    needed({"onnx": "tf2onnx", "litert": "tensorflow"}.get(format, format))
+    run = {"onnx": onnx_runner, "litert": litert_runner, "openvino": openvino_runner}[format]
+    model = with_preprocessor(num_layers=2)
+    sizes = []
+    for own in ({}, options):
+        path = model.export(tmp_path / "out", format=format, names="keras_bert", **own)
+        weights = path.replace(".xml", ".bin")
+        sizes.append(os.path.getsize(weights))
+    assert path.endswith("model_quantized.onnx") == (format == "onnx")
+    assert low < difference(*of_both(model, run(path))) < high
+    assert sizes[1] < sizes[0]
+    assert len([*(tmp_path / "out").glob("*model*")]) == (2 if format == "openvino" else 1)
 
 
 def fast_tokenizer(preprocessor, folder):
@@ -322,6 +338,18 @@ def test_a_stranger_runs_the_lines_of_the_folder(assert_close, run_python, tmp_p
     assert_close(np.array(json.loads(said)), model.predict(TEXTS, verbose=0))
 
 
+def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path):
+    needed("openvino")
+    for model, format, texts, message in (
+        (with_preprocessor(), "onnx", TEXTS * 8, "give int8=True, not examples"),
+        (with_preprocessor(), "openvino", TEXTS, "at least 32, best 300; got 5"),
+        (make(), "openvino", TEXTS * 8, "int8=texts needs a preprocessor"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.export(tmp_path / "out", format=format, int8=texts)
+    assert not list(tmp_path.iterdir())
+
+
 def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(tmp_path):
     for name in ("pretrainer", "features", "layers", "token vectors"):
         with pytest.raises(ValueError, match='names="keras_bert"'):
@@ -379,7 +407,7 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
     model = make()
     with pytest.raises(ValueError, match=r"writes a folder, such as .*books; got .*books.onnx"):
         model.export(tmp_path / "books.onnx", format="onnx")
-    with pytest.raises(ValueError, match="format='litert' takes optimizations; got opset_version"):
+    with pytest.raises(ValueError, match="format='litert' takes int8; got opset_version"):
         model.export(tmp_path / "books", format="litert", opset_version=17)
     fake_converter(monkeypatch)
     shutil.rmtree(os.path.dirname(model.export(tmp_path / "bare", format="litert")))

@@ -148,11 +148,14 @@ def _write_onnx(function, path, opset_version=None, int8=False):
         onnx.save(converted, path)
         return
     from onnxruntime.quantization import quantize_dynamic
+    from onnxruntime.quantization.shape_inference import quant_pre_process
 
     with tempfile.TemporaryDirectory() as folder:
-        exact = os.path.join(folder, "model.onnx")
+        exact, prepared = (os.path.join(folder, name) for name in ("exact.onnx", "prepared.onnx"))
         onnx.save(converted, exact)
-        quantize_dynamic(exact, path, per_channel=True)
+        # Without it onnxruntime warns. Its optimizations make no difference.
+        quant_pre_process(exact, prepared, skip_optimization=True, skip_symbolic_shape=True)
+        quantize_dynamic(prepared, path, per_channel=True)
 
 
 def _write_litert(function, path, int8=False):

@@ -9,7 +9,7 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart docs dist test test-slow test-all test-tpu test-gpu-plan fuzz kill-test lint format bench clean
+.PHONY: help quickstart docs dist test test-slow test-all test-tpu test-gpu-plan test-consumers fuzz kill-test lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,17 @@ test-gpu-plan: export PATH := $(CURDIR)/$(GPU_BIN):$(PATH)
 test-gpu-plan: .venv-gpu/ready ## Compile steps for an H100 and an A100, on a machine without a GPU
 	$(GPU_BIN)/python -m pytest -q -s tests/planning/test_gpu_plan.py
 
+# Programs that read our exports. Optimum needs an older transformers than we test with.
+.venv-consumers/ready:
+	$(PYTHON) -m venv .venv-consumers
+	.venv-consumers/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
+	  fastembed openvino openvino-tokenizers 'sentence-transformers[onnx]<6' 'transformers<4.58'
+	npm install --silent --ignore-scripts --prefix .venv-consumers @huggingface/transformers@4
+	@touch $@
+
+test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in other programs; needs Node
+	$(BIN)/python -m pytest -q tests/serving/test_consumers.py
+
 lint: .venv/ready ## What ruff says of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -110,4 +121,4 @@ bench: .venv/ready ## Tokens per second of the text and data pipelines, on one c
 	$(BIN)/python benchmarks/pretraining_data.py
 
 clean: ## Remove the environment and what the targets wrote
-	rm -rf .venv .venv-tpu .venv-gpu quickstart_out build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-tpu .venv-gpu .venv-consumers quickstart_out build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache

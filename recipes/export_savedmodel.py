@@ -35,11 +35,14 @@ def parse_args(argv=None):
     add("--output", required=True, help="output folder")
     formats = ("tf_saved_model", "onnx", "litert", "openvino")
     add("--format", choices=formats, default=formats[0], help="all but the first take token ids")
+    add("--int8", action="store_true", help="smaller weights and faster products of these")
     add("--version", type=int, default=1, help="TensorFlow Serving serves the highest version")
     add("--text", nargs="*", default=[], help="texts to query the exported SavedModel with")
     args = parser.parse_args(argv)
     if args.format != formats[0] and (args.text or args.version != 1):
         parser.error("--text and --version are for SavedModels")
+    if args.int8 and args.format == formats[0]:
+        parser.error("--int8 is for the other formats")
     return args
 
 
@@ -47,7 +50,8 @@ def main(argv=None):
     args = parse_args(argv)
     model = keras_bert.BertTask.from_preset(args.preset)
     if args.format != "tf_saved_model":
-        print(f"Exported to {Path(model.export(args.output, format=args.format)).resolve()}.")
+        exported = model.export(args.output, format=args.format, int8=args.int8)
+        print(f"Exported to {Path(exported).resolve()}.")
         return
     exported = Path(model.export(args.output, version=args.version)).resolve()
     name, folder = exported.parent.name, exported.parent

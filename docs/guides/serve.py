@@ -102,10 +102,10 @@ for name, size in sizes.items():
     print(f"{name:12} {size / 1e6:5.1f} MB")
 
 # %% [markdown]
-# Next to the model lie `tokenizer.json`, which Hugging Face `tokenizers` reads in Rust, Python and
-# JavaScript, `vocab.txt`, and `preprocessor.json` with the names of the labels. `tokenizer.json`
-# truncates to the sequence length and pads batches. Inputs are int32 `token_ids`, `segment_ids` and
-# `padding_mask`; outputs are named too, `logits` here. Batches and lengths may differ in each call.
+# Next to the model lies `tokenizer.json`, which Hugging Face `tokenizers` reads in Rust, Python and
+# JavaScript. It truncates to the sequence length and pads batches. Inputs of LiteRT are int32
+# `token_ids`, `segment_ids` and `padding_mask`; outputs are named too, `logits` here. Batches and
+# lengths may differ in each call.
 
 # %%
 import numpy as np
@@ -127,11 +127,16 @@ print(
 )
 
 # %% [markdown]
-# | format | the model's file | export needs |
+# | format | the model's file | `int8=True` |
 # |---|---|---|
-# | `"onnx"` | `model.onnx` | `tf2onnx` |
-# | `"litert"` | `model.tflite` | |
-# | `"openvino"` | `model.xml` and `model.bin` | `openvino` |
+# | `"onnx"` | `onnx/model.onnx` | `onnx/model_quantized.onnx` |
+# | `"openvino"` | `openvino/openvino_model.xml` and `.bin` | the same files |
+# | `"litert"` | `model.tflite` | the same file |
+#
+# Folders of ONNX and OpenVINO are laid out as Hugging Face's tools expect, with `config.json`, the
+# tokenizer's files and their names of inputs and outputs: transformers.js in a browser, fastembed,
+# sentence-transformers and Optimum load them ([which format for which runtime](../formats.md)).
+# The folder's `README.md` shows how to run it.
 #
 # Windows of long texts, entities and spans are in the SavedModel alone. On processors with
 # bfloat16, OpenVINO computes in it by default, up to 1e-3 from float32 in embeddings. Compile the

@@ -115,8 +115,7 @@ def lower_step(
     state = tuple([_shape(variable, replicated) for variable in part] for part in state)
     batch = jax.tree.map(lambda values: _shape(values, replicated), batch)
     steps = compiled(one_or_more(model.train_step, shard), replicated)
-    with planned_for(mesh):
-        return steps.lower(state, (batch,))
+    return _lowered(steps, mesh, state, (batch,))
 
 
 def lower_prediction(
@@ -134,8 +133,12 @@ def lower_prediction(
         outputs, _ = model.stateless_call(*state, shard(inputs), training=False)
         return shard(outputs)
 
+    return _lowered(jax.jit(predict), mesh, state, inputs)
+
+
+def _lowered(function, mesh, *arguments):  # one place, which tests replace
     with planned_for(mesh):
-        return jax.jit(predict).lower(state, inputs)
+        return function.lower(*arguments)
 
 
 def _shared_by(devices):

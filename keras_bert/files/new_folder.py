@@ -26,7 +26,7 @@ WRITTEN = (
     *("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"),
     *("sentence_bert_config.json", "config_sentence_transformers.json"),
     *("bert_config.json", "bert_model.ckpt.*"),
-    *("metadata.json", "task.json", "task.weights.h5", "tokenizer.json"),
+    *("metadata.json", "task.json", "task.weights.h5", "tokenizer.json", "special_tokens_map.json"),
     "assets/tokenizer/vocabulary.txt",
 )
 _OF_MODELS = [pattern.partition("/")[0] for pattern in (*WRITTEN, README)]

@@ -122,7 +122,7 @@ def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) ->
     write_description(checkpoint, folder)
     kind = path.split("/")[0]
     task = checkpoint.task
-    parts = [f"# {task or 'BertBackbone'}\n\nExported by keras_bert, for `{path}`'s runtimes.\n"]
+    parts = [f"# {task or 'BertBackbone'}\n\nThe model is `{path}`, which keras_bert exported.\n"]
     if checkpoint.vocabulary:
         is_pair = task in ("BertReranker", "BertSpanLabeler")
         texts = '("Who wrote it?", "Ada wrote it.")' if is_pair else '"What a book!"'

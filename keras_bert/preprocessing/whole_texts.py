@@ -1,15 +1,20 @@
 """Texts as a pre-trained model reads them: as a whole, some with [MASK]."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 
 from keras_bert.messages import shown
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.text.numpy_ops import ragged
 from keras_bert.text.tokenizer import as_str
 from keras_bert.text.vocabulary import MASK
+
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
 def whole_texts(

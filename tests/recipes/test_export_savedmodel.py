@@ -12,10 +12,13 @@ TEXTS = ["the book's very good.", "dull", "it is so bad , but the film and the d
 
 
 @pytest.fixture(scope="module")
-def classifier(preset, randomized, tmp_path_factory):
+def classifier(preset, tmp_path_factory):
     """A model that tells texts apart, and its folder."""
     names = ["contra", "neutral", "pro"]
-    model = randomized(keras_bert.BertClassifier.from_preset(preset, label_names=names))
+    model = keras_bert.BertClassifier.from_preset(preset, label_names=names)
+    generator = np.random.default_rng(4)
+    for weight in model.weights:
+        weight.assign(np.asarray(weight) + generator.normal(0, 0.3, weight.shape))
     folder = tmp_path_factory.mktemp("finetuned") / "best"
     model.save_to_preset(folder)
     return model, folder

@@ -47,7 +47,7 @@ def test_it_shows_the_answers_to_texts(assert_close, module, classifier, tmp_pat
 @pytest.mark.slow
 def test_other_formats_hold_the_model_and_its_tokenizer(module, classifier, tmp_path, capsys):
     main, arguments = module.main, [str(classifier[1]), "--output"]
-    main([*arguments, str(tmp_path / "films"), "--format", "litert"])
+    main([*arguments, str(tmp_path / "films"), "--format", "litert", "--int8"])
     files = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in (tmp_path / "films").iterdir()} == files
     assert "films/model.tflite." in capsys.readouterr().out

@@ -352,6 +352,7 @@ def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path):
 
 
 def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(tmp_path):
+    needed("tf2onnx")
     for name in ("pretrainer", "features", "layers", "token vectors"):
         with pytest.raises(ValueError, match='names="keras_bert"'):
             make(name).export(tmp_path / "out", format="onnx")

@@ -339,6 +339,7 @@ def test_a_stranger_runs_the_lines_of_the_folder(assert_close, run_python, tmp_p
     assert_close(np.array(json.loads(said)), model.predict(TEXTS, verbose=0))
 
 
+@pytest.mark.slow
 def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path):
     needed("openvino")
     for model, format, texts, message in (
@@ -351,6 +352,7 @@ def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(tmp_path):
     needed("tf2onnx")
     for name in ("pretrainer", "features", "layers", "token vectors"):

@@ -51,29 +51,29 @@ def savedmodel(path):
     return lambda inputs: run(**{n: tf.constant(x) for n, x in inputs.items()})["embedding"].numpy()
 
 
-def onnx(path):
+def onnx(path, output="embedding"):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options)
-    return lambda inputs: session.run(["embedding"], inputs)[0]
+    return lambda inputs: session.run([output], inputs)[0]
 
 
-def litert(path):
+def litert(path, output="embedding"):
     from ai_edge_litert.interpreter import Interpreter
 
     run = Interpreter(path, num_threads=1).get_signature_runner()
-    return lambda inputs: run(**inputs)["embedding"]
+    return lambda inputs: run(**inputs)[output]
 
 
-def openvino(path, precision):
+def openvino(path, precision="f32", output="embedding"):
     from openvino import Core
 
     hints = {"INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY"}
     hints["INFERENCE_NUM_THREADS"] = 1
     compiled = Core().compile_model(path, "CPU", hints)
-    return lambda inputs: compiled(inputs)["embedding"]
+    return lambda inputs: compiled(inputs)[output]
 
 
 def make_ways(args, folder):

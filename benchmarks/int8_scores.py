@@ -19,6 +19,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+from export_formats import litert, onnx, openvino
 
 import keras_bert
 from keras_bert.readers import read_table
@@ -31,11 +32,6 @@ WAYS = {  # name: format, int8; "texts" are examples of the training data
     "OpenVINO, `int8=texts`": ("openvino", "texts"),
     "LiteRT, float32": ("litert", False),
     "LiteRT, `int8=True`": ("litert", True),
-}
-THEIRS = {
-    "token_ids": "input_ids",
-    "padding_mask": "attention_mask",
-    "segment_ids": "token_type_ids",
 }
 
 
@@ -54,35 +50,6 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def renamed(inputs):
-    return {THEIRS[name]: values.astype("int64") for name, values in inputs.items()}
-
-
-def onnx(path):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, options)
-    return lambda inputs: session.run(["logits"], renamed(inputs))[0]
-
-
-def openvino(path):
-    import openvino
-
-    hints = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
-    hints["INFERENCE_NUM_THREADS"] = 1
-    compiled = openvino.Core().compile_model(path, "CPU", hints)
-    return lambda inputs: compiled(renamed(inputs))["logits"]
-
-
-def litert(path):
-    from ai_edge_litert.interpreter import Interpreter
-
-    run = Interpreter(path, num_threads=1).get_signature_runner()
-    return lambda inputs: run(**inputs)["logits"]
-
-
 def transformers(folder):
     import torch
     from transformers import AutoModelForSequenceClassification
@@ -92,8 +59,8 @@ def transformers(folder):
 
     @torch.inference_mode()
     def run(inputs):
-        theirs = {name: torch.tensor(values) for name, values in renamed(inputs).items()}
-        return model(**theirs).logits.numpy()
+        names = ("token_ids", "padding_mask", "segment_ids")
+        return model(*(torch.tensor(inputs[name]) for name in names)).logits.numpy()
 
     return run
 
@@ -137,13 +104,13 @@ def fine_tuned(args, train, seed):
 
 def exported(model, texts, folder):
     """Exports a model in each way; `{way: (function of inputs, bytes)}`."""
-    runtimes = {"onnx": onnx, "openvino": openvino, "litert": litert}
-    ways = {}
+    runtimes, ways = {"onnx": onnx, "openvino": openvino, "litert": litert}, {}
     for way, (format, int8) in WAYS.items():
         int8 = texts[:300] if int8 == "texts" else int8
-        path = Path(model.export(folder / way.replace("`", ""), format=format, int8=int8))
+        options = {"format": format, "names": "keras_bert", "int8": int8}
+        path = Path(model.export(folder / way.replace("`", ""), **options))
         size = max(file.stat().st_size for file in path.parent.iterdir())
-        ways[way] = (runtimes[format](str(path)), size)
+        ways[way] = (runtimes[format](str(path), output="logits"), size)
     model.save_to_hugging_face(folder / "theirs")
     size = (folder / "theirs" / "model.safetensors").stat().st_size
     return {"transformers, float32": (transformers(folder / "theirs"), size), **ways}

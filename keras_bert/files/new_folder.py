@@ -18,18 +18,19 @@ README = "README.md"
 CARD_MARK = "<!-- Written by keras_bert, which replaces it. To keep an edit, remove this line. -->"
 """The last line of this library's cards."""
 
+BESIDE_WEIGHTS = (
+    *("config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"),
+    *("special_tokens_map.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+    *("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"),
+)
+"""The files of transformers and sentence-transformers that hold no weights."""
 # The files that this library writes to a model folder, and may therefore replace: those of its
 # presets, of transformers, sentence-transformers, Google and KerasHub.
 WRITTEN = (
-    *("config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"),
-    *("model.safetensors", "pooler.safetensors", "tokenizer_config.json"),
-    *("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"),
-    *("sentence_bert_config.json", "config_sentence_transformers.json"),
-    *("bert_config.json", "bert_model.ckpt.*"),
-    *("metadata.json", "task.json", "task.weights.h5", "tokenizer.json", "special_tokens_map.json"),
-    "assets/tokenizer/vocabulary.txt",
+    *(*BESIDE_WEIGHTS, "model.safetensors", "pooler.safetensors"),
+    *("model.weights.h5", "preprocessor.json", "bert_config.json", "bert_model.ckpt.*"),
+    *("metadata.json", "task.json", "task.weights.h5", "assets/tokenizer/vocabulary.txt"),
 )
-_OF_MODELS = [pattern.partition("/")[0] for pattern in (*WRITTEN, README)]
 
 
 @contextmanager
@@ -39,15 +40,13 @@ def new_folder(
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
     There must be room for `num_bytes`; a full disk is an `OSError`, whatever library was writing.
-    `check` is that of `whole_folder`. By default, `folder` may hold only a model, and a `README.md`
+    `check` is that of `whole_folder`. By default, `folder` may hold only a model. A `README.md`
     without `CARD_MARK` is kept.
     """
-    is_model = check is None
     with whole_folder(folder, check or partial(check_replaces, folder)) as new:
         _check_room(new, num_bytes)
         yield new
-        if is_model:
-            _keep_readme(folder, new)
+        _keep_readme(folder, new)
 
 
 def is_own_card(text: str) -> bool:
@@ -84,13 +83,15 @@ def _check_room(folder, num_bytes):
 def check_replaces(
     folder: str | os.PathLike,
     names: list[str],
-    own: Sequence[str] = _OF_MODELS,
+    own: Sequence[str] = (*WRITTEN, README),
     marks: Sequence[str] = MARKS,
 ) -> None:
     """Raises a ValueError if a folder holds files that aren't a writer's own, and would be lost.
 
-    `own` are patterns of names. In a folder without one of the `marks`, no file is the writer's.
+    `own` are patterns of paths, of which only the first part counts. In a folder without one of the
+    `marks`, no file is the writer's.
     """
+    own = [path.partition("/")[0] for path in own]
     others = [name for name in sorted(names) if not any(fnmatch(name, each) for each in own)]
     if marks and not set(marks) & set(names):
         others = names

@@ -155,7 +155,8 @@ def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
         first = next(iter(x), ())
     elif first is None:
         start = [*itertools.islice(x, 1)]
-        x, first = (each for each in itertools.chain(start, x)), start[0] if start else ()
+        x = (each for each in itertools.chain(start, x))  # Keras takes generators alone
+        first = start[0] if start else ()
     is_labelled = isinstance(first, (tuple, list)) and len(first)
     return (Passes(x, **options) if is_raw(first[0] if is_labelled else first) else None), x
 

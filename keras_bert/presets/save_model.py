@@ -36,7 +36,11 @@ def save_checkpoint(
     model: keras.Model, folder: str | os.PathLike, write: Callable, has_card: bool = False
 ) -> None:
     """Writes a model as a folder of another library's, by the `write` of its format."""
-    checkpoint = in_transit(model)
+    checkpoint = described(model)
+    checkpoint.weights = {
+        name: Tensor(tuple(array.shape), lambda array=array: array)
+        for name, array in _float_weights(model).items()
+    }
     with new_folder(folder, _num_bytes(model)) as unfinished:
         write(checkpoint, unfinished)
         if has_card:
@@ -93,8 +97,11 @@ def _num_bytes(model):
     return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
 
 
-def in_transit(model: keras.Model) -> Checkpoint:
-    """Makes a `Checkpoint` from a model of this library; some models have no place in others."""
+def described(model: keras.Model) -> Checkpoint:
+    """Makes a `Checkpoint`, still without weights, of a model that other libraries can hold.
+
+    Raises a ValueError if they have no place for it.
+    """
     backbone = getattr(model, "backbone", model)
     if backbone.architecture != "bert":
         raise ValueError(
@@ -106,10 +113,6 @@ def in_transit(model: keras.Model) -> Checkpoint:
     checkpoint = Checkpoint(
         source=f"{type(model).__name__} {model.name}",
         backbone={**backbone.get_config()},
-        weights={
-            name: Tensor(tuple(array.shape), lambda array=array: array)
-            for name, array in _float_weights(model).items()
-        },
         task=type(model).__name__ if backbone is not model else None,
         task_arguments=_task_arguments(model, preprocessor) if backbone is not model else {},
         vocabulary=tokenizer.pop("vocabulary", None),

@@ -2,28 +2,26 @@
 
 import inspect
 import os
-import re
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.json_files import write_json
-from keras_bert.files.new_folder import check_replaces, new_folder
+from keras_bert.files.new_folder import BESIDE_WEIGHTS, README, check_replaces, new_folder
 from keras_bert.messages import check_one_of, missing
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.text_rows import LONGEST
-from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
 from keras_bert.presets.save_model import truncation_of
 from keras_bert.serving.export_saved_model import check_backend, save_quietly, token_id_function
 from keras_bert.serving.hugging_face_export import (
-    BESIDE,
     checkpoint_of,
     hugging_face_function,
     their_inputs,
@@ -104,29 +102,30 @@ def export_token_ids(
     model.export("books", format="onnx")  # writes books/onnx/model.onnx
     ```
     """
-    package, write, paths = _FORMATS[format]
-    names = next(iter(paths)) if names is None else names
-    check_one_of("names", names, tuple(paths))
-    _check_arguments(folder, format, write, options)
+    kind, int8 = _FORMATS[format], options.get("int8", False)
+    names = next(iter(kind.paths)) if names is None else names
+    check_one_of("names", names, tuple(kind.paths))
+    _check_arguments(folder, format, kind.write, options)
     check_backend(model, f"format={format!r}")
     _check_precision(model, format)
-    if find_spec(package) is None:
-        raise missing(package, "export")
-    path, preprocessor = paths[names], getattr(model, "preprocessor", None)
-    if format == "onnx" and options.get("int8"):
-        path = path.replace("model.onnx", "model_quantized.onnx")  # as transformers.js looks for it
     if names == "hugging_face":
         checkpoint = checkpoint_of(model)
-        function, beside = hugging_face_function(model, checkpoint), BESIDE
+        function = hugging_face_function(model, checkpoint)
         renamed = partial(their_inputs, checkpoint)
     else:
-        function, beside, renamed = token_id_function(model), _BESIDE, dict
-    if not isinstance(options.get("int8", False), bool):
-        options["int8"] = [*map(renamed, _calibration(model, options["int8"]))]
-    own = (re.split(r"[/.]|_quantized", path)[0] + "*", *beside)
+        function, renamed = token_id_function(model), dict
+    if not isinstance(int8, bool):
+        options["int8"] = [*map(renamed, _calibration(model, int8))]
+    for package in kind.packages[: 2 if int8 else 1]:
+        if find_spec(package) is None:
+            raise missing(package, "export")
+    path, preprocessor = kind.paths[names], getattr(model, "preprocessor", None)
+    if format == "onnx" and int8:
+        path = path.replace("model.onnx", "model_quantized.onnx")  # as transformers.js looks for it
+    own = (*kind.own, *BESIDE_WEIGHTS, "preprocessor.json", README)
     with new_folder(folder, check=partial(check_replaces, folder, own=own, marks=())) as new:
         (new / path).parent.mkdir(exist_ok=True)
-        write(function, new / path, **options)
+        kind.write(function, new / path, **options)
         if names == "hugging_face":
             write_hugging_face_files(checkpoint, new, path)
         elif preprocessor is not None:
@@ -169,26 +168,23 @@ def _write_litert(function, path, int8=False):
 def _write_openvino(function, path, compress_to_fp16=False, int8=False):
     import openvino
 
-    nncf = _nncf() if int8 else None
-
     with tempfile.TemporaryDirectory() as folder:
         _save(function, folder)
         # Not convert_model, which reports each use to OpenVINO's developers.
         converted = openvino.Core().read_model(folder)
-        if int8 is True:
-            converted = nncf.compress_weights(converted)
-        elif int8:
-            options = {"model_type": nncf.ModelType.TRANSFORMER, "subset_size": len(int8)}
-            converted = nncf.quantize(converted, nncf.Dataset(int8), **options)
+        if int8:
+            converted = _in_int8(converted, int8)
         openvino.save_model(converted, path, compress_to_fp16=compress_to_fp16)
 
 
-def _nncf():
-    try:
-        import nncf
-    except ImportError as error:
-        raise missing("nncf", "export") from error
-    return nncf
+def _in_int8(model, examples):
+    """Quantizes OpenVINO's model: its weights, or activations too, by a list of inputs."""
+    import nncf
+
+    if examples is True:
+        return nncf.compress_weights(model)
+    options = {"model_type": nncf.ModelType.TRANSFORMER, "subset_size": len(examples)}
+    return nncf.quantize(model, nncf.Dataset(examples), **options)
 
 
 def _calibration(model, texts):
@@ -206,38 +202,37 @@ def _calibration(model, texts):
     return [rows.batch(chosen[i : i + 1], LONGEST)[0] for i in range(len(chosen))]
 
 
-# The package that the writer needs, the writer, and the model's path by `names`, the default first.
+class _Format(NamedTuple):
+    write: Callable
+    packages: tuple[str, ...]  # that the writer needs, and for int8
+    own: tuple[str, ...]  # all names that the writer gives
+    paths: dict[str, str]  # of the model by `names`, the default first
+
+
 _FORMATS = {
-    "onnx": (
-        "tf2onnx",
+    "onnx": _Format(
         _write_onnx,
+        ("tf2onnx", "onnxruntime"),
+        ("onnx", "model.onnx", "model_quantized.onnx"),
         {"hugging_face": "onnx/model.onnx", "keras_bert": "model.onnx"},
     ),
-    "openvino": (
-        "openvino",
+    "openvino": _Format(
         _write_openvino,
+        ("openvino", "nncf"),
+        ("openvino", "model.xml", "model.bin"),
         {"hugging_face": "openvino/openvino_model.xml", "keras_bert": "model.xml"},
     ),
-    "litert": ("tensorflow", _write_litert, {"keras_bert": "model.tflite"}),
+    "litert": _Format(_write_litert, (), ("model.tflite",), {"keras_bert": "model.tflite"}),
 }
 _LEAST_TEXTS, _MOST_TEXTS = 32, 300
-_BESIDE = ("tokenizer.json", "vocab.txt", "preprocessor.json")
 _ENDINGS = (".onnx", ".tflite", ".xml")
 
 
 def write_own_files(preprocessor: BertPreprocessor, folder: Path) -> None:
     """Writes `tokenizer.json`, `vocab.txt`, and `preprocessor.json` as `save_to_preset` does."""
-    tokenizer = preprocessor.tokenizer
-    checkpoint = Checkpoint(
-        source="",
-        backbone={},
-        weights={},
-        vocabulary=tokenizer.get_vocabulary(),
-        tokenizer=tokenizer.get_config(),
-        sequence_length=preprocessor.sequence_length,
-        truncation=truncation_of(preprocessor),
-    )
-    write_json(folder / "tokenizer.json", fast_tokenizer(checkpoint))
+    tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
+    cut = {"sequence_length": longest, "truncation": truncation_of(preprocessor)}
+    write_json(folder / "tokenizer.json", fast_tokenizer(**tokenizer.get_config(), **cut))
     tokenizer.save_vocabulary(folder / "vocab.txt")
     name = keras.saving.get_registered_name(type(preprocessor))
     write_json(folder / "preprocessor.json", {"class": name, **preprocessor.settings()})

@@ -1,7 +1,9 @@
 """Models of token ids under the names that Hugging Face's tools read."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from string import Template
 
 import keras
 import numpy as np
@@ -11,14 +13,7 @@ from keras_bert.files.new_folder import CARD_MARK, README
 from keras_bert.files.whole import whole_file
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.hugging_face import write_description
-from keras_bert.presets.save_model import in_transit
-
-BESIDE = (
-    *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
-    *("vocab.txt", "modules.json", "1_Pooling", "2_Normalize", "sentence_bert_config.json"),
-    *("config_sentence_transformers.json", README),
-)
-"""The files and folders that may lie beside the model."""
+from keras_bert.presets.save_model import described
 
 _INPUTS = {
     "token_ids": "input_ids",
@@ -32,37 +27,35 @@ _OUTPUTS = {
     "sequence_output": "last_hidden_state",
     "pooled_output": "pooler_output",
 }
-_PIPELINES = {  # of transformers.js, and an example
-    "BertClassifier": ("text-classification", '"What a book!"'),
-    "BertTokenClassifier": ("token-classification", '"Ada Lovelace wrote it."'),
-    "BertSpanLabeler": ("question-answering", '"Who wrote it?", "Ada wrote it."'),
-    "BertEmbedder": ("feature-extraction", '"a fine book", {pooling: "POOLING", normalize: NORM}'),
-    None: ("feature-extraction", '"a fine book"'),
+_PIPELINES = {  # of transformers.js
+    "BertClassifier": "text-classification",
+    "BertTokenClassifier": "token-classification",
+    "BertSpanLabeler": "question-answering",
+    "BertEmbedder": "feature-extraction",
+    None: "feature-extraction",
 }
 _TASKS = (*_PIPELINES, "BertMultipleChoice", "BertReranker")
-
 _RUN = {
-    "onnx": """
-session = onnxruntime.InferenceSession("PATH")
+    "onnx": """session = onnxruntime.InferenceSession("$path")
 print(session.run(None, inputs))""",
-    "openvino": """
-model = openvino.compile_model("PATH", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-print(model(inputs))""",
+    "openvino": """hints = {"INFERENCE_PRECISION_HINT": "f32"}
+print(openvino.compile_model("$path", "CPU", hints)(inputs))""",
 }
 _PYTHON = """
-In Python, with `pip install PACKAGE tokenizers`:
+In Python, with `pip install $package tokenizers`:
 
 ```python
 import numpy as np
-import PACKAGE
+import $package
 import tokenizers
 
-rows = tokenizers.Tokenizer.from_file("tokenizer.json").encode_batch([TEXTS])
+rows = tokenizers.Tokenizer.from_file("tokenizer.json").encode_batch([$texts])
 inputs = {
     "input_ids": np.array([row.ids for row in rows]),
     "attention_mask": np.array([row.attention_mask for row in rows]),
     "token_type_ids": np.array([row.type_ids for row in rows]),
-}RUN
+}
+$run
 ```
 """
 _JAVASCRIPT = """
@@ -71,8 +64,8 @@ In JavaScript, with `npm install @huggingface/transformers`:
 ```js
 import { pipeline } from "@huggingface/transformers";
 
-const run = await pipeline("PIPELINE", "path/to/this/folder", { dtype: "DTYPE" });
-console.log(await run(EXAMPLE));
+const run = await pipeline("$pipeline", "path/to/this/folder", { dtype: "$dtype" });
+console.log(await run($arguments));
 ```
 """
 
@@ -80,7 +73,7 @@ console.log(await run(EXAMPLE));
 def checkpoint_of(model: keras.Model) -> Checkpoint:
     """Describes a model in Hugging Face's terms, if they have any for it."""
     try:
-        checkpoint = in_transit(model)
+        checkpoint = described(model)
         if checkpoint.task not in _TASKS:
             raise ValueError(f"Hugging Face's tools have no names for a {checkpoint.task}.")
     except ValueError as error:
@@ -120,24 +113,34 @@ def their_inputs(checkpoint: Checkpoint, inputs: dict) -> dict:
 def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) -> None:
     """Writes the files beside a model, which lies at `path` in the folder."""
     write_description(checkpoint, folder)
-    kind = path.split("/")[0]
-    task = checkpoint.task
-    parts = [f"# {task or 'BertBackbone'}\n\nThe model is `{path}`, which keras_bert exported.\n"]
+    title = f"# {checkpoint.task or 'BertBackbone'}\n"
+    parts = [title, f"\nThe model is `{path}`, which keras_bert exported.\n"]
     if checkpoint.vocabulary:
-        is_pair = task in ("BertReranker", "BertSpanLabeler")
-        texts = '("Who wrote it?", "Ada wrote it.")' if is_pair else '"What a book!"'
-        run = _RUN[kind].replace("PATH", path)
-        package = {"onnx": "onnxruntime"}.get(kind, kind)
-        if task != "BertMultipleChoice":
-            python = _PYTHON.replace("PACKAGE", package).replace("TEXTS", texts)
-            parts.append(python.replace("RUN", run))
-        if kind == "onnx" and task in _PIPELINES:
-            pipeline, example = _PIPELINES[task]
-            arguments = checkpoint.task_arguments
-            example = example.replace("POOLING", str(arguments.get("pooling")))
-            example = example.replace("NORM", str(arguments.get("normalize")).lower())
-            javascript = _JAVASCRIPT.replace("PIPELINE", pipeline)
-            javascript = javascript.replace("DTYPE", "q8" if "quantized" in path else "fp32")
-            parts.append(javascript.replace("EXAMPLE", example))
+        parts += _lines_that_run(checkpoint, path)
     with whole_file(folder / README) as file:
         file.write("".join([*parts, f"\n{CARD_MARK}\n"]))
+
+
+def _lines_that_run(checkpoint, path):
+    task, runtime = checkpoint.task, path.split("/")[0]
+    if task != "BertMultipleChoice":
+        is_pair = task in ("BertReranker", "BertSpanLabeler")
+        yield Template(_PYTHON).substitute(
+            package={"onnx": "onnxruntime"}.get(runtime, runtime),
+            texts='("Who wrote it?", "Ada wrote it.")' if is_pair else '"What a book!"',
+            run=Template(_RUN[runtime]).substitute(path=path),
+        )
+    if runtime != "onnx" or task not in _PIPELINES:
+        return
+    arguments = '"What a book!"'
+    if task == "BertSpanLabeler":
+        arguments = '"Who wrote it?", "Ada wrote it."'
+    if task == "BertEmbedder":
+        settings = checkpoint.task_arguments
+        options = {"pooling": settings["pooling"], "normalize": settings["normalize"]}
+        arguments += f", {json.dumps(options)}"
+    yield Template(_JAVASCRIPT).substitute(
+        pipeline=_PIPELINES[task],
+        dtype="q8" if "quantized" in path else "fp32",
+        arguments=arguments,
+    )

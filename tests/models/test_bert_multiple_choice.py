@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertMultipleChoice, BertReranker, BertTask
+from keras_bert import BertMultipleChoice, BertReranker
 
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e", "f g h"], "label": 1},
@@ -100,12 +100,3 @@ def test_permuting_raw_choices_permutes_their_probabilities(assert_close, model)
     own, other, more = (answer["probabilities"] for answer in answers)
     assert_close(own[order], other)
     assert_close([*own, 0.0, 0.0], more)
-
-
-def test_it_goes_to_hugging_face_and_comes_back(bare, choices, difference, tmp_path):
-    bare.dropout = 0.3
-    bare.save_to_hugging_face(tmp_path)
-    back = BertTask.from_preset(tmp_path)
-    assert type(back) is BertMultipleChoice and back.dropout == 0.3
-    assert not back.load_report.new and not back.load_report.left_over
-    assert difference(back(choices), bare(choices)) == 0.0

@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import shutil
 import warnings
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import keras
@@ -17,7 +15,7 @@ import tokenizers
 import keras_bert
 from keras_bert.files.json_files import read_json
 from keras_bert.models import exporting
-from keras_bert.serving.export_token_ids import write_own_files
+from keras_bert.serving.export_token_ids import _FORMATS, write_own_files
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -339,9 +337,7 @@ def test_a_stranger_runs_the_lines_of_the_folder(assert_close, run_python, tmp_p
     assert_close(np.array(json.loads(said)), model.predict(TEXTS, verbose=0))
 
 
-@pytest.mark.slow
 def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path):
-    needed("openvino")
     for model, format, texts, message in (
         (with_preprocessor(), "onnx", TEXTS * 8, "give int8=True, not examples"),
         (with_preprocessor(), "openvino", TEXTS, "at least 32, best 300; got 5"),
@@ -352,9 +348,7 @@ def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(tmp_path):
-    needed("tf2onnx")
     for name in ("pretrainer", "features", "layers", "token vectors"):
         with pytest.raises(ValueError, match='names="keras_bert"'):
             make(name).export(tmp_path / "out", format="onnx")
@@ -363,25 +357,32 @@ def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(
     assert not list(tmp_path.iterdir())
 
 
-def fake_converter(monkeypatch, convert=lambda: b"model"):
-    """A converter that takes no time."""
-    converter = SimpleNamespace(convert=convert)
-    monkeypatch.setattr(tf.lite.TFLiteConverter, "from_saved_model", lambda folder: converter)
-    monkeypatch.setattr("keras_bert.serving.export_token_ids._save", lambda *args: None)
+@pytest.fixture
+def fake_writer(monkeypatch):
+    """Gives a format a writer that takes no time and needs no package."""
+
+    def fake(format, write=lambda: b"model"):
+        def write_path(function, path, int8=False):
+            path.write_bytes(write())
+
+        fast = _FORMATS[format]._replace(write=write_path, packages=())
+        monkeypatch.setitem(_FORMATS, format, fast)
+
+    return fake
 
 
-def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
+def test_the_folder_replaces_an_export_and_nothing_else(fake_writer, tmp_path):
     folder = tmp_path / "books"
     model = with_preprocessor()
-    fake_converter(monkeypatch)
+    fake_writer("litert")
     model.export(folder, format="litert")
     written = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in folder.iterdir()} == written
-    fake_converter(monkeypatch, Mock(side_effect=OSError(28, "No space left on device")))
+    fake_writer("litert", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="The disk was full while .*books was written"):
         model.export(folder, format="litert")
     assert (folder / "model.tflite").read_bytes() == b"model"
-    fake_converter(monkeypatch, lambda: b"new")
+    fake_writer("litert", lambda: b"new")
     model.preprocessor = None
     model.export(folder, format="litert")
     assert [path.name for path in folder.iterdir()] == ["model.tflite"]
@@ -389,6 +390,23 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="holds notes.txt, which would be lost"):
         model.export(folder, format="litert")
     assert {path.name for path in tmp_path.rglob("*")} == {"books", "model.tflite", "notes.txt"}
+
+
+def test_a_folder_for_hugging_faces_tools_describes_the_model(fake_writer, tmp_path):
+    fake_writer("onnx")
+    folder, model = tmp_path / "books", with_preprocessor()
+    assert model.export(folder, format="onnx") == str(folder / "onnx" / "model.onnx")
+    (folder / "README.md").write_text("Mine.")
+    model.quantize("int8")  # its weights are in the graph alone
+    model.export(folder, format="onnx", int8=True)
+    files = "config.json vocab.txt tokenizer.json tokenizer_config.json special_tokens_map.json"
+    assert {path.name for path in folder.iterdir()} == {*files.split(), "README.md", "onnx"}
+    assert [path.name for path in (folder / "onnx").iterdir()] == ["model_quantized.onnx"]
+    assert read_json(folder / "config.json")["id2label"] == {"0": "x", "1": "y", "2": "z"}
+    assert (folder / "README.md").read_text() == "Mine."
+    for format in ("litert", "openvino"):
+        with pytest.raises(ValueError, match="holds .*onnx, which would be lost"):
+            with_preprocessor().export(folder, format=format)
 
 
 @pytest.mark.parametrize(
@@ -413,16 +431,15 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
         model.export(tmp_path / "books.onnx", format="onnx")
     with pytest.raises(ValueError, match="format='litert' takes int8; got opset_version"):
         model.export(tmp_path / "books", format="litert", opset_version=17)
-    fake_converter(monkeypatch)
-    shutil.rmtree(os.path.dirname(model.export(tmp_path / "bare", format="litert")))
     mixed = keras_bert.BertBackbone(9, 1, 2, 8, 8, dtype="mixed_bfloat16")
     message = "bfloat16, which format='openvino' can't hold.*, dtype=.float32"
     with pytest.raises(ValueError, match=message):
         mixed.export(tmp_path / "books", format="openvino")
-    monkeypatch.setattr("keras_bert.serving.export_token_ids.find_spec", lambda package: None)
-    for format, package in (("onnx", "tf2onnx"), ("openvino", "openvino")):
+    module = "keras_bert.serving.export_token_ids.find_spec"
+    for format, package in ((f, p) for f, kind in _FORMATS.items() for p in kind.packages):
+        monkeypatch.setattr(module, lambda name, package=package: None if name == package else name)
         with pytest.raises(ImportError, match=rf"{package}.*keras3-bert\[export"):
-            model.export(tmp_path / "books", format=format)
+            model.export(tmp_path / "books", format=format, int8=True)
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     with pytest.raises(ValueError, match="KERAS_BACKEND=tensorflow"):
         model.export(tmp_path / "books", format="litert")

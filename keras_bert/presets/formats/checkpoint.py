@@ -39,7 +39,7 @@ class Checkpoint:
     Args:
         source: str, the kind and location of the source, for messages.
         backbone: dict, arguments of `BertBackbone`.
-        weights: `{our name: Tensor}`.
+        weights: `{our name: Tensor}`; none if they lie elsewhere, as in an exported graph.
         task: str, name of the source's task class, or None if it has only an encoder.
         task_arguments: dict, arguments of the task class except backbone and preprocessor.
         other_tasks: `{name: arguments}` of other task classes that the same head serves.
@@ -55,7 +55,7 @@ class Checkpoint:
 
     source: str
     backbone: dict
-    weights: dict[str, Tensor]
+    weights: dict[str, Tensor] = field(default_factory=dict)
     task: str | None = None
     task_arguments: dict = field(default_factory=dict)
     other_tasks: dict[str, dict] = field(default_factory=dict)

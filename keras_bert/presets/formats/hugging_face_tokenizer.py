@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint, is_uncased, read_vocabulary
-from keras_bert.text.vocabulary import PAD, write_vocabulary
+from keras_bert.text.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, write_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
@@ -67,7 +67,13 @@ def read_tokenizer(
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes all that programs in Python, Rust and JavaScript look for."""
     write_vocabulary(folder / "vocab.txt", checkpoint.vocabulary)
-    write_json(folder / "tokenizer.json", fast_tokenizer(checkpoint))
+    fast = fast_tokenizer(
+        checkpoint.vocabulary,
+        sequence_length=checkpoint.sequence_length,
+        truncation=checkpoint.truncation,
+        **checkpoint.tokenizer,
+    )
+    write_json(folder / "tokenizer.json", fast)
     write_json(folder / "special_tokens_map.json", _SPECIAL_TOKENS)
     settings = {
         "tokenizer_class": "BertTokenizer",
@@ -81,26 +87,26 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     write_json(folder / "tokenizer_config.json", settings)
 
 
-def fast_tokenizer(checkpoint: Checkpoint) -> dict:
-    """Describes a tokenizer in the format of Hugging Face `tokenizers`.
+def fast_tokenizer(
+    vocabulary: list[str],
+    lowercase: bool,
+    max_word_characters: int,
+    sequence_length: int,
+    truncation: str | None,
+) -> dict:
+    """Describes a `BertTokenizer` in the format of Hugging Face `tokenizers`.
 
-    It adds [CLS] and [SEP], cuts rows to `sequence_length` if the checkpoint has a `truncation` at
-    one end, and pads a batch to its longest row. A pair of two long texts may keep one token more
+    It adds [CLS] and [SEP], cuts rows to `sequence_length` if the `truncation` is `"head"` or
+    `"tail"`, and pads a batch to its longest row. A pair of two long texts may keep one token more
     of the second than `SegmentPacker` keeps. A special token in a text is that token.
     """
-    ids = {token: index for index, token in enumerate(checkpoint.vocabulary)}
+    ids = {token: index for index, token in enumerate(vocabulary)}
     as_it_is = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    direction, truncation = {"head": "Right", "tail": "Left"}.get(checkpoint.truncation), None
-    if direction is not None:
-        truncation = {
-            "direction": direction,
-            "max_length": checkpoint.sequence_length,
-            "strategy": "LongestFirst",
-            "stride": 0,
-        }
+    direction = {"head": "Right", "tail": "Left"}.get(truncation)
+    cut = {"max_length": sequence_length, "strategy": "LongestFirst", "stride": 0}
     return {
         "version": "1.0",
-        "truncation": truncation,
+        "truncation": direction and {"direction": direction, **cut},
         "padding": {
             "strategy": "BatchLongest",
             "direction": "Right",
@@ -111,26 +117,27 @@ def fast_tokenizer(checkpoint: Checkpoint) -> dict:
         },
         "added_tokens": [
             {"id": ids[token], "content": token, **as_it_is, "special": True}
-            for token in sorted(_SPECIAL_TOKENS.values(), key=ids.get)
+            for token in sorted(SPECIAL_TOKENS, key=ids.get)
         ],
         "normalizer": {
             "type": "BertNormalizer",
             "clean_text": True,
             "handle_chinese_chars": True,
             "strip_accents": None,
-            "lowercase": checkpoint.tokenizer["lowercase"],
+            "lowercase": lowercase,
         },
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": {
             "type": "BertProcessing",
-            **{name: [f"[{name.upper()}]", ids[f"[{name.upper()}]"]] for name in ("sep", "cls")},
+            "sep": [SEP, ids[SEP]],
+            "cls": [CLS, ids[CLS]],
         },
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
         "model": {
             "type": "WordPiece",
-            "unk_token": "[UNK]",
+            "unk_token": UNK,
             "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": checkpoint.tokenizer["max_word_characters"],
+            "max_input_chars_per_word": max_word_characters,
             "vocab": ids,
         },
     }

@@ -9,6 +9,7 @@ from keras_bert import (
     BertBackbone,
     BertClassifier,
     BertEmbedder,
+    BertMultipleChoice,
     BertPretrainer,
     BertSpanLabeler,
     BertTask,
@@ -35,6 +36,7 @@ MODELS = {
     "an untied masked LM": lambda backbone: BertPretrainer(backbone, False, tie_embeddings=False),
     "a regression": lambda backbone: BertClassifier(backbone, 1, dropout=0.3),
     "a token classifier": lambda backbone: BertTokenClassifier(backbone, 3),
+    "a multiple choice": lambda backbone: BertMultipleChoice(backbone, dropout=0.3),
     "an embedder": lambda backbone: BertEmbedder(backbone, pooling="max", normalize=False),
 }
 ACTIVATIONS = {

@@ -405,6 +405,7 @@ def test_a_folder_for_hugging_faces_tools_describes_the_model(fake_writer, tmp_p
     assert read_json(folder / "config.json")["id2label"] == {"0": "x", "1": "y", "2": "z"}
     assert (folder / "README.md").read_text() == "Mine."
     for format in ("litert", "openvino"):
+        fake_writer(format)
         with pytest.raises(ValueError, match="holds .*onnx, which would be lost"):
             with_preprocessor().export(folder, format=format)
 

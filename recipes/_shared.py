@@ -72,6 +72,9 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--select", help="score that selects the best epoch; by default, the main one")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
+    add("--teacher", help="preset of a trained model of this task, whose answers are learned too")
+    add("--temperature", type=float, default=2.0, help="of the teacher's probabilities")
+    add("--alpha", type=float, default=0.5, help="weight of the teacher; the labels have the rest")
     add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
@@ -88,7 +91,8 @@ def finetuning_settings(args: argparse.Namespace) -> dict:
         packed=args.packed,
     )
     names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
-    settings = {name: getattr(args, name) for name in (*names, "seed")}
+    names += ("teacher", "temperature", "alpha", "seed")
+    settings = {name: getattr(args, name) for name in names}
     if hasattr(args, "validation_split"):
         settings["validation_split"] = args.validation_split or 0.0
     return {**settings, "warmup": args.warmup_proportion, "batching": batching}

@@ -6,9 +6,10 @@ import pytest
 from scipy.special import expit, log_softmax, logsumexp
 
 import keras_bert
-from keras_bert import Batching, finetune
+from keras_bert import AdamW, Batching, finetune
 from keras_bert.finetuning import teaching
 from keras_bert.losses import Distillation
+from keras_bert.preprocessing.text_rows import LONGEST
 
 pytestmark = pytest.mark.usefixtures("eager_compile")
 T, ALPHA = 3.0, 0.4
@@ -84,14 +85,17 @@ def of_relevance(teacher, student, labels):
     return np.mean(ALPHA * T**2 * distance + (1 - ALPHA) * cross_entropy(labels, student), axis=-1)
 
 
-@pytest.mark.parametrize("name", ["classes", "pairs", "features", "choices"])
-def test_classes_and_choices_follow_the_teacher(pair, cases, name, tmp_path, assert_close):
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [("classes", True), ("pairs", False), ("features", False), ("choices", False)],
+)
+def test_classes_and_choices_follow_the_teacher(pair, cases, name, packed, tmp_path, assert_close):
     student, teacher = pair(name)
     x, y = cases[name][1:3]
     logits, labels = [outputs(task, x)[0] for task in (teacher, student)], y
     if y is None:
         labels = [choice["label"] for choice in x]
-    loss = first_loss(student, teacher, x, y, tmp_path)
+    loss = first_loss(student, teacher, x, y, tmp_path, batching=Batching(64, packed=packed))
     assert_close(loss, np.mean(of_classes(*logits, labels)))
 
 
@@ -236,28 +240,38 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
-def test_gradients_equal_those_of_torch(torch, assert_close):
-    generator = np.random.default_rng(3)
-    teacher, student = generator.normal(0, 3, (2, 8, 5)).astype("float32")
-    labels = generator.integers(0, 5, 8)
-    logits = torch.tensor(student, requires_grad=True)
-    soft = torch.nn.functional.kl_div(
-        torch.log_softmax(logits / T, -1),
-        torch.softmax(torch.tensor(teacher) / T, -1),
-        reduction="batchmean",
-    )
-    hard = torch.nn.functional.cross_entropy(logits, torch.tensor(labels))
-    expected = ALPHA * T**2 * soft + (1 - ALPHA) * hard
-    expected.backward()
-    cross_entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    loss = Distillation(cross_entropy, T, ALPHA)
-    loss = keras.losses.deserialize(keras.losses.serialize(loss))
-    joined = np.concatenate([teacher, labels[:, None]], axis=-1)
-    assert_close(loss(joined, student), expected.item())
-    step = 1e-2
-    for place in np.ndindex(2, 5):  # numeric, the same on each backend
-        moved = [student.copy(), student.copy()]
-        moved[0][place] += step
-        moved[1][place] -= step
-        slope = np.subtract(*(float(loss(joined, each)) for each in moved)) / (2 * step)
-        assert slope == pytest.approx(float(logits.grad[place]), rel=1e-2, abs=1e-4)
+def test_steps_equal_those_of_a_loop_in_torch(pair, cases, transformers, torch, tmp_path):
+    student, teacher = pair("classes")
+    x, y = cases["classes"][1:3]
+    for name, task in {"student": student, "teacher": teacher}.items():
+        task.save_to_hugging_face(tmp_path / name)
+    kind = transformers.BertForSequenceClassification
+    theirs, their_teacher = (kind.from_pretrained(tmp_path / n) for n in ("student", "teacher"))
+    theirs.config.hidden_dropout_prob = 0.0
+    optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
+    rows = teaching.taught(student, teacher, student.preprocessor.read(x, y), None, 32)
+    inputs, joined = rows.batch(np.arange(4), LONGEST)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    loss = keras.losses.deserialize(keras.losses.serialize(Distillation(loss, T, ALPHA)))
+    optimizer_of_ours = AdamW(1e-3, weight_decay=0.0, global_clipnorm=None)
+    student.compile(optimizer=optimizer_of_ours, loss=loss, run_eagerly=True)
+    names = ("input_ids", "token_type_ids", "attention_mask")
+    batch = {
+        name: torch.tensor(values) for name, values in zip(names, inputs.values(), strict=True)
+    }
+    with torch.no_grad():
+        wanted = torch.softmax(their_teacher(**batch).logits / T, -1)
+    for _ in range(20):
+        logits = theirs(**batch).logits
+        soft = torch.nn.functional.kl_div(
+            torch.log_softmax(logits / T, -1), wanted, reduction="batchmean"
+        )
+        hard = torch.nn.functional.cross_entropy(logits, torch.tensor(y))
+        expected = ALPHA * T**2 * soft + (1 - ALPHA) * hard
+        optimizer.zero_grad()
+        expected.backward()
+        optimizer.step()
+        student.reset_metrics()
+        assert float(student.train_on_batch(inputs, joined)) == pytest.approx(
+            expected.item(), rel=1e-5
+        )

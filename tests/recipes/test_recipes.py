@@ -128,6 +128,7 @@ def test_settings_come_from_the_command_line():
     assert settings == {
         "epochs": 3, "learning_rate": 5e-5, "layer_decay": None, "accumulation_steps": 1,
         "select": None, "patience": None, "seed": 0, "warmup": 0.2, "validation_split": 0.25,
+        "teacher": None, "temperature": 2.0, "alpha": 0.5,
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import reprlib
+from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -134,7 +135,7 @@ class PresetFolder:
         described = f"{self}/config.json"
         with explained(described, f"doesn't describe a {self.model_class.__name__}"):
             config = {**self._saved.values["config"]}
-            model = _undrawn(lambda: self._made(config, preprocessor, precision))
+            model = undrawn(lambda: self._made(config, preprocessor, precision))
         with explained(weights, f"doesn't hold the weights that {described} describes"):
             model.load_weights(weights)
         for variable in model.weights:
@@ -162,7 +163,7 @@ class PresetFolder:
         check_size(sizes, num_bytes, self, kind.least_values)
 
 
-def _undrawn(make):
+def undrawn(make: Callable[[], keras.Model]) -> keras.Model:
     """Makes a model with weights of 0, to be replaced: drawing them takes seconds."""
 
     def zeros(shape, dtype):

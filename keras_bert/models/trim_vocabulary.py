@@ -20,9 +20,10 @@ class Trimming:
         """Copies this task with only those tokens of its vocabulary that some texts need.
 
         The token table is half of a small model, and most of a multilingual one. Special tokens and
-        all single characters stay, too, so that few other words become [UNK]; tokens keep their
-        order. Answers on the texts stay the same, to the bit. Masked tokens are found among those
-        that stay. Prepare a corpus again, with the copy's tokenizer. Source: Abdaoui et al. 2020.
+        single characters stay, too; tokens keep their order. Answers on the texts are the same, to
+        the bit. Other texts are read in shorter pieces where their tokens are gone, so give many
+        texts. A corpus must be prepared again, with the copy's tokenizer.
+        Source: Abdaoui et al. 2020, "Load What You Need".
 
         Args:
             texts: raw examples, as `answer` takes them; what it truncates counts, too. Or a

@@ -114,10 +114,7 @@ def load_preset(
 
 
 def _changed_model(cls, saved, arguments, fitting):
-    """Makes a `cls` with changed arguments, and the layers quantized whose weights fit.
-
-    `fitting` returns the weights of the source that fit a model, by path.
-    """
+    """Makes a `cls` with changed arguments, quantized where weights are `fitting`."""
     quantized = {**saved.get("quantized_layers", {})}
     changed = {**shared_arguments(saved), **arguments}
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})

@@ -332,6 +332,8 @@ class Distillation(keras.losses.Loss):
     def call(self, y_true, y_pred):
         outputs = ops.shape(y_pred)[-1]
         teacher, labels = y_true[..., :outputs], y_true[..., outputs:]
+        if isinstance(self.loss, keras.losses.SparseCategoricalCrossentropy):
+            labels = labels[..., 0]
         hard = getattr(self.loss, "call", self.loss)(labels, y_pred)
         if self._distance is None:
             soft = ops.mean(ops.square(teacher - y_pred), axis=-1)

@@ -59,6 +59,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
     add("--from_scratch", action="store_true", help="start from random weights of the same shape")
+    add("--keep_layers", type=int, nargs="+", help="take only these encoder layers, e.g. 0 2 4")
     add("--output", required=True, help="output folder")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--batch_size", type=int, default=32, help="examples per step, over all devices")
@@ -80,6 +81,15 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     add("--seed", type=int, default=0, help="random seed")
+
+
+def loading_settings(args: argparse.Namespace) -> dict:
+    """Converts a command line with `add_finetuning_arguments` to arguments of `from_preset`."""
+    return {
+        "load_weights": not args.from_scratch,
+        "keep_layers": args.keep_layers,
+        "sequence_length": args.sequence_length,
+    }
 
 
 def finetuning_settings(args: argparse.Namespace) -> dict:

@@ -11,7 +11,6 @@ from keras_bert.finetuning import teaching
 from keras_bert.losses import Distillation
 from keras_bert.preprocessing.text_rows import LONGEST
 
-pytestmark = pytest.mark.usefixtures("eager_compile")
 T, ALPHA = 3.0, 0.4
 DROPOUTS = ("BertClassifier", "BertTokenClassifier", "BertMultipleChoice", "BertReranker")
 
@@ -34,26 +33,32 @@ def pair(make_backbone, make_case, cases, varied):
     return make
 
 
-def first_loss(student, teacher, x, y, output, **options):
-    """Fine-tunes for a step that changes nothing; returns the loss."""
-    losses, train = [], (x,) if y is None else (x, y)
-    options = {"epochs": 1, "learning_rate": 0.0, "batching": Batching(64), **options}
-    finetune(
-        student,
-        train,
-        train,
-        output,
-        teacher=teacher,
-        temperature=T,
-        alpha=ALPHA,
-        scores=lambda answers, x, y: {"none": 0.0},
-        select="none",
-        callbacks=[
-            keras.callbacks.LambdaCallback(on_epoch_end=lambda _, logs: losses.append(logs["loss"]))
-        ],
-        **options,
-    )
-    return losses[0]
+@pytest.fixture
+def first_loss(eager_compile):
+    def call(student, teacher, x, y, output, **options):
+        """Fine-tunes for a step that changes nothing; returns the loss."""
+        losses, train = [], (x,) if y is None else (x, y)
+        options = {"epochs": 1, "learning_rate": 0.0, "batching": Batching(64), **options}
+        finetune(
+            student,
+            train,
+            train,
+            output,
+            teacher=teacher,
+            temperature=T,
+            alpha=ALPHA,
+            scores=lambda answers, x, y: {"none": 0.0},
+            select="none",
+            callbacks=[
+                keras.callbacks.LambdaCallback(
+                    on_epoch_end=lambda _, logs: losses.append(logs["loss"])
+                )
+            ],
+            **options,
+        )
+        return losses[0]
+
+    return call
 
 
 def outputs(task, x):
@@ -89,7 +94,9 @@ def of_relevance(teacher, student, labels):
     ("name", "packed"),
     [("classes", True), ("pairs", False), ("features", False), ("choices", False)],
 )
-def test_classes_and_choices_follow_the_teacher(pair, cases, name, packed, tmp_path, assert_close):
+def test_classes_and_choices_follow_the_teacher(
+    pair, cases, name, packed, first_loss, tmp_path, assert_close
+):
     student, teacher = pair(name)
     x, y = cases[name][1:3]
     logits, labels = [outputs(task, x)[0] for task in (teacher, student)], y
@@ -103,7 +110,7 @@ def test_classes_and_choices_follow_the_teacher(pair, cases, name, packed, tmp_p
     ("name", "reference"), [("score", of_numbers), ("documents", of_relevance)]
 )
 def test_numbers_and_relevance_follow_the_teacher(
-    pair, cases, name, reference, tmp_path, assert_close
+    pair, cases, name, reference, first_loss, tmp_path, assert_close
 ):
     student, teacher = pair(name)
     x, y = cases[name][1:3]
@@ -112,7 +119,9 @@ def test_numbers_and_relevance_follow_the_teacher(
     assert_close(loss, np.mean(reference(*logits, np.array(y)[:, None])), size=1.0)
 
 
-def test_several_labels_follow_the_teacher(make_backbone, letters, varied, tmp_path, assert_close):
+def test_several_labels_follow_the_teacher(
+    make_backbone, letters, varied, first_loss, tmp_path, assert_close
+):
     def make(layers):
         names = {"label_names": ["x", "y", "z"], "multi_label": True}
         reader = keras_bert.BertClassifierPreprocessor(letters, 12, **names)
@@ -128,7 +137,9 @@ def test_several_labels_follow_the_teacher(make_backbone, letters, varied, tmp_p
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_first_pieces_of_words_follow_the_teacher(pair, cases, packed, tmp_path, assert_close):
+def test_first_pieces_of_words_follow_the_teacher(
+    pair, cases, packed, first_loss, tmp_path, assert_close
+):
     student, teacher = pair("tags")
     x, y = cases["tags"][1:3]
     (theirs, inputs), (logits, _) = (outputs(task, x) for task in (teacher, student))
@@ -139,7 +150,7 @@ def test_first_pieces_of_words_follow_the_teacher(pair, cases, packed, tmp_path,
     assert_close(loss, np.sum(of_words * is_word) / np.sum(is_word))
 
 
-def test_positions_follow_the_teacher(pair, cases, tmp_path, assert_close):
+def test_positions_follow_the_teacher(pair, cases, first_loss, tmp_path, assert_close):
     student, teacher = pair("questions")
     x = cases["questions"][1]
     (theirs, inputs), (logits, _) = (outputs(task, x) for task in (teacher, student))
@@ -152,7 +163,9 @@ def test_positions_follow_the_teacher(pair, cases, tmp_path, assert_close):
     assert_close(loss, np.mean(expected))
 
 
-def test_an_embedder_learns_vectors_of_texts_without_labels(pair, tmp_path, assert_close):
+def test_an_embedder_learns_vectors_of_texts_without_labels(
+    pair, first_loss, tmp_path, assert_close
+):
     student, teacher = pair("vectors")
     texts, others = ["a b", "c", "d e f"], ["c", "g h", "i"]
     x = ["a b", "c", "d e f", "g h", "i"]  # each once

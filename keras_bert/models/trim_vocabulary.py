@@ -63,7 +63,7 @@ class Trimming:
         small = undrawn(make)
         for new, old in zip(small.weights, self.weights, strict=True):
             smaller = [axis for axis, n in enumerate(new.shape) if n < old.shape[axis]]  # that of V
-            new.assign(keras.ops.take(old, ids, *smaller) if smaller else old)
+            new.assign(keras.ops.take(old, ids, *smaller) if smaller else keras.ops.copy(old))
         start_record(small, None, JsonFields("the record", training_of(self)), True)
         return small
 

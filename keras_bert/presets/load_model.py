@@ -1,6 +1,5 @@
 """Loading of models: from presets, and from the weights of other libraries."""
 
-import functools
 import logging
 import re
 from dataclasses import dataclass, field
@@ -8,7 +7,13 @@ from typing import Any
 
 import keras
 
-from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Checkpoint, Spelling, explained
+from keras_bert.presets.formats.checkpoint import (
+    ENCODER_PARTS,
+    Checkpoint,
+    Spelling,
+    explained,
+    renumbered,
+)
 from keras_bert.presets.preprocessors import split_arguments
 from keras_bert.presets.preset_arguments import (
     check_arguments,
@@ -78,27 +83,26 @@ def load_preset(
     is_whole = cls is its_class and not arguments and not layers  # else the saved head may differ
     saved, source = folder.model(preprocessor if is_whole else None, precision)
     backbone = getattr(source, "backbone", source)
-    if layers and cls is its_class and saved.get("layers") and "layers" not in arguments:
-        raise ValueError(
-            f"{folder} reads layers={saved['layers']}, counted among all: give from_preset "
-            "layers=..., counted among those of keep_layers."
-        )
-    fitting = functools.partial(_weights_that_fit, source=source, layers=layers)
     if layers:
-        sizes = {"num_layers": len(layers)}
-        backbone = _changed_model(type(backbone), backbone.get_config(), sizes, fitting)
+        if cls is its_class and saved.get("layers") and "layers" not in arguments:
+            raise ValueError(
+                f"{folder} reads layers={saved['layers']}, counted among all: give from_preset "
+                "layers=..., counted among those of keep_layers."
+            )
+        sizes = {**shared_arguments(backbone.get_config()), "num_layers": len(layers)}
+        backbone = type(backbone)(**sizes)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
     if is_backbone and (arguments or cls is not folder.backbone_class):
-        model = _changed_model(cls, backbone.get_config(), arguments, fitting)
+        model = _changed_model(cls, backbone.get_config(), arguments, source)
     elif is_backbone:
         model = backbone
     elif is_whole:
         model = source
     elif cls is its_class:
-        model = _changed_model(cls, {**saved, **parts}, arguments, fitting)
+        model = _changed_model(cls, {**saved, **parts}, arguments, source)
     else:
         model = cls(**parts, **arguments)
-    taken = fitting(model)
+    taken = _weights_that_fit(model, source, layers)
     for variable in model.weights:
         if variable.path in taken and variable is not taken[variable.path]:
             variable.assign(taken[variable.path])
@@ -113,16 +117,16 @@ def load_preset(
     return model
 
 
-def _changed_model(cls, saved, arguments, fitting):
-    """Makes a `cls` with changed arguments, quantized where weights are `fitting`."""
+def _changed_model(cls, saved, arguments, source):
+    """Makes a `cls` with changed arguments, and the layers quantized whose weights fit."""
     quantized = {**saved.get("quantized_layers", {})}
     changed = {**shared_arguments(saved), **arguments}
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
-    taken = fitting(model)
+    fitting = _weights_that_fit(model, source)
     new = {
         layer.path
         for layer in all_layers(model)
-        if any(weight.path not in taken for weight in layer.weights)
+        if any(weight.path not in fitting for weight in layer.weights)
     }
     if new & quantized.keys():  # a new layer must be trained, which a quantized one can't be
         kept = {path: how for path, how in quantized.items() if path not in new}
@@ -130,19 +134,16 @@ def _changed_model(cls, saved, arguments, fitting):
     return model
 
 
-def _weights_that_fit(model, source, layers):
-    """Returns `{path here: variable}` of source weights that match in role, shape and dtype.
+def _weights_that_fit(model, source, layers=()):
+    """Returns `{path: variable}` of source weights that match in role, shape and dtype.
 
-    The blocks here are the first ones of the source, or those numbered `layers`, if any are.
+    The paths are those of `model`, whose blocks are the `layers` of the source, or its first ones.
     """
+    blocks = [block.path for block in getattr(source, "backbone", source).blocks]
     if type(model) is not type(source):  # another task's head may have the same names
         source = getattr(source, "backbone", source)
     looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8
-    named = {w.path: w for w in source.weights}
-    blocks = getattr(source, "backbone", source).blocks
-    for block, layer in zip(blocks, layers, strict=False):
-        pairs = zip(block.weights, blocks[layer].weights, strict=False)
-        named |= {ours.path: theirs for ours, theirs in pairs}
+    named = renumbered({w.path: w for w in source.weights}, blocks, layers or range(len(blocks)))
     return {path: w for path, w in named.items() if looks.get(path) == (w.shape, w.dtype)}
 
 

@@ -107,6 +107,8 @@ class PresetFolder:
         kind = self.backbone_class
         if "num_layers" not in kind.size_names:
             raise ValueError(f"The layers of {kind.__name__} may differ: leave keep_layers out.")
+        if self._saved.fields("config").value("quantized_layers"):
+            raise ValueError(f"{self} is quantized: choose layers of the model from before that.")
         chosen, number = copy.copy(self), self.backbone_config.integer("num_layers", low=1)
         chosen.keep_layers = checked_layers(layers, number, self)
         return chosen

@@ -3,8 +3,7 @@
 import contextlib
 import math
 import numbers
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -82,21 +81,15 @@ class Checkpoint:
         return replace(self, task=name, task_arguments=arguments, other_tasks=others)
 
     def with_layers(self, layers: Any) -> "Checkpoint":
-        """Returns this checkpoint with these layers first, as all that its encoder has."""
+        """Returns this checkpoint with some of its encoder's layers alone."""
         number = self.backbone["num_layers"]
         layers = checked_layers(layers, number, self)
-        order = [*layers, *(i for i in range(number) if i not in layers)]
-        new = {f"block_{old}": f"block_{place}" for place, old in enumerate(order)}
-
-        def renumbered(named):
-            return {re.sub(r"^block_\d+", lambda m: new[m[0]], n): v for n, v in named.items()}
-
-        return replace(
-            self,
-            backbone={**self.backbone, "num_layers": len(layers)},
-            weights=renumbered(self.weights),
-            spellings=renumbered(self.spellings),
+        blocks = [f"block_{i}" for i in range(number)]
+        weights, spellings = (
+            renumbered(named, blocks, layers) for named in (self.weights, self.spellings)
         )
+        backbone = {**self.backbone, "num_layers": len(layers)}
+        return replace(self, backbone=backbone, weights=weights, spellings=spellings)
 
 
 def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
@@ -142,6 +135,19 @@ def checked_layers(layers: Any, num_layers: int, source: object) -> list[int]:
             f"such as {(*range(0, num_layers, 2),)}; got {shown(layers)}."
         )
     return [*map(int, numbered)]
+
+
+def renumbered(named: dict, blocks: Sequence[str], layers: Sequence[int]) -> dict:
+    """Renames weights `{name: ...}` of some `layers` to those of the first ones; puts others aside.
+
+    >>> renumbered({"a/bias": 1, "b/bias": 2, "c/bias": 3}, ["a", "b", "c"], [1, 2])
+    {'(a)/bias': 1, 'a/bias': 2, 'b/bias': 3}
+    """
+    new = {f"{name}/": f"({name})/" for name in blocks}
+    new |= {f"{blocks[layer]}/": f"{blocks[place]}/" for place, layer in enumerate(layers)}
+    begins = [next((begin for begin in new if name.startswith(begin)), "") for name in named]
+    names = [new.get(b, "") + n.removeprefix(b) for n, b in zip(named, begins, strict=True)]
+    return dict(zip(names, named.values(), strict=True))
 
 
 @contextlib.contextmanager

@@ -72,11 +72,10 @@ def export_token_ids(
     model's file lies at the top of the folder, as `model.onnx` or `model.xml`, beside
     `tokenizer.json`, `vocab.txt` and `preprocessor.json`, the settings of the preprocessor.
 
-    With `names="mediapipe"`, MediaPipe's `TextClassifier` and `TextEmbedder` run `model.tflite` on
-    raw strings: of a `BertClassifier`, whose scores are `probabilities`, or a `BertEmbedder`. The
-    file holds the vocabulary and the names of the classes. Its inputs, `ids`, `mask` and
-    `segment_ids`, are `[1, S]`, with S the preprocessor's `sequence_length`; longer texts lose
-    their end. MediaPipe lowercases ASCII only and keeps accents, so other letters get other tokens.
+    With `names="mediapipe"`, MediaPipe's `TextClassifier` runs `model.tflite` of a `BertClassifier`
+    on raw strings, its `TextEmbedder` that of a `BertEmbedder`. Inputs are `[1, S]`, with S the
+    preprocessor's `sequence_length`; outputs are `probabilities` or `embedding`. Longer texts lose
+    their end. MediaPipe lowercases ASCII only and strips no accents, so such letters differ.
 
     All inputs are needed: without padding the mask is 1, for a single text segments are 0. The
     caller cuts windows and finds entities and spans; only a SavedModel does so itself. OpenVINO

@@ -40,14 +40,14 @@ def add_metadata(model: keras.Model, path: Path) -> None:
     from tensorflow.lite.python import schema_py_generated as schema
     from tensorflow.lite.tools import flatbuffer_utils
 
-    preprocessor = model.preprocessor
     # MediaPipe skips empty lines, which Google's Chinese vocabulary has.
-    files = {"vocab.txt": [word or " " for word in preprocessor.tokenizer.get_vocabulary()]}
-    if label_names := getattr(preprocessor, "label_names", None):
+    files = {"vocab.txt": [word or " " for word in model.preprocessor.tokenizer.get_vocabulary()]}
+    if label_names := getattr(model.preprocessor, "label_names", None):
         files["labels.txt"] = label_names
-    lite = flatbuffer_utils.read_model(path)
+    lite, builder = flatbuffer_utils.read_model(path), flatbuffers.Builder()
+    builder.Finish(_written(builder, _metadata(lite)), b"M001")
     buffer, entry = schema.BufferT(), schema.MetadataT()
-    buffer.data = np.frombuffer(_metadata(lite, "labels.txt" in files), "uint8")
+    buffer.data = np.frombuffer(builder.Output(), "uint8")
     entry.name, entry.buffer = "TFLITE_METADATA", len(lite.buffers)
     lite.buffers.append(buffer)
     lite.metadata.append(entry)
@@ -57,43 +57,40 @@ def add_metadata(model: keras.Model, path: Path) -> None:
             file.writestr(name, "".join(f"{line}\n" for line in lines))
 
 
-def _metadata(lite, has_labels):
-    """Describes the files and tensors; keys are the numbers of fields in the schema."""
+def _metadata(lite):
+    """Returns a `ModelMetadata` table; keys are the numbers of fields in the schema."""
     [signature], [subgraph] = lite.signatureDefs, lite.subgraphs
+    names = {tensor.tensorIndex: tensor.name.decode() for tensor in signature.inputs}
     vocabulary = {0: "vocab.txt", 2: 5}  # an AssociatedFile: its name and type, VOCABULARY
     labels = {0: "labels.txt", 2: 2}  # TENSOR_AXIS_LABELS
-    tokenizer = {0: 4, 1: {0: [vocabulary]}}  # a ProcessUnit: BertTokenizerOptions
-    names = {tensor.tensorIndex: tensor.name.decode() for tensor in signature.inputs}
-    inputs = [{0: names[index]} for index in subgraph.inputs]  # TensorMetadata
-    output = {0: signature.outputs[0].name.decode(), 6: [labels] if has_labels else []}
-    tensors = {2: inputs, 3: [output], 5: [tokenizer]}  # SubGraphMetadata
-    builder = flatbuffers.Builder()
-    builder.Finish(_table(builder, {3: [tensors], 7: "1.1.0"}), b"M001")  # ModelMetadata
-    return builder.Output()
+    output = signature.outputs[0].name.decode()
+    tensors = {  # SubGraphMetadata
+        2: [{0: names[index]} for index in subgraph.inputs],
+        3: [{0: output, 6: [labels] if output == "probabilities" else []}],
+        5: [{0: 4, 1: {0: [vocabulary]}}],  # a ProcessUnit: BertTokenizerOptions
+    }
+    return {3: [tensors], 7: "1.1.0"}  # the oldest parser that knows the tokenizer
 
 
-def _table(builder, fields):
-    """Writes a table of ints of 8 bits, strings, tables and lists of tables."""
-    fields = {n: v if isinstance(v, int) else (_offset(builder, v),) for n, v in fields.items()}
-    builder.StartObject(max(fields) + 1)
-    for number, value in fields.items():
-        if isinstance(value, int):
-            builder.PrependInt8Slot(number, value, 0)
-        else:
-            builder.PrependUOffsetTRelativeSlot(number, *value, 0)
-    return builder.EndObject()
-
-
-def _offset(builder, value):
+def _written(builder, value):
+    """Writes a string, a list of tables or a table of fields by number; an int is a byte in it."""
+    if isinstance(value, int):
+        return value
     if isinstance(value, str):
         return builder.CreateString(value)
-    if isinstance(value, dict):
-        return _table(builder, value)
-    tables = [_table(builder, each) for each in value]
-    builder.StartVector(4, len(tables), 4)
-    for table in reversed(tables):
-        builder.PrependUOffsetTRelative(table)
-    return builder.EndVector()
+    if isinstance(value, list):
+        offsets = [_written(builder, each) for each in value]
+        builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            builder.PrependUOffsetTRelative(offset)
+        return builder.EndVector()
+    fields = {number: _written(builder, each) for number, each in value.items()}
+    builder.StartObject(max(fields) + 1)
+    for number, field in fields.items():
+        is_byte = isinstance(value[number], int)
+        add = builder.PrependInt8Slot if is_byte else builder.PrependUOffsetTRelativeSlot
+        add(number, field, 0)
+    return builder.EndObject()
 
 
 def _check(model):

@@ -100,11 +100,11 @@ test-gpu-plan: .venv-gpu/ready ## Compile steps for an H100 and an A100, on a ma
 .venv-consumers/ready:
 	$(PYTHON) -m venv .venv-consumers
 	.venv-consumers/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
-	  fastembed openvino openvino-tokenizers 'sentence-transformers[onnx]<6' 'transformers<4.58'
+	  fastembed mediapipe openvino openvino-tokenizers 'sentence-transformers[onnx]<6' 'transformers<4.58'
 	npm install --silent --ignore-scripts --prefix .venv-consumers @huggingface/transformers@4
 	@touch $@
 
-test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in other programs; needs Node
+test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in other programs; needs Node, libegl1 and libgles2
 	$(BIN)/python -m pytest -q tests/serving/test_consumers.py
 
 lint: .venv/ready ## What ruff says of the code

@@ -105,15 +105,16 @@ for name, size in sizes.items():
 # Next to the model lies `tokenizer.json`, which Hugging Face `tokenizers` reads in Rust, Python and
 # JavaScript. It truncates to the sequence length and pads batches. Inputs of LiteRT are int32
 # `token_ids`, `segment_ids` and `padding_mask`; outputs are named too, `logits` here. Batches and
-# lengths may differ in each call.
+# lengths may differ in each call. The package `ai-edge-litert` runs it without TensorFlow.
 
 # %%
 import numpy as np
 import tokenizers
+from ai_edge_litert.interpreter import Interpreter
 
 encoder = tokenizers.Tokenizer.from_file("messages_litert/tokenizer.json")
 rows = encoder.encode_batch(texts)
-run = tf.lite.Interpreter(small).get_signature_runner()  # or ai_edge_litert, without TensorFlow
+run = Interpreter(small).get_signature_runner()
 logits = run(
     token_ids=np.array([row.ids for row in rows], "int32"),
     segment_ids=np.array([row.type_ids for row in rows], "int32"),
@@ -137,6 +138,11 @@ print(
 # tokenizer's files and their names of inputs and outputs: transformers.js in a browser, fastembed,
 # sentence-transformers and Optimum load them ([which format for which runtime](../formats.md)).
 # The folder's `README.md` shows how to run it.
+#
+# On Android, iOS and the web, MediaPipe's `TextClassifier` and `TextEmbedder` take raw strings.
+# They run what `model.export("messages_phone", format="litert", names="mediapipe")` writes, a
+# `model.tflite` that holds the vocabulary and the names of the classes
+# ([what differs](../formats.md#mediapipe)).
 #
 # Windows of long texts, entities and spans are in the SavedModel alone. On processors with
 # bfloat16, OpenVINO computes in it by default, up to 1e-3 from float32 in embeddings. Compile the

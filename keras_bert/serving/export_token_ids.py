@@ -27,6 +27,7 @@ from keras_bert.serving.hugging_face_export import (
     their_inputs,
     write_hugging_face_files,
 )
+from keras_bert.serving.mediapipe_export import add_metadata, mediapipe_function
 from keras_bert.training.keras_internals import all_layers
 
 
@@ -71,6 +72,11 @@ def export_token_ids(
     model's file lies at the top of the folder, as `model.onnx` or `model.xml`, beside
     `tokenizer.json`, `vocab.txt` and `preprocessor.json`, the settings of the preprocessor.
 
+    With `names="mediapipe"`, MediaPipe's `TextClassifier` runs `model.tflite` of a `BertClassifier`
+    on raw strings, its `TextEmbedder` that of a `BertEmbedder`. Inputs are `[1, S]`, with S the
+    preprocessor's `sequence_length`; outputs are `probabilities` or `embedding`. Longer texts lose
+    their end. MediaPipe lowercases ASCII only and strips no accents, so such letters differ.
+
     All inputs are needed: without padding the mask is 1, for a single text segments are 0. The
     caller cuts windows and finds entities and spans; only a SavedModel does so itself. OpenVINO
     computes in bfloat16 on processors that support it. Compile the model with
@@ -81,7 +87,8 @@ def export_token_ids(
         folder: a path, on disk or wherever `tf.io.gfile` writes; an earlier export there in the
             same format is replaced.
         format: `"onnx"`, `"litert"` or `"openvino"`.
-        names: `"hugging_face"`, by default for ONNX and OpenVINO, or `"keras_bert"`.
+        names: `"hugging_face"`, by default for ONNX and OpenVINO; `"keras_bert"`; or `"mediapipe"`,
+            for LiteRT.
         **options: `int8`, bool: whether products are computed in int8, with weights of a quarter of
             the size; for OpenVINO also examples, best 300, from which the ranges of activations are
             taken. `opset_version`, int, of ONNX; `compress_to_fp16` of OpenVINO, which stores
@@ -93,8 +100,8 @@ def export_token_ids(
     Raises:
         ImportError: if a package that the format needs is missing.
         ValueError: if the folder holds anything else, the backend is not TensorFlow, a layer
-            doesn't compute in float32, Hugging Face has no names for the model, or an option is
-            unknown.
+            doesn't compute in float32, Hugging Face or MediaPipe can't run the model, or an option
+            is unknown.
         OSError: if the folder can't be written; no part of it is left.
 
     Example:
@@ -112,6 +119,8 @@ def export_token_ids(
         checkpoint = checkpoint_of(model)
         function = hugging_face_function(model, checkpoint)
         renamed = partial(their_inputs, checkpoint)
+    elif names == "mediapipe":
+        function = mediapipe_function(model)
     else:
         function, renamed = token_id_function(model), dict
     if not isinstance(int8, bool):
@@ -130,6 +139,8 @@ def export_token_ids(
             write_hugging_face_files(checkpoint, new, path)
         elif preprocessor is not None:
             write_own_files(preprocessor, new)
+        if names == "mediapipe":
+            add_metadata(model, new / path)
     return os.path.join(os.fspath(folder), path)
 
 
@@ -222,7 +233,12 @@ _FORMATS = {
         ("openvino", "model.xml", "model.bin"),
         {"hugging_face": "openvino/openvino_model.xml", "keras_bert": "model.xml"},
     ),
-    "litert": _Format(_write_litert, (), ("model.tflite",), {"keras_bert": "model.tflite"}),
+    "litert": _Format(
+        _write_litert,
+        (),
+        ("model.tflite",),
+        {"keras_bert": "model.tflite", "mediapipe": "model.tflite"},
+    ),
 }
 _LEAST_TEXTS, _MOST_TEXTS = 32, 300
 _ENDINGS = (".onnx", ".tflite", ".xml")

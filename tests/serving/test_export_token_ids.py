@@ -4,6 +4,7 @@ import json
 import os
 import re
 import warnings
+import zipfile
 from unittest.mock import Mock
 
 import keras
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tokenizers
+from flatbuffers.number_types import Int8Flags
+from flatbuffers.table import Table
+from tensorflow.lite.tools import flatbuffer_utils
 
 import keras_bert
 from keras_bert.files.json_files import read_json
@@ -352,8 +356,89 @@ def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(
     for name in ("pretrainer", "features", "layers", "token vectors"):
         with pytest.raises(ValueError, match='names="keras_bert"'):
             make(name).export(tmp_path / "out", format="onnx")
-    with pytest.raises(ValueError, match="names must be .*'keras_bert'; got 'hugging_face'"):
+    with pytest.raises(ValueError, match="names must be .*'mediapipe'; got 'hugging_face'"):
         make().export(tmp_path / "out", format="litert", names="hugging_face")
+    assert not list(tmp_path.iterdir())
+
+
+class Fields(Table):
+    """A table of a flatbuffer, by the numbers of its fields."""
+
+    def place(self, number):
+        return self.Pos + self.Offset(4 + 2 * number)
+
+    def number(self, number):
+        return self.Get(Int8Flags, self.place(number))
+
+    def string(self, number):
+        return self.String(self.place(number)).decode()
+
+    def table(self, number):
+        return Fields(self.Bytes, self.Indirect(self.place(number)))
+
+    def tables(self, number):
+        offset = self.Offset(4 + 2 * number)
+        places = range(self.Vector(offset), self.Vector(offset) + 4 * self.VectorLen(offset), 4)
+        return [Fields(self.Bytes, self.Indirect(place)) for place in places]
+
+
+def test_a_file_for_mediapipe_says_how_to_tokenize_and_what_the_classes_are(
+    assert_close, monkeypatch, tmp_path
+):
+    model = with_preprocessor()
+    with_empty_line = [*WORDS[:-1], ""]
+    monkeypatch.setattr(model.preprocessor.tokenizer, "get_vocabulary", lambda: with_empty_line)
+    path = model.export(tmp_path / "out", format="litert", names="mediapipe")
+    lite = flatbuffer_utils.read_model(path)
+    [number] = [each.buffer for each in lite.metadata if each.name == b"TFLITE_METADATA"]
+    data = bytes(lite.buffers[number].data)
+    assert data[4:8] == b"M001"
+    [graph] = Fields(data, int.from_bytes(data[:4], "little")).tables(3)
+    names = [f"serving_default_{tensor.string(0)}:0" for tensor in graph.tables(2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TensorFlow's own interpreter is moving to LiteRT
+        assert names == [x["name"] for x in tf.lite.Interpreter(path).get_input_details()]
+    [output], [unit] = graph.tables(3), graph.tables(5)
+    [labels], [vocabulary] = output.tables(6), unit.table(1).tables(0)
+    types = (labels.number(2), vocabulary.number(2), unit.number(0))
+    assert types == (2, 5, 4)  # TENSOR_AXIS_LABELS, VOCABULARY, BertTokenizerOptions
+    with zipfile.ZipFile(path) as files:  # MediaPipe skips empty lines
+        assert files.read(vocabulary.string(0)).decode().split("\n") == [*WORDS[:-1], " ", ""]
+        assert files.read(labels.string(0)).decode().split() == ["x", "y", "z"]
+    run, probabilities = litert_runner(path), []
+    for text in TEXTS:
+        own = model.preprocessor([text])
+        inputs = {"ids": "token_ids", "mask": "padding_mask", "segment_ids": "segment_ids"}
+        found = run(**{theirs: own[name] for theirs, name in inputs.items()})
+        probabilities += [*found["probabilities"]]
+    assert_close(probabilities, [answer["probabilities"] for answer in model.answer(TEXTS)])
+
+
+def test_what_mediapipe_cannot_run_says_why(tmp_path):
+    tokenizer = keras_bert.BertTokenizer(WORDS)
+    cased = keras_bert.BertTokenizer(WORDS, lowercase=False)
+    prompts = {"prompts": {"query": "a "}, "default_prompt_name": "query"}
+    classes, vectors = (
+        keras_bert.BertClassifierPreprocessor,
+        keras_bert.BertEmbedderPreprocessor,
+    )
+    for model, message in (
+        (make("tokens"), "runs a BertEmbedder, or .*; got BertTokenClassifier"),
+        (make("backbone"), "got BertBackbone"),
+        (make("features", preprocessor=classes(tokenizer, 12)), "without features"),
+        (make("embedder"), "has a preprocessor; got BertEmbedder"),
+        (make("embedder", preprocessor=vectors(cased, 12)), "lowercase=False"),
+        (make("embedder", preprocessor=vectors(tokenizer, 12, **prompts)), "prompt='a '"),
+        (make("token vectors", preprocessor=vectors(tokenizer, 12)), "pooling=None"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.export(tmp_path / "out", format="litert", names="mediapipe")
+    with pytest.raises(ValueError, match="names must be .*; got 'mediapipe'"):
+        with_preprocessor().export(tmp_path / "out", format="onnx", names="mediapipe")
+    with pytest.raises(ValueError, match="got sequence_length"):
+        with_preprocessor().export(
+            tmp_path / "out", format="litert", names="mediapipe", sequence_length=9
+        )
     assert not list(tmp_path.iterdir())
 
 

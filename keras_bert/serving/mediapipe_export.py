@@ -1,0 +1,110 @@
+"""LiteRT files that MediaPipe's `TextClassifier` and `TextEmbedder` run on raw strings.
+
+Source: metadata_schema.fbs of google-ai-edge/mediapipe. The writer in its package, 1.2.3, can't be
+imported.
+"""
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import flatbuffers
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.preprocessing.bert_classifier_preprocessor import BertClassifierPreprocessor
+from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
+
+_INPUTS = {"token_ids": "ids", "padding_mask": "mask", "segment_ids": "segment_ids"}
+
+
+def mediapipe_function(model: keras.Model) -> Callable:
+    """Makes a graph of one row of the preprocessor's length; it returns `answer`'s numbers."""
+    _check(model)
+    shape = [1, model.preprocessor.sequence_length]
+    signature = [tf.TensorSpec(shape, tf.int32, name) for name in _INPUTS.values()]
+
+    @tf.function(input_signature=signature, autograph=False)
+    def predict(*inputs):
+        outputs = model(dict(zip(_INPUTS, inputs, strict=True)), training=False)
+        answers = model.preprocessor.answers(outputs)
+        return {name: answers[name] for name in ("probabilities", "embedding") if name in answers}
+
+    predict.get_concrete_function()  # raises an error if an embedder returns no vector for a text
+    return predict
+
+
+def add_metadata(model: keras.Model, path: Path) -> None:
+    """Adds the vocabulary, the names of the classes and what they are to a LiteRT file."""
+    from tensorflow.lite.python import schema_py_generated as schema
+    from tensorflow.lite.tools import flatbuffer_utils
+
+    # MediaPipe skips empty lines, which Google's Chinese vocabulary has.
+    files = {"vocab.txt": [word or " " for word in model.preprocessor.tokenizer.get_vocabulary()]}
+    if label_names := getattr(model.preprocessor, "label_names", None):
+        files["labels.txt"] = label_names
+    lite, builder = flatbuffer_utils.read_model(path), flatbuffers.Builder()
+    builder.Finish(_written(builder, _metadata(lite)), b"M001")
+    buffer, entry = schema.BufferT(), schema.MetadataT()
+    buffer.data = np.frombuffer(builder.Output(), "uint8")
+    entry.name, entry.buffer = "TFLITE_METADATA", len(lite.buffers)
+    lite.buffers.append(buffer)
+    lite.metadata.append(entry)
+    flatbuffer_utils.write_model(lite, path)
+    with zipfile.ZipFile(path, "a") as file:
+        for name, lines in files.items():
+            file.writestr(name, "".join(f"{line}\n" for line in lines))
+
+
+def _metadata(lite):
+    """Returns a `ModelMetadata` table; keys are the numbers of fields in the schema."""
+    [signature], [subgraph] = lite.signatureDefs, lite.subgraphs
+    names = {tensor.tensorIndex: tensor.name.decode() for tensor in signature.inputs}
+    vocabulary = {0: "vocab.txt", 2: 5}  # an AssociatedFile: its name and type, VOCABULARY
+    labels = {0: "labels.txt", 2: 2}  # TENSOR_AXIS_LABELS
+    output = signature.outputs[0].name.decode()
+    tensors = {  # SubGraphMetadata
+        2: [{0: names[index]} for index in subgraph.inputs],
+        3: [{0: output, 6: [labels] if output == "probabilities" else []}],
+        5: [{0: 4, 1: {0: [vocabulary]}}],  # a ProcessUnit: BertTokenizerOptions
+    }
+    return {3: [tensors], 7: "1.1.0"}  # the oldest parser that knows the tokenizer
+
+
+def _written(builder, value):
+    """Writes a string, a list of tables or a table of fields by number; an int is a byte in it."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        return builder.CreateString(value)
+    if isinstance(value, list):
+        offsets = [_written(builder, each) for each in value]
+        builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            builder.PrependUOffsetTRelative(offset)
+        return builder.EndVector()
+    fields = {number: _written(builder, each) for number, each in value.items()}
+    builder.StartObject(max(fields) + 1)
+    for number, field in fields.items():
+        is_byte = isinstance(value[number], int)
+        add = builder.PrependInt8Slot if is_byte else builder.PrependUOffsetTRelativeSlot
+        add(number, field, 0)
+    return builder.EndObject()
+
+
+def _check(model):
+    preprocessor = getattr(model, "preprocessor", None)
+    is_known = isinstance(preprocessor, (BertClassifierPreprocessor, BertEmbedderPreprocessor))
+    is_regression = getattr(preprocessor, "is_regression", False)
+    if not is_known or is_regression or {*model.input} != {*_INPUTS}:
+        raise ValueError(
+            "MediaPipe runs a BertEmbedder, or a BertClassifier with classes and without features, "
+            f"that has a preprocessor; got {model!r}."
+        )
+    lowercase, prompt = preprocessor.tokenizer.lowercase, preprocessor.prompt
+    if not lowercase or prompt:
+        raise ValueError(
+            "MediaPipe lowercases texts and prepends no prompt; got a preprocessor with "
+            f"lowercase={lowercase}, prompt={prompt!r}."
+        )

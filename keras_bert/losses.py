@@ -9,9 +9,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.messages import check_number
+from keras_bert.messages import check_number, check_rate
 
-__all__ = ["CoSENT", "EmbeddingLoss", "InBatchNegatives", "MarginMeanSquaredError"]
+__all__ = [
+    "CoSENT",
+    "Distillation",
+    "EmbeddingLoss",
+    "InBatchNegatives",
+    "MarginMeanSquaredError",
+]
 
 
 class BatchLoss(keras.losses.Loss):
@@ -265,6 +271,116 @@ class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
 
     def get_config(self):
         return keras.losses.Loss.get_config(self)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class Distillation(keras.losses.Loss):
+    """A task's loss, and the distance to the outputs of a teacher: `finetune(..., teacher=...)`.
+
+    With t and s the logits of teacher and student, and T the temperature, the loss is
+
+        alpha x distance + (1 - alpha) x the task's loss
+
+    where the distance is T^2 x KL(softmax(t / T) || softmax(s / T)) for a cross-entropy of classes,
+    choices or positions, the same of each class's probability, sigmoid(t / T), for a binary one,
+    and the squared error for any other loss.
+
+    Source: Hinton et al. 2015, "Distilling the Knowledge in a Neural Network", section 2.
+
+    Args:
+        loss: the task's loss: a `keras.losses.Loss`, or the name or function of one.
+        temperature: float, T.
+        alpha: float from 0 to 1.
+        reduction: as of `keras.losses.Loss`; None means that of `loss`.
+        name: str.
+        dtype: as of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: `[..., C + L]` floats: the teacher's C outputs, and then the labels, one number or
+            as many as the loss takes.
+        y_pred: `[..., C]`, the student's outputs.
+
+    Raises:
+        ValueError: if `temperature` or `alpha` is out of range.
+
+    Example:
+    >>> import keras, numpy as np
+    >>> hard = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    >>> loss = keras_bert.losses.Distillation(hard, temperature=2.0, alpha=1.0)
+    >>> logits = np.array([[2.0, -1.0, 0.5]])
+    >>> float(loss(np.array([[2.0, -1.0, 0.5, 0]]), logits))  # as the teacher says
+    0.0
+    """
+
+    def __init__(
+        self,
+        loss: Any,
+        temperature: float = 2.0,
+        alpha: float = 0.5,
+        reduction: str | None = None,
+        name: str = "distillation",
+        dtype: Any = None,
+    ):
+        check_number("temperature", temperature, at_least=0, exclusive=True)
+        check_rate("alpha", alpha)
+        self.loss = keras.losses.get(loss)
+        own = getattr(self.loss, "reduction", "sum_over_batch_size")
+        super().__init__(name=name, reduction=reduction or own, dtype=dtype)
+        self.temperature, self.alpha = float(temperature), float(alpha)
+        self._distance = next((d for kinds, d in _DISTANCES if isinstance(self.loss, kinds)), None)
+
+    def call(self, y_true, y_pred):
+        outputs = ops.shape(y_pred)[-1]
+        teacher, labels = y_true[..., :outputs], y_true[..., outputs:]
+        if isinstance(self.loss, keras.losses.SparseCategoricalCrossentropy):
+            labels = labels[..., 0]
+        hard = getattr(self.loss, "call", self.loss)(labels, y_pred)
+        if self._distance is None:
+            soft = ops.mean(ops.square(teacher - y_pred), axis=-1)
+        else:
+            T = self.temperature
+            soft = T**2 * self._distance(teacher / T, y_pred / T)
+        return self.alpha * soft + (1 - self.alpha) * hard
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "loss": keras.saving.serialize_keras_object(self.loss),
+            "temperature": self.temperature,
+            "alpha": self.alpha,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "loss": keras.saving.deserialize_keras_object(config["loss"])})
+
+
+def _divergence(teacher, student):
+    """Computes KL(softmax(teacher) || softmax(student)) over the last axis."""
+    teacher, student = (ops.log_softmax(logits, axis=-1) for logits in (teacher, student))
+    return ops.sum(ops.exp(teacher) * (teacher - student), axis=-1)
+
+
+def _binary_divergence(teacher, student):
+    """Computes the mean over the last axis of each class's divergence, a class or not."""
+    kl = 0.0
+    for sign in (1, -1):
+        of_teacher, of_student = (ops.log_sigmoid(sign * logits) for logits in (teacher, student))
+        kl += ops.exp(of_teacher) * (of_teacher - of_student)
+    return ops.mean(kl, axis=-1)
+
+
+_DISTANCES = (
+    (
+        (
+            keras.losses.SparseCategoricalCrossentropy,
+            keras.losses.CategoricalCrossentropy,
+            keras.losses.CategoricalFocalCrossentropy,
+        ),
+        _divergence,
+    ),
+    ((keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy), _binary_divergence),
+)
 
 
 def normalized(vectors: Any) -> Any:

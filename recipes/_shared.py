@@ -59,6 +59,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
     add("--from_scratch", action="store_true", help="start from random weights of the same shape")
+    add("--keep_layers", type=int, nargs="+", help="take only these encoder layers, e.g. 0 2 4")
     add("--output", required=True, help="output folder")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--batch_size", type=int, default=32, help="examples per step, over all devices")
@@ -72,11 +73,23 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--select", help="score that selects the best epoch; by default, the main one")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
+    add("--teacher", help="preset of a trained model of this task, whose answers are learned too")
+    add("--temperature", type=float, default=2.0, help="of the teacher's probabilities")
+    add("--alpha", type=float, default=0.5, help="weight of the teacher; the labels have the rest")
     add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     add("--seed", type=int, default=0, help="random seed")
+
+
+def loading_settings(args: argparse.Namespace) -> dict:
+    """Converts a command line with `add_finetuning_arguments` to arguments of `from_preset`."""
+    return {
+        "load_weights": not args.from_scratch,
+        "keep_layers": args.keep_layers,
+        "sequence_length": args.sequence_length,
+    }
 
 
 def finetuning_settings(args: argparse.Namespace) -> dict:
@@ -88,7 +101,8 @@ def finetuning_settings(args: argparse.Namespace) -> dict:
         packed=args.packed,
     )
     names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
-    settings = {name: getattr(args, name) for name in (*names, "seed")}
+    names += ("teacher", "temperature", "alpha", "seed")
+    settings = {name: getattr(args, name) for name in names}
     if hasattr(args, "validation_split"):
         settings["validation_split"] = args.validation_split or 0.0
     return {**settings, "warmup": args.warmup_proportion, "batching": batching}

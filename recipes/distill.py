@@ -1,12 +1,11 @@
 r"""Distills BERT to a small encoder on texts without labels, by the teacher's self-attention.
 
-    python recipes/distill.py --teacher bert/preset --layers 0 2 5 --texts books/ --output small
+    python recipes/distill.py --teacher bert/preset --keep_layers 0 2 5 --texts books/ --output mine
     python recipes/distill.py --teacher bert/preset --size mini --corpus corpus --output mini
 
 The student keeps some of the teacher's layers, or has a published size and starts from random
 weights, which takes many more steps. It learns the relations between tokens of the teacher's
-queries, keys and values (MiniLMv2, Wang et al. 2021). For a teacher of Large size, the paper takes
-`--teacher_layer 20`, and batches of 1,024.
+queries, keys and values (MiniLMv2, Wang et al. 2021; of Large, it takes `--teacher_layer 20`).
 
 `--texts` first become a corpus in OUTPUT/corpus; prepare_corpus.py has more options. Rerun the same
 command to resume from the last checkpoint; changed settings are refused. OUTPUT/preset is the
@@ -18,7 +17,7 @@ import keras_bert
 from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
-SETTINGS = "layers size teacher_layer relation_heads sequence_length packed batch_size steps"
+SETTINGS = "keep_layers size teacher_layer relation_heads sequence_length packed batch_size steps"
 SETTINGS += " learning_rate warmup_proportion seed"
 
 
@@ -58,8 +57,8 @@ def parse_args(argv=None):
 
 def make_student(args, teacher):
     """Makes the encoder that learns."""
-    if args.layers:
-        return keras_bert.BertBackbone.from_preset(args.teacher, keep_layers=args.layers)
+    if args.keep_layers:
+        return keras_bert.BertBackbone.from_preset(args.teacher, keep_layers=args.keep_layers)
     positions = {"max_sequence_length": teacher.max_sequence_length}
     return keras_bert.BertBackbone(teacher.vocabulary_size, **SIZES[args.size], **positions)
 

@@ -43,7 +43,7 @@ def main(argv=None):
     test = keras_bert.readers.read_choices(args.test) if args.test else None
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(
-            args.init, load_weights=not args.from_scratch, sequence_length=args.sequence_length
+            args.init, **_shared.loading_settings(args)
         )
     settings = _shared.finetuning_settings(args)
     keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)

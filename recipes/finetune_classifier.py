@@ -75,8 +75,7 @@ def make_model(args, label_names):
     """Makes the classifier."""
     return keras_bert.BertClassifier.from_preset(
         args.init,
-        load_weights=not args.from_scratch,
-        sequence_length=args.sequence_length,
+        **_shared.loading_settings(args),
         truncation=args.truncation,
         num_classes=1 if args.regression else len(label_names),
         label_names=label_names,

@@ -75,8 +75,7 @@ def main(argv=None):
     with strategy.scope():
         model = keras_bert.BertEmbedder.from_preset(
             args.init,
-            load_weights=not args.from_scratch,
-            sequence_length=args.sequence_length,
+            **_shared.loading_settings(args),
             **{name: value for name, value in own.items() if value},
         )
     keras_bert.finetune(

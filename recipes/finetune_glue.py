@@ -102,8 +102,7 @@ def make_model(args, label_names):
     """Makes the classifier; without label names, it predicts a number."""
     model = keras_bert.BertClassifier.from_preset(
         args.init,
-        load_weights=not args.from_scratch,
-        sequence_length=args.sequence_length,
+        **_shared.loading_settings(args),
         num_classes=1 if label_names is None else len(label_names),
         label_names=label_names,
     )

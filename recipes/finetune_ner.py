@@ -57,8 +57,7 @@ def main(argv=None):
     with strategy.scope():
         model = keras_bert.BertTokenClassifier.from_preset(
             args.init,
-            load_weights=not args.from_scratch,
-            sequence_length=args.sequence_length,
+            **_shared.loading_settings(args),
             num_classes=len(tag_names),
             label_names=tag_names,
         )

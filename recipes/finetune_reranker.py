@@ -80,8 +80,7 @@ def main(argv=None):
     with strategy.scope():
         model = keras_bert.BertReranker.from_preset(
             args.init,
-            load_weights=not args.from_scratch,
-            sequence_length=args.sequence_length,
+            **_shared.loading_settings(args),
             activation="linear" if args.teacher_column else None,
         )
     keras_bert.finetune(

@@ -47,8 +47,7 @@ def main(argv=None):
     with strategy.scope():
         model = keras_bert.BertSpanLabeler.from_preset(
             args.init,
-            load_weights=not args.from_scratch,
-            sequence_length=args.sequence_length,
+            **_shared.loading_settings(args),
             document_stride=args.document_stride,
             max_question_length=args.max_question_length,
             max_answer_length=args.max_answer_length,

@@ -2,7 +2,10 @@
 
 import dataclasses
 
+import numpy as np
 import tensorflow as tf
+
+from keras_bert.corpus.shards import Corpus
 
 RECORD_FEATURES = {
     "token_ids": tf.io.FixedLenFeature([], tf.string),
@@ -92,6 +95,15 @@ def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
         record_starts=_starts(num_sentences),
         document_ids=features["document_id"],
     )
+
+
+def ids_of_corpus(corpus: Corpus) -> set[int]:
+    """Returns the ids of all tokens in the shards of a corpus."""
+    counts = [shard["num_records"] for shard in corpus.shards]
+    found = np.zeros(corpus.vocabulary_size, bool)
+    for _, serialized in serialized_groups(corpus.shard_paths, counts, tf.constant([0, 0])):
+        found[parse_group(serialized, corpus.token_dtype).token_ids] = True
+    return {*np.flatnonzero(found).tolist()}
 
 
 def _starts(lengths):

@@ -1,20 +1,25 @@
 """Fine-tuning of a task on raw examples."""
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
+from keras_bert.finetuning.teaching import check_teacher, taught
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
+from keras_bert.losses import Distillation
 from keras_bert.messages import check_int, check_number, check_one_of
+from keras_bert.models.bert_embedder import BertEmbedder
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import features_in_memory, in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import split_examples
+from keras_bert.preprocessing.raw import split_examples, text_columns
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -44,6 +49,9 @@ def finetune(
     seed: int = 0,
     scores: Callable | None = None,
     answer_options: dict | None = None,
+    teacher: "BertTask | str | os.PathLike | None" = None,
+    temperature: float = 2.0,
+    alpha: float = 0.5,
     strategy: "Strategy | None" = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
@@ -59,7 +67,7 @@ def finetune(
     Rerun the same call to resume after the last finished epoch, with the same numbers as without
     the interruption. If several processes train together, each calls it, and the first writes.
 
-    Source: Devlin et al. 2019, section 4 and appendix A.3.
+    Source: Devlin et al. 2019, section 4 and appendix A.3; for a teacher, Hinton et al. 2015.
 
     Args:
         model: a task with a preprocessor. It is compiled here.
@@ -86,6 +94,13 @@ def finetune(
             official scores; requires `select`.
         answer_options: options of `answer`, such as `{"n_best": 20}`; by default, those that its
             output files need.
+        teacher: a trained task of the same class, labels and vocabulary, or a preset of one. The
+            model learns what it says of the training examples as well as their labels; see
+            `keras_bert.losses.Distillation`. A `BertEmbedder` learns the teacher's vectors of its
+            texts instead, which need no labels or pairs, by the squared error or the given `loss`.
+            The teacher answers all examples once, into files in the output folder.
+        temperature: see `keras_bert.losses.Distillation`.
+        alpha: the weight of the teacher, from 0 to 1; the labels have the rest.
         strategy: the result of `get_strategy`; the model must have been created in its scope.
         callbacks: Keras callbacks.
 
@@ -93,9 +108,9 @@ def finetune(
         A list of dicts, the scores of each trained epoch.
 
     Raises:
-        ValueError: if a setting is invalid, the task can't take the examples or labels, the folder
-            is not on this machine or holds a run with other settings, or the loss or the weights
-            become NaN or infinite.
+        ValueError: if a setting is invalid, the task can't take the examples or labels, the teacher
+            has other classes or tokens, the folder is not on this machine or holds a run with other
+            settings, or the loss or the weights become NaN or infinite.
 
     Example:
     ```python
@@ -115,7 +130,16 @@ def finetune(
     if loss is not None:  # labels are checked for it
         with scope_of(strategy):
             model.compile(loss=loss)
-    _check_examples(model, train=train, dev=dev, test=test)
+    joins, wants_vectors = None, False
+    if teacher is not None:
+        teacher = _teacher(model, teacher, batching, strategy)
+        wants_vectors = isinstance(model, BertEmbedder)
+        joins = partial(Distillation, temperature=temperature, alpha=alpha)
+        joins("mean_squared_error")  # checks the settings
+    _check_examples(model, train=None if wants_vectors else train, dev=dev, test=test)
+    if wants_vectors:
+        train = _Examples([*dict.fromkeys(itertools.chain(*text_columns(train.x)))])
+        joins, loss = None, loss or "mean_squared_error"
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
     )
@@ -123,7 +147,10 @@ def finetune(
         print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(model.scorer, select, scores, dev), local_path(output)
     best = output / "best"
-    rows = _training_rows(model, train, class_weight)
+    rows = _training_rows(model, train, class_weight, with_labels=not wants_vectors)
+    if teacher is not None:
+        folder = output / "teacher" if is_chief(model) else None
+        rows = taught(model, teacher, rows, folder, batching.batch_size)
     options = model.scorer.answer_options if answer_options is None else answer_options
 
     def batches(epoch):  # in a different order for each seed and epoch
@@ -144,7 +171,7 @@ def finetune(
 
     with scope_of(strategy):
         steps = epochs * len(batches(0))
-        learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, loss)
+        learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, loss, joins)
     settings = {
         "training examples": train.num_examples(),
         "development examples": dev.num_examples(),
@@ -160,6 +187,9 @@ def finetune(
         "tokens per batch": batching.tokens_per_batch,
         "packed": batching.packed or None,  # None is left out
         "parts per batch": accumulation_steps if accumulation_steps > 1 else None,
+        "teacher": None if teacher is None else repr(teacher),
+        "temperature": temperature if joins else None,
+        "weight of the teacher": alpha if joins else None,
     }
     record_training(model, settings)
     if strategy is not None:
@@ -178,6 +208,9 @@ def finetune(
         accumulation_steps=accumulation_steps,
         callbacks=callbacks,
     )
+    if joins:  # labels alone are what `evaluate` and `fit` take
+        with scope_of(strategy):
+            model.compile(loss=loss)
     if test is not None:
         with scope_of(strategy):
             best_model = type(model).from_preset(best)
@@ -260,7 +293,7 @@ def _selected(scorer, select, scores, dev):
     return select
 
 
-def _training_rows(model, train, class_weight):
+def _training_rows(model, train, class_weight, with_labels):
     x, y, weight = train
     if class_weight is not None:
         if not hasattr(model, "class_sample_weight"):
@@ -268,17 +301,36 @@ def _training_rows(model, train, class_weight):
         weight = model.class_sample_weight(y, class_weight, weight)
     if getattr(model, "num_features", 0) and not model.feature_normalization.is_adapted:
         model.adapt_features(features_in_memory(model, x))
-    return model.preprocessor.read(x, y, weight, with_labels=True)
+    return model.preprocessor.read(x, y, weight, with_labels=with_labels)
 
 
-def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
-    """Compiles the model, and returns the peak learning rate."""
+def _teacher(model, teacher, batching, strategy):
+    """Returns a task, or that of a preset, if it can teach the model."""
+    if isinstance(teacher, (str, os.PathLike)):
+        with scope_of(strategy):
+            teacher = type(model).from_preset(teacher)
+    check_teacher(model, teacher)
+    if batching.packed and model.preprocessor.packs == "positions":
+        raise ValueError(
+            "A teacher's logits of positions can't be packed: leave packed out of the batching."
+        )
+    return teacher
+
+
+def _compile(model, steps, learning_rate, warmup, layer_decay, loss, joins):
+    """Compiles the model, with its loss as `joins` makes it; returns the peak learning rate."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = settings["optimizer"].get_config()["learning_rate"]
     rate = WarmupLinearDecay(learning_rate, int(warmup * steps), steps, continuous=True)
     optimizer = AdamW(rate, layer_decay=layer_decay)
     settings = settings if loss is None else {"loss": loss}
+    if joins:  # metrics would take the teacher's outputs for labels
+        losses = settings["loss"]
+        losses = (
+            {n: joins(v) for n, v in losses.items()} if isinstance(losses, dict) else joins(losses)
+        )
+        settings = {"loss": losses, "loss_weights": settings.get("loss_weights")}
     model.compile(**{**settings, "optimizer": optimizer})
     return learning_rate
 

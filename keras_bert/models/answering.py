@@ -124,7 +124,8 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
 def outputs_of(task, rows, batch_size, **kwargs):
     """Predicts rows that the preprocessor read; pools those of examples that have several."""
     batch_size = batching_of(batch_size=batch_size).batch_size
-    pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size, **kwargs), rows)
+    longest = task.preprocessor.sequence_length
+    pooled = task.preprocessor.pooled(row_outputs(task, rows, longest, batch_size, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
 
 

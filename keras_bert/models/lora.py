@@ -37,14 +37,14 @@ class Lora:
         ['block_1/output_dense/lora_kernel_b', 'logits/kernel', 'logits/bias']
         """
         _check_settings(rank, rank if alpha is None else alpha)
-        if _adapters(self):
+        if adapters(self):
             raise ValueError("This model has LoRA adapters already: call merge_lora first.")
         for layer in self.backbone.lora_layers():
             layer.enable_lora(int(rank), lora_alpha=alpha)
         self.backbone.mark_depths()
-        adapters = _adapters(self)
+        paths = adapters(self)
         for variable in self.backbone.weights:
-            variable.trainable = variable.path in adapters
+            variable.trainable = variable.path in paths
 
     def save_lora(self, path):
         """Writes the adapters and the head to a file of safetensors.
@@ -54,7 +54,7 @@ class Lora:
         """
         from safetensors.numpy import save
 
-        if not _adapters(self):
+        if not adapters(self):
             raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
         tensors = {
             name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(self).items()
@@ -140,7 +140,7 @@ def _described(dtype, shape):
     return f"{kind} {list(shape)}"
 
 
-def _adapters(task):
+def adapters(task):
     """Returns the paths of the encoder's adapters."""
     layers = [layer for layer in task.backbone.lora_layers() if layer.lora_enabled]
     return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
@@ -148,6 +148,5 @@ def _adapters(task):
 
 def _saved(task):
     """Returns the adapters and the weights of the head, by path."""
-    adapters = _adapters(task)
-    frozen = {v.path for v in task.backbone.weights} - adapters
+    frozen = {v.path for v in task.backbone.weights} - adapters(task)
     return {v.path: v for v in task.weights if v.path not in frozen}

@@ -11,20 +11,21 @@ from keras_bert.preprocessing.batching import Batching, quarters
 _COST_OF_A_BATCH = 64  # tokens of padding that take as long as one more batch
 
 
-def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
-    """Predicts rows, which the preprocessor read, in batches of similar lengths.
+def row_outputs(model, rows, longest, batch_size, verbose="auto", callbacks=None):
+    """Predicts rows of up to `longest` tokens, which a preprocessor read, by similar lengths.
 
     Returns:
         Arrays in the structure of the model's outputs, in the order of the rows. A token axis has
-        the preprocessor's `sequence_length`, with 0 past the end of a row.
+        `longest` places, with 0 past the end of a row.
     """
     strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
     is_one = strategy is None or strategy.num_replicas_in_sync == 1
     is_one = is_one and keras.distribution.distribution() is None
     predict = _one_by_one if is_one else _distributed
     lengths = np.asarray(rows.num_tokens())
-    parts = predict(model, rows, lengths, by_length(lengths), batch_size, verbose, callbacks)
-    past_end = np.arange(model.preprocessor.sequence_length) >= lengths[:, None]  # [N, S]
+    order = by_length(lengths)
+    parts = predict(model, rows, longest, lengths, order, batch_size, verbose, callbacks)
+    past_end = np.arange(longest) >= lengths[:, None]  # [N, S]
     reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
 
     def joined(spec, *arrays):
@@ -44,9 +45,8 @@ def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
     return keras.tree.map_structure(joined, model.output, *(outputs for _, outputs in parts))
 
 
-def _one_by_one(model, rows, lengths, order, batch_size, verbose, callbacks):
+def _one_by_one(model, rows, longest, lengths, order, batch_size, verbose, callbacks):
     """Predicts batches without `tf.data`, whose pipeline takes longer to build than few rows do."""
-    longest = model.preprocessor.sequence_length
     batching = Batching().for_rows(longest)
     is_compiled = batching.pad_to != "longest"
     widths = lengths[order]
@@ -76,9 +76,8 @@ def _ends(widths):
     return _ends(widths[:cut]) + [cut + end for end in _ends(widths[cut:])]
 
 
-def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):
+def _distributed(model, rows, longest, lengths, order, batch_size, verbose, callbacks):
     """Predicts batches of each width one after the other, which Keras distributes."""
-    longest = model.preprocessor.sequence_length
     cuts = np.array(quarters(longest))
     width = cuts[np.searchsorted(cuts, lengths[order[::batch_size]])]
     width = np.repeat(width, batch_size)[: len(order)]

@@ -8,6 +8,7 @@ import types
 import keras
 import numpy as np
 
+from keras_bert.losses import Distillation
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
@@ -197,7 +198,7 @@ def _dataset(task, dataset, with_labels):
 
     check_not_empty(dataset)
     dataset = with_input_checks(task, dataset)
-    if not with_labels:
+    if not with_labels or isinstance(task.loss, Distillation):
         return dataset
     _check_dataset_labels(task, dataset)
     return task.with_checked_labels(dataset)

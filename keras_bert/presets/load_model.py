@@ -1,5 +1,6 @@
 """Loading of models: from presets, and from the weights of other libraries."""
 
+import functools
 import logging
 import re
 from dataclasses import dataclass, field
@@ -73,44 +74,55 @@ def load_preset(
         of_source = None
     check_arguments(cls, arguments, f"preset {folder}", of_source)
     precision, arguments = split_dtype(arguments)
-    is_whole = cls is its_class and not arguments  # else the saved head may have other classes
+    layers = folder.keep_layers
+    is_whole = cls is its_class and not arguments and not layers  # else the saved head may differ
     saved, source = folder.model(preprocessor if is_whole else None, precision)
     backbone = getattr(source, "backbone", source)
+    if layers and cls is its_class and saved.get("layers") and "layers" not in arguments:
+        raise ValueError(
+            f"{folder} reads layers={saved['layers']}, counted among all: give from_preset "
+            "layers=..., counted among those of keep_layers."
+        )
+    fitting = functools.partial(_weights_that_fit, source=source, layers=layers)
+    if layers:
+        sizes = {"num_layers": len(layers)}
+        backbone = _changed_model(type(backbone), backbone.get_config(), sizes, fitting)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
     if is_backbone and (arguments or cls is not folder.backbone_class):
-        model = _changed_model(cls, backbone.get_config(), arguments, source)
+        model = _changed_model(cls, backbone.get_config(), arguments, fitting)
     elif is_backbone:
         model = backbone
     elif is_whole:
         model = source
     elif cls is its_class:
-        model = _changed_model(cls, {**saved, **parts}, arguments, source)
+        model = _changed_model(cls, {**saved, **parts}, arguments, fitting)
     else:
         model = cls(**parts, **arguments)
-    taken = _weights_that_fit(model, source)
+    taken = fitting(model)
     for variable in model.weights:
         if variable.path in taken and variable is not taken[variable.path]:
             variable.assign(taken[variable.path])
     shapes = {w.path: tuple(w.shape) for w in model.weights}
+    used = {w.path for w in taken.values()}
     model.load_report = LoadReport(
         f"preset {folder}",
-        matched={name: (shape, name) for name, shape in shapes.items() if name in taken},
+        matched={n: (shape, taken[n].path) for n, shape in shapes.items() if n in taken},
         new={name: shape for name, shape in shapes.items() if name not in taken},
-        left_over={w.path: tuple(w.shape) for w in source.weights if w.path not in taken},
+        left_over={w.path: tuple(w.shape) for w in source.weights if w.path not in used},
     )
     return model
 
 
-def _changed_model(cls, saved, arguments, source):
-    """Makes a `cls` with changed arguments, and the layers quantized whose weights fit."""
+def _changed_model(cls, saved, arguments, fitting):
+    """Makes a `cls` with changed arguments, quantized where weights are `fitting`."""
     quantized = {**saved.get("quantized_layers", {})}
     changed = {**shared_arguments(saved), **arguments}
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
-    fitting = _weights_that_fit(model, source)
+    taken = fitting(model)
     new = {
         layer.path
         for layer in all_layers(model)
-        if any(weight.path not in fitting for weight in layer.weights)
+        if any(weight.path not in taken for weight in layer.weights)
     }
     if new & quantized.keys():  # a new layer must be trained, which a quantized one can't be
         kept = {path: how for path, how in quantized.items() if path not in new}
@@ -118,12 +130,20 @@ def _changed_model(cls, saved, arguments, source):
     return model
 
 
-def _weights_that_fit(model, source):
-    """Returns `{path: variable}` of source weights that match in role, shape and dtype."""
+def _weights_that_fit(model, source, layers):
+    """Returns `{path here: variable}` of source weights that match in role, shape and dtype.
+
+    The blocks here are the first ones of the source, or those numbered `layers`, if any are.
+    """
     if type(model) is not type(source):  # another task's head may have the same names
         source = getattr(source, "backbone", source)
     looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8
-    return {w.path: w for w in source.weights if looks.get(w.path) == (w.shape, w.dtype)}
+    named = {w.path: w for w in source.weights}
+    blocks = getattr(source, "backbone", source).blocks
+    for block, layer in zip(blocks, layers, strict=False):
+        pairs = zip(block.weights, blocks[layer].weights, strict=False)
+        named |= {ours.path: theirs for ours, theirs in pairs}
+    return {path: w for path, w in named.items() if looks.get(path) == (w.shape, w.dtype)}
 
 
 def load_checkpoint(

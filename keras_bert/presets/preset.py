@@ -2,6 +2,7 @@
 
 import inspect
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import as_label_names
@@ -158,6 +159,7 @@ class PresetModel:
         preprocessor: "BertPreprocessor | None" = None,
         lowercase: bool | None = None,
         load_weights: bool = True,
+        keep_layers: Sequence[int] | None = None,
         **arguments: Any,
     ) -> Self:
         """Loads a model of this class from saved or published weights.
@@ -177,6 +179,9 @@ class PresetModel:
             lowercase: bool for the tokenizer, if the source's casing is missing or wrong.
             load_weights: bool; False keeps the source's shape, vocabulary and casing but draws
                 random weights, for example to measure the effect of pre-training.
+            keep_layers: ascending ints, numbers of the source's encoder blocks from 0. The model
+                has only these, in this order, numbered from 0: `(0, 2, 4)` makes a model of three
+                layers of one of six, a start for distillation (Sanh et al. 2019, section 3).
             **arguments: arguments of the class, such as `num_classes`, and of its preprocessor,
                 such as `sequence_length`, `truncation` or `label_names`, which also set
                 `num_classes`. `dtype` is that of the entire model.
@@ -187,7 +192,7 @@ class PresetModel:
         Raises:
             ValueError: if the source is none of these, can't be reached or is not a BERT; if a file
                 is missing or damaged; if an argument is unknown, or missing in the source and the
-                call; or if `dtype` quantizes a layer.
+                call; if the source lacks a layer of `keep_layers`; or if `dtype` quantizes one.
         """
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
@@ -196,6 +201,8 @@ class PresetModel:
         model_class = _class_for(cls, source, arguments)
         if cls.__name__ == "BertTask":
             _check_names(model_class, arguments)
+        if keep_layers is not None:
+            source = source.with_layers(keep_layers)
         is_preset = isinstance(source, PresetFolder)
         if not is_preset:
             source = source.as_task(model_class.__name__)

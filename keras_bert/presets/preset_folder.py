@@ -1,17 +1,19 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
 
+import copy
 import reprlib
+from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_finite
-from keras_bert.presets.formats.checkpoint import check_size, explained
+from keras_bert.presets.formats.checkpoint import check_size, checked_layers, explained
 from keras_bert.presets.formats.tensor_files import check_crc32, safe_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 from keras_bert.training.keras_internals import set_initial_value
@@ -29,6 +31,7 @@ class PresetFolder:
 
     def __init__(self, path: Path, config: dict[str, Any]):
         self.path = path
+        self.keep_layers: list[int] = []  # empty for all
         self._saved = JsonFields(path / "config.json", config)
         is_model = isinstance(config["class"], str) and isinstance(config.get("config"), dict)
         if config.get("format") != FORMAT or not is_model:
@@ -99,6 +102,15 @@ class PresetFolder:
         task = task if hasattr(task, "preprocessor_class") else public_class("BertTask")
         return task.preprocessor_class(), settings
 
+    def with_layers(self, layers: Any) -> Self:
+        """Returns this folder as one from which only some layers are to be loaded."""
+        kind = self.backbone_class
+        if "num_layers" not in kind.size_names:
+            raise ValueError(f"The layers of {kind.__name__} may differ: leave keep_layers out.")
+        chosen, number = copy.copy(self), self.backbone_config.integer("num_layers", low=1)
+        chosen.keep_layers = checked_layers(layers, number, self)
+        return chosen
+
     def text(self) -> tuple[str | None, dict[str, Any], dict[str, Any]]:
         """Returns the vocabulary's path or None, and the arguments of tokenizer and sequences."""
         if not self._saved.value("reads_text"):
@@ -123,7 +135,7 @@ class PresetFolder:
         described = f"{self}/config.json"
         with explained(described, f"doesn't describe a {self.model_class.__name__}"):
             config = {**self._saved.values["config"]}
-            model = _undrawn(lambda: self._made(config, preprocessor, precision))
+            model = undrawn(lambda: self._made(config, preprocessor, precision))
         with explained(weights, f"doesn't hold the weights that {described} describes"):
             model.load_weights(weights)
         for variable in model.weights:
@@ -151,7 +163,7 @@ class PresetFolder:
         check_size(sizes, num_bytes, self, kind.least_values)
 
 
-def _undrawn(make):
+def undrawn(make: Callable[[], keras.Model]) -> keras.Model:
     """Makes a model with weights of 0, to be replaced: drawing them takes seconds."""
 
     def zeros(shape, dtype):

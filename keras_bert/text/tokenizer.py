@@ -178,6 +178,11 @@ class BertTokenizer:
         """
         return self._wordpieces.ids_and_offsets(texts)
 
+    @property
+    def found_ids(self) -> set[int]:
+        """The ids of all pieces found so far, also of words that became [UNK] after them."""
+        return self._wordpieces.found
+
     def detokenize(self, token_ids: Any) -> str | list:
         """Joins int ids `[T]`, or rows of them, into a str, or nested lists of str.
 

@@ -29,6 +29,7 @@ class Wordpieces:
         self._next = {t[2:]: index for t, index in self._first.items() if t.startswith("##")}
         self._unknown = self._first[UNK]
         self._longest = max(map(len, tokens))
+        self.found = set()  # ids of all pieces so far, also of words that became [UNK] after them
         self._ids = _Cache(self._chunk_ids)
         self._spans = _Cache(self._chunk_spans)
         self._pieces = _Cache(self._part_pieces)
@@ -94,6 +95,7 @@ class Wordpieces:
                 word_ids, word_sizes = self._cut(word)
                 ids += word_ids
                 sizes += word_sizes
+        self.found.update(ids)
         return ids, sizes
 
     def _cut(self, word):
@@ -108,6 +110,7 @@ class Wordpieces:
                 if piece is not None:
                     break
             else:
+                self.found.update(ids)
                 return unknown
             ids.append(piece)
             sizes.append(end - start)

@@ -95,6 +95,9 @@ def test_it_trains_answers_and_scores(reviewer):
     assert [answer["topic"] for answer in answers] == LABELS["topic"]
     assert np.abs([answer["mood"] for answer in answers] - np.array(LABELS["mood"])).max() < 0.5
     assert reviewer.answer(TEXTS[0])["topic"] == "x"
+    small = reviewer.trim_vocabulary(TEXTS)
+    small.run_eagerly = True
+    assert type(small.preprocessor) is ReviewPreprocessor and small.answer(TEXTS) == answers
     assert reviewer.scores(TEXTS, LABELS) == {"accuracy": 1.0}
     outputs = reviewer.predict(TEXTS, verbose=0)
     shapes = {name: part.shape for name, part in outputs.items()}

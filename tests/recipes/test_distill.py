@@ -52,13 +52,13 @@ def test_texts_and_their_corpus_give_a_student_also_after_an_interruption(
         module.main([*corpus, "--seed", "1"])
 
 
-def test_layers_of_the_teacher_are_kept(module, preset, monkeypatch, tmp_path):
-    def from_preset(source, **options):
-        return source, options
-
-    monkeypatch.setattr(keras_bert.BertBackbone, "from_preset", from_preset)
-    args = module.parse_args(arguments(preset, tmp_path, "--layers", "0", "2", "--texts", "t"))
-    assert module.make_student(args, None) == (str(preset), {"keep_layers": [0, 2]})
+def test_layers_of_the_teacher_are_kept(module, corpus, preset, tmp_path):
+    line = arguments(preset, tmp_path, "--keep_layers", "0", "--corpus", str(corpus))
+    model = module.make_model(module.parse_args(line))
+    theirs = keras_bert.BertBackbone.from_preset(preset).get_weights()
+    assert all(map(np.array_equal, model.backbone.get_weights(), theirs))
+    with pytest.raises(ValueError, match="layer must be at most 0; got 1"):
+        module.main([*line, "--teacher_layer", "1"])
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,6 @@ OWN_DEFAULTS = {
     "epochs": {"train_bilstm_tagger": 20, "few_labels": 20, "quickstart": 8, "pretrain_tpu": None},
     "warmup_proportion": {"pretrain_tpu": None},
     "steps": {"quickstart": 1000, "distill": 100_000},
-    "layers": {"distill": None},
     "size": {"distill": None},
     "output": {"quickstart": "quickstart_out"},
     "dropout": {"pretrain_tpu": None},
@@ -55,7 +54,7 @@ OWN_DEFAULTS = {
 PRETRAINING = ("dropout", "epochs", "warmup_proportion", "learning_rate")
 OWN_HELP = {(name, "pretrain_tpu") for name in PRETRAINING} | {("dev", "few_labels")}
 OWN_HELP |= {(name, "train_bilstm_tagger") for name in ("learning_rate", "select")}
-OWN_HELP |= {(name, "distill") for name in ("layers", "texts")}
+OWN_HELP |= {(name, "distill") for name in ("teacher", "texts")}
 
 
 class Parsed(Exception):
@@ -138,6 +137,7 @@ def test_settings_come_from_the_command_line():
     assert settings == {
         "epochs": 3, "learning_rate": 5e-5, "layer_decay": None, "accumulation_steps": 1,
         "select": None, "patience": None, "seed": 0, "warmup": 0.2, "validation_split": 0.25,
+        "teacher": None, "temperature": 2.0, "alpha": 0.5,
     }  # fmt: skip
 
 
@@ -197,7 +197,7 @@ NEEDED = {
         ("ablations", "--table 5", "--corpus is needed"),
         ("ablations", "--table 7 --tags tags", "table 7 needs --init and --tags"),
         ("ablations", "--table 5 --corpus corpus", "give data to judge by"),
-        ("distill", "", "one of the arguments --layers --size is required"),
+        ("distill", "", "one of the arguments --keep_layers --size is required"),
         (
             "distill",
             "--size tiny --texts t",

@@ -2,15 +2,18 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+import numbers
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.files.remote import read_utf8
-from keras_bert.messages import check_finite, shortened
+from keras_bert.messages import check_finite, shortened, shown
 
 ENCODER_PARTS = ("embeddings/", "block_")
 """Prefixes of the weights that every source must have; the pooler may be missing."""
@@ -78,6 +81,23 @@ class Checkpoint:
         arguments = others.pop(name)
         return replace(self, task=name, task_arguments=arguments, other_tasks=others)
 
+    def with_layers(self, layers: Any) -> "Checkpoint":
+        """Returns this checkpoint with these layers first, as all that its encoder has."""
+        number = self.backbone["num_layers"]
+        layers = checked_layers(layers, number, self)
+        order = [*layers, *(i for i in range(number) if i not in layers)]
+        new = {f"block_{old}": f"block_{place}" for place, old in enumerate(order)}
+
+        def renumbered(named):
+            return {re.sub(r"^block_\d+", lambda m: new[m[0]], n): v for n, v in named.items()}
+
+        return replace(
+            self,
+            backbone={**self.backbone, "num_layers": len(layers)},
+            weights=renumbered(self.weights),
+            spellings=renumbered(self.spellings),
+        )
+
 
 def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
     """Returns `{argument of BertBackbone: value}` from `{argument: (key, default)}`."""
@@ -110,6 +130,18 @@ def check_size(
             f"{source} describes a model of at least {described:,} weights, but the weight files "
             f"hold at most {num_values:,.0f}: they belong to different models."
         )
+
+
+def checked_layers(layers: Any, num_layers: int, source: object) -> list[int]:
+    """Returns the `keep_layers` of `from_preset`; a ValueError unless the source has them."""
+    numbered = [*layers] if isinstance(layers, Iterable) else []
+    are_ints = all(isinstance(i, numbers.Integral) and type(i) is not bool for i in numbered)
+    if not numbered or not are_ints or numbered != sorted({*numbered} & {*range(num_layers)}):
+        raise ValueError(
+            f"keep_layers must be numbers of layers of {source}, 0 to {num_layers - 1}, ascending, "
+            f"such as {(*range(0, num_layers, 2),)}; got {shown(layers)}."
+        )
+    return [*map(int, numbered)]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,153 @@
+# %% [markdown]
+# # Make it smaller
+#
+# A smaller model answers faster, and loads faster where it is served. This guide takes a model that
+# sorts messages to a shop through four steps: fewer layers, a teacher, fewer tokens, and int8. Each
+# step stands by itself: take those that your scores allow.
+
+# %%
+import keras
+import numpy as np
+
+import keras_bert
+
+templates = {
+    "delivery": [
+        "Where is my {}?",
+        "The {} should have been here on Monday.",
+        "Can I collect the {} from the depot?",
+        "The van with the {} came while I was out.",
+        "How long does it take until the {} arrives?",
+        "You sent the {} to my old address.",
+    ],
+    "payment": [
+        "I was charged twice for the {}.",
+        "Please send me an invoice for the {}.",
+        "My card was declined when I bought the {}.",
+        "When do I get the money for the {} back?",
+        "The {} was cheaper on the website.",
+        "Can I pay for the {} in two parts?",
+    ],
+    "repair": [
+        "The {} stopped working after a week.",
+        "A part of the {} came off.",
+        "Do you have a spare screw for the {}?",
+        "The {} makes a strange noise.",
+        "My {} doesn't turn on.",
+        "The {} is scratched and leaks.",
+    ],
+}
+things = ["lamp", "kettle", "bicycle", "phone", "drill", "toaster", "fan", "printer"]
+
+
+def messages(places, things):
+    """Texts of some of the templates of each kind, and their kinds."""
+    found = [
+        (templates[kind][place].format(thing), kind)
+        for kind in templates
+        for place in places
+        for thing in things
+    ]
+    return tuple(list(column) for column in zip(*found))
+
+
+train, dev, test = (
+    messages((0, 1, 2, 3), things[:4]),
+    messages((4,), things[:4]),
+    messages((5,), things),
+)
+source = "hf://sentence-transformers/all-MiniLM-L6-v2"
+settings = {"label_names": list(templates), "sequence_length": 32}
+
+# %% [markdown]
+# The teacher is the whole model, fine-tuned as in [Classify texts](classify.py).
+
+# %%
+keras.utils.set_random_seed(1)
+batching = keras_bert.Batching(8)
+teacher = keras_bert.BertClassifier.from_preset(source, **settings)
+history = keras_bert.finetune(
+    teacher, train, dev, "messages/teacher", epochs=4, learning_rate=1e-4, batching=batching
+)
+teacher = keras_bert.BertClassifier.from_preset("messages/teacher/best")
+print(f"{teacher.count_params() / 1e6:.1f} million weights:", teacher.scores(*test))
+
+# %% [markdown]
+# ## Fewer layers, and a teacher
+#
+# `keep_layers` takes some of the six layers. With `teacher`, the model learns from the teacher's
+# probabilities as well as from the labels: which of the other classes a text is nearly of. `alpha`
+# is the teacher's weight, and a higher `temperature` shows more of the small probabilities.
+#
+# It works for every task: for tags and spans the teacher says something of each token, and a
+# `BertEmbedder` learns its vectors from texts without labels.
+
+# %%
+student = keras_bert.BertClassifier.from_preset(source, keep_layers=(0, 2, 5), **settings)
+history = keras_bert.finetune(
+    student,
+    train,
+    dev,
+    "messages/student",
+    epochs=4,
+    learning_rate=1e-4,
+    batching=batching,
+    teacher=teacher,
+    temperature=2.0,
+    alpha=0.9,
+)
+student = keras_bert.BertClassifier.from_preset("messages/student/best")
+print(f"{student.count_params() / 1e6:.1f} million weights:", student.scores(*test))
+
+# %% [markdown]
+# ## Fewer tokens
+#
+# More than half of what is left is the table of 30,522 tokens. `trim_vocabulary` keeps those that
+# some texts use, and every single character. The answers on these texts stay the same, to the bit;
+# other words are read in shorter pieces, so give it as many texts as you have.
+
+# %%
+small = student.trim_vocabulary([*train[0], *dev[0]])
+same = np.array_equal(
+    *([answer["probabilities"] for answer in model.answer(train[0])] for model in (student, small))
+)
+print(f"{small.count_params() / 1e6:.1f} million weights:", small.scores(*test))
+print("the same probabilities:", same)
+
+# %% [markdown]
+# ## int8
+#
+# An exported model with `int8=True` has weights of a quarter of the size, and computes faster on a
+# CPU. [Which format for which runtime](../formats.md) has scores and speeds.
+
+# %%
+from pathlib import Path
+
+for name, model in {"teacher": teacher, "student": student, "small": small}.items():
+    for int8 in (False, True):
+        path = model.export(f"messages/{name}_{int8}", format="litert", int8=int8)
+        kind = "int8" if int8 else "float32"
+        print(f"{name:8} {kind:8} {Path(path).stat().st_size / 1e6:5.1f} MB")
+
+# %% [markdown]
+# ## As commands
+#
+# Every recipe for fine-tuning takes the same settings. `distill.py` makes a small encoder of a large
+# one before any task, from plain text.
+#
+# ```bash
+# python recipes/finetune_classifier.py --init bert/preset --keep_layers 0 2 5 \
+#     --teacher reviews/best --temperature 2 --alpha 0.9 --train train.tsv --dev dev.tsv \
+#     --output small_reviews
+# ```
+#
+# ## Reference: what teachers teach
+#
+# | model | what it learns from the teacher | labels |
+# |---|---|---|
+# | `BertClassifier`, `BertMultipleChoice` | probabilities of classes or choices | as in `fit` |
+# | `BertClassifier` of several labels, `BertReranker` | each probability | as in `fit` |
+# | `BertClassifier` of a number | the number | as in `fit` |
+# | `BertTokenClassifier` | probabilities of each word's tags | as in `fit` |
+# | `BertSpanLabeler` | probabilities of starts and ends | as in `fit` |
+# | `BertEmbedder` | the vectors of texts | none |

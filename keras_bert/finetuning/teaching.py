@@ -1,0 +1,178 @@
+"""Training data with the outputs of a teacher: distillation. N rows, S sequence."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert.messages import check_all_finite, shown
+from keras_bert.models.bert_task import BertTask
+from keras_bert.models.row_outputs import row_outputs
+from keras_bert.models.task_data import preprocessor_of
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.text_rows import Rows
+
+_BLOCK = 1024  # rows that the teacher answers at once
+_NEVER = -1e9  # the logit of a position behind a row's end
+
+
+@dataclasses.dataclass
+class TaughtRows:
+    """Rows whose labels follow a teacher's outputs, as the loss `Distillation` takes them.
+
+    Attributes:
+        rows: rows of the student's preprocessor. Without labels the outputs take their place.
+        outputs: the teacher's, `[N, ...]` each, in the structure of the model's.
+        have_tokens: in the same structure, whether the second axis is that of S tokens.
+    """
+
+    rows: Rows
+    outputs: Any
+    have_tokens: Any
+
+    @property
+    def num_sequences(self) -> int:
+        """How many sequences an example has; see `ChoiceRows`."""
+        return getattr(self.rows, "num_sequences", 1)
+
+    def num_tokens(self) -> np.ndarray:
+        return self.rows.num_tokens()
+
+    def batch(self, rows: np.ndarray, batching: Batching) -> tuple:
+        inputs, *targets = self.rows.batch(rows, batching)
+        width = keras.tree.flatten(inputs)[0].shape[-1]
+
+        def of_batch(values, has_tokens):
+            return np.array(values[rows, :width] if has_tokens else values[rows])
+
+        outputs = keras.tree.map_structure(of_batch, self.outputs, self.have_tokens)
+        labels, *weights = targets or [None]
+        if labels is not None:
+            outputs = keras.tree.map_structure(_joined, outputs, labels)
+        return inputs, outputs, *weights
+
+
+def _joined(outputs, labels):
+    """Joins `[..., C]` outputs and one label each, or L of them, to `[..., C + L]` float32."""
+    labels = labels if labels.ndim == outputs.ndim else labels[..., None]
+    return np.concatenate([outputs, labels], axis=-1, dtype="float32")
+
+
+def taught(
+    model: BertTask, teacher: BertTask, rows: Rows, folder: Path | None, batch_size: int
+) -> TaughtRows:
+    """Has a teacher answer all rows once, and joins its outputs to their labels.
+
+    The outputs lie in files of the folder, so that memory doesn't grow with them, and a run that
+    was interrupted goes on. Without a folder they are kept in memory.
+    """
+    longest = preprocessor_of(model).sequence_length
+    lengths = np.asarray(rows.num_tokens())
+    reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
+    specs = keras.tree.flatten(model.output)
+    have_tokens = [reads_tokens and None in spec.shape[1:] for spec in specs]
+
+    def answered(numbers):
+        part = _Part(rows, numbers, lengths[numbers])
+        outputs = keras.tree.flatten(row_outputs(teacher, part, longest, batch_size, verbose=0))
+        past_end = np.arange(longest) >= part.lengths[:, None]
+        for values, spec, has_tokens in zip(outputs, specs, have_tokens, strict=True):
+            check_all_finite("The teacher's outputs", values, "Its training diverged.")
+            if has_tokens and len(spec.shape) == 2:
+                values[past_end] = _NEVER
+        return outputs
+
+    numbers = np.arange(len(lengths))
+    first = answered(numbers[:8])
+    kept = _opened(folder, [(len(lengths), *values.shape[1:]) for values in first])
+    for values, again in zip(kept, first, strict=True):
+        known = values[: len(again)]
+        if not np.isnan(known).any() and not np.allclose(known, again, rtol=1e-3, atol=1e-3):
+            raise ValueError(
+                f"{folder} holds the outputs of another teacher, or of other examples: give this "
+                "run a folder of its own."
+            )
+    print(f"The teacher answers {len(lengths):,} rows.", flush=True)
+    progress = keras.utils.Progbar(len(lengths), unit_name="row")
+    for start in range(0, len(lengths), _BLOCK):
+        block = numbers[start : start + _BLOCK]
+        if any(np.isnan(values[block]).any() for values in kept):
+            for values, new in zip(kept, answered(block), strict=True):
+                values[block] = new
+        progress.update(int(block[-1]) + 1)
+    pack = keras.tree.pack_sequence_as
+    return TaughtRows(rows, pack(model.output, kept), pack(model.output, have_tokens))
+
+
+@dataclasses.dataclass
+class _Part:
+    """Some of the rows, by number."""
+
+    rows: Rows
+    numbers: np.ndarray
+    lengths: np.ndarray
+
+    def num_tokens(self):
+        return self.lengths
+
+    def batch(self, rows, batching):
+        return self.rows.batch(self.numbers[rows], batching)[:1]
+
+
+def _opened(folder, shapes):
+    """Opens arrays in files, those of an earlier run if they are there; new ones hold NaN."""
+    if folder is None:
+        return [np.full(shape, np.nan, "float32") for shape in shapes]
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = []
+    for place, shape in enumerate(shapes):
+        path = folder / f"{place}.npy"
+        is_new = not path.exists()
+        mode = {"mode": "w+", "dtype": "float32", "shape": shape} if is_new else {"mode": "r+"}
+        array = np.lib.format.open_memmap(path, **mode)
+        if is_new:
+            array[:] = np.nan
+        elif array.shape != shape:
+            raise ValueError(
+                f"{path} holds the outputs of a teacher for other examples, of shape "
+                f"{array.shape}, not {shape}: give this run a folder of its own."
+            )
+        arrays.append(array)
+    return arrays
+
+
+def check_teacher(model: BertTask, teacher: Any) -> None:
+    """Raises a ValueError unless a teacher gives a model's outputs for the model's inputs."""
+    if type(teacher) is not type(model):
+        raise ValueError(
+            f"The teacher must be a {type(model).__name__} as the model is; got {shown(teacher)}."
+        )
+    own, others = _compared(model), _compared(teacher)
+    for name, value in own.items():
+        if others[name] != value:
+            raise ValueError(
+                f"The teacher has another {name}: {shown(others[name])}, and the model "
+                f"{shown(value)}. Start both from the same vocabulary, and train them on the same "
+                "labels."
+            )
+    longest, most = model.preprocessor.sequence_length, teacher.backbone.max_sequence_length
+    if longest > most:
+        raise ValueError(
+            f"The model reads rows of {longest} tokens, and the teacher has {most} positions: load "
+            f"the model with sequence_length={most}."
+        )
+
+
+def _compared(task):
+    """Returns what teacher and student have in common, by name."""
+    preprocessor = preprocessor_of(task)
+    return {
+        "vocabulary": preprocessor.tokenizer.get_vocabulary(),
+        "casing": {"lowercase": preprocessor.tokenizer.lowercase},
+        "kind of labels": {"multi_label": getattr(preprocessor, "multi_label", False)},
+        "list of classes": getattr(preprocessor, "label_names", None),
+        "shape of outputs": [tuple(spec.shape) for spec in keras.tree.flatten(task.output)],
+        "set of inputs": list(task.input),
+    }

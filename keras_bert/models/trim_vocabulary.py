@@ -1,0 +1,107 @@
+"""A task with a part of its vocabulary: a mixin of `BertTask`."""
+
+import copy
+
+import keras
+
+from keras_bert.corpus.shards import Corpus
+from keras_bert.files.json_files import JsonFields
+from keras_bert.models.lora import adapters
+from keras_bert.models.task_data import in_memory, preprocessor_of
+from keras_bert.presets.preset_folder import undrawn
+from keras_bert.text.vocabulary import SPECIAL_TOKENS
+from keras_bert.training.training_record import start_record, training_of
+
+
+class Trimming:
+    """Mixin of tasks: copies with a smaller vocabulary."""
+
+    def trim_vocabulary(self, texts, keep=()):
+        """Copies this task with only those tokens of its vocabulary that some texts need.
+
+        The token table is half of a small model, and most of a multilingual one. Special tokens and
+        single characters stay, too; tokens keep their order. Answers on the texts are the same, to
+        the bit. Other texts are read in shorter pieces where their tokens are gone, so give many
+        texts. A corpus must be prepared again, with the copy's tokenizer.
+        Source: Abdaoui et al. 2020, "Load What You Need".
+
+        Args:
+            texts: raw examples, as `answer` takes them; what it truncates counts, too. Or a
+                `Corpus`, which needs TensorFlow.
+            keep: list of str, tokens or words that stay, too; words with all of their pieces.
+
+        Returns:
+            A new task of this class, not compiled.
+
+        Raises:
+            ValueError: if there is no preprocessor, `texts` are not what it reads or a corpus of
+                another vocabulary, `keep` has an unknown word, or LoRA is enabled.
+
+        Example:
+        >>> from keras_bert import BertBackbone, BertEmbedder, BertEmbedderPreprocessor
+        >>> from keras_bert import BertTokenizer, sizes
+        >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        >>> tokenizer = BertTokenizer([*special, "a", "good", "bad", "book"])
+        >>> reader = BertEmbedderPreprocessor(tokenizer)
+        >>> model = BertEmbedder(BertBackbone(9, **sizes.tiny), preprocessor=reader)
+        >>> small = model.trim_vocabulary(["Good books", "A good book"])
+        >>> small.preprocessor.tokenizer.get_vocabulary()[5:]
+        ['a', 'good', 'book']
+        """
+        if adapters(self):
+            raise ValueError("This model has LoRA adapters: call merge_lora first.")
+        reader, encoder = copy.copy(preprocessor_of(self)), self.backbone
+        vocabulary, ids = reader.tokenizer.get_vocabulary(), _needed_ids(self, texts, keep)
+        words = {**reader.tokenizer.get_config(), "vocabulary": [vocabulary[i] for i in ids]}
+        reader.tokenizer = type(reader.tokenizer).from_config(words)
+        sizes = {**encoder.get_config(), "vocabulary_size": len(ids)}
+
+        def make():
+            parts = {"backbone": type(encoder).from_config(sizes), "preprocessor": reader}
+            return type(self).from_config({**self.get_config(), **parts})
+
+        small = undrawn(make)
+        for new, old in zip(small.weights, self.weights, strict=True):
+            smaller = [axis for axis, n in enumerate(new.shape) if n < old.shape[axis]]  # that of V
+            new.assign(keras.ops.take(old, ids, *smaller) if smaller else old)
+        start_record(small, None, JsonFields("the record", training_of(self)), True)
+        return small
+
+
+def _needed_ids(task, texts, keep):
+    """Returns the ids of the tokens that stay, ascending."""
+    tokenizer = preprocessor_of(task).tokenizer
+    vocabulary = tokenizer.get_vocabulary()
+    characters = [token for token in vocabulary if len(token.removeprefix("##")) == 1]
+    needed = {tokenizer.token_to_id(token) for token in (*SPECIAL_TOKENS, *characters)}
+    if isinstance(texts, Corpus):
+        from keras_bert.corpus.record_groups import ids_of_corpus
+
+        texts.check_tokenizer(tokenizer)
+        needed |= ids_of_corpus(texts)
+    else:
+        needed |= _ids_of_texts(task, texts)
+    for word in [keep] if isinstance(keep, str) else keep:
+        if word in vocabulary:
+            needed.add(tokenizer.token_to_id(word))
+            continue
+        pieces = tokenizer(word)
+        is_word = pieces and all(vocabulary[i].startswith("##") for i in pieces[1:])
+        if not is_word or tokenizer.unk_token_id in pieces:
+            raise ValueError(
+                f"keep has {word!r}, which is neither a token of the vocabulary nor one word made "
+                "of its tokens: leave it out, or give each word by itself."
+            )
+        needed.update(pieces)
+    return sorted(needed)
+
+
+def _ids_of_texts(task, texts):
+    """Returns the ids that the preprocessor meets as it reads texts, with each of its prompts."""
+    texts, *_ = in_memory(task, texts, with_labels=False)
+    reader = copy.copy(task.preprocessor)
+    reader.tokenizer = copy.copy(reader.tokenizer)  # which has found nothing yet
+    for each in (reader, *reader.variants().values()):
+        for part in each.parts(texts):
+            each.read(part)
+    return reader.tokenizer.found_ids

@@ -1,0 +1,290 @@
+"""Fine-tuning with a teacher: its losses by hand, its files, and what it refuses."""
+
+import keras
+import numpy as np
+import pytest
+from scipy.special import expit, log_softmax, logsumexp
+
+import keras_bert
+from keras_bert import AdamW, Batching, finetune
+from keras_bert.finetuning import teaching
+from keras_bert.losses import Distillation
+from keras_bert.preprocessing.text_rows import LONGEST
+
+T, ALPHA = 3.0, 0.4
+DROPOUTS = ("BertClassifier", "BertTokenClassifier", "BertMultipleChoice", "BertReranker")
+
+
+@pytest.fixture(scope="module")
+def pair(make_backbone, make_case, cases, varied):
+    """Makes a student and a teacher of a case; their weights and the teacher's size differ."""
+
+    def make(name, **arguments):
+        others = {"dropout": 0.0} if cases[name][0] in DROPOUTS else {}
+        student, teacher = (
+            make_case(name, make_backbone(dropout=0.0, num_layers=layers, **arguments), **others)
+            for layers in (1, 2)
+        )
+        for task in (student, teacher):
+            if name == "features":
+                task.adapt_features(cases[name][1]["features"])
+        return student, varied(teacher)
+
+    return make
+
+
+@pytest.fixture
+def first_loss(eager_compile):
+    def call(student, teacher, x, y, output, **options):
+        """Fine-tunes for a step that changes nothing; returns the loss."""
+        losses, train = [], (x,) if y is None else (x, y)
+        options = {"epochs": 1, "learning_rate": 0.0, "batching": Batching(64), **options}
+        finetune(
+            student,
+            train,
+            train,
+            output,
+            teacher=teacher,
+            temperature=T,
+            alpha=ALPHA,
+            scores=lambda answers, x, y: {"none": 0.0},
+            select="none",
+            callbacks=[
+                keras.callbacks.LambdaCallback(
+                    on_epoch_end=lambda _, logs: losses.append(logs["loss"])
+                )
+            ],
+            **options,
+        )
+        return losses[0]
+
+    return call
+
+
+def outputs(task, x):
+    """Logits of prepared rows, and which of their tokens are real."""
+    batching = Batching(64, pad_to="longest")
+    [inputs] = task.preprocessor.batches(x, batching=batching, with_labels=False)
+    return task.predict_on_batch(inputs), inputs
+
+
+def of_classes(teacher, student, labels):
+    soft, hard = (log_softmax(logits / T, axis=-1) for logits in (teacher, student))
+    distance = T**2 * np.sum(np.exp(soft) * (soft - hard), axis=-1)
+    right = np.take_along_axis(student, np.asarray(labels)[..., None], axis=-1)[..., 0]
+    return ALPHA * distance + (1 - ALPHA) * (logsumexp(student, axis=-1) - right)
+
+
+def of_numbers(teacher, student, labels):
+    squares = ALPHA * (teacher - student) ** 2 + (1 - ALPHA) * (labels - student) ** 2
+    return np.mean(squares, axis=-1)
+
+
+def of_relevance(teacher, student, labels):
+    def cross_entropy(truth, logits):
+        probabilities = expit(logits.astype("float64"))
+        return -(truth * np.log(probabilities) + (1 - truth) * np.log1p(-probabilities))
+
+    truth = expit(teacher.astype("float64") / T)
+    distance = cross_entropy(truth, student / T) - cross_entropy(truth, teacher / T)
+    return np.mean(ALPHA * T**2 * distance + (1 - ALPHA) * cross_entropy(labels, student), axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [("classes", True), ("pairs", False), ("features", False), ("choices", False)],
+)
+def test_classes_and_choices_follow_the_teacher(
+    pair, cases, name, packed, first_loss, tmp_path, assert_close
+):
+    student, teacher = pair(name)
+    x, y = cases[name][1:3]
+    logits, labels = [outputs(task, x)[0] for task in (teacher, student)], y
+    if y is None:
+        labels = [choice["label"] for choice in x]
+    loss = first_loss(student, teacher, x, y, tmp_path, batching=Batching(64, packed=packed))
+    assert_close(loss, np.mean(of_classes(*logits, labels)))
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"), [("score", of_numbers), ("documents", of_relevance)]
+)
+def test_numbers_and_relevance_follow_the_teacher(
+    pair, cases, name, reference, first_loss, tmp_path, assert_close
+):
+    student, teacher = pair(name)
+    x, y = cases[name][1:3]
+    logits = [outputs(task, x)[0] for task in (teacher, student)]
+    loss = first_loss(student, teacher, x, y, tmp_path)
+    assert_close(loss, np.mean(reference(*logits, np.array(y)[:, None])), size=1.0)
+
+
+def test_several_labels_follow_the_teacher(
+    make_backbone, letters, varied, first_loss, tmp_path, assert_close
+):
+    def make(layers):
+        names = {"label_names": ["x", "y", "z"], "multi_label": True}
+        reader = keras_bert.BertClassifierPreprocessor(letters, 12, **names)
+        backbone = make_backbone(dropout=0.0, num_layers=layers)
+        return keras_bert.BertClassifier(backbone, preprocessor=reader, dropout=0.0)
+
+    student, teacher = make(1), varied(make(2))
+    x, y = ["a b", "c", "d e f"], [["x"], [], ["y", "z"]]
+    logits = [outputs(task, x)[0] for task in (teacher, student)]
+    loss = first_loss(student, teacher, x, y, tmp_path)
+    labels = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 1]])
+    assert_close(loss, np.mean(of_relevance(*logits, labels)))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_first_pieces_of_words_follow_the_teacher(
+    pair, cases, packed, first_loss, tmp_path, assert_close
+):
+    student, teacher = pair("tags")
+    x, y = cases["tags"][1:3]
+    (theirs, inputs), (logits, _) = (outputs(task, x) for task in (teacher, student))
+    of_words = of_classes(theirs, logits, np.zeros(logits.shape[:2], int))
+    is_word = inputs["padding_mask"] * (inputs["token_ids"] > 4)  # letters: a piece each
+    batching = Batching(64, packed=packed)
+    loss = first_loss(student, teacher, x, y, tmp_path, batching=batching)
+    assert_close(loss, np.sum(of_words * is_word) / np.sum(is_word))
+
+
+def test_positions_follow_the_teacher(pair, cases, first_loss, tmp_path, assert_close):
+    student, teacher = pair("questions")
+    x = cases["questions"][1]
+    (theirs, inputs), (logits, _) = (outputs(task, x) for task in (teacher, student))
+    labels = next(iter(student.batches(x, batching=Batching(64))))[1]
+    expected = []
+    for name, places in labels.items():
+        masked = np.where(inputs["padding_mask"] == 1, theirs[name], -1e9)
+        expected.append(np.mean(of_classes(masked, logits[name], places)))
+    loss = first_loss(student, teacher, x, None, tmp_path)
+    assert_close(loss, np.mean(expected))
+
+
+def test_an_embedder_learns_vectors_of_texts_without_labels(
+    pair, first_loss, tmp_path, assert_close
+):
+    student, teacher = pair("vectors")
+    texts, others = ["a b", "c", "d e f"], ["c", "g h", "i"]
+    x = ["a b", "c", "d e f", "g h", "i"]  # each once
+    vectors = [outputs(task, x)[0] for task in (teacher, student)]
+    loss = first_loss(student, teacher, (texts, others), None, tmp_path)
+    assert_close(loss, np.mean((vectors[0] - vectors[1]) ** 2), size=1.0)
+
+
+def test_a_student_becomes_its_teacher(pair, cases, tmp_path):
+    student, teacher = pair("classes")
+    x, y = cases["classes"][1:3]
+
+    def distance():
+        said = [[a["probabilities"] for a in task.answer(x)] for task in (teacher, student)]
+        return np.abs(np.subtract(*said)).max()
+
+    before = distance()
+    run = {"epochs": 30, "learning_rate": 3e-2, "alpha": 1.0, "teacher": teacher}
+    finetune(student, (x, y), (x, y), tmp_path, batching=Batching(4), **run)
+    assert distance() < before / 2
+    assert set(student.evaluate(x, y, verbose=0, return_dict=True)) == {"loss", "accuracy"}
+    card = (tmp_path / "best" / "README.md").read_text()
+    assert "temperature" in card and "BertClassifier(num_classes=3" in card
+
+
+def test_a_teacher_that_was_interrupted_goes_on(pair, cases, tmp_path, monkeypatch):
+    student, teacher = pair("tags")
+    x = [sentence or ["a"] for sentence in cases["tags"][1] * 3]
+    rows = student.preprocessor.read(x)
+    monkeypatch.setattr(teaching, "_BLOCK", 4)
+    count = len(rows.num_tokens())
+    assert count > 8
+    whole = teaching.taught(student, teacher, rows, None, 32).outputs
+    calls, predict = [], teaching.row_outputs
+
+    def fails(model, part, *arguments, **options):
+        calls.append(len(part.lengths))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return predict(model, part, *arguments, **options)
+
+    monkeypatch.setattr(teaching, "row_outputs", fails)
+    with pytest.raises(KeyboardInterrupt):
+        teaching.taught(student, teacher, rows, tmp_path, 32)
+    again = teaching.taught(student, teacher, rows, tmp_path, 32)
+    assert calls[3:] == [8, *[4] * (count // 4 - 1), *[count % 4] * (count % 4 > 0)]
+    np.testing.assert_array_equal(again.outputs, whole)
+    with pytest.raises(ValueError, match="the outputs of another teacher"):
+        teaching.taught(student, pair("tags")[0], rows, tmp_path, 32)
+    with pytest.raises(ValueError, match=r"0.npy holds .*, of shape \(\d+, 12, 3\)"):
+        teaching.taught(student, teacher, student.preprocessor.read(x[:2]), tmp_path, 32)
+
+
+def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_path, refused):
+    student, teacher = pair("classes")
+    data = cases["classes"][1:3]
+
+    def check(message, teacher, model=student, data=data, **options):
+        refused(message, finetune, model, data, data, tmp_path / "run", teacher=teacher, **options)
+
+    def other(names=("0", "1", "2"), **settings):
+        reader = keras_bert.BertClassifierPreprocessor(
+            settings.pop("tokenizer", letters), 12, label_names=names, **settings
+        )
+        return keras_bert.BertClassifier(make_backbone(), preprocessor=reader)
+
+    check("must be a BertClassifier .*; got BertTokenClassifier", pair("tags")[1])
+    check("another list of classes: .*'x', 'y'", other(("x", "y", "z")))
+    check("another list of classes: ", other(("0", "1")))
+    check("another kind of labels: .*multi_label.: True", other(multi_label=True))
+    words = keras_bert.BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b", "a"])
+    check("another vocabulary: ", other(tokenizer=words))
+    cased = keras_bert.BertTokenizer(letters.get_vocabulary(), lowercase=False)
+    check("another casing: .*False", other(tokenizer=cased))
+    teacher.preprocessor = None
+    check("needs a preprocessor", teacher)
+    short = keras_bert.BertClassifierPreprocessor(letters, 8)
+    teacher = keras_bert.BertClassifier(make_backbone(max_sequence_length=8), 3, short)
+    check("rows of 12 tokens, and the teacher has 8 positions", teacher)
+    for name, value in {"temperature": 0, "alpha": 1.5}.items():
+        check(name, pair("classes")[1], **{name: value})
+    questions, spans = cases["questions"][1], pair("questions")
+    packed = {"model": spans[0], "data": questions, "batching": Batching(packed=True)}
+    check("logits of positions can't be packed", spans[1], **packed)
+    assert not (tmp_path / "run").exists()
+
+
+def test_steps_equal_those_of_a_loop_in_torch(pair, cases, transformers, torch, tmp_path):
+    student, teacher = pair("classes")
+    x, y = cases["classes"][1:3]
+    for name, task in {"student": student, "teacher": teacher}.items():
+        task.save_to_hugging_face(tmp_path / name)
+    kind = transformers.BertForSequenceClassification
+    theirs, their_teacher = (kind.from_pretrained(tmp_path / n) for n in ("student", "teacher"))
+    theirs.config.hidden_dropout_prob = 0.0
+    optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
+    rows = teaching.taught(student, teacher, student.preprocessor.read(x, y), None, 32)
+    inputs, joined = rows.batch(np.arange(4), LONGEST)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    loss = keras.losses.deserialize(keras.losses.serialize(Distillation(loss, T, ALPHA)))
+    optimizer_of_ours = AdamW(1e-3, weight_decay=0.0, global_clipnorm=None)
+    student.compile(optimizer=optimizer_of_ours, loss=loss, run_eagerly=True)
+    names = ("input_ids", "token_type_ids", "attention_mask")
+    batch = {
+        name: torch.tensor(values) for name, values in zip(names, inputs.values(), strict=True)
+    }
+    with torch.no_grad():
+        wanted = torch.softmax(their_teacher(**batch).logits / T, -1)
+    for _ in range(20):
+        logits = theirs(**batch).logits
+        soft = torch.nn.functional.kl_div(
+            torch.log_softmax(logits / T, -1), wanted, reduction="batchmean"
+        )
+        hard = torch.nn.functional.cross_entropy(logits, torch.tensor(y))
+        expected = ALPHA * T**2 * soft + (1 - ALPHA) * hard
+        optimizer.zero_grad()
+        expected.backward()
+        optimizer.step()
+        student.reset_metrics()
+        assert float(student.train_on_batch(inputs, joined)) == pytest.approx(
+            expected.item(), rel=1e-5
+        )

@@ -1,0 +1,153 @@
+"""A smaller vocabulary changes no answer on the texts that it was made for."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertPretrainer, BertTask, BertTokenizer
+from keras_bert.text.vocabulary import SPECIAL_TOKENS
+
+TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
+TASKS += ["documents", "vectors"]
+WORDS = ["rain", "##bow", "ra", "##inbz", "spain", "##bowl"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    letters = [chr(ord("a") + i) for i in range(17)]
+    return BertTokenizer([*WORDS, *SPECIAL_TOKENS, "[unused1]", *letters, "##s", "query", ":"])
+
+
+@pytest.fixture
+def task_of(make_backbone, make_case, varied, tokenizer):
+    """Makes a task whose vocabulary has `tokenizer`'s words, and a row more in its table."""
+
+    def make(name, **arguments):
+        model = make_case(name, make_backbone(vocabulary_size=40, num_layers=2), **arguments)
+        reader = type(model.preprocessor).like(model.preprocessor)
+        reader.tokenizer = tokenizer
+        model.preprocessor = reader
+        return varied(model)
+
+    return make
+
+
+def tokens(model):
+    return model.preprocessor.tokenizer.get_vocabulary()
+
+
+def table(model):
+    return keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings)
+
+
+def assert_same(found, expected):
+    for answer, other in zip(found, expected, strict=True):
+        assert answer.keys() == other.keys()
+        for name in answer:
+            np.testing.assert_array_equal(answer[name], other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_answers_on_the_texts_are_the_same_bits(task_of, cases, name, tmp_path):
+    model, x = task_of(name), cases[name][1]
+    if name == "features":
+        model.adapt_features(x["features"])
+    small = model.trim_vocabulary(x)
+    assert type(small) is type(model) and small.preprocessor is not model.preprocessor
+    assert tokens(small) == [*SPECIAL_TOKENS, *"abcdefghijklmnopq", "##s", ":"]
+    assert small.backbone.vocabulary_size == len(tokens(small)) == len(table(small))
+    assert_same(small.answer(x), model.answer(x))
+    small.save_to_preset(tmp_path)
+    assert_same(BertTask.from_preset(tmp_path).answer(x), model.answer(x))
+
+
+def test_the_whole_of_each_text_counts(task_of, tf):
+    model = task_of("classes")
+    texts = ["a " * 20 + "rainbows", "spain"]
+    for x in (texts, iter(texts), tf.data.Dataset.from_tensor_slices(texts).batch(2)):
+        found = {*tokens(model.trim_vocabulary(x))}
+        assert found & {*WORDS} == {"rain", "##bow", "spain"}
+
+
+def test_an_unknown_word_stays_unknown(task_of):
+    model = task_of("classes")
+    assert model.preprocessor.tokenizer("rainbz") == [tokens(model).index("[UNK]")]
+    small = model.trim_vocabulary("rainbz", keep=["ra", "##inbz"])  # two pieces of the word
+    assert {*tokens(small)} & {*WORDS} == {"rain", "ra", "##inbz"}
+    assert_same([small.answer("rainbz")], [model.answer("rainbz")])
+
+
+def test_words_to_keep(task_of, refused):
+    model = task_of("classes")
+    for keep in ("Rainbow", ["rain", "##bow"]):
+        small = model.trim_vocabulary(["a"], keep)
+        assert {*tokens(small)} & {*WORDS} == {"rain", "##bow"}
+    for word in ("zebra", "##aa", "a b", "[unused2]", ""):
+        message = rf"{re.escape(repr(word))}, which is neither a token"
+        refused(message, model.trim_vocabulary, ["a"], [word])
+
+
+def test_prompts_stay(task_of):
+    model = task_of("vectors")
+    reader = type(model.preprocessor)
+    model.preprocessor = reader(model.preprocessor.tokenizer, 12, prompts={"query": "query: "})
+    small = model.trim_vocabulary(["a b", "c"])
+    assert "query" in tokens(small)
+    np.testing.assert_array_equal(small.encode_query(["a b"]), model.encode_query(["a b"]))
+
+
+@pytest.mark.parametrize("name", ["pretrainer", "untied"])
+def test_masked_tokens_are_found_among_those_that_stay(task_of, assert_close, name, tmp_path):
+    model = task_of(name)
+    bias = model.masked_lm_head.bias
+    bias.assign(np.arange(40.0))
+    small = model.trim_vocabulary(["rain in spain"])
+    ids = [tokens(model).index(token) for token in tokens(small)]
+    inputs = {"token_ids": [[6, 5, 7]], "mask_positions": [[1]]}
+    inputs = {part: np.array(values) for part, values in inputs.items()}
+    whole = {**inputs, "token_ids": np.array(ids)[inputs["token_ids"]]}
+    assert_close(small(inputs)["masked_lm"], np.array(model(whole)["masked_lm"])[..., ids])
+    small.save_to_hugging_face(tmp_path)
+    assert tokens(BertPretrainer.from_preset(tmp_path)) == tokens(small)
+
+
+def test_the_tokens_of_a_corpus(task_of, tmp_path, refused):
+    prepare = pytest.importorskip("keras_bert.corpus.prepare_corpus").prepare_corpus
+    (tmp_path / "a.txt").write_text("Rain in Spain.\n\nRainbows.\n")
+    model = task_of("pretrainer")
+    tokenizer, options = model.preprocessor.tokenizer, {"num_workers": 1, "progress": False}
+    corpus = prepare(tmp_path / "a.txt", tmp_path / "corpus", tokenizer, **options)
+    small = model.trim_vocabulary(corpus)
+    assert {*tokens(small)} & {*WORDS} == {"rain", "spain", "##bow"}
+    refused("different vocabulary", small.trim_vocabulary, corpus)
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_a_quantized_task(task_of, cases, tmp_path):
+    model, x = task_of("classes"), cases["classes"][1]
+    model.quantize("int8")
+    small = model.trim_vocabulary(x)
+    assert str(table(small).dtype) == "int8"
+    assert_same(small.answer(x), model.answer(x))
+
+
+def test_the_copy_is_served(task_of, tensorflow, tmp_path):
+    model, texts = task_of("classes"), ["rain in spain", "a b"]
+    small = model.trim_vocabulary(texts)
+    small.export(tmp_path)
+    served = tensorflow.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
+    found = served(tensorflow.constant(texts))["label"].numpy()
+    assert [label.decode() for label in found] == [a["label"] for a in model.answer(texts)]
+
+
+def test_what_can_not_be_trimmed_is_refused(task_of, make_backbone, refused):
+    model = task_of("classes")
+    refused("must have its texts as 'text'", model.trim_vocabulary, {"token_ids": np.ones((1, 3))})
+    refused("Text 1 is 3, not a string", model.trim_vocabulary, ["a", 3])
+    model.enable_lora(2)
+    refused("merge_lora", model.trim_vocabulary, ["a"])
+    model.merge_lora()
+    model.preprocessor = None
+    refused("needs a preprocessor", model.trim_vocabulary, ["a"])

@@ -26,9 +26,8 @@ def parse_args(argv=None):
     add = parser.add_argument
     add("--teacher", required=True, help="preset or published weights to learn from")
     student = parser.add_mutually_exclusive_group(required=True)
-    student.add_argument(
-        "--layers", type=int, nargs="+", help="the teacher's that are kept, from 0"
-    )
+    layers = "take only these encoder layers, e.g. 0 2 4"
+    student.add_argument("--keep_layers", type=int, nargs="+", help=layers)
     student.add_argument("--size", choices=sorted(SIZES), help="published size of the model")
     texts = parser.add_mutually_exclusive_group(required=True)
     texts.add_argument("--texts", help=".txt, .xml or .xml.bz2 file, or a folder of them")

@@ -68,11 +68,14 @@ class SelfAttention(keras.layers.Layer):
         )  # [B, S, N, D]
         return self.output_dense(ops.reshape(context, ops.shape(x)))  # [B, S, H]
 
+    def parts(self, x):
+        """Projects `[B, S, H]` to queries, keys and values of all heads, `[B, S, H]` each."""
+        return ops.split(self.query_key_value(x), 3, axis=-1)
+
     def _heads(self, x):
         """Projects `[B, S, H]` to queries, keys and values, `[B, S, N, D]` each."""
         shape = (*ops.shape(x)[:2], self.num_heads, self.hidden_dim // self.num_heads)
-        parts = ops.split(self.query_key_value(x), 3, axis=-1)
-        return [ops.reshape(part, shape) for part in parts]
+        return [ops.reshape(part, shape) for part in self.parts(x)]
 
     def probabilities(self, x, padding_mask=None, sequence_ids=None):
         """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""

@@ -63,6 +63,7 @@ class BertTask(PresetModel, Lora, Trimming, Retracing, TrainLoop, RowInputs, ker
 
     preprocessor_name = "BertPreprocessor"
     scorer_class = Scorer  # of answers
+    takes_labels = True  # False of a task that learns from texts alone
     takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names

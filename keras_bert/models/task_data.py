@@ -80,10 +80,12 @@ def keras_data(task, x, y=None, sample_weight=None, batching=None):
 
 
 def _labelled_batches(task, data, batching):
-    """Makes batches of raw examples, with labels if the task has a loss."""
+    """Makes batches of raw examples, with labels if the task has a loss that takes them."""
     made = _raw_batches(task, *data, batching)
-    if task.loss is not None and not _has_labels(made):
-        raise ValueError("There are no labels: give y, or a dataset of (text, label).")
+    if task.loss is not None and _has_labels(made) != task.takes_labels:
+        if task.takes_labels:
+            raise ValueError("There are no labels: give y, or a dataset of (text, label).")
+        raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
     return made
 
 

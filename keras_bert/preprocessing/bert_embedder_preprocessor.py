@@ -63,6 +63,8 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
+    packs = None
+
     def __init__(
         self,
         tokenizer: BertTokenizer,

@@ -41,6 +41,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
     """
 
+    packs = None
     signature = {"context": 1, "choices": 2}
 
     def read(

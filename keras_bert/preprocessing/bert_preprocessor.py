@@ -93,7 +93,8 @@ class BertPreprocessor:
     prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows
     truncates = True  # False if a long text is always read in windows
-    packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
+    # What has labels in packed rows: "tokens", "sequences" or "positions"; None if none are made.
+    packs: str | None = "tokens"
     # The string inputs of the exported model, by name, with their ranks (None for any).
     signature: dict[str, int | None] = {"text": None}
 

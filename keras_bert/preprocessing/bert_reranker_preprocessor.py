@@ -57,6 +57,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
     """
 
     max_texts = 3
+    packs = None
     signature = {"query": 1, "documents": 1}
 
     def __init__(

@@ -25,10 +25,10 @@ logger = logging.getLogger("keras_bert")
 _SUPPORTED = {"pooling": ("cls", "mean", "max"), "layers": (None,), "num_features": (0,)}
 
 
-def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as a preset; see `PresetModel.save_to_preset`."""
+def save_preset(model: keras.Model, folder: str | os.PathLike, preprocessor: Any = None) -> None:
+    """Writes a model, or a backbone with a preprocessor; see `PresetModel.save_to_preset`."""
     if is_chief(model):
-        _write(model, folder)
+        _write(model, folder, getattr(model, "preprocessor", preprocessor))
     wait_for_all("a preset", model)
 
 
@@ -48,8 +48,7 @@ def save_checkpoint(
     _log_lost_settings(model, has_card)
 
 
-def _write(model, folder):
-    preprocessor = getattr(model, "preprocessor", None)
+def _write(model, folder, preprocessor):
     description = _description(model)
     if "backbone" in description["config"]:
         description["config"]["backbone"] = _description(model.backbone)

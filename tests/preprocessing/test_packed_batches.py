@@ -135,10 +135,16 @@ def test_answers_are_positions_in_the_packed_row(tokenizer):
         assert sorted(found[weights[name] > 0]) == sorted(answers)
 
 
-@pytest.mark.parametrize("kind", [BertPreprocessor, BertEmbedderPreprocessor])
-def test_preprocessors_of_other_tasks_refuse_to_pack(kind, tokenizer):
-    with pytest.raises(ValueError, match=f"{kind.__name__} makes no packed rows"):
-        kind(tokenizer).batches(["a"], batching=Batching(packed=True))
+def test_texts_without_labels_are_packed(tokenizer):
+    data = BertPreprocessor(tokenizer, 8).batches(["a b", "c"], batching=Batching(packed=True))
+    [inputs] = data
+    assert inputs.keys() == {"token_ids", "segment_ids", "sequence_ids"}
+    assert inputs["sequence_ids"].tolist() == [[1] * 4 + [2] * 3 + [0]]
+
+
+def test_preprocessors_of_other_tasks_refuse_to_pack(tokenizer):
+    with pytest.raises(ValueError, match="BertEmbedderPreprocessor makes no packed rows"):
+        BertEmbedderPreprocessor(tokenizer).batches(["a"], batching=Batching(packed=True))
 
 
 def test_numbers_alongside_text_refuse_to_pack(tokenizer):

@@ -204,6 +204,11 @@ def reranker(rng, rows, dropout):
     return model, x, rng.normal(size=rows).astype("float32"), weights
 
 
+def distiller(rng, rows, dropout):
+    teacher = backbone(0.1, hidden_dim=32, num_layers=2)
+    return keras_bert.RelationDistiller(backbone(dropout), teacher), inputs(rng, rows), None, None
+
+
 def backbone(dropout, **settings):
     settings = {**SIZE, "dropout": dropout, "max_sequence_length": LENGTH, **settings}
     return keras_bert.BertBackbone(40, **settings)

@@ -31,12 +31,14 @@ PLAIN = {
     "token_classifier": {"task": "token_classifier"},
     "embedder": {"task": "embedder", "total": 134},
     "reranker": {"task": "reranker", "total": 134},
+    "distiller": {"task": "distiller", "total": 134},
 }
 IN_FOUR_PARTS = [
     {"task": "pretrainer", "accumulation_steps": 4},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 4, "steps_per_execution": 4},
     {"task": "embedder", "total": 134, "accumulation_steps": 4},
     {"task": "causal_pretrainer", "accumulation_steps": 4},
+    {"task": "distiller", "total": 134, "accumulation_steps": 4, "steps_per_execution": 3},
 ]
 SPLIT = [
     {"task": "pretrainer", "accumulation_steps": 2, "steps_per_execution": 5},
@@ -131,7 +133,7 @@ def assert_equal(actual, expected, atol=1e-5):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_devices_and_parts_give_the_numbers_of_one_device(backend):
-    tasks = ("pretrainer", "span_labeler", "embedder", "causal_pretrainer")
+    tasks = ("pretrainer", "span_labeler", "embedder", "causal_pretrainer", "distiller")
     plain = [json.dumps(PLAIN[task]) for task in tasks]
     split = [json.dumps(settings) for settings in (SPLIT[0], *IN_FOUR_PARTS[1:])]
     expected, actual = all_finished([start(backend, 1, *plain), start(backend, 2, *split)], split)

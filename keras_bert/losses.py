@@ -304,7 +304,8 @@ class Distillation(keras.losses.Loss):
         ValueError: if `temperature` or `alpha` is out of range.
 
     Example:
-    >>> import keras, numpy as np
+    >>> import keras, keras_bert
+    >>> import numpy as np
     >>> hard = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     >>> loss = keras_bert.losses.Distillation(hard, temperature=2.0, alpha=1.0)
     >>> logits = np.array([[2.0, -1.0, 0.5]])

@@ -106,6 +106,7 @@ def test_python_blocks_run_in_order(page, books, published, tmp_path, monkeypatc
     monkeypatch.setitem(tiny, "num_layers", 1)  # time goes into tracing, which takes each layer
     names = {}
     for block in found:
+        block = block.replace("keep_layers=(0, 2, 5)", "keep_layers=[0]")  # the only one here
         code = functools.reduce(lambda c, p: c.replace(p, repr(published)), PUBLISHED, block)
         exec(compile(code, page.name, "exec"), names)
     if page == README:

@@ -85,7 +85,12 @@ class BertPretrainer(BertTask):
         decoder = (
             backbone.token_embedding
             if tie_embeddings
-            else table(backbone.vocabulary_size, backbone.hidden_dim, "decoder", dtype=policy)
+            else table(
+                backbone.vocabulary_size,
+                backbone.embedding_dim or backbone.hidden_dim,
+                "decoder",
+                dtype=policy,
+            )
         )
         masked_lm_head = MaskedLMHead(
             decoder, masked_lm_activation, masked_lm_epsilon, name="masked_lm", dtype=policy

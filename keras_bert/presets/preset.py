@@ -193,8 +193,9 @@ class PresetModel:
 
         Raises:
             ValueError: if the source is none of these, can't be reached or is no BERT, DistilBERT
-                or ELECTRA; if a file is missing or damaged; if an argument is unknown, or missing in the source and the
-                call; if the source lacks a layer of `keep_layers`; or if `dtype` quantizes one.
+                or ELECTRA; if a file is missing or damaged; if an argument is unknown, or missing
+                in the source and the call; if the source lacks a layer of `keep_layers`; or if
+                `dtype` quantizes one.
         """
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded

@@ -15,6 +15,7 @@ _BERT = {
     "layer_norm_epsilon": ("layer_norm_eps", 1e-12),
 }
 _DROPOUTS = {"BertSpanLabeler": ("qa_dropout", 0.0)}
+_SUMMARY = {"summary_type": "first", "summary_use_proj": True, "summary_activation": "gelu"}
 _ELECTRA_CLASSIFIER = {"classifier.": "classifier.out_proj.", "electra.pooler": "classifier"}
 
 
@@ -52,11 +53,10 @@ class Architecture:
 
     def spellings(self, num_layers: int, task: str | None = None) -> dict[str, Spelling]:
         """Returns `{our name: Spelling}` for a PyTorch state dict."""
-        parts = {**self.renamed, **self.heads.get(task, {})}
 
         def renamed(name):
             name = re.sub(r"^bert\.", f"{self.name}.", _as_in_torch(name))
-            for old, new in parts.items():
+            for old, new in {**self.renamed, **self.heads.get(task, {})}.items():
                 name = name.replace(old, new)
             return name
 
@@ -88,18 +88,12 @@ ARCHITECTURES = {
                 "attention_dropout": ("attention_dropout", 0.1),
                 "max_sequence_length": ("max_position_embeddings", 512),
             },
-            {
-                "pooler_activation": "relu",
-                "num_segments": 0,
-                "layer_norm_epsilon": 1e-12,
-                "causal": False,
-            },
+            dict(pooler_activation="relu", num_segments=0, layer_norm_epsilon=1e-12, causal=False),
             activation="activation",
             dropouts={
-                **dict.fromkeys(
-                    ("BertClassifier", "BertReranker", "BertMultipleChoice"),
-                    ("seq_classif_dropout", 0.2),
-                ),
+                "BertClassifier": ("seq_classif_dropout", 0.2),
+                "BertReranker": ("seq_classif_dropout", 0.2),
+                "BertMultipleChoice": ("seq_classif_dropout", 0.2),
                 "BertSpanLabeler": ("qa_dropout", 0.1),
             },
             renamed={
@@ -115,8 +109,8 @@ ARCHITECTURES = {
                 "distilbert.pooler.dense": "pre_classifier",
                 "cls.predictions.transform.dense": "vocab_transform",
                 "cls.predictions.transform.LayerNorm": "vocab_layer_norm",
-                "cls.predictions.decoder": "vocab_projector",
-                "cls.predictions": "vocab_projector",
+                "cls.predictions.decoder": "vocab_projector",  # its table, if it isn't tied
+                "cls.predictions": "vocab_projector",  # its bias
             },
         ),
         Architecture(
@@ -132,11 +126,7 @@ ARCHITECTURES = {
             {"pooler_activation": "gelu"},
             masked_lm_activation="gelu",
             dropouts={"BertMultipleChoice": ("summary_last_dropout", 0.1)},
-            summary={
-                "summary_type": "first",
-                "summary_use_proj": True,
-                "summary_activation": "gelu",
-            },
+            summary=_SUMMARY,
             renamed={
                 "cls.predictions.transform": "generator_predictions",
                 "cls.predictions.decoder": "generator_lm_head",

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 from keras.layers import Embedding
 
-from keras_bert.layers.dense_and_norms import EPSILON, layer_norm, table
+from keras_bert.layers.dense_and_norms import EPSILON, dense, layer_norm, table
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.messages import check_int
@@ -15,13 +15,15 @@ class Embeddings(keras.layers.Layer):
     """Sum of token, segment and position embeddings, with LayerNorm and then dropout.
 
     Source: Devlin et al. 2019, figure 2; `embedding_postprocessor` of google-research/bert
-    modeling.py (LayerNorm before dropout).
+    modeling.py (LayerNorm before dropout). An `embedding_dim` other than `hidden_dim` is projected
+    after them, as in ELECTRA.
 
     Arguments are those of `BertBackbone`.
 
     Call arguments:
         token_ids: `[B, S]` int32 in `[0, V)`.
-        segment_ids: `[B, S]` int32 in `[0, num_segments)`; None means segment 0 everywhere.
+        segment_ids: `[B, S]` int32 in `[0, num_segments)`; None means segment 0 everywhere. Ignored
+            without a segment table.
         sequence_ids: `[B, S]` int32, the number of each token's sequence in a packed row. Positions
             restart with each sequence. None means one sequence per row.
 
@@ -37,35 +39,45 @@ class Embeddings(keras.layers.Layer):
         num_segments=2,
         dropout=0.1,
         layer_norm_epsilon=EPSILON,
+        embedding_dim=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         check_int("vocabulary_size", vocabulary_size)
         check_int("hidden_dim", hidden_dim)
         check_int("max_sequence_length", max_sequence_length)
-        check_int("num_segments", num_segments)
+        check_int("num_segments", num_segments, at_least=0)
+        width = hidden_dim if embedding_dim is None else embedding_dim
+        check_int("embedding_dim", width)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.max_sequence_length = max_sequence_length
         self.num_segments = num_segments
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.embedding_dim = embedding_dim
         dtype = self.dtype_policy
-        self.token_embedding = table(vocabulary_size, hidden_dim, "token_embedding", dtype=dtype)
-        self.segment_embedding = table(
-            num_segments, hidden_dim, "segment_embedding", Embedding, dtype
-        )
+        self.token_embedding = table(vocabulary_size, width, "token_embedding", dtype=dtype)
+        self.segment_embedding = self.projection = None
+        if num_segments:
+            self.segment_embedding = table(
+                num_segments, width, "segment_embedding", Embedding, dtype
+            )
         self.position_embedding = table(
-            max_sequence_length, hidden_dim, "position_embedding", Embedding, dtype
+            max_sequence_length, width, "position_embedding", Embedding, dtype
         )
         self.norm = layer_norm("norm", layer_norm_epsilon, dtype)
         self.output_dropout = Dropout(dropout, name="output_dropout", dtype=dtype)
+        if width != hidden_dim:
+            self.projection = dense(hidden_dim, "projection", dtype=dtype)
 
     def build(self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None):
-        self.token_embedding.build(token_ids_shape)
-        self.segment_embedding.build(token_ids_shape)
-        self.position_embedding.build(token_ids_shape)
-        self.norm.build((*token_ids_shape, self.hidden_dim))
+        tables = (self.token_embedding, self.segment_embedding, self.position_embedding)
+        for each in filter(None, tables):
+            each.build(token_ids_shape)
+        vectors = (*token_ids_shape, self.token_embedding.output_dim)
+        for each in filter(None, (self.norm, self.projection)):
+            each.build(vectors)
 
     def call(self, token_ids, segment_ids=None, sequence_ids=None, training=None):
         length = token_ids.shape[1]
@@ -76,15 +88,17 @@ class Embeddings(keras.layers.Layer):
                 f"model with max_sequence_length={length} or more."
             )
         sequence_ids = packed_input("sequence_ids", sequence_ids)
-        if segment_ids is None:
-            segment_ids = ops.zeros_like(token_ids)
         if sequence_ids is None:
             positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")  # [S]
         else:
             positions = positions_in_sequences(sequence_ids)  # [B, S]
-        x = self.token_embedding(token_ids) + self.segment_embedding(segment_ids)  # [B, S, H]
-        x = x + self.position_embedding(positions)  # [S, H] or [B, S, H]
-        return self.output_dropout(self.norm(x), training=training)
+        x = self.token_embedding(token_ids)  # [B, S, E]
+        if self.segment_embedding is not None:
+            segments = ops.zeros_like(token_ids) if segment_ids is None else segment_ids
+            x = x + self.segment_embedding(segments)
+        x = x + self.position_embedding(positions)  # [S, E] or [B, S, E]
+        x = self.output_dropout(self.norm(x), training=training)
+        return x if self.projection is None else self.projection(x)  # [B, S, H]
 
     def compute_output_shape(
         self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None
@@ -100,6 +114,7 @@ class Embeddings(keras.layers.Layer):
             "num_segments": self.num_segments,
             "dropout": self.dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
+            "embedding_dim": self.embedding_dim,
         }
 
 

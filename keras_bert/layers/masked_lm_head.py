@@ -29,7 +29,8 @@ def _decoded(embedding, x):
 class MaskedLMHead(keras.layers.Layer):
     """Masked-LM head: logits over the vocabulary at the masked positions.
 
-    It is a dense layer, LayerNorm, and the transposed token table with its own bias.
+    It is a dense layer to the token table's width, LayerNorm, and the transposed table with its own
+    bias.
     Source: Devlin et al. 2019, section 3.1; `get_masked_lm_output` of google-research/bert
     run_pretraining.py.
 
@@ -61,13 +62,13 @@ class MaskedLMHead(keras.layers.Layer):
         if not self.token_embedding.built:  # not shared with an encoder
             self.token_embedding.build(mask_positions_shape)
         self.dense.build(sequence_output_shape)
-        self.norm.build(sequence_output_shape)
+        self.norm.build((*sequence_output_shape[:-1], self.token_embedding.output_dim))
         shape = (self.token_embedding.input_dim,)
         self.bias = self.add_weight(shape, "zeros", "float32", name="bias", autocast=False)
 
     def call(self, sequence_output, mask_positions, training=None):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
-        x = self.norm(self.dense(x))
+        x = self.norm(self.dense(x))  # [B, P, E]
         logits = _decoded(self.token_embedding, x)  # [B, P, V]
         logits = ops.cast(logits, "float32") + self.bias
         return ops.cast(logits, self.compute_dtype) if training else logits

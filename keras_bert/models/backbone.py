@@ -47,6 +47,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values
     causal = False  # whether a token sees only itself and earlier ones
     num_segments = 1  # of `segment_ids`
+    embedding_dim = None  # of the token table; None for `hidden_dim`
     activation = "gelu"  # of a masked-LM head
     layer_norm_epsilon = EPSILON  # of a masked-LM head
     given_policy = None

@@ -1,10 +1,11 @@
-"""BERT's encoder."""
+"""The encoder of BERT, DistilBERT and ELECTRA."""
 
 import keras
 
 from keras_bert.layers.dense_and_norms import EPSILON, dense
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import ClsVectors, packed_rows
 from keras_bert.messages import check_bool, check_int, plain_int
 from keras_bert.models.backbone import Backbone
@@ -12,13 +13,25 @@ from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import split_inputs
 from keras_bert.presets.formats.checkpoint import least_bert_values
 
+# {(activation of the pooler, has segments, embeddings of another width): name}
+_ARCHITECTURES = {
+    ("tanh", True, False): "bert",
+    ("relu", False, False): "distilbert",
+    ("gelu", True, False): "electra",
+    ("gelu", True, True): "electra",
+}
+
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertBackbone(Backbone):
     """The Transformer encoder, bidirectional or causal, with its pooler.
 
-    All tasks build on it, and your own tasks can too.
-    Source: Devlin et al. 2019, section 3; google-research/bert modeling.py.
+    All tasks build on it, and your own tasks can too. It is also DistilBERT's encoder, with
+    `num_segments=0, pooler_activation="relu"`, and ELECTRA's, with `pooler_activation="gelu"` and
+    perhaps an `embedding_dim`. Neither is pre-trained with a pooler: in transformers it belongs to
+    the head that classifies sequences, and without that head it is new.
+    Source: Devlin et al. 2019, section 3; google-research/bert modeling.py; Sanh et al. 2019,
+    "DistilBERT", section 3; Clark et al. 2020, "ELECTRA", section 3.
 
     Args:
         vocabulary_size: int, V.
@@ -28,7 +41,8 @@ class BertBackbone(Backbone):
         intermediate_dim: int, I.
         dropout: float, for the whole encoder.
         max_sequence_length: int, rows of the position table.
-        num_segments: int, rows of the segment table.
+        num_segments: int, rows of the segment table; 0 for an encoder without one, which has no
+            input `segment_ids` and ignores them.
         activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name from Keras.
         attention_dropout: float, for the attention probabilities; None means `dropout`.
         layer_norm_epsilon: float.
@@ -38,6 +52,9 @@ class BertBackbone(Backbone):
         causal: bool, whether a token sees only itself and the tokens before it, for language models
             that predict the next word. The `pooled_output` then comes from the last token of each
             sequence, which sees all of it, instead of from [CLS].
+        embedding_dim: int, E, the width of the embedding tables and their LayerNorm, which a dense
+            layer projects to `hidden_dim`; None means `hidden_dim`, without a projection.
+        pooler_activation: `"tanh"`, or a name as for `activation`.
         dtype: the dtype policy of all layers: a name such as `"mixed_bfloat16"`, a
             `keras.DTypePolicy`, or a `DTypePolicyMap` of layers' paths. None means Keras's global
             policy, which isn't saved.
@@ -74,8 +91,8 @@ class BertBackbone(Backbone):
     ((1, 5, 128), (1, 128))
     """
 
-    architecture = "bert"
     size_names = (*Backbone.size_names, "num_layers", "intermediate_dim", "num_segments")
+    size_names += ("embedding_dim",)
 
     def __init__(
         self,
@@ -92,12 +109,15 @@ class BertBackbone(Backbone):
         layer_norm_epsilon=EPSILON,
         remat=False,
         causal=False,
+        embedding_dim=None,
+        pooler_activation="tanh",
         dtype=None,
         **kwargs,
     ):
         sizes = (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(plain_int, sizes)
         max_sequence_length, num_segments = plain_int(max_sequence_length), plain_int(num_segments)
+        embedding_dim = plain_int(embedding_dim)
         check_int("num_layers", num_layers)
         check_bool("causal", causal)
         policy = own_policy(dtype)
@@ -108,6 +128,7 @@ class BertBackbone(Backbone):
             num_segments,
             dropout,
             layer_norm_epsilon,
+            embedding_dim,
             name="embeddings",
             dtype=policy,
         )
@@ -127,14 +148,15 @@ class BertBackbone(Backbone):
             )
             for i in range(num_layers)
         ]
-        pooler = dense(hidden_dim, "pooler", activation="tanh", dtype=policy)
+        pooler = dense(hidden_dim, "pooler", activation_function(pooler_activation), policy)
 
+        names = ("token_ids", *(("segment_ids",) if num_segments else ()), "padding_mask")
         inputs = {
             name: keras.Input((None,), dtype="int32", name=name, optional=name != "token_ids")
-            for name in ("token_ids", "segment_ids", "padding_mask")
+            for name in names
         }
         padding_mask = inputs["padding_mask"]
-        x = embeddings(inputs["token_ids"], inputs["segment_ids"])  # [B, S, H]
+        x = embeddings(inputs["token_ids"], inputs.get("segment_ids"))  # [B, S, H]
         for block in blocks:
             x = block(x, padding_mask)  # [B, S, H]
         cls_vectors = ClsVectors(causal, name="cls_vectors", dtype=policy)
@@ -159,6 +181,14 @@ class BertBackbone(Backbone):
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.causal = causal
+        self.embedding_dim = embedding_dim
+        self.pooler_activation = pooler_activation
+
+    @property
+    def architecture(self):
+        is_factorized = self.embedding_dim not in (None, self.hidden_dim)
+        switches = (self.pooler_activation, self.num_segments > 0, is_factorized)
+        return _ARCHITECTURES.get(switches)
 
     def hidden_states(self, inputs):
         """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.
@@ -168,7 +198,7 @@ class BertBackbone(Backbone):
         """
         inputs, packed = split_inputs(self, inputs)
         with packed_rows(packed):
-            states = [self.embeddings(inputs["token_ids"], inputs["segment_ids"])]
+            states = [self.embeddings(inputs["token_ids"], inputs.get("segment_ids"))]
             for block in self.blocks:
                 states.append(block(states[-1], inputs["padding_mask"]))
         return states
@@ -216,4 +246,6 @@ class BertBackbone(Backbone):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "remat": self.remat,
             "causal": self.causal,
+            "embedding_dim": self.embedding_dim,
+            "pooler_activation": self.pooler_activation,
         }

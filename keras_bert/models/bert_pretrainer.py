@@ -82,10 +82,11 @@ class BertPretrainer(BertTask):
             masked_lm_activation = backbone.activation
         if masked_lm_epsilon is None:
             masked_lm_epsilon = backbone.layer_norm_epsilon
+        width = backbone.embedding_dim or backbone.hidden_dim
         decoder = (
             backbone.token_embedding
             if tie_embeddings
-            else table(backbone.vocabulary_size, backbone.hidden_dim, "decoder", dtype=policy)
+            else table(backbone.vocabulary_size, width, "decoder", dtype=policy)
         )
         masked_lm_head = MaskedLMHead(
             decoder, masked_lm_activation, masked_lm_epsilon, name="masked_lm", dtype=policy

@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert.layers.dense_and_norms import dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.packed_rows import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
@@ -24,6 +25,7 @@ class BertSpanLabeler(BertTask):
     Args:
         backbone: a `Backbone`, such as `BertBackbone`.
         preprocessor: a `BertSpanLabelerPreprocessor`, for raw text; or None.
+        dropout: float, for the vectors of tokens; Google's code has none, DistilBERT's 0.1.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
@@ -51,20 +53,22 @@ class BertSpanLabeler(BertTask):
     scorer_class = SpanScorer
     uses_pooler = False
 
-    def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):
+    def __init__(self, backbone, preprocessor=None, dropout=0.0, dtype=None, **kwargs):
         check_backbone("BertSpanLabeler", backbone)
         warn_if_causal("BertSpanLabeler", backbone)
         policy = head_policy(dtype, backbone)
+        output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(2, "logits", dtype=policy)
         inputs = dict(backbone.input)
         encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
-        logits = keras.ops.cast(head(encoded), "float32")  # [B, S, 2]
+        logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, 2]
         outputs = {
             name: SequenceLogits(name=f"{name}_logits", dtype="float32")(logits[:, :, place])
             for place, name in enumerate(("start", "end"))
         }
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
+        self.dropout = dropout
 
     def default_compile_args(self):
         """Returns AdamW at 3e-5, the mean cross-entropy of start and end, and accuracies."""
@@ -80,3 +84,6 @@ class BertSpanLabeler(BertTask):
                 for name in ("start", "end")
             },
         }
+
+    def get_config(self):
+        return {**super().get_config(), "dropout": self.dropout}

@@ -26,6 +26,8 @@ from keras_bert.training.keras_internals import all_layers, set_initial_value
 
 logger = logging.getLogger("keras_bert")
 
+_ENCODER = re.compile("(bert|distilbert|electra)[./]")  # names of its weights in other libraries
+
 
 @dataclass
 class LoadReport:
@@ -153,11 +155,11 @@ def load_checkpoint(
     """Loads a `cls` from another library's weights, with arguments that replace the source's."""
     backbone_class = public_class("BertBackbone")
     head_may_differ = bool(arguments)
-    if getattr(cls, "architecture", "bert") != "bert":
-        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
     if issubclass(cls, backbone_class):
         arguments = {**checkpoint.backbone, **arguments}
         return _with_weights(checkpoint, lambda: cls(**arguments), head_may_differ)
+    if issubclass(cls, public_class("Backbone")):
+        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
     saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
     saved, _ = split_arguments(cls, saved)
     check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
@@ -204,7 +206,7 @@ def _report(model, checkpoint, head_may_differ):
     """Reports which weights a model takes; raises a ValueError unless its encoder matches."""
     report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
     left_over = checkpoint.left_over.items()
-    faults = [f"{n} {list(s)} has no place" for n, s in left_over if re.match("bert[./]", n)]
+    faults = [f"{n} {list(s)} has no place" for n, s in left_over if _ENCODER.match(n)]
     other_task = type(model).__name__ != checkpoint.task  # another task's head has the same names
     for variable in model.weights:
         name, shape = variable.path, tuple(variable.shape)

@@ -32,6 +32,7 @@ _KINDS = {
     "Backbone": ("feature-extraction", "encodes texts, a vector for each token"),
     "BertBackbone": ("feature-extraction", "encodes texts, a vector for each token"),
 }
+_TITLES = {"bert": "A BERT", "distilbert": "A DistilBERT", "electra": "An ELECTRA"}
 _CAUSAL = ("text-generation", "predicts each next word")
 _EXAMPLES = {
     "BertPretrainer": 'fill_mask("Paris is the [MASK] of France.", top_k=3)',
@@ -99,7 +100,7 @@ def _is_ours(cls):
 def _sentence(model, task):
     backbone = getattr(model, "backbone", model)
     if _is_ours(type(backbone)) and backbone.architecture:
-        return f"A {backbone.architecture.upper()} that {task}."
+        return f"{_TITLES[backbone.architecture]} that {task}."
     return f"A model that {task}, with the encoder {code(type(backbone).__name__)}."
 
 

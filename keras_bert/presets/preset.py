@@ -61,8 +61,8 @@ class PresetModel:
             folder: a path; an earlier model there is replaced.
 
         Raises:
-            ValueError: if transformers' BERT can't hold the model, or the folder holds anything
-                else.
+            ValueError: if transformers' BERT, DistilBERT and ELECTRA can't hold the model, or the
+                folder holds anything else.
 
         Example:
         >>> import tempfile
@@ -168,7 +168,9 @@ class PresetModel:
         saved ones, and weights that no longer fit are newly initialized. From any other source,
         only the backbone and the text settings are loaded, and the head is new. New weights are
         logged; `print(model.load_report)` lists every weight. `BertTask.from_preset` takes the
-        class from the source; a source with only an encoder becomes a `BertEmbedder`.
+        class from the source; a source with only an encoder becomes a `BertEmbedder`. DistilBERT
+        (Sanh et al. 2019) and ELECTRA (Clark et al. 2020) are loaded from Hugging Face's format; of
+        an ELECTRA discriminator, the encoder.
 
         Args:
             source: a folder of this library, Hugging Face, sentence-transformers, KerasHub, or
@@ -190,9 +192,10 @@ class PresetModel:
             The model, not compiled.
 
         Raises:
-            ValueError: if the source is none of these, can't be reached or is not a BERT; if a file
-                is missing or damaged; if an argument is unknown, or missing in the source and the
-                call; if the source lacks a layer of `keep_layers`; or if `dtype` quantizes one.
+            ValueError: if the source is none of these, can't be reached or is no BERT, DistilBERT
+                or ELECTRA; if a file is missing or damaged; if an argument is unknown, or missing
+                in the source and the call; if the source lacks a layer of `keep_layers`; or if
+                `dtype` quantizes one.
         """
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded

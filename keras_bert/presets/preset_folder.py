@@ -161,7 +161,7 @@ class PresetFolder:
             config.integer(name, high=num_bytes)
         backbone = self.backbone_config
         kind = self.backbone_class
-        sizes = {name: backbone.integer(name, 1, low=1) for name in kind.size_names}
+        sizes = {name: backbone.integer(name, 0) for name in kind.size_names}
         check_size(sizes, num_bytes, self, kind.least_values)
 
 

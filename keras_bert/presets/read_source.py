@@ -33,6 +33,28 @@ KNOWN_PRESETS = {
     "hf://google-bert/bert-base-chinese": "Chinese. 12 layers, 102M parameters.",
     "hf://google-bert/bert-base-german-cased": "German. 12 layers, 109M parameters.",
     "hf://dslim/bert-base-NER": "English, fine-tuned on CoNLL-2003. 12 layers, 108M parameters.",
+    "hf://distilbert/distilbert-base-uncased": (
+        "DistilBERT: English, lowercased. 6 layers, 66M parameters."
+    ),
+    "hf://distilbert/distilbert-base-cased": "DistilBERT: English. 6 layers, 65M parameters.",
+    "hf://distilbert/distilbert-base-multilingual-cased": (
+        "DistilBERT: Wikipedias of 104 languages. 6 layers, 135M parameters."
+    ),
+    "hf://distilbert/distilbert-base-uncased-finetuned-sst-2-english": (
+        "DistilBERT: English, lowercased, fine-tuned on SST-2. 6 layers, 66M parameters."
+    ),
+    "hf://distilbert/distilbert-base-cased-distilled-squad": (
+        "DistilBERT: English, fine-tuned on SQuAD 1.1. 6 layers, 65M parameters."
+    ),
+    "hf://google/electra-small-discriminator": (
+        "ELECTRA: English, lowercased. 12 layers, 14M parameters."
+    ),
+    "hf://google/electra-base-discriminator": (
+        "ELECTRA: English, lowercased. 12 layers, 109M parameters."
+    ),
+    "hf://google/electra-large-discriminator": (
+        "ELECTRA: English, lowercased. 24 layers, 334M parameters."
+    ),
     "hf://sentence-transformers/all-MiniLM-L6-v2": (
         "Vectors of English sentences. 6 layers, 23M parameters."
     ),

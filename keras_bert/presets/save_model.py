@@ -102,16 +102,19 @@ def described(model: keras.Model) -> Checkpoint:
     Raises a ValueError if they have no place for it.
     """
     backbone = getattr(model, "backbone", model)
-    if backbone.architecture != "bert":
+    config = backbone.get_config()
+    if backbone.architecture is None:
+        names = ("pooler_activation", "num_segments", "embedding_dim")  # see BertBackbone
+        switches = ", ".join(f"{name}={config[name]!r}" for name in names if name in config)
         raise ValueError(
-            f"Other libraries have no names for the weights of {type(backbone).__name__}. Save the "
-            "model with save_to_preset(folder)."
+            f"Other libraries have no names for the weights of {type(backbone).__name__}"
+            f"({switches}). Save the model with save_to_preset(folder)."
         )
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
     checkpoint = Checkpoint(
         source=f"{type(model).__name__} {model.name}",
-        backbone={**backbone.get_config()},
+        backbone={**config, "architecture": backbone.architecture},
         task=type(model).__name__ if backbone is not model else None,
         task_arguments=_task_arguments(model, preprocessor) if backbone is not model else {},
         vocabulary=tokenizer.pop("vocabulary", None),

@@ -50,9 +50,10 @@ def export_token_ids(
     | `"litert"` | `model.tflite` | LiteRT, formerly TensorFlow Lite | |
 
     A folder of ONNX or OpenVINO has the names of Hugging Face's tools: transformers.js, fastembed,
-    sentence-transformers and Optimum load it. Inputs are int64 `input_ids`, `attention_mask` and
-    `token_type_ids`, `[B, S]`, of choices `[B, C, S]`; a reranker takes the pairs of a query and
-    its documents. B, C and S may differ in each call; S must not exceed `max_sequence_length`.
+    sentence-transformers and Optimum load it. Inputs are int64 `input_ids`, `attention_mask` and,
+    if the model has segments, `token_type_ids`, `[B, S]`, of choices `[B, C, S]`; a reranker takes
+    the pairs of a query and its documents. B, C and S may differ in each call; S must not exceed
+    `max_sequence_length`.
 
     | task | outputs |
     |---|---|
@@ -210,7 +211,8 @@ def _calibration(model, texts):
             f"best {_MOST_TEXTS}; got {number}. int8=True needs none."
         )
     chosen = np.random.default_rng(0).permutation(number)[:_MOST_TEXTS]
-    return [rows.batch(chosen[i : i + 1], LONGEST)[0] for i in range(len(chosen))]
+    batches = [rows.batch(chosen[i : i + 1], LONGEST)[0] for i in range(len(chosen))]
+    return [{name: x for name, x in each.items() if name in model.input} for each in batches]
 
 
 class _Format(NamedTuple):

@@ -53,11 +53,11 @@ rows = tokenizers.Tokenizer.from_file("tokenizer.json").encode_batch([$texts])
 inputs = {
     "input_ids": np.array([row.ids for row in rows]),
     "attention_mask": np.array([row.attention_mask for row in rows]),
-    "token_type_ids": np.array([row.type_ids for row in rows]),
-}
+$segments}
 $run
 ```
 """
+_SEGMENTS = '    "token_type_ids": np.array([row.type_ids for row in rows]),\n'
 _JAVASCRIPT = """
 In JavaScript, with `npm install @huggingface/transformers`:
 
@@ -84,7 +84,8 @@ def checkpoint_of(model: keras.Model) -> Checkpoint:
 def hugging_face_function(model: keras.Model, checkpoint: Checkpoint) -> Callable:
     """Makes a graph of int64 inputs, which returns a dict of outputs."""
     rank = 3 if checkpoint.task == "BertMultipleChoice" else 2
-    signature = [tf.TensorSpec([None] * rank, tf.int64, name) for name in _INPUTS.values()]
+    names = [name for name in _INPUTS if name in model.input]
+    signature = [tf.TensorSpec([None] * rank, tf.int64, _INPUTS[name]) for name in names]
     is_reranker, run = checkpoint.task == "BertReranker", model
     if checkpoint.task == "BertEmbedder":
         states, _ = model.get_layer("pooling").input
@@ -92,7 +93,7 @@ def hugging_face_function(model: keras.Model, checkpoint: Checkpoint) -> Callabl
 
     @tf.function(input_signature=signature, autograph=False)
     def predict(*inputs):
-        own = {name: tf.cast(x, "int32") for name, x in zip(_INPUTS, inputs, strict=True)}
+        own = {name: tf.cast(x, "int32") for name, x in zip(names, inputs, strict=True)}
         if is_reranker:  # its examples have an axis of documents
             own = {name: x[:, None] for name, x in own.items()}
         outputs = run(own, training=False)
@@ -128,6 +129,7 @@ def _lines_that_run(checkpoint, path):
         yield Template(_PYTHON).substitute(
             package={"onnx": "onnxruntime"}.get(runtime, runtime),
             texts='("Who wrote it?", "Ada wrote it.")' if is_pair else '"What a book!"',
+            segments=_SEGMENTS if checkpoint.backbone["num_segments"] else "",
             run=Template(_RUN[runtime]).substitute(path=path),
         )
     if runtime != "onnx" or task not in _PIPELINES:

@@ -23,6 +23,12 @@ pytestmark = pytest.mark.slow
 
 SMALL = {"vocab_size": 30, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 SMALL |= {"intermediate_size": 32, "max_position_embeddings": 16}
+SIZES = {
+    "Bert": SMALL,
+    "DistilBert": {"vocab_size": 30, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32},
+    "Electra": {**SMALL, "embedding_size": 8},
+}
+SIZES["DistilBert"]["max_position_embeddings"] = 16
 
 
 @pytest.fixture
@@ -30,8 +36,9 @@ def make_theirs(torch, transformers):
     """Makes a model of theirs with random weights."""
 
     def make(architecture, **config):
-        config = transformers.BertConfig(**SMALL, **config)
-        theirs = getattr(transformers, architecture)(config).eval()
+        [sizes] = [sizes for name, sizes in SIZES.items() if architecture.startswith(name)]
+        theirs = getattr(transformers, architecture)
+        theirs = theirs(theirs.config_class(**{**sizes, **config})).eval()
         generator = torch.Generator().manual_seed(1)
         with torch.no_grad():
             for parameter in theirs.parameters():
@@ -75,16 +82,19 @@ def outputs(torch, inputs):
             given = [given[n] for n in names if n in given] if isinstance(given, dict) else [given]
         else:
             with torch.no_grad():
-                given = model(
-                    input_ids=torch.tensor(inputs["token_ids"]),
-                    token_type_ids=torch.tensor(inputs["segment_ids"]),
-                    attention_mask=torch.tensor(inputs["padding_mask"]),
-                ).to_tuple()
-            given = [value.numpy() for value in given]
+                given = model(**of_theirs(torch, model, inputs)).to_tuple()
+            given = [value.numpy() for value in given if torch.is_tensor(value)]  # no cache
         tokens = inputs["padding_mask"] == 1
         return [value[tokens] if value.ndim == 3 else value for value in given]
 
     return call
+
+
+def of_theirs(torch, model, inputs):
+    """Inputs of ours as a model of theirs takes them; DistilBERT has no segments."""
+    names = {"token_ids": "input_ids", "padding_mask": "attention_mask"}
+    names |= {} if model.config.model_type == "distilbert" else {"segment_ids": "token_type_ids"}
+    return {theirs: torch.tensor(inputs[ours]) for ours, theirs in names.items()}
 
 
 HEADS = [
@@ -97,8 +107,22 @@ HEADS = [
     ("BertForSequenceClassification", {"num_labels": 1, "type_vocab_size": 4}, BertClassifier),
     ("BertForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
     ("BertForQuestionAnswering", {}, BertSpanLabeler),
+    ("DistilBertModel", {}, BertBackbone),
+    ("DistilBertForMaskedLM", {"activation": "relu"}, BertPretrainer),
+    ("DistilBertForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
+    ("DistilBertForSequenceClassification", {"num_labels": 3}, BertClassifier),
+    ("DistilBertForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
+    ("DistilBertForQuestionAnswering", {"qa_dropout": 0.3}, BertSpanLabeler),
+    ("ElectraModel", {}, BertBackbone),
+    ("ElectraModel", {"embedding_size": 16}, BertBackbone),
+    ("ElectraForMaskedLM", {"hidden_act": "relu", "layer_norm_eps": 1e-5}, BertPretrainer),
+    ("ElectraForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
+    ("ElectraForCausalLM", {"is_decoder": True}, BertPretrainer),
+    ("ElectraForSequenceClassification", {"num_labels": 3, "hidden_act": "relu"}, BertClassifier),
+    ("ElectraForTokenClassification", {"num_labels": 5, "embedding_size": 16}, BertTokenClassifier),
+    ("ElectraForQuestionAnswering", {}, BertSpanLabeler),
 ]
-WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
+WITHOUT_POOLER = ("MaskedLM", "CausalLM", "TokenClassification", "QuestionAnswering")
 
 
 @pytest.mark.parametrize(("architecture", "config", "ours"), HEADS)
@@ -110,29 +134,51 @@ def test_every_head_comes_and_goes(
     model = ours.from_preset(tmp_path / "theirs")
     if ours is not BertBackbone:
         assert type(BertTask.from_preset(tmp_path / "theirs")) is ours
-    new = {"pooler/kernel", "pooler/bias"} if architecture in WITHOUT_POOLER else set()
+    is_new = architecture.endswith((*WITHOUT_POOLER, "DistilBertModel", "ElectraModel"))
+    new = {"pooler/kernel", "pooler/bias"} if is_new else set()
     assert set(model.load_report.new) == new and not model.load_report.left_over
-    assert_close(outputs(model), outputs(theirs))
+    number = len(outputs(theirs))  # their encoder may have no pooled output
+    assert_close(outputs(model)[:number], outputs(theirs))
     model.save_to_hugging_face(tmp_path / "ours")
     back = load_theirs(architecture, tmp_path / "ours")
     state, expected = back.state_dict(), theirs.state_dict()
-    if config.get("tie_word_embeddings") is False:  # which computes with the decoder's own
+    if config.get("tie_word_embeddings") is False and architecture.startswith(
+        "Bert"
+    ):  # which computes with the decoder's own
         expected["cls.predictions.bias"] = expected["cls.predictions.decoder.bias"]
     assert state.keys() == expected.keys()
     assert all((state[name] == expected[name]).all() for name in expected)
     assert_close(outputs(back), outputs(theirs), sums=0)
+    for key in config:
+        assert getattr(back.config, key) == getattr(theirs.config, key)
+    again = ours.from_preset(tmp_path / "ours")
+    assert again.get_config()["name"] and not again.load_report.new
+    assert_close(outputs(again), outputs(model), sums=0)
 
 
-@pytest.mark.parametrize("head", ["choices", "activation.Sigmoid", "linear.Identity"])
+@pytest.mark.parametrize(
+    ("family", "head"),
+    [
+        ("Bert", "choices"),
+        ("Bert", "activation.Sigmoid"),
+        ("Bert", "linear.Identity"),
+        ("DistilBert", "choices"),
+        ("DistilBert", "activation.Sigmoid"),
+        ("Electra", "choices"),
+        ("Electra", "activation.Sigmoid"),
+    ],
+)
 def test_heads_of_choices_and_documents_come_and_go(
-    assert_close, torch, make_theirs, load_theirs, inputs, preprocessor, tmp_path, head
+    assert_close, torch, make_theirs, load_theirs, inputs, preprocessor, tmp_path, family, head
 ):
     kind, number = ("MultipleChoice", 4) if head == "choices" else ("SequenceClassification", 1)
-    config = {"classifier_dropout": 0.3}
+    key = {"DistilBert": "seq_classif_dropout"}.get(family, "classifier_dropout")
+    key = "summary_last_dropout" if (family, head) == ("Electra", "choices") else key
+    config = {key: 0.3}
     if kind != "MultipleChoice":  # a cross-encoder
         own = {"activation_fn": f"torch.nn.modules.{head}", "version": "4.1.0"}
         config |= {"num_labels": 1, "sentence_transformers": own}
-    theirs = make_theirs(f"BertFor{kind}", **config)
+    theirs = make_theirs(f"{family}For{kind}", **config)
     theirs.save_pretrained(tmp_path / "theirs")
     words = "\n".join(preprocessor.tokenizer.get_vocabulary())
     (tmp_path / "theirs" / "vocab.txt").write_text(words)
@@ -142,21 +188,54 @@ def test_heads_of_choices_and_documents_come_and_go(
     assert not model.load_report.new and not model.load_report.left_over
     several = {name: values.reshape(-1, number, 12) for name, values in inputs.items()}
     asked = several if head == "choices" else inputs  # theirs has [B, S] for a document
-    names = {"token_ids": "input_ids", "segment_ids": "token_type_ids"}
-    names["padding_mask"] = "attention_mask"
-    asked = {names[name]: torch.tensor(values) for name, values in asked.items()}
+    asked = of_theirs(torch, theirs, asked)
     expected = theirs(**asked).logits.detach().numpy()  # [2, 4] or [8, 1]
     assert np.ptp(expected) > 1e-3
     assert_close(model.predict(several, verbose=0), expected)
     model.save_to_hugging_face(tmp_path / "ours")
-    back = load_theirs(f"BertFor{kind}", tmp_path / "ours")
-    assert back.config.classifier_dropout == 0.3
+    back = load_theirs(f"{family}For{kind}", tmp_path / "ours")
+    assert getattr(back.config, key) == 0.3
     if head != "choices":
         assert back.config.sentence_transformers == {"activation_fn": own["activation_fn"]}
     state, weights = back.state_dict(), theirs.state_dict()
     assert state.keys() == weights.keys()
     assert all((state[name] == weights[name]).all() for name in weights)
     assert_close(back(**asked).logits.detach(), expected, sums=0)
+
+
+def test_a_discriminator_is_an_encoder(assert_close, make_theirs, outputs, tmp_path):
+    theirs = make_theirs("ElectraForPreTraining")
+    theirs.save_pretrained(tmp_path)
+    model = BertBackbone.from_preset(tmp_path, keep_layers=(0, 1))
+    assert {name.split(".")[0] for name in model.load_report.left_over} == {
+        "discriminator_predictions"
+    }
+    assert_close(outputs(model)[:1], outputs(theirs.electra))
+
+
+@pytest.mark.parametrize("family", ["DistilBert", "Electra"])
+def test_texts_are_answered_as_by_transformers(
+    assert_close, torch, transformers, make_theirs, preprocessor, tmp_path, family
+):
+    theirs = make_theirs(f"{family}ForSequenceClassification", id2label={0: "no", 1: "yes"})
+    words = preprocessor.tokenizer.get_vocabulary()
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    tokenizer = getattr(transformers, f"{family}Tokenizer")(str(tmp_path / "vocab.txt"))
+    theirs.save_pretrained(tmp_path / "theirs")
+    tokenizer.save_pretrained(tmp_path / "theirs")
+    model = BertTask.from_preset(tmp_path / "theirs")
+    model.save_to_hugging_face(tmp_path / "ours")
+    texts = ["A b, é", "c", "d e f g"], ["b a", "", "h"]
+    for read in (tokenizer, transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")):
+        given = read(*texts, padding="max_length", max_length=16)
+        assert ("token_type_ids" in given) == (family == "Electra")
+        assert model.preprocessor(*texts)["token_ids"].tolist() == given["input_ids"]
+        with torch.no_grad():
+            logits = theirs(**{name: torch.tensor(ids) for name, ids in given.items()}).logits
+        answers = model.answer(texts)
+        expected = torch.softmax(logits, -1).numpy()
+        assert_close(np.array([a["probabilities"] for a in answers]), expected, size=1)
+        assert [a["label"] for a in answers] == [["no", "yes"][i] for i in expected.argmax(1)]
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertPretrainer
+from keras_bert import AdamW, BertBackbone, BertClassifier, BertPretrainer
 from keras_bert.layers.dropout import Dropout
 
 pytestmark = pytest.mark.slow
@@ -247,3 +247,121 @@ def test_training_steps_equal_those_of_transformers_and_torch(their_parts, torch
             actual, expected = (np.delete(part, slice(16, 32)) for part in (actual, expected))
         bound = 0.01 * 3 * 1e-3  # of three steps
         np.testing.assert_allclose(actual, expected, rtol=0, atol=bound, err_msg=weight.path)
+
+
+@pytest.fixture(params=["DistilBert", "Electra", "Electra Base"])
+def make_other(torch, transformers, tmp_path, request):
+    """Makes a random model of another architecture, without dropout, and its folder."""
+
+    def make(head):
+        family, *is_base = request.param.split()
+        if family == "DistilBert":
+            sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "dropout": 0.0}
+            sizes |= {"attention_dropout": 0.0, "seq_classif_dropout": 0.0}
+        else:
+            sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+            sizes |= {"intermediate_size": 32, "embedding_size": 16 if is_base else 8}
+            sizes |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+        theirs = getattr(transformers, f"{family}For{head}")
+        config = theirs.config_class(vocab_size=30, max_position_embeddings=16, **sizes)
+        theirs, generator = theirs(config), torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for name, parameter in theirs.named_parameters():
+                mean = float("norm.weight" in name.lower())
+                parameter.normal_(mean, 0.2, generator=generator)
+        theirs.save_pretrained(tmp_path)
+        return theirs, tmp_path
+
+    return make
+
+
+def without_segments(theirs, batch):
+    """A batch for a model of theirs, which may have no segments; never for next sentences."""
+    names = {"next_sentence_label"}
+    names |= {"token_type_ids"} if theirs.config.model_type == "distilbert" else set()
+    return {name: values for name, values in batch.items() if name not in names}
+
+
+@pytest.mark.parametrize("head", ["SequenceClassification", "MaskedLM"])
+def test_other_architectures_have_the_numbers_of_transformers(
+    assert_close, difference, torch, make_other, head
+):
+    theirs, folder = make_other(head)
+    x, y, weights = random_batch("tiny")
+    batch = without_segments(theirs, their_batch(torch, x, y, weights))
+    if head == "MaskedLM":
+        model = BertPretrainer.from_preset(folder)
+        del y["next_sentence"], weights["next_sentence"]
+    else:
+        model = BertClassifier.from_preset(folder)
+        y, weights = y["next_sentence"], None
+        batch["labels"] = torch.tensor(y, dtype=torch.long)
+        del x["mask_positions"]
+    given = theirs(**batch, output_hidden_states=True)
+    given.loss.backward()
+    logits = given.logits.detach().numpy()
+    if head == "MaskedLM":
+        logits = logits[np.arange(8)[:, None], x["mask_positions"]]
+    found = model.predict_on_batch(x)
+    found = found["masked_lm"] if head == "MaskedLM" else found
+    tokens = x["padding_mask"] == 1
+    rows = {name: x[name] for name in ("token_ids", "segment_ids", "padding_mask")}
+    states = [
+        [keras.ops.convert_to_numpy(state)[tokens] for state in model.backbone.hidden_states(rows)],
+        [state.detach().numpy()[tokens] for state in given.hidden_states],
+    ]
+    model.compile(**model.default_compile_args())
+
+    def their_parts(path, gradients):
+        _, names = model.load_report.matched[path]
+        parts = [gradients[name].numpy() for name in names.split(", ")]
+        return [part.T if path.endswith("/kernel") else part for part in parts]
+
+    expected = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    worst = worst_gradient(their_parts, gradients(model, x, y, weights), expected)
+    figures = f"logits {difference(found, logits):.1e}, states {difference(*states):.1e}"
+    print(f"{type(theirs).__name__} on {keras.backend.backend()}: {figures}, gradients {worst}")
+    assert_close(found, logits)
+    assert_close(*states)
+    assert worst[0] < 1e-5, worst
+
+
+def test_twenty_steps_of_other_architectures_have_the_losses_of_transformers(torch, make_other):
+    theirs, folder = make_other("SequenceClassification")
+    model = BertClassifier.from_preset(folder, dropout=0.0)
+    x, y, weights = random_batch("tiny")
+    batch = without_segments(theirs, their_batch(torch, x, y, weights))
+    batch["labels"] = torch.tensor(y["next_sentence"], dtype=torch.long)
+    optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
+    model.compile(
+        optimizer=AdamW(1e-3, weight_decay=0.0), **{"loss": model.default_compile_args()["loss"]}
+    )
+    losses = []
+    for _ in range(20):
+        loss = theirs.train()(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        rows = {name: values for name, values in x.items() if name != "mask_positions"}
+        history = model.fit(rows, y["next_sentence"], verbose=0, shuffle=False).history
+        losses.append((history["loss"][0], float(loss.detach())))
+    ours, expected = np.array(losses).T
+    print(f"{type(theirs).__name__}: {expected[0]:.4f} to {expected[-1]:.4f}, {ours - expected}")
+    assert expected[-1] < 0.8 * expected[0]
+    np.testing.assert_allclose(ours, expected, rtol=1e-4)
+
+
+def test_models_that_no_other_library_has_are_refused(make_backbone, tmp_path, refused):
+    save = {kind: getattr(BertBackbone, f"save_to_{kind}") for kind in ("hugging_face", "google")}
+    distilbert = make_backbone(num_segments=0, pooler_activation="relu")
+    refused("architecture='distilbert'; for Google", save["google"], distilbert, tmp_path / "a")
+    for switches in ({"num_segments": 0}, {"embedding_dim": 8}, {"pooler_activation": "relu"}):
+        message = f"{[*switches][0]}={[*switches.values()][0]!r}"
+        refused(message, save["hugging_face"], make_backbone(**switches), tmp_path / "a")
+    for encoder, message in (
+        (distilbert, "next_sentence=True"),
+        (make_backbone(num_segments=0, pooler_activation="relu", causal=True), "causal=True"),
+    ):
+        task = BertPretrainer(encoder, next_sentence=not encoder.causal)
+        refused(message, task.save_to_hugging_face, tmp_path / "a")

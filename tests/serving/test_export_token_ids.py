@@ -48,11 +48,11 @@ def needed(package):
     return pytest.importorskip(package, reason='pip install ".[export]"')
 
 
-def make(name="classifier", num_layers=1, hidden_dim=16, **arguments):
+def make(name="classifier", num_layers=1, hidden_dim=16, encoder=(), **arguments):
     kind, own = TASKS[name]
     keras.utils.set_random_seed(2)
     model = keras_bert.BertBackbone(
-        len(WORDS), num_layers, 2, hidden_dim=hidden_dim, intermediate_dim=2 * hidden_dim
+        len(WORDS), num_layers, 2, hidden_dim, intermediate_dim=2 * hidden_dim, **dict(encoder)
     )
     if kind != "BertBackbone":
         model = getattr(keras_bert, kind)(model, **own, **arguments)
@@ -327,11 +327,23 @@ def test_every_task_runs_under_the_names_of_hugging_faces_tools(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format", ["onnx", "openvino"])
-def test_a_stranger_runs_the_lines_of_the_folder(assert_close, run_python, tmp_path, format):
+@pytest.mark.parametrize(
+    ("format", "architecture", "encoder"),
+    [
+        ("onnx", "BertFor", {}),
+        ("openvino", "BertFor", {}),
+        ("onnx", "DistilBertFor", {"num_segments": 0, "pooler_activation": "relu"}),
+        ("openvino", "ElectraFor", {"embedding_dim": 8, "pooler_activation": "gelu"}),
+    ],
+)
+def test_a_stranger_runs_the_lines_of_the_folder(
+    assert_close, run_python, tmp_path, format, architecture, encoder
+):
     needed({"onnx": "tf2onnx"}.get(format, format))
-    model = with_preprocessor(num_layers=2)
+    model = with_preprocessor(num_layers=2, encoder=encoder)
     model.export(tmp_path / "out", format=format)
+    [named] = read_json(tmp_path / "out" / "config.json")["architectures"]
+    assert named == f"{architecture}SequenceClassification"
     readme = (tmp_path / "out" / "README.md").read_text()
     [lines] = re.findall("```python\n(.*?)```", readme, re.S)
     *lines, last = lines.replace('["What a book!"]', repr(TEXTS)).strip().split("\n")

@@ -36,11 +36,11 @@ class Spelling:
 
 @dataclass
 class Checkpoint:
-    """A BERT in transit: arguments of our classes, weights under our names, a vocabulary.
+    """A model in transit: arguments of our classes, weights under our names, a vocabulary.
 
     Args:
         source: str, the kind and location of the source, for messages.
-        backbone: dict, arguments of `BertBackbone`.
+        backbone: dict, arguments of `BertBackbone`; of a model to write, also its `architecture`.
         weights: `{our name: Tensor}`; none if they lie elsewhere, as in an exported graph.
         task: str, name of the source's task class, or None if it has only an encoder.
         task_arguments: dict, arguments of the task class except backbone and preprocessor.
@@ -106,8 +106,8 @@ def least_bert_values(sizes: dict[str, int]) -> int:
     """Returns a lower bound of the number of weights of a `BertBackbone`."""
     hidden = sizes["hidden_dim"]
     block = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_dim"]
-    tables = sum(sizes[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
-    return sizes["num_layers"] * block + tables * hidden
+    rows = sum(sizes[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
+    return sizes["num_layers"] * block + rows * (sizes.get("embedding_dim") or hidden)
 
 
 def check_size(

@@ -4,12 +4,14 @@ import logging
 import re
 import reprlib
 from collections import Counter
+from difflib import get_close_matches
 from pathlib import Path
 
 from safetensors.numpy import save_file
 
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import check_one_of, shortened
+from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
@@ -29,22 +31,15 @@ from keras_bert.presets.formats.sentence_transformers import (
 )
 from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
 from keras_bert.presets.formats.weight_names import (
-    BACKBONE,
     OUTPUT_HEADS,
     OWN_CLASSIFIER,
     OWN_SPAN_LABELER,
-    hugging_face_spellings,
     own_classifier_arguments,
     read_own_arguments,
 )
 
 logger = logging.getLogger("keras_bert")
 
-_BACKBONE = {
-    **BACKBONE,
-    "vocabulary_size": ("vocab_size", 30522),
-    "layer_norm_epsilon": ("layer_norm_eps", 1e-12),
-}
 _ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_approximate",
@@ -55,25 +50,18 @@ _ACTIVATIONS = {
     "tanh": "tanh",
 }
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
-_TASKS = {
-    "BertForPreTraining": "BertPretrainer",
-    "BertForMaskedLM": "BertPretrainer",
-    "BertLMHeadModel": "BertPretrainer",
-    "BertForNextSentencePrediction": "BertPretrainer",
-    "BertForSequenceClassification": "BertClassifier",
-    "BertForTokenClassification": "BertTokenClassifier",
-    "BertForQuestionAnswering": "BertSpanLabeler",
-    "BertForMultipleChoice": "BertMultipleChoice",
+_HEADS = {
+    "BertClassifier": "ForSequenceClassification",
+    "BertReranker": "ForSequenceClassification",
+    "BertTokenClassifier": "ForTokenClassification",
+    "BertSpanLabeler": "ForQuestionAnswering",
+    "BertMultipleChoice": "ForMultipleChoice",
 }
-_WITHOUT_POOLER = (
-    "BertForMaskedLM",
-    "BertLMHeadModel",
-    "BertForTokenClassification",
-    "BertForQuestionAnswering",
-)
+_TASKS = {theirs: ours for ours, theirs in _HEADS.items() if ours != "BertReranker"}
+_PRETRAINING = ("cls.", "vocab_", "generator_")  # prefixes of the heads' weights
+_WITH_POOLER = ("BertModel", "BertForPreTraining")
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
 _FIXED = {
-    "model_type": "bert",
     "position_embedding_type": "absolute",
     "add_cross_attention": False,
     "pruned_heads": {},
@@ -88,21 +76,25 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
     config = JsonFields(folder / "config.json")
-    _check_is_bert(config, source)
+    kind = _architecture(config, source)
     tensors = {
-        _plain_name(name): tensor
+        _plain_name(name, kind.name): tensor
         for name, tensor in read_tensors(folder).items()
         if name.rsplit(".", 1)[-1] not in _NO_WEIGHTS
     }
-    backbone = backbone_arguments(config, _BACKBONE)
-    backbone["activation"] = _ACTIVATIONS[config.text("hidden_act", "gelu")]
-    backbone["causal"] = config.boolean("is_decoder", False)
+    backbone = {
+        **backbone_arguments(config, kind.backbone),
+        "activation": _ACTIVATIONS[config.text(kind.activation, "gelu")],
+        "causal": config.boolean("is_decoder", False),
+        **kind.fixed,
+    }
     check_size(backbone, num_values(tensors), config.path)
-    task = _task(config, tensors)
-    tensors = _without_copies(tensors, config.boolean("tie_word_embeddings", True))
-    spellings = hugging_face_spellings(backbone["num_layers"], task)
+    task = _task(config, tensors, kind)
+    spellings = kind.spellings(backbone["num_layers"], task)
+    tied = config.boolean("tie_word_embeddings", True)
+    tensors = _without_copies(tensors, spellings, tied)
     weights, left_over = translate(tensors, spellings, source)
-    arguments = _task_arguments(task, config, weights, source)
+    arguments = _task_arguments(task, config, weights, kind, source)
     others = {}
     if task == "BertClassifier" and arguments["num_classes"] == 1:
         others["BertReranker"] = reranker_arguments(folder, config, arguments["dropout"])
@@ -121,6 +113,12 @@ def read_hugging_face(folder: Path) -> Checkpoint:
             "would by the last token. Load its BertBackbone, or another task."
         )
         refused |= dict.fromkeys((task, *others), reason)
+    summary = {name: config.values.get(name, only) for name, only in kind.summary.items()}
+    if task == "BertMultipleChoice" and summary != kind.summary:
+        refused[task] = (
+            f"{source} summarizes choices by {summary}; this library supports only {kind.summary}. "
+            "Load its BertBackbone, or another task."
+        )
     longest = sentences.sequence_length or longest
     checkpoint = Checkpoint(
         source=source,
@@ -142,10 +140,11 @@ def read_hugging_face(folder: Path) -> Checkpoint:
 
 def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` as a folder for transformers."""
-    backbone = checkpoint.backbone
+    backbone, kind = checkpoint.backbone, ARCHITECTURES[checkpoint.backbone["architecture"]]
     supported = {
-        "masked_lm_activation": (backbone["activation"],),
+        "masked_lm_activation": (kind.masked_lm_activation or backbone["activation"],),
         "masked_lm_epsilon": (backbone["layer_norm_epsilon"],),
+        "next_sentence": (False, True) if kind.name == "bert" else (False,),
     }
     check_supported(checkpoint, "transformers", supported)
     config = write_description(checkpoint, folder)
@@ -154,12 +153,14 @@ def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
 
 def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
     """Writes all files but the weights; returns what `config.json` has."""
+    kind = ARCHITECTURES[checkpoint.backbone["architecture"]]
     supported = {
         "activation": tuple(_HIDDEN_ACTS),
         "causal": (False,) if checkpoint.task in _POOLED else (False, True),
+        **{name: (value,) for name, value in kind.fixed.items()},
     }
     check_supported(checkpoint, "transformers", supported)
-    config = _config(checkpoint)
+    config = _config(checkpoint, kind)
     write_json(folder / "config.json", config)
     if checkpoint.vocabulary:
         write_tokenizer(checkpoint, folder)
@@ -168,13 +169,14 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
     return config
 
 
-def _config(checkpoint):
-    backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
+def _config(checkpoint, kind):
+    backbone, arguments = {**checkpoint.backbone}, checkpoint.task_arguments
+    backbone["embedding_dim"] = backbone["embedding_dim"] or backbone["hidden_dim"]
     config = {
-        "architectures": [_architecture(checkpoint)],
-        "model_type": "bert",
-        **{key: backbone[ours] for ours, (key, _) in _BACKBONE.items()},
-        "hidden_act": _HIDDEN_ACTS[backbone["activation"]],
+        "architectures": [_class_name(checkpoint, kind)],
+        "model_type": kind.name,
+        **{key: backbone[ours] for ours, (key, _) in kind.backbone.items()},
+        kind.activation: _HIDDEN_ACTS[backbone["activation"]],
         "initializer_range": 0.02,
         "position_embedding_type": "absolute",
         "tie_word_embeddings": arguments.get("tie_embeddings", True),
@@ -186,7 +188,7 @@ def _config(checkpoint):
     if checkpoint.task == "BertSpanLabeler":
         config[OWN_SPAN_LABELER] = arguments
     if "dropout" in arguments:
-        config["classifier_dropout"] = arguments["dropout"]
+        config[kind.dropout(checkpoint.task)[0]] = arguments["dropout"]
     if "num_classes" in arguments:
         config |= _labels(arguments)
     if checkpoint.task == "BertReranker":
@@ -197,37 +199,39 @@ def _config(checkpoint):
 
 
 def _write_tensors(checkpoint, config, folder):
-    spellings = hugging_face_spellings(checkpoint.backbone["num_layers"], checkpoint.task)
+    kind = ARCHITECTURES[config["model_type"]]
+    spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task)
     tensors = spell(checkpoint.weights, spellings)
-    if checkpoint.task in (None, "BertEmbedder"):  # a plain BertModel has no prefix
-        tensors = {name.removeprefix("bert."): array for name, array in tensors.items()}
-    if not config["tie_word_embeddings"]:
+    if not config["tie_word_embeddings"] and kind.name == "bert":
         tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
-    if config["architectures"][0] in _WITHOUT_POOLER:
-        pooler = {name: tensors.pop(name) for name in sorted(tensors) if ".pooler." in name}
+    if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
+        names = [*spellings["pooler/bias"].names, *spellings["pooler/kernel"].names]
+        pooler = {name: tensors.pop(name) for name in names}
         save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
+    if checkpoint.task in (None, "BertEmbedder"):  # a plain encoder has no prefix
+        tensors = {name.removeprefix(f"{kind.name}."): array for name, array in tensors.items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def _plain_name(name):
+def _plain_name(name, architecture):
     """Returns a tensor's name as current transformers versions write it."""
     name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # prefixes of torch's wrappers
-    if re.match(r"(embeddings|encoder|pooler)\.", name):
-        name = f"bert.{name}"
+    if re.match(r"(embeddings(_project)?|encoder|transformer|pooler)\.", name):
+        name = f"{architecture}.{name}"
     name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
     return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
 
 
-def _without_copies(tensors, tied):
+def _without_copies(tensors, spellings, tied):
     """Drops the decoder's table and bias if they duplicate others.
 
     An untied table is kept even if its values are equal, because it may be trained separately.
     """
-    tensors = {**tensors}
-    for copy, original in (
-        ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
-        ("cls.predictions.decoder.bias", "cls.predictions.bias"),
-    ):
+    tensors, pairs = {**tensors}, [("cls.predictions.decoder.bias", "cls.predictions.bias")]
+    if "masked_lm/decoder/embeddings" in spellings:
+        tables = ("masked_lm/decoder/embeddings", "embeddings/token_embedding/embeddings")
+        pairs.append(tuple(spellings[ours].names[0] for ours in tables))
+    for copy, original in pairs:
         if copy not in tensors:
             continue
         if original not in tensors:
@@ -243,39 +247,47 @@ def _equal(a, b):
     return a.shape == b.shape and bool((a.read() == b.read()).all())
 
 
-def _check_is_bert(config, source):
+def _architecture(config, source):
+    """Returns the `Architecture` of a config; a ValueError if this library can't hold it."""
     if not config:
         raise ValueError(f"{source} has no config.json, which describes the model.")
+    name = config.text("model_type", "bert")
+    if name not in ARCHITECTURES:
+        nearest = "".join(f"; {n!r} is nearest" for n in get_close_matches(name, ARCHITECTURES, 1))
+        raise ValueError(
+            f"{source} has model_type={reprlib.repr(name)}, which this library doesn't support; it "
+            f"loads {', '.join(map(repr, ARCHITECTURES))}{nearest}."
+        )
     for key, only in _FIXED.items():
         value = config.value(key, only)
         if value and value != only:
             raise ValueError(
                 f"{source} has {key}={reprlib.repr(value)}, which this library doesn't support; it "
-                f"loads BERTs with {key}={only!r}."
+                f"loads models with {key}={only!r}."
             )
-    check_one_of(f"hidden_act of {source}", config.text("hidden_act", "gelu"), _ACTIVATIONS)
+    key = ARCHITECTURES[name].activation
+    check_one_of(f"{key} of {source}", config.text(key, "gelu"), _ACTIVATIONS)
+    return ARCHITECTURES[name]
 
 
-def _task(config, tensors):
+def _task(config, tensors, kind):
     """Returns the name of the class whose head the tensors hold, or None."""
-    if any(name.startswith("cls.") for name in tensors):
+    if any(name.startswith(_PRETRAINING) for name in tensors):
         return "BertPretrainer"
     for architecture in config.texts("architectures"):
-        task = _TASKS.get(architecture)
-        if task in OUTPUT_HEADS:
-            [name] = hugging_face_spellings(0, task)["logits/kernel"].names
+        if task := _TASKS.get(architecture.removeprefix(kind.prefix)):
+            [name] = kind.spellings(0, task)["logits/kernel"].names
             return task if name in tensors else None
     return None
 
 
-def _task_arguments(task, config, weights, source):
+def _task_arguments(task, config, weights, kind, source):
     if task == "BertPretrainer":
         return {
             "next_sentence": "next_sentence/kernel" in weights,
             "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
+            "masked_lm_activation": kind.masked_lm_activation,
         }
-    if task == "BertSpanLabeler":
-        return read_own_arguments(config.fields(OWN_SPAN_LABELER))
     if task not in OUTPUT_HEADS:
         return {}
     multi_label = config.text("problem_type") == "multi_label_classification"
@@ -286,8 +298,12 @@ def _task_arguments(task, config, weights, source):
             source,
             task,
         )
-    dropout = config.number("hidden_dropout_prob", 0.1, low=0, high=1)
-    arguments = {"dropout": config.number("classifier_dropout", dropout, low=0, high=1)}
+    key, default = kind.dropout(task)
+    if default is None:
+        default = config.number(*kind.backbone["dropout"], low=0, high=1)
+    arguments = {"dropout": config.number(key, default, low=0, high=1)}
+    if task == "BertSpanLabeler":
+        return {**arguments, **read_own_arguments(config.fields(OWN_SPAN_LABELER))}
     if task in ("BertClassifier", "BertTokenClassifier"):
         num_classes = weights["logits/kernel"].shape[-1]
         names = config.fields("id2label")
@@ -327,8 +343,10 @@ def _labels(arguments):
     return labels
 
 
-def _architecture(checkpoint):
-    if checkpoint.task == "BertPretrainer" and not checkpoint.task_arguments["next_sentence"]:
-        return "BertLMHeadModel" if checkpoint.backbone["causal"] else "BertForMaskedLM"
-    task = "BertClassifier" if checkpoint.task == "BertReranker" else checkpoint.task
-    return {task: name for name, task in reversed(_TASKS.items())}.get(task, "BertModel")
+def _class_name(checkpoint, kind):
+    name = _HEADS.get(checkpoint.task, "Model")
+    if checkpoint.task == "BertPretrainer":
+        causal = "LMHeadModel" if kind.name == "bert" else "ForCausalLM"
+        name = causal if checkpoint.backbone["causal"] else "ForMaskedLM"
+        name = "ForPreTraining" if checkpoint.task_arguments["next_sentence"] else name
+    return kind.prefix + name

@@ -84,6 +84,8 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
         "max_input_chars_per_word": checkpoint.tokenizer["max_word_characters"],
         **_SPECIAL_TOKENS,
     }
+    if not checkpoint.backbone["num_segments"]:
+        settings["model_input_names"] = ["input_ids", "attention_mask"]
     write_json(folder / "tokenizer_config.json", settings)
 
 

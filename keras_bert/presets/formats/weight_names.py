@@ -1,10 +1,8 @@
 """Other libraries' names for the weights and arguments of a BERT.
 
 Sources: google-research/bert modeling.py, run_pretraining.py, run_classifier.py, run_squad.py;
-transformers modeling_bert.py; keras-hub bert_backbone.py, bert_masked_lm.py.
+keras-hub bert_backbone.py, bert_masked_lm.py.
 """
-
-import re
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Spelling
@@ -103,17 +101,6 @@ def keras_hub_spellings(num_layers: int) -> dict[str, Spelling]:
     return {ours: Spelling(theirs) for ours, theirs in names.items()}
 
 
-def hugging_face_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:
-    """Returns `{our name: Spelling}` for a PyTorch state dict of transformers."""
-    spellings = {
-        ours: Spelling(tuple(map(_as_in_torch, google.names)), transposed=ours.endswith("/kernel"))
-        for ours, google in google_spellings(num_layers, task).items()
-    }
-    if task == "BertPretrainer":
-        spellings["masked_lm/decoder/embeddings"] = Spelling(("cls.predictions.decoder.weight",))
-    return spellings
-
-
 def _weights(layers, library, block, num_layers):
     """Returns `{our weight: their names}` of layers and blocks, by the column of the tables."""
     names = {ours: theirs[library] for ours, theirs in layers.items()}
@@ -127,14 +114,3 @@ def _weights(layers, library, block, num_layers):
         for kind in ("embeddings",) if ours.endswith("_embedding") else kinds:
             weights[f"{ours}/{kind}"] = tuple(f"{theirs.format(p)}/{kind}" for p in parts)
     return weights
-
-
-def _as_in_torch(name):
-    """Turns `bert/encoder/layer_0/output/...` into `bert.encoder.layer.0.output...`."""
-    name = re.sub(r"^output_", "classifier/", name)
-    name = re.sub(r"^cls/squad/output_", "qa_outputs/", name)
-    name = re.sub(r"/output_(weights|bias)$", r"/\1", name)
-    name = re.sub(r"/(kernel|gamma|weights)$", "/weight", name)
-    name = re.sub(r"/beta$", "/bias", name)
-    name = re.sub(r"(_embeddings)$", r"\1/weight", name)
-    return re.sub(r"layer_(\d+)", r"layer/\1", name).replace("/", ".")

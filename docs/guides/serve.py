@@ -3,7 +3,7 @@
 #
 # A trained model becomes a folder that takes raw strings and gives answers. Where it is served,
 # neither Keras nor this library is needed. This guide trains a model that sorts messages to a shop,
-# exports it, and runs it twice: as a SavedModel, and as a LiteRT model of a quarter of the size.
+# and exports it for TensorFlow Serving, and for any program with TensorFlow.
 
 # %%
 import keras_bert
@@ -83,70 +83,9 @@ for name, signature in served.signatures.items():
 #
 # ```bash
 # python recipes/export_savedmodel.py reviews/best --output served/reviews
-# python recipes/export_savedmodel.py reviews/best --output reviews_litert --format litert
 # ```
 #
-# ## Other runtimes
-#
-# Each task and the backbone also export to ONNX, LiteRT (formerly TensorFlow Lite) and OpenVINO.
-# These models take token ids and return what `predict` returns, within 1e-5. The fastest on a CPU
-# is LiteRT with int8 weights ([speeds and sizes](../results.md#exported-models)):
-
-# %%
-from pathlib import Path
-
-small = model.export("messages_litert", format="litert", int8=True)
-sizes = {"SavedModel": sum(f.stat().st_size for f in Path(folder).rglob("*") if f.is_file())}
-sizes["LiteRT, int8"] = Path(small).stat().st_size
-for name, size in sizes.items():
-    print(f"{name:12} {size / 1e6:5.1f} MB")
-
-# %% [markdown]
-# Next to the model lies `tokenizer.json`, which Hugging Face `tokenizers` reads in Rust, Python and
-# JavaScript. It truncates to the sequence length and pads batches. Inputs of LiteRT are int32
-# `token_ids`, `segment_ids` and `padding_mask`; outputs are named too, `logits` here. Batches and
-# lengths may differ in each call. The package `ai-edge-litert` runs it without TensorFlow.
-
-# %%
-import numpy as np
-import tokenizers
-from ai_edge_litert.interpreter import Interpreter
-
-encoder = tokenizers.Tokenizer.from_file("messages_litert/tokenizer.json")
-rows = encoder.encode_batch(texts)
-run = Interpreter(small).get_signature_runner()
-logits = run(
-    token_ids=np.array([row.ids for row in rows], "int32"),
-    segment_ids=np.array([row.type_ids for row in rows], "int32"),
-    padding_mask=np.array([row.attention_mask for row in rows], "int32"),
-)["logits"]
-print(
-    "LiteRT, int8:",
-    logits.argmax(axis=-1),
-    " predict:",
-    model.predict(texts, verbose=0).argmax(axis=-1),
-)
-
-# %% [markdown]
-# | format | the model's file | `int8=True` |
-# |---|---|---|
-# | `"onnx"` | `onnx/model.onnx` | `onnx/model_quantized.onnx` |
-# | `"openvino"` | `openvino/openvino_model.xml` and `.bin` | the same files |
-# | `"litert"` | `model.tflite` | the same file |
-#
-# Folders of ONNX and OpenVINO are laid out as Hugging Face's tools expect, with `config.json`, the
-# tokenizer's files and their names of inputs and outputs: transformers.js in a browser, fastembed,
-# sentence-transformers and Optimum load them ([which format for which runtime](../formats.md)).
-# The folder's `README.md` shows how to run it.
-#
-# On Android, iOS and the web, MediaPipe's `TextClassifier` and `TextEmbedder` take raw strings.
-# They run what `model.export("messages_phone", format="litert", names="mediapipe")` writes, a
-# `model.tflite` that holds the vocabulary and the names of the classes
-# ([what differs](../formats.md#mediapipe)).
-#
-# Windows of long texts, entities and spans are in the SavedModel alone. On processors with
-# bfloat16, OpenVINO computes in it by default, up to 1e-3 from float32 in embeddings. Compile the
-# model with `{"INFERENCE_PRECISION_HINT": "f32"}` for `predict`'s outputs.
+# Programs without TensorFlow run [other formats](hand_it_over.py).
 #
 # ## Reference: inputs and answers of the SavedModel
 #

@@ -1,0 +1,125 @@
+# %% [markdown]
+# # Hand it over
+#
+# Programs that know neither Keras nor TensorFlow run a model from a folder: in a browser, on a
+# phone, in a search engine written in Rust. This guide writes three such folders of one classifier
+# and runs them as those programs do. [Which format for which
+# runtime](../formats.md) helps to choose, and has scores and speeds.
+
+# %%
+import keras_bert
+
+messages = {
+    "Where is my parcel?": "delivery",
+    "The van came while I was out.": "delivery",
+    "Can I collect it from the depot?": "delivery",
+    "I was charged twice.": "payment",
+    "Please send me an invoice.": "payment",
+    "My card was declined.": "payment",
+}
+model = keras_bert.BertClassifier.from_preset(
+    "hf://sentence-transformers/all-MiniLM-L6-v2",
+    label_names=["delivery", "payment"],
+    sequence_length=64,
+)
+model.compile(keras_bert.AdamW(2e-4))
+history = model.fit([*messages], [*messages.values()], epochs=10, batch_size=2, verbose=0)
+texts = ["The courier never came.", "You billed me too much."]
+for text, answer in zip(texts, model.answer(texts)):
+    print(f"{answer['label']:8} {max(answer['probabilities']):.3f}  {text}")
+
+# %% [markdown]
+# ## ONNX: Python, JavaScript, Rust
+#
+# The folder is laid out as Hugging Face's tools expect, with their names of inputs and outputs, the
+# tokenizer and the names of the classes. Its `README.md` shows how to run it.
+
+# %%
+from pathlib import Path
+
+model.export("messages_onnx", format="onnx")
+for path in sorted(Path("messages_onnx").rglob("*.*")):
+    print(f"{path.stat().st_size / 1e6:6.2f} MB  {path}")
+
+# %% [markdown]
+# onnxruntime runs it, with the package `tokenizers`:
+
+# %%
+import numpy as np
+import onnxruntime
+import tokenizers
+
+encoder = tokenizers.Tokenizer.from_file("messages_onnx/tokenizer.json")
+rows = encoder.encode_batch(texts)
+session = onnxruntime.InferenceSession("messages_onnx/onnx/model.onnx")
+inputs = {
+    "input_ids": np.array([row.ids for row in rows]),
+    "attention_mask": np.array([row.attention_mask for row in rows]),
+    "token_type_ids": np.array([row.type_ids for row in rows]),
+}
+[logits] = session.run(["logits"], inputs)
+print("ONNX:   ", logits.argmax(axis=-1))
+print("predict:", model.predict(texts, verbose=0).argmax(axis=-1))
+
+# %% [markdown]
+# In a browser or in Node, transformers.js does all of this:
+#
+# ```js
+# import { pipeline } from "@huggingface/transformers";
+# const classify = await pipeline("text-classification", "messages_onnx");
+# await classify(["The courier never came."]);
+# ```
+#
+# fastembed and sentence-transformers, with `backend="onnx"`, load the folder of a `BertEmbedder`.
+#
+# ## LiteRT: phones
+#
+# LiteRT was TensorFlow Lite. With `int8=True` the file has a quarter of the size, and a CPU computes
+# its products in int8. The package `ai-edge-litert` runs it.
+
+# %%
+from ai_edge_litert.interpreter import Interpreter
+
+path = model.export("messages_litert", format="litert", int8=True)
+print(f"{Path(path).stat().st_size / 1e6:.1f} MB")
+run = Interpreter(path).get_signature_runner()
+logits = run(
+    token_ids=np.array([row.ids for row in rows], "int32"),
+    segment_ids=np.array([row.type_ids for row in rows], "int32"),
+    padding_mask=np.array([row.attention_mask for row in rows], "int32"),
+)["logits"]
+print("LiteRT, int8:", logits.argmax(axis=-1))
+
+# %% [markdown]
+# MediaPipe's `TextClassifier` and `TextEmbedder` take raw strings, on Android, iOS and the web. With
+# `names="mediapipe"` the file holds the vocabulary and the names of the classes
+# ([what differs](../formats.md#mediapipe)).
+
+# %%
+path = model.export("messages_phone", format="litert", names="mediapipe")
+print(path)
+
+# %% [markdown]
+# ```py
+# from mediapipe.tasks.python.text import TextClassifier
+#
+# TextClassifier.create_from_model_path("messages_phone/model.tflite").classify("I paid twice.")
+# ```
+#
+# ## OpenVINO: servers with CPUs
+#
+# `format="openvino"` writes the folder that Optimum reads. With `int8=texts`, examples, fixed ranges
+# of int8 are taken from them. Where a processor has bfloat16, OpenVINO computes in it by default, up
+# to 1e-3 from float32 in embeddings: compile the model with `{"INFERENCE_PRECISION_HINT": "f32"}`
+# for `predict`'s outputs.
+#
+# ## Reference: what is in the folders
+#
+# | format | the model's file | with `int8` | inputs |
+# |---|---|---|---|
+# | `"onnx"` | `onnx/model.onnx` | `onnx/model_quantized.onnx` | int64 `input_ids`, `attention_mask`, `token_type_ids` |
+# | `"openvino"` | `openvino/openvino_model.xml` and `.bin` | the same files | the same |
+# | `"litert"` | `model.tflite` | the same file | int32 `token_ids`, `padding_mask`, `segment_ids` |
+#
+# Beside the model lie the tokenizer's files. Outputs are those of `predict`, within 1e-5 without
+# int8. Windows of long texts, entities and spans are in the [SavedModel](serve.py) alone.

@@ -131,7 +131,7 @@ class Plan:
         self.check_batch(batch_size)
         self.log(f"Compiling a prediction for {self.device}; this takes a minute or more ...")
         shape = (batch_size, self.sequence_length)
-        inputs = {name: np.broadcast_to(np.int32(0), shape) for name in names}
+        inputs = {n: np.broadcast_to(np.int32(0), shape) for n in names if n in model.input}
         cost = compile_step(lower_prediction(model, self._devices(), inputs), self.chip)
         backbone = getattr(model, "backbone", model)
         row_flops = backbone.forward_flops(self.sequence_length)

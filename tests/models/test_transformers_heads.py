@@ -206,11 +206,18 @@ def test_heads_of_choices_and_documents_come_and_go(
 def test_a_discriminator_is_an_encoder(assert_close, make_theirs, outputs, tmp_path):
     theirs = make_theirs("ElectraForPreTraining")
     theirs.save_pretrained(tmp_path)
-    model = BertBackbone.from_preset(tmp_path, keep_layers=(0, 1))
+    model, last = (BertBackbone.from_preset(tmp_path, keep_layers=kept) for kept in ((0, 1), (1,)))
+    assert_close(last.blocks[0].get_weights(), model.blocks[1].get_weights(), sums=0)
     assert {name.split(".")[0] for name in model.load_report.left_over} == {
         "discriminator_predictions"
     }
     assert_close(outputs(model)[:1], outputs(theirs.electra))
+
+
+def test_another_summary_of_choices_is_refused(make_theirs, tmp_path, refused):
+    make_theirs("ElectraForMultipleChoice", summary_type="mean").save_pretrained(tmp_path)
+    refused("summarizes choices by .*'mean'", BertMultipleChoice.from_preset, tmp_path)
+    assert BertBackbone.from_preset(tmp_path).architecture == "electra"
 
 
 @pytest.mark.parametrize("family", ["DistilBert", "Electra"])

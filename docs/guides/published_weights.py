@@ -145,7 +145,7 @@ for name, settings in {"int8 weights": {"config": weights_only}, "int8": {"mode"
 
 # %% [markdown]
 # On a CPU, `quantize("int8")` is slower than float32. LiteRT's [int8
-# export](serve.py#other-runtimes) takes less than half of float32's time.
+# export](hand_it_over.py) takes less than half of float32's time.
 #
 # ## Files from strangers
 #

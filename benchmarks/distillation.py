@@ -20,11 +20,11 @@ from pathlib import Path
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import _small_tasks as small_tasks
 import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.readers import read_conll, read_table
 
 
 def parse_args(argv=None):
@@ -35,7 +35,7 @@ def parse_args(argv=None):
     add = parser.add_argument
     add("--model", required=True, help="the weights to start from")
     add("--data", type=Path, required=True, help="folder with sentiment/, nli/ and ner/")
-    add("--tasks", nargs="+", default=list(READ), choices=list(READ))
+    add("--tasks", nargs="+", default=list(small_tasks.READ), choices=small_tasks.READ)
     add("--layers", type=int, nargs="+", default=[0, 2, 5], help="of the students")
     add("--students", nargs="*", default=[], help="presets that students start from, too")
     add("--epochs", type=int, default=3)
@@ -46,38 +46,14 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def sentiment(folder):
-    parts = [read_table(folder / "sentiment" / f"{n}.tsv") for n in ("train", "dev", "test")]
-    return [(table.texts("Text"), table.texts("Sentiment")) for table in parts], 128
-
-
-def nli(folder):
-    parts = [read_table(folder / "nli" / f"{n}.tsv") for n in ("train", "dev", "test")]
-    columns = ("sentence1", "sentence2")
-    return [
-        (tuple(table.texts(name) for name in columns), table.texts("gold_label")) for table in parts
-    ], 64
-
-
-def entities(folder):
-    names = ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
-    parts = [read_conll(folder / "ner" / name) for name in names]
-    return [(sentences.words, sentences.tags) for sentences in parts], 64
-
-
-READ = {"sentiment": sentiment, "nli": nli, "entities": entities}
-
-
 def run(args, task, data, length, seed, source, folder, **options):
     """Fine-tunes and returns the test score in percent, and CPU milliseconds of a text."""
     keras.backend.clear_session()
     gc.collect()
     keras.utils.set_random_seed(seed)
     train, dev, test = data
-    kind = keras_bert.BertTokenClassifier if task == "entities" else keras_bert.BertClassifier
-    names = sorted({name for y in train[1] for name in ([y] if isinstance(y, str) else y)})
     teacher = options.pop("teacher", None)
-    model = kind.from_preset(source, label_names=names, sequence_length=length, **options)
+    model = small_tasks.make(task, data, source, length, **options)
     keras_bert.finetune(
         model,
         train,
@@ -91,22 +67,21 @@ def run(args, task, data, length, seed, source, folder, **options):
         temperature=args.temperature,
         alpha=args.alpha,
     )
-    best = kind.from_preset(folder / "best")
-    score = best.scores(*test)["f1" if task == "entities" else "accuracy"]
+    best = type(model).from_preset(folder / "best")
     x = tuple(c[:128] for c in test[0]) if isinstance(test[0], tuple) else test[0][:128]
     times = []
     for _ in range(3):
         started = time.process_time()
         best.predict(x, verbose=0)
         times.append(1000 * (time.process_time() - started) / 128)
-    return score if score > 1 else 100 * score, min(times), best.backbone.count_params()
+    return small_tasks.score(task, best, *test), min(times), best.backbone.count_params()
 
 
 def main(argv=None):
     args = parse_args(argv)
     found, sizes = {}, {}
     for task in args.tasks:
-        data, length = READ[task](args.data)
+        data, length = small_tasks.READ[task](args.data)
         for seed in args.seeds:
             with tempfile.TemporaryDirectory() as folder:
                 folder = Path(folder)

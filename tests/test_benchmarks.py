@@ -8,7 +8,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 SCRIPT = BENCHMARKS / "against_transformers.py"
-LOADED = [path for path in sorted(BENCHMARKS.glob("*.py")) if "transformers_f" not in path.stem]
+LOADED = [path for path in sorted(BENCHMARKS.glob("[!_]*.py")) if "transformers_f" not in path.stem]
 
 
 @pytest.mark.parametrize("path", LOADED, ids=lambda path: path.stem)

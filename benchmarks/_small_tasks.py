@@ -1,0 +1,41 @@
+"""Small labelled data sets for benchmarks: reviews, pairs of sentences, tagged tweets."""
+
+import keras_bert
+from keras_bert.readers import read_conll, read_table
+
+
+def sentiment(folder):
+    parts = [read_table(folder / "sentiment" / f"{n}.tsv") for n in ("train", "dev", "test")]
+    return [(table.texts("Text"), table.texts("Sentiment")) for table in parts], 128
+
+
+def nli(folder):
+    parts = [read_table(folder / "nli" / f"{n}.tsv") for n in ("train", "dev", "test")]
+    columns = ("sentence1", "sentence2")
+    return [
+        (tuple(table.texts(name) for name in columns), table.texts("gold_label")) for table in parts
+    ], 64
+
+
+def entities(folder):
+    names = ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
+    parts = [read_conll(folder / "ner" / name) for name in names]
+    return [(sentences.words, sentences.tags) for sentences in parts], 64
+
+
+READ = {"sentiment": sentiment, "nli": nli, "entities": entities}
+"""Functions of a folder that return `(x, y)` of train, dev and test, and a sequence length."""
+
+
+def make(task, data, source, length, **options):
+    """Makes the model of a task, with the classes of its training data."""
+    kind = keras_bert.BertTokenClassifier if task == "entities" else keras_bert.BertClassifier
+    labels = data[0][1]
+    names = sorted({name for y in labels for name in ([y] if isinstance(y, str) else y)})
+    return kind.from_preset(source, label_names=names, sequence_length=length, **options)
+
+
+def score(task, model, x, y):
+    """The main score in percent: F1 of entities, or accuracy."""
+    scores = model.scores(x, y)
+    return 100 * scores["f1" if task == "entities" else "accuracy"]

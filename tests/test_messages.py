@@ -31,7 +31,7 @@ INVALID = {  # {class: {argument: values}}
         "hidden_dim": [True],
         "intermediate_dim": [None],
         "max_sequence_length": [-5],
-        "num_segments": [0],
+        "num_segments": [-1],
         "layer_norm_epsilon": [-1, 0, NAN, "1e-12"],
         "activation": [None, ["gelu"], "gleu"],
         "remat": ["no"],

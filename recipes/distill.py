@@ -17,8 +17,8 @@ import keras_bert
 from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
-SETTINGS = "keep_layers size teacher_layer relation_heads sequence_length packed batch_size steps"
-SETTINGS += " learning_rate warmup_proportion seed"
+SETTINGS = "teacher texts corpus keep_layers size teacher_layer relation_heads sequence_length"
+SETTINGS += " packed batch_size steps learning_rate warmup_proportion seed"
 
 
 def parse_args(argv=None):
@@ -79,11 +79,15 @@ def make_model(args):
     return model
 
 
-def make_rows(args, tokenizer, start_step):
+def make_rows(args, tokenizer, start_step, strategy):
     """Makes batches of the texts, which nothing masks."""
     if args.texts:
+        from keras_bert.training.processes import is_chief, wait_for_all
+
         args.corpus = f"{args.output}/corpus"
-        keras_bert.prepare_corpus(args.texts, args.corpus, tokenizer)
+        if is_chief(strategy):
+            keras_bert.prepare_corpus(args.texts, args.corpus, tokenizer)
+        wait_for_all("the corpus", strategy)
     corpus = keras_bert.Corpus(args.corpus)
     corpus.check_tokenizer(tokenizer)
     unmasked = {"mask_token_rate": 0.0, "random_token_rate": 0.0, "next_sentence": False}
@@ -107,7 +111,7 @@ def main(argv=None):
     throughput = keras_bert.callbacks.Throughput(args.batch_size * args.sequence_length)
     curves = keras_bert.callbacks.TrainingCurves(f"{args.output}/logs")
     model.fit(
-        make_rows(args, model.preprocessor.tokenizer, done),
+        make_rows(args, model.preprocessor.tokenizer, done, strategy),
         initial_epoch=done // args.save_every,
         epochs=args.steps // args.save_every,
         steps_per_epoch=args.save_every,

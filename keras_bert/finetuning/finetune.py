@@ -1,7 +1,7 @@
 """Fine-tuning of a task on raw examples."""
 
+import copy
 import dataclasses
-import itertools
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import split_examples, text_columns
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
-from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.processes import is_chief, trains_alone, wait_for_all
 from keras_bert.training.strategy import Strategy, scope_of
 from keras_bert.training.training_record import record_scores, record_training
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
@@ -134,11 +134,15 @@ def finetune(
     if teacher is not None:
         teacher = _teacher(model, teacher, batching, strategy)
         wants_vectors = isinstance(model, BertEmbedder)
+        if wants_vectors and (train.sample_weight is not None or hasattr(loss, "over_batch")):
+            raise ValueError(
+                "A teacher's vectors are learned one by one: leave sample_weight out, and give no "
+                "loss that compares texts."
+            )
         joins = partial(Distillation, temperature=temperature, alpha=alpha)
         joins("mean_squared_error")  # checks the settings
     _check_examples(model, train=None if wants_vectors else train, dev=dev, test=test)
     if wants_vectors:
-        train = _Examples([*dict.fromkeys(itertools.chain(*text_columns(train.x)))])
         joins, loss = None, loss or "mean_squared_error"
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
@@ -147,9 +151,12 @@ def finetune(
         print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(model.scorer, select, scores, dev), local_path(output)
     best = output / "best"
-    rows = _training_rows(model, train, class_weight, with_labels=not wants_vectors)
+    if wants_vectors:
+        rows = _rows_of_texts(preprocessor, train.x)
+    else:
+        rows = _training_rows(model, train, class_weight)
     if teacher is not None:
-        folder = output / "teacher" if is_chief(model) else None
+        folder = output / "teacher" if trains_alone(model) else None
         rows = taught(model, teacher, rows, folder, batching.batch_size)
     options = model.scorer.answer_options if answer_options is None else answer_options
 
@@ -208,9 +215,9 @@ def finetune(
         accumulation_steps=accumulation_steps,
         callbacks=callbacks,
     )
-    if joins:  # labels alone are what `evaluate` and `fit` take
+    if teacher is not None:  # labels alone are what `evaluate` and `fit` take
         with scope_of(strategy):
-            model.compile(loss=loss)
+            model.compile(loss=loss if joins else None)
     if test is not None:
         with scope_of(strategy):
             best_model = type(model).from_preset(best)
@@ -293,7 +300,17 @@ def _selected(scorer, select, scores, dev):
     return select
 
 
-def _training_rows(model, train, class_weight, with_labels):
+def _rows_of_texts(preprocessor, x):
+    """Reads each text of an embedder's examples once, with the prompt that `fit` gives it."""
+    columns, plain = text_columns(x), copy.copy(preprocessor)
+    several = len(columns) > 1
+    readers = preprocessor.of_columns(len(columns), None) if several else [preprocessor]
+    texts = (r.prompt + text for r, column in zip(readers, columns, strict=True) for text in column)
+    plain.prompt = ""
+    return plain.read([*dict.fromkeys(texts)])
+
+
+def _training_rows(model, train, class_weight):
     x, y, weight = train
     if class_weight is not None:
         if not hasattr(model, "class_sample_weight"):
@@ -301,7 +318,7 @@ def _training_rows(model, train, class_weight, with_labels):
         weight = model.class_sample_weight(y, class_weight, weight)
     if getattr(model, "num_features", 0) and not model.feature_normalization.is_adapted:
         model.adapt_features(features_in_memory(model, x))
-    return model.preprocessor.read(x, y, weight, with_labels=with_labels)
+    return model.preprocessor.read(x, y, weight, with_labels=True)
 
 
 def _teacher(model, teacher, batching, strategy):

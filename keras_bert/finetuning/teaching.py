@@ -1,21 +1,26 @@
 """Training data with the outputs of a teacher: distillation. N rows, S sequence."""
 
 import dataclasses
+import itertools
+import zlib
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+from tqdm import tqdm
 
+from keras_bert.files.whole import whole_path
 from keras_bert.messages import check_all_finite, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.text_rows import Rows
+from keras_bert.preprocessing.text_rows import LONGEST, Rows
+from keras_bert.training.processes import is_chief
 
 _BLOCK = 1024  # rows that the teacher answers at once
-_NEVER = -1e9  # the logit of a position behind a row's end
+_NEVER = -1e9  # the logit of a position past a row's end
 
 
 @dataclasses.dataclass
@@ -65,14 +70,16 @@ def taught(
 ) -> TaughtRows:
     """Has a teacher answer all rows once, and joins its outputs to their labels.
 
-    The outputs lie in files of the folder, so that memory doesn't grow with them, and a run that
-    was interrupted goes on. Without a folder they are kept in memory.
+    The outputs lie in files, so that memory doesn't grow with them, and an interrupted run resumes;
+    those of other rows or weights have another folder. Without a folder they are kept in memory.
     """
     longest = preprocessor_of(model).sequence_length
     lengths = np.asarray(rows.num_tokens())
     reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
     specs = keras.tree.flatten(model.output)
     have_tokens = [reads_tokens and None in spec.shape[1:] for spec in specs]
+    numbers = np.arange(len(lengths))
+    blocks = np.split(numbers, numbers[_BLOCK::_BLOCK])
 
     def answered(numbers):
         part = _Part(rows, numbers, lengths[numbers])
@@ -84,26 +91,27 @@ def taught(
                 values[past_end] = _NEVER
         return outputs
 
-    numbers = np.arange(len(lengths))
-    first = answered(numbers[:8])
-    kept = _opened(folder, [(len(lengths), *values.shape[1:]) for values in first])
-    for values, again in zip(kept, first, strict=True):
-        known = values[: len(again)]
-        if not np.isnan(known).any() and not np.allclose(known, again, rtol=1e-3, atol=1e-3):
-            raise ValueError(
-                f"{folder} holds the outputs of another teacher, or of other examples: give this "
-                "run a folder of its own."
-            )
-    print(f"The teacher answers {len(lengths):,} rows.", flush=True)
-    progress = keras.utils.Progbar(len(lengths), unit_name="row")
-    for start in range(0, len(lengths), _BLOCK):
-        block = numbers[start : start + _BLOCK]
-        if any(np.isnan(values[block]).any() for values in kept):
-            for values, new in zip(kept, answered(block), strict=True):
-                values[block] = new
-        progress.update(int(block[-1]) + 1)
+    if folder is not None:
+        folder = folder / _fingerprint(teacher, rows, blocks, longest)
+    kept = _opened(folder, [(len(lengths), *one.shape[1:]) for one in answered(numbers[:1])])
+    missing = [block for block in blocks if any(np.isnan(v[block]).any() for v in kept)]
+    if missing and is_chief(model):
+        print(f"The teacher answers {sum(map(len, missing)):,} rows.", flush=True)
+    for block in tqdm(missing, unit_scale=_BLOCK, unit="row", disable=len(missing) < 2):
+        for values, new in zip(kept, answered(block), strict=True):
+            values[block] = new
     pack = keras.tree.pack_sequence_as
     return TaughtRows(rows, pack(model.output, kept), pack(model.output, have_tokens))
+
+
+def _fingerprint(teacher, rows, blocks, longest):
+    """Returns a checksum of the teacher's weights and of the inputs of all rows."""
+    arrays = (keras.ops.convert_to_numpy(weight) for weight in teacher.weights)
+    inputs = (values for block in blocks for values in rows.batch(block, LONGEST)[0].values())
+    crc = longest
+    for array in itertools.chain(arrays, inputs):
+        crc = zlib.crc32(np.ascontiguousarray(array).tobytes(), crc)
+    return f"{crc:08x}"
 
 
 @dataclasses.dataclass
@@ -126,28 +134,19 @@ def _opened(folder, shapes):
     if folder is None:
         return [np.full(shape, np.nan, "float32") for shape in shapes]
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = []
-    for place, shape in enumerate(shapes):
-        path = folder / f"{place}.npy"
-        is_new = not path.exists()
-        mode = {"mode": "w+", "dtype": "float32", "shape": shape} if is_new else {"mode": "r+"}
-        array = np.lib.format.open_memmap(path, **mode)
-        if is_new:
-            array[:] = np.nan
-        elif array.shape != shape:
-            raise ValueError(
-                f"{path} holds the outputs of a teacher for other examples, of shape "
-                f"{array.shape}, not {shape}: give this run a folder of its own."
-            )
-        arrays.append(array)
-    return arrays
+    paths = [folder / f"{place}.npy" for place in range(len(shapes))]
+    for path, shape in zip(paths, shapes, strict=True):
+        if not path.exists():
+            with whole_path(path) as new:
+                np.lib.format.open_memmap(new, "w+", "float32", shape)[:] = np.nan
+    return [np.lib.format.open_memmap(path, "r+") for path in paths]
 
 
 def check_teacher(model: BertTask, teacher: Any) -> None:
     """Raises a ValueError unless a teacher gives a model's outputs for the model's inputs."""
-    if type(teacher) is not type(model):
+    if type(teacher) is not type(model) or teacher is model:
         raise ValueError(
-            f"The teacher must be a {type(model).__name__} as the model is; got {shown(teacher)}."
+            f"The teacher must be another {type(model).__name__}; got {shown(teacher)}."
         )
     own, others = _compared(model), _compared(teacher)
     for name, value in own.items():

@@ -4,6 +4,8 @@ import inspect
 
 import keras
 
+from keras_bert.losses import Distillation
+
 BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
 
 
@@ -60,6 +62,7 @@ def check_takes_logits(kind, given, own, loss):
     if not all(getattr(each, "from_logits", False) for each in owns):
         return
     for each in keras.tree.flatten(given):
+        each = each.loss if isinstance(each, Distillation) else each
         line = _line_to_write(kind, each, loss)
         if line is not None:
             name = each if isinstance(each, str) else getattr(each, "__name__", type(each).__name__)

@@ -122,7 +122,7 @@ class RelationDistiller(BertTask):
         for each in (backbone, teacher):
             check_backbone("RelationDistiller", each)
         num_heads = _relation_heads(backbone, teacher, num_relation_heads)
-        inputs = dict(backbone.input)
+        inputs = {**teacher.input, **backbone.input}  # a teacher may read segments
         parts = backbone.attention_parts(inputs, layer)  # three [B, S, H]
         theirs = teacher.attention_parts(teacher.input, teacher_layer)
         teacher.trainable = False

@@ -322,7 +322,7 @@ def with_extra_inputs(task, x):
     Raises:
         ValueError: if an extra input is missing, has the wrong shape, or is not finite.
     """
-    own = task.backbone.input
+    own = {*task.backbone.input, "segment_ids"}  # every row has these
     wanted = {name: tuple(each.shape[1:]) for name, each in task.input.items() if name not in own}
     if not wanted:
         return x

@@ -8,6 +8,7 @@ from scipy.special import expit, log_softmax, logsumexp
 import keras_bert
 from keras_bert import AdamW, Batching, finetune
 from keras_bert.finetuning import teaching
+from keras_bert.finetuning.finetune import _rows_of_texts
 from keras_bert.losses import Distillation
 from keras_bert.preprocessing.text_rows import LONGEST
 
@@ -172,6 +173,17 @@ def test_an_embedder_learns_vectors_of_texts_without_labels(
     vectors = [outputs(task, x)[0] for task in (teacher, student)]
     loss = first_loss(student, teacher, (texts, others), None, tmp_path)
     assert_close(loss, np.mean((vectors[0] - vectors[1]) ** 2), size=1.0)
+    assert student.evaluate((texts, others), verbose=0) > 0  # by its own loss again
+
+
+def test_prompts_of_queries_and_documents_are_taught(pair, letters):
+    prompts = {"query": "q ", "document": "d "}
+    reader = keras_bert.BertEmbedderPreprocessor(letters, 12, prompts=prompts)
+    for x, expected in (((["a", "b"], ["b", "b"]), ["q a", "q b", "d b"]), (["a"], ["a"])):
+        rows = _rows_of_texts(reader, x).batch(np.arange(len(expected)), LONGEST)[0]
+        assert [text.split()[1:-1] for text in letters.detokenize(rows["token_ids"])] == [
+            text.split() for text in expected
+        ]
 
 
 def test_a_student_becomes_its_teacher(pair, cases, tmp_path):
@@ -183,8 +195,8 @@ def test_a_student_becomes_its_teacher(pair, cases, tmp_path):
         return np.abs(np.subtract(*said)).max()
 
     before = distance()
-    run = {"epochs": 30, "learning_rate": 3e-2, "alpha": 1.0, "teacher": teacher}
-    finetune(student, (x, y), (x, y), tmp_path, batching=Batching(4), **run)
+    run = {"epochs": 2, "learning_rate": 3e-2, "alpha": 1.0, "teacher": teacher}
+    finetune(student, (x * 40, y * 40), (x, y), tmp_path, batching=Batching(4), **run)
     assert distance() < before / 2
     assert set(student.evaluate(x, y, verbose=0, return_dict=True)) == {"loss", "accuracy"}
     card = (tmp_path / "best" / "README.md").read_text()
@@ -201,22 +213,30 @@ def test_a_teacher_that_was_interrupted_goes_on(pair, cases, tmp_path, monkeypat
     whole = teaching.taught(student, teacher, rows, None, 32).outputs
     calls, predict = [], teaching.row_outputs
 
-    def fails(model, part, *arguments, **options):
+    def counted(model, part, *arguments, **options):
         calls.append(len(part.lengths))
-        if len(calls) == 3:
-            raise KeyboardInterrupt
         return predict(model, part, *arguments, **options)
 
-    monkeypatch.setattr(teaching, "row_outputs", fails)
+    def stopped(model, part, *arguments, **options):
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return counted(model, part, *arguments, **options)
+
+    monkeypatch.setattr(teaching, "row_outputs", stopped)
     with pytest.raises(KeyboardInterrupt):
         teaching.taught(student, teacher, rows, tmp_path, 32)
+    monkeypatch.setattr(teaching, "row_outputs", counted)
     again = teaching.taught(student, teacher, rows, tmp_path, 32)
-    assert calls[3:] == [8, *[4] * (count // 4 - 1), *[count % 4] * (count % 4 > 0)]
+    assert calls[2:] == [1, *[4] * (count // 4 - 1), *[count % 4] * (count % 4 > 0)]
     np.testing.assert_array_equal(again.outputs, whole)
-    with pytest.raises(ValueError, match="the outputs of another teacher"):
-        teaching.taught(student, pair("tags")[0], rows, tmp_path, 32)
-    with pytest.raises(ValueError, match=r"0.npy holds .*, of shape \(\d+, 12, 3\)"):
-        teaching.taught(student, teacher, student.preprocessor.read(x[:2]), tmp_path, 32)
+    for other, read in ((pair("tags")[0], rows), (teacher, student.preprocessor.read(x[1:]))):
+        calls.clear()
+        teaching.taught(student, other, read, tmp_path, 32)  # all anew
+        assert sum(calls) == 1 + len(read.num_tokens())
+    calls.clear()
+    again = teaching.taught(student, teacher, rows, tmp_path, 32)
+    np.testing.assert_array_equal(again.outputs, whole)
+    assert calls == [1]
 
 
 def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_path, refused):
@@ -232,7 +252,8 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
         )
         return keras_bert.BertClassifier(make_backbone(), preprocessor=reader)
 
-    check("must be a BertClassifier .*; got BertTokenClassifier", pair("tags")[1])
+    check("must be another BertClassifier; got BertTokenClassifier", pair("tags")[1])
+    check("must be another BertClassifier", student)
     check("another list of classes: .*'x', 'y'", other(("x", "y", "z")))
     check("another list of classes: ", other(("0", "1")))
     check("another kind of labels: .*multi_label.: True", other(multi_label=True))
@@ -248,6 +269,11 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     for name, value in {"temperature": 0, "alpha": 1.5}.items():
         check(name, pair("classes")[1], **{name: value})
     questions, spans = cases["questions"][1], pair("questions")
+    vectors, pairs = pair("vectors"), (["a", "b"], ["c", "d"])
+    of_pairs = {"model": vectors[0], "data": (pairs,), "loss": keras_bert.losses.InBatchNegatives()}
+    check("give no loss that compares texts", vectors[1], **of_pairs)
+    with pytest.raises(ValueError, match="takes probabilities"):
+        student.compile(loss=Distillation("sparse_categorical_crossentropy"))
     packed = {"model": spans[0], "data": questions, "batching": Batching(packed=True)}
     check("logits of positions can't be packed", spans[1], **packed)
     assert not (tmp_path / "run").exists()

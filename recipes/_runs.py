@@ -15,7 +15,7 @@ from keras_bert.training.describe_training import check_batch, describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
 
 __all__ = ["check_batch", "describe_training", "is_chief", "keep_model", "keep_settings"]
-__all__ += ["split_examples", "start_training", "train_epochs"]
+__all__ += ["split_examples", "start_training", "train_epochs", "wait_for_all"]
 
 
 def start_training(args: argparse.Namespace) -> object:

@@ -82,7 +82,7 @@ def make_model(args):
 def make_rows(args, tokenizer, start_step, strategy):
     """Makes batches of the texts, which nothing masks."""
     if args.texts:
-        from keras_bert.training.processes import is_chief, wait_for_all
+        from keras_bert.recipes._runs import is_chief, wait_for_all
 
         args.corpus = f"{args.output}/corpus"
         if is_chief(strategy):

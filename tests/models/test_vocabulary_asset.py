@@ -140,5 +140,5 @@ print(type(model).__name__, type(model.optimizer).__name__)"""
     printed = run_python("-c", program, tmp_path / "task.keras", KERAS_BACKEND=backend)
     message, found = printed.split("###")
     assert "Could not locate class 'BertClassifier'" in message and "keras_bert" in message
-    assert len(message) < 3000  # with the vocabulary in the config: 300,000
+    assert len(message) < 4000  # with the vocabulary in the config: 300,000
     assert found.split() == ["BertClassifier", "AdamW"]

@@ -100,7 +100,7 @@ def _check(model):
     if not is_known or is_regression or {*model.input} != {*_INPUTS}:
         raise ValueError(
             "MediaPipe runs a BertEmbedder, or a BertClassifier with classes and without features, "
-            f"that has a preprocessor and segments; got {model!r}."
+            f"that reads segments and has a preprocessor; got {model!r}."
         )
     lowercase, prompt = preprocessor.tokenizer.lowercase, preprocessor.prompt
     if not lowercase or prompt:

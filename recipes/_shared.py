@@ -76,6 +76,12 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--teacher", help="preset of a trained model of this task, whose answers are learned too")
     add("--temperature", type=float, default=2.0, help="of the teacher's probabilities")
     add("--alpha", type=float, default=0.5, help="weight of the teacher; the labels have the rest")
+    add_device_arguments(parser)
+
+
+def add_device_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what `start_training` takes: the devices, the precision and the seed."""
+    add = parser.add_argument
     add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
@@ -85,21 +91,14 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
 
 def loading_settings(args: argparse.Namespace) -> dict:
     """Converts a command line with `add_finetuning_arguments` to arguments of `from_preset`."""
-    return {
-        "load_weights": not args.from_scratch,
-        "keep_layers": args.keep_layers,
-        "sequence_length": args.sequence_length,
-    }
+    settings = {name: getattr(args, name) for name in ("keep_layers", "sequence_length")}
+    return {"load_weights": not args.from_scratch, **settings}
 
 
 def finetuning_settings(args: argparse.Namespace) -> dict:
     """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`."""
-    batching = keras_bert.Batching(
-        args.batch_size,
-        bucket_lengths=args.bucket_lengths,
-        tokens_per_batch=args.tokens_per_batch,
-        packed=args.packed,
-    )
+    names = ("batch_size", "bucket_lengths", "tokens_per_batch", "packed")
+    batching = keras_bert.Batching(**{name: getattr(args, name) for name in names})
     names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
     names += ("teacher", "temperature", "alpha", "seed")
     settings = {name: getattr(args, name) for name in names}

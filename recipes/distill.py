@@ -43,11 +43,7 @@ def parse_args(argv=None):
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--learning_rate", type=float, default=1e-4, help="peak learning rate")
     add("--warmup_proportion", type=float, default=0.1, help="fraction of all steps for warm-up")
-    add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
-    add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
-    add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
-    add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
-    add("--seed", type=int, default=0, help="random seed")
+    _shared.add_device_arguments(parser)
     args = parser.parse_args(argv)
     if args.save_every < 1 or args.steps < 1 or args.steps % args.save_every:
         parser.error(f"--steps must be a multiple of --save_every={args.save_every}")

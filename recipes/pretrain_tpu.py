@@ -81,11 +81,7 @@ def parse_args(argv=None):
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
-    add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
-    add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
-    add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
-    add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
-    add("--seed", type=int, default=0, help="random seed")
+    _shared.add_device_arguments(parser)
     args = parser.parse_args(argv)
     counts = ["steps", "epochs", "save_every", "preset_every", "steps_per_execution", "batch_size"]
     for name in (*counts, *SHAPE):

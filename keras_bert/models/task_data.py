@@ -74,6 +74,8 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
     """Returns `(x, y, sample_weight)` for Keras, with raw examples in batches."""
     if not is_raw(x):
+        if isinstance(x, (dict, tuple)):  # arrays, whose labels are apart
+            _check_has_labels(task, y is not None)
         return model_data(task, _on_backend(x), y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
     return _on_backend(_labelled_batches(task, (x, y, sample_weight), batching)), None, None
@@ -82,11 +84,17 @@ def keras_data(task, x, y=None, sample_weight=None, batching=None):
 def _labelled_batches(task, data, batching):
     """Makes batches of raw examples, with labels if the task has a loss that takes them."""
     made = _raw_batches(task, *data, batching)
-    if task.loss is not None and _has_labels(made) != task.takes_labels:
-        if task.takes_labels:
-            raise ValueError("There are no labels: give y, or a dataset of (text, label).")
-        raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
+    _check_has_labels(task, _has_labels(made))
     return made
+
+
+def _check_has_labels(task, has_labels):
+    """Raises a ValueError if labels are missing for the task's loss, or it takes none."""
+    if task.loss is None or has_labels == task.takes_labels:
+        return
+    if task.takes_labels:
+        raise ValueError("There are no labels: give y, or a dataset of (text, label).")
+    raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
 
 
 def _on_backend(x):

@@ -64,6 +64,7 @@ class Trimming:
         for new, old in zip(small.weights, self.weights, strict=True):
             smaller = [axis for axis, n in enumerate(new.shape) if n < old.shape[axis]]  # that of V
             new.assign(keras.ops.take(old, ids, *smaller) if smaller else keras.ops.copy(old))
+            new.trainable = old.trainable
         start_record(small, None, JsonFields("the record", training_of(self)), True)
         return small
 

@@ -74,6 +74,7 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, 
 def test_prepared_rows_have_a_label_each(made, refused):
     task, x, y, *_ = made
     inputs, *parts = next(iter(task.batches(x, y, batching=Batching(2, pad_to="full"))))
+    refused("There are no labels", task.fit, inputs)
     for rows in ([0], [0, 1, 0]):
         for labels in parts[:1]:  # none of pairs
             wrong = keras.tree.map_structure(lambda values, rows=rows: values[rows], labels)

@@ -103,6 +103,14 @@ def test_words_to_keep(task_of, refused):
         refused(message, model.trim_vocabulary, ["a"], [word])
 
 
+def test_what_is_frozen_stays_frozen(task_of):
+    model = task_of("classes")
+    model.backbone.blocks[0].trainable = False
+    frozen = model.trim_vocabulary(["a"]).trainable_variables
+    assert [v.path for v in frozen] == [v.path for v in model.trainable_variables]
+    model.backbone.blocks[0].trainable = True
+
+
 def test_prompts_stay(task_of):
     model = task_of("vectors")
     reader = type(model.preprocessor)

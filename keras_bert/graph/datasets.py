@@ -1,7 +1,5 @@
 """Examples in memory as a `tf.data.Dataset`, which TensorFlow's strategies distribute."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

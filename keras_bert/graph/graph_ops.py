@@ -1,7 +1,5 @@
 """Functions of TensorFlow's tensors under the names of `text/numpy_ops.py`."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

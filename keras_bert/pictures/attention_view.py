@@ -5,7 +5,6 @@ import html
 import json
 import os
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
@@ -13,9 +12,7 @@ import numpy as np
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_int, shown
 from keras_bert.models.task_data import preprocessor_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from keras_bert.pictures.drawing import Figure, new_figure, save_figure
 
 
 class AttentionView:
@@ -66,7 +63,7 @@ class AttentionView:
         path: str | os.PathLike | None = None,
         layer: int | None = None,
         head: int | None = None,
-    ) -> "Figure":
+    ) -> Figure:
         """Draws a heat map of a head; needs matplotlib.
 
         Args:
@@ -77,8 +74,6 @@ class AttentionView:
         Returns:
             A `matplotlib.figure.Figure`, which a notebook shows.
         """
-        from keras_bert.pictures.drawing import new_figure, save_figure
-
         layer = self._layer if layer is None else layer
         heads = self._heads if head is None else [head]
         check_int("layer", layer, 0, self.probabilities.shape[0] - 1)

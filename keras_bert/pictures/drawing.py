@@ -2,16 +2,18 @@
 
 import io
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras_bert.files.whole import whole_path
 from keras_bert.messages import missing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+else:  # which only plots need
+    Figure = Any
 
 
-def new_figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float) -> Figure:
     """Makes a figure that notebooks show, sizes in inches, without pyplot's state or windows.
 
     Raises:
@@ -31,7 +33,7 @@ def new_figure(width: float, height: float) -> "Figure":
     return NotebookFigure(figsize=(width, height), layout="tight")
 
 
-def save_figure(figure: "Figure", path: str | os.PathLike | None) -> "Figure":
+def save_figure(figure: Figure, path: str | os.PathLike | None) -> Figure:
     """Writes a figure unless the path is None, and returns it. Equal figures give equal files."""
     from matplotlib import rc_context
 

@@ -3,19 +3,15 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from keras_bert.pictures.drawing import new_figure, plain, save_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from keras_bert.pictures.drawing import Figure, new_figure, plain, save_figure
 
 
 def plot_curves(
     runs: str | os.PathLike | Mapping[str, str | os.PathLike],
     path: str | os.PathLike | None = None,
     names: Sequence[str] | None = None,
-) -> "Figure":
+) -> Figure:
     """Draws the learning curves of runs: a panel for each name, a line for each run.
 
     `tensorboard --logdir FOLDER` shows them while the run trains.

@@ -2,16 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_one_each
-from keras_bert.pictures.drawing import new_figure, plain, save_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from keras_bert.pictures.drawing import Figure, new_figure, plain, save_figure
 
 
 def plot_vectors(
@@ -19,7 +16,7 @@ def plot_vectors(
     labels: Sequence[Any] | None = None,
     texts: Sequence[str] | None = None,
     path: str | os.PathLike | None = None,
-) -> "Figure":
+) -> Figure:
     """Draws vectors as points, along the two directions in which they differ most (PCA).
 
     Nearby points may be far apart in other directions; each axis shows its share of the variance.

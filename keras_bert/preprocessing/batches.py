@@ -1,19 +1,14 @@
 """Batches of examples in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
 import numpy.typing as npt
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import Labels, is_dataset
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from keras_bert.preprocessing.raw import Dataset, Labels, is_dataset
 
 
 class Batches(keras.utils.PyDataset):
@@ -111,11 +106,11 @@ def by_length(lengths: npt.ArrayLike) -> np.ndarray:
 
 
 def prepared_batches(
-    x: Mapping[str, npt.ArrayLike] | tf.data.Dataset,
+    x: Mapping[str, npt.ArrayLike] | Dataset,
     y: Labels | None,
     sample_weight: npt.ArrayLike | None,
     batching: Batching,
-) -> Batches | tf.data.Dataset:
+) -> Batches | Dataset:
     """Batches prepared inputs in memory; a dataset is returned unchanged."""
     if is_dataset(x):
         return x

@@ -1,12 +1,10 @@
 """Settings for making batches."""
 
-from __future__ import annotations
-
 import dataclasses
 import numbers
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -107,7 +105,7 @@ class Batching:
                 "packed makes rows of sequence_length: leave out pad_to, longest_first and buckets."
             )
 
-    def for_rows(self, longest: int) -> Batching:
+    def for_rows(self, longest: int) -> Self:
         """Resolves `pad_to="auto"` and `drop_remainder=None`, which depend on the device.
 
         `longest` is the length of the longest possible row.
@@ -136,7 +134,7 @@ class Batching:
         cuts = self.pad_to if self.bucket_lengths is None else self.bucket_lengths
         return ops.smallest_of(sorted({most, *(cut for cut in cuts if cut < most)}), longest)
 
-    def for_evaluation(self) -> Batching:
+    def for_evaluation(self) -> Self:
         """Returns a copy that batches every example once, in order."""
         return dataclasses.replace(self, shuffle=False, drop_remainder=False)
 

@@ -1,9 +1,7 @@
 """Preprocessing for text classification and regression."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,13 +9,10 @@ import numpy as np
 from keras_bert.messages import check_bool, check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_targets, graph_class_numbers
-from keras_bert.preprocessing.raw import Labels
+from keras_bert.preprocessing.raw import Labels, Tensor
 from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, ops_of, windowed
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import Tokens
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 WINDOW_POOLINGS = ("mean", "max")
 
@@ -103,7 +98,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """
         return class_targets(labels, self.label_names, self.multi_label)
 
-    def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
+    def stream_targets(self, labels: Tensor) -> Tensor:
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if self.is_regression or self.multi_label:
             return super().stream_targets(labels)
@@ -145,7 +140,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
             "labels": labels,
         }
 
-    def serve(self, predict: Predict, text: tf.Tensor, **extra_inputs: tf.Tensor) -> dict:
+    def serve(self, predict: Predict, text: Tensor, **extra_inputs: Tensor) -> dict:
         """Answers raw strings `[B]`, in windows if `window_stride` is set."""
         if not self.cuts_windows:
             return super().serve(predict, text, **extra_inputs)

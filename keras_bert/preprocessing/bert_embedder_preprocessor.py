@@ -1,9 +1,7 @@
 """Preprocessing for text embeddings."""
 
-from __future__ import annotations
-
 import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import keras
 import numpy.typing as npt
@@ -19,13 +17,10 @@ from keras_bert.preprocessing.embedding_rows import (
     text_columns_rows,
 )
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
-from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, text_columns
+from keras_bert.preprocessing.raw import Dataset, Examples, Labels, as_arrays, text_columns
 from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.text.tokenizer import BertTokenizer
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -112,9 +107,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             raise ValueError("Texts with classes take no sample_weight.")
         return labelled_texts(self, columns[0], as_arrays(y))
 
-    def streamed(
-        self, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
-    ) -> tf.data.Dataset:
+    def streamed(self, dataset: Dataset, batching: Batching, with_labels: bool) -> Dataset:
         if not with_labels:
             return super().streamed(dataset, batching, with_labels)
         from keras_bert.preprocessing.text_streams import stream_columns

@@ -1,19 +1,14 @@
 """Preprocessing for multiple choice."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy.typing as npt
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows, choice_targets
-from keras_bert.preprocessing.raw import Examples, Labels, listed
+from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -101,7 +96,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             "choice": [choices[n] for choices, n in zip(rows.texts, label, strict=True)],
         }
 
-    def serve(self, predict: Predict, context: tf.Tensor, choices: tf.Tensor) -> dict:
+    def serve(self, predict: Predict, context: Tensor, choices: Tensor) -> dict:
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
         import tensorflow as tf
 

@@ -1,21 +1,16 @@
 """Preprocessing for reranking."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.raw import Labels
+from keras_bert.preprocessing.raw import Labels, Tensor
 from keras_bert.preprocessing.text_rows import DocumentRows, ops_of, relevance_targets
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import Tokens
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 ACTIVATIONS = ("sigmoid", "linear")
 
@@ -85,7 +80,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         """Converts relevance, a teacher's scores or margins to float32; see `BertReranker`."""
         return relevance_targets(labels)
 
-    def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
+    def stream_targets(self, labels: Tensor) -> Tensor:
         """Converts the relevance of a batch from a `tf.data.Dataset`, in the graph."""
         import tensorflow as tf
 
@@ -105,7 +100,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         is_pair = rows is not None and rows.num_sequences == 1
         return {"score": scores[:, 0] if is_pair else scores}
 
-    def serve(self, predict: Predict, query: tf.Tensor, documents: tf.Tensor) -> dict:
+    def serve(self, predict: Predict, query: Tensor, documents: Tensor) -> dict:
         """Scores documents `[n]` for one query, `[1]`, or for a query each, `[n]`."""
         import tensorflow as tf
 

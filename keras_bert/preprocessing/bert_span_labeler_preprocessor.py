@@ -1,9 +1,7 @@
 """Preprocessing for question answering."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy.typing as npt
@@ -12,13 +10,10 @@ from keras_bert.messages import check_int, check_number
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.question_examples import check_questions, trained_windows, windows_of
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
-from keras_bert.preprocessing.raw import Examples, Labels, listed
+from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.span_answers import span_answers
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.text.tokenizer import BertTokenizer
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
@@ -149,7 +144,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         check_int("n_best", n_best)
         return span_answers(rows, outputs, self.max_answer_length, self.null_threshold, n_best)
 
-    def serve(self, predict: Predict, question: tf.Tensor, context: tf.Tensor) -> dict:
+    def serve(self, predict: Predict, question: Tensor, context: Tensor) -> dict:
         """Answers questions `[B]` on contexts `[B]` of any length."""
         import tensorflow as tf
 

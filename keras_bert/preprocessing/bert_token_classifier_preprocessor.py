@@ -1,9 +1,7 @@
 """Preprocessing for tagging words and finding entities."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -12,15 +10,12 @@ import numpy.typing as npt
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number
-from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokenizer import BertTokenizer
-
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -162,7 +157,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         count = ops.size(outputs) if rows is None else len(rows.lengths)
         return {**answers, "labels": ops.repeat(names[None], count, axis=0)}
 
-    def serve(self, predict: Predict, text: tf.Tensor) -> dict:
+    def serve(self, predict: Predict, text: Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
         from keras_bert.graph.tokenizer import graph_text_tokens
 

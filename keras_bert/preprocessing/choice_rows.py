@@ -1,14 +1,13 @@
 """Questions with choices, as rows and labels. B questions, C choices each, K in total."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import numbers
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batching import Batching
@@ -16,11 +15,6 @@ from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.raw import Labels, check_each
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
 @dataclasses.dataclass
@@ -70,7 +64,7 @@ class ChoiceRows:
 
 
 def choice_rows(
-    examples: list[dict], preprocessor: BertPreprocessor, labels: Labels | None = None
+    examples: list[dict], preprocessor: Any, labels: Labels | None = None
 ) -> ChoiceRows:
     """Reads questions as `ChoiceRows`; a choice of "" is missing."""
     check_each(

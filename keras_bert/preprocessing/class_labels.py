@@ -1,20 +1,15 @@
 """Labels of classes: by name or by number, in memory, and in TensorFlow's graph."""
 
-from __future__ import annotations
-
 import difflib
 import numbers
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import keras
 import numpy as np
 
 from keras_bert.messages import check_one_each, shown
-from keras_bert.preprocessing.raw import Labels, as_arrays, as_floats, number_array
-
-if TYPE_CHECKING:
-    import keras
-    import tensorflow as tf
+from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, as_floats, number_array
 
 _RENUMBER = "Number the classes from 0, or make the model with a larger num_classes."
 
@@ -155,7 +150,7 @@ def _check_range(array, number, hint):
         )
 
 
-def graph_class_numbers(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
+def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
     """Converts a batch's labels in the graph, by name or number, to class numbers.
 
     Reading a batch with another label fails. Without names, numbers are returned unchanged.

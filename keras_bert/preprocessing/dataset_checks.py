@@ -1,7 +1,5 @@
 """Checks of the tensors of a dataset, in the input pipeline instead of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

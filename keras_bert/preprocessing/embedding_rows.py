@@ -1,7 +1,5 @@
 """Examples that train an embedder. n examples of k texts each, B examples of a batch."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Iterables of raw examples, such as generators and loaders, read into memory pass by pass."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Packing: several sequences share a row. M sequences of a batch, K of a row."""
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

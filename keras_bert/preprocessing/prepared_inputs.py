@@ -1,7 +1,5 @@
 """Checks of prepared inputs in memory: token ids, segment ids and masks. Needs no TensorFlow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

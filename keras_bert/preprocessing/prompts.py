@@ -1,7 +1,5 @@
 """Prompts that an embedder prepends to texts, such as "query: "."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from keras_bert.messages import check_one_of

@@ -1,25 +1,25 @@
 """Raw examples in all their forms. n texts, B texts of a batch. Needs no TensorFlow."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
 from keras_bert.messages import check_all_finite, check_one_each, shown
 from keras_bert.text.tokenizer import as_str
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from tensorflow import Tensor
+    from tensorflow.data import Dataset
+else:  # models run without TensorFlow
+    Dataset = Tensor = Any
 
-    import numpy.typing as npt
-    import tensorflow as tf
-
-Examples: TypeAlias = "npt.ArrayLike | Sequence[Any] | Mapping[str, Any] | tf.data.Dataset"
+Examples: TypeAlias = npt.ArrayLike | Sequence[Any] | Mapping[str, Any] | Dataset
 """Raw examples that a preprocessor reads.
 
 Strings are a string, or a list, array, pandas Series or DataFrame of them. A pair of texts is a
@@ -27,7 +27,7 @@ tuple. Questions are dicts, alone or in a list. A dict may add extra inputs to `
 `tf.data.Dataset` yields such examples.
 """
 
-Labels: TypeAlias = "npt.ArrayLike | Sequence[Collection[str]] | Mapping[str, npt.ArrayLike]"
+Labels: TypeAlias = npt.ArrayLike | Sequence[Collection[str]] | Mapping[str, npt.ArrayLike]
 """Labels of raw examples: names, numbers, several names for each example, or a dict of labels."""
 
 

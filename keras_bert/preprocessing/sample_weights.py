@@ -1,7 +1,5 @@
 """Checks of sample weights. Needs NumPy only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 B questions, N windows, S sequence, K best spans of a window, A tokens of the longest answer.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from keras_bert.preprocessing.question_windows import QuestionWindows

@@ -1,7 +1,5 @@
 """Tagged words as rows for the model. W words in all sentences, T pieces, N rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Texts as rows for the model, and the relevance of documents. n texts, N rows, B of a batch."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import ModuleType
 from typing import Any, Protocol

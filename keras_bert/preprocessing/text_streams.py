@@ -1,7 +1,5 @@
 """Batches from a `tf.data.Dataset` of texts, in the TensorFlow graph."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any

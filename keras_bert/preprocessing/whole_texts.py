@@ -1,9 +1,7 @@
 """Texts as a pre-trained model reads them: as a whole, some with [MASK]."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,13 +11,8 @@ from keras_bert.text.numpy_ops import ragged
 from keras_bert.text.tokenizer import as_str
 from keras_bert.text.vocabulary import MASK
 
-if TYPE_CHECKING:
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
-
-def whole_texts(
-    texts: Sequence[str], preprocessor: BertPreprocessor, kind: str = "Text"
-) -> list[np.ndarray]:
+def whole_texts(texts: Sequence[str], preprocessor: Any, kind: str = "Text") -> list[np.ndarray]:
     """Tokenizes texts as `[CLS] text [SEP]`, without truncation; `kind` names them in messages."""
     texts = [as_str(f"{kind} {number}", text) for number, text in enumerate(texts)]
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
@@ -35,7 +28,7 @@ def whole_texts(
 
 
 def masked_inputs(
-    texts: Sequence[str], preprocessor: BertPreprocessor
+    texts: Sequence[str], preprocessor: Any
 ) -> tuple[dict[str, np.ndarray], list[int]]:
     """Tokenizes B texts with "[MASK]" as a masked token, at least one in each.
 

@@ -1,7 +1,5 @@
 """The base of what scores, tunes and writes a task's answers."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

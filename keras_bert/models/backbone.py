@@ -3,9 +3,9 @@
 import keras
 
 from keras_bert.layers.dense_and_norms import EPSILON
+from keras_bert.models.compiling import Retracing
 from keras_bert.models.exporting import export_encoder
 from keras_bert.models.precision import policy_config
-from keras_bert.models.retracing import Retracing
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import quantization_config, quantized_from_config

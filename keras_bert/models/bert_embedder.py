@@ -7,9 +7,9 @@ from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.losses import EmbeddingLoss, check_dims
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
+from keras_bert.metrics.embeddings import EMBED_AGAIN, nearest, unit
 from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.comparing import EMBED_AGAIN, nearest, unit
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import check_backbone

@@ -11,7 +11,6 @@ from keras_bert.models.exporting import export_encoder
 from keras_bert.models.fit_schedule import start_schedule
 from keras_bert.models.lora import Lora
 from keras_bert.models.precision import head_policy, policy_config, set_policy
-from keras_bert.models.retracing import Retracing
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import check_backbone, fitting_preprocessor, preprocessor_config
 from keras_bert.models.trim_vocabulary import Trimming
@@ -28,7 +27,7 @@ from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
 
-class BertTask(PresetModel, Lora, Trimming, Retracing, TrainLoop, RowInputs, keras.Model):
+class BertTask(PresetModel, Lora, Trimming, compiling.Retracing, TrainLoop, RowInputs, keras.Model):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;

@@ -100,8 +100,8 @@ def test_similarity_is_a_matrix_of_texts_or_vectors(assert_close, model):
 @pytest.mark.parametrize("in_blocks", [False, True])
 def test_search_finds_the_nearest(assert_close, model, monkeypatch, tmp_path, in_blocks):
     if in_blocks:
-        monkeypatch.setattr("keras_bert.models.comparing._QUERIES", 3)
-        monkeypatch.setattr("keras_bert.models.comparing._DOCUMENTS", 7)
+        monkeypatch.setattr("keras_bert.metrics.embeddings._QUERIES", 3)
+        monkeypatch.setattr("keras_bert.metrics.embeddings._DOCUMENTS", 7)
     rng = np.random.default_rng(1)
     queries = rng.normal(size=(8, 16)).astype("float32")
     documents = rng.normal(size=(50, 16)).astype("float32")

@@ -1,25 +1,21 @@
 """Fine-tuning of a task on raw examples."""
 
-import copy
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
-from keras_bert.finetuning.teaching import check_teacher, taught
+from keras_bert.finetuning.teaching import Teaching, rows_of_texts, start_teaching, taught
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
-from keras_bert.losses import Distillation
 from keras_bert.messages import check_int, check_number, check_one_of
-from keras_bert.models.bert_embedder import BertEmbedder
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import features_in_memory, in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import split_examples, text_columns
+from keras_bert.preprocessing.raw import split_examples
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, trains_alone, wait_for_all
@@ -130,20 +126,12 @@ def finetune(
     if loss is not None:  # labels are checked for it
         with scope_of(strategy):
             model.compile(loss=loss)
-    joins, wants_vectors = None, False
+    teaching = Teaching(loss)
     if teacher is not None:
-        teacher = _teacher(model, teacher, batching, strategy)
-        wants_vectors = isinstance(model, BertEmbedder)
-        if wants_vectors and (train.sample_weight is not None or hasattr(loss, "over_batch")):
-            raise ValueError(
-                "A teacher's vectors are learned one by one: leave sample_weight out, and give no "
-                "loss that compares texts."
-            )
-        joins = partial(Distillation, temperature=temperature, alpha=alpha)
-        joins("mean_squared_error")  # checks the settings
-    _check_examples(model, train=None if wants_vectors else train, dev=dev, test=test)
-    if wants_vectors:
-        joins, loss = None, loss or "mean_squared_error"
+        of_run = (batching, strategy, loss, train.sample_weight)
+        weights = {"temperature": temperature, "alpha": alpha}
+        teaching = start_teaching(model, teacher, *of_run, **weights)
+    _check_examples(model, train=train if teaching.needs_labels else None, dev=dev, test=test)
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
     )
@@ -151,13 +139,13 @@ def finetune(
         print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(model.scorer, select, scores, dev), local_path(output)
     best = output / "best"
-    if wants_vectors:
-        rows = _rows_of_texts(preprocessor, train.x)
-    else:
+    if teaching.needs_labels:
         rows = _training_rows(model, train, class_weight)
+    else:
+        rows = rows_of_texts(preprocessor, train.x)
     if teacher is not None:
         folder = output / "teacher" if trains_alone(model) else None
-        rows = taught(model, teacher, rows, folder, batching.batch_size)
+        rows = taught(model, teaching.teacher, rows, folder, batching.batch_size)
     options = model.scorer.answer_options if answer_options is None else answer_options
 
     def batches(epoch):  # in a different order for each seed and epoch
@@ -178,7 +166,8 @@ def finetune(
 
     with scope_of(strategy):
         steps = epochs * len(batches(0))
-        learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, loss, joins)
+        learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, teaching)
+    loss = teaching.loss
     settings = {
         "training examples": train.num_examples(),
         "development examples": dev.num_examples(),
@@ -194,9 +183,9 @@ def finetune(
         "tokens per batch": batching.tokens_per_batch,
         "packed": batching.packed or None,  # None is left out
         "parts per batch": accumulation_steps if accumulation_steps > 1 else None,
-        "teacher": None if teacher is None else repr(teacher),
-        "temperature": temperature if joins else None,
-        "weight of the teacher": alpha if joins else None,
+        "teacher": None if teacher is None else repr(teaching.teacher),
+        "temperature": teaching.weights.get("temperature"),
+        "weight of the teacher": teaching.weights.get("alpha"),
     }
     record_training(model, settings)
     if strategy is not None:
@@ -217,7 +206,7 @@ def finetune(
     )
     if teacher is not None:  # labels alone are what `evaluate` and `fit` take
         with scope_of(strategy):
-            model.compile(loss=loss if joins else None)
+            model.compile(loss=loss if teaching.needs_labels else None)
     if test is not None:
         with scope_of(strategy):
             best_model = type(model).from_preset(best)
@@ -300,16 +289,6 @@ def _selected(scorer, select, scores, dev):
     return select
 
 
-def _rows_of_texts(preprocessor, x):
-    """Reads each text of an embedder's examples once, with the prompt that `fit` gives it."""
-    columns, plain = text_columns(x), copy.copy(preprocessor)
-    several = len(columns) > 1
-    readers = preprocessor.of_columns(len(columns), None) if several else [preprocessor]
-    texts = (r.prompt + text for r, column in zip(readers, columns, strict=True) for text in column)
-    plain.prompt = ""
-    return plain.read([*dict.fromkeys(texts)])
-
-
 def _training_rows(model, train, class_weight):
     x, y, weight = train
     if class_weight is not None:
@@ -321,34 +300,14 @@ def _training_rows(model, train, class_weight):
     return model.preprocessor.read(x, y, weight, with_labels=True)
 
 
-def _teacher(model, teacher, batching, strategy):
-    """Returns a task, or that of a preset, if it can teach the model."""
-    if isinstance(teacher, (str, os.PathLike)):
-        with scope_of(strategy):
-            teacher = type(model).from_preset(teacher)
-    check_teacher(model, teacher)
-    if batching.packed and model.preprocessor.packs == "positions":
-        raise ValueError(
-            "A teacher's logits of positions can't be packed: leave packed out of the batching."
-        )
-    return teacher
-
-
-def _compile(model, steps, learning_rate, warmup, layer_decay, loss, joins):
-    """Compiles the model, with its loss as `joins` makes it; returns the peak learning rate."""
+def _compile(model, steps, learning_rate, warmup, layer_decay, teaching):
+    """Compiles the model with what its teacher wants; returns the peak learning rate."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = settings["optimizer"].get_config()["learning_rate"]
     rate = WarmupLinearDecay(learning_rate, int(warmup * steps), steps, continuous=True)
     optimizer = AdamW(rate, layer_decay=layer_decay)
-    settings = settings if loss is None else {"loss": loss}
-    if joins:  # metrics would take the teacher's outputs for labels
-        losses = settings["loss"]
-        losses = (
-            {n: joins(v) for n, v in losses.items()} if isinstance(losses, dict) else joins(losses)
-        )
-        settings = {"loss": losses, "loss_weights": settings.get("loss_weights")}
-    model.compile(**{**settings, "optimizer": optimizer})
+    model.compile(**{**teaching.compile_args(settings), "optimizer": optimizer})
     return learning_rate
 
 

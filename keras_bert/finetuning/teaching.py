@@ -1,26 +1,93 @@
 """Training data with the outputs of a teacher: distillation. N rows, S sequence."""
 
+import copy
 import dataclasses
 import itertools
+import os
 import zlib
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from tqdm import tqdm
 
 from keras_bert.files.whole import whole_path
+from keras_bert.losses import Distillation
 from keras_bert.messages import check_all_finite, shown
+from keras_bert.models.bert_embedder import BertEmbedder
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.raw import Examples, text_columns
 from keras_bert.preprocessing.text_rows import LONGEST, Rows
 from keras_bert.training.processes import is_chief
+from keras_bert.training.strategy import Strategy, scope_of
 
 _BLOCK = 1024  # rows that the teacher answers at once
 _NEVER = -1e9  # the logit of a position past a row's end
+
+
+class Teaching(NamedTuple):
+    """What `finetune` trains on: labels, perhaps with a teacher's outputs, or its vectors alone."""
+
+    loss: Any = None  # None is the task's default
+    teacher: BertTask | None = None
+    weights: dict[str, float] = {}  # of a `Distillation`, if there are labels to join
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether training examples need labels."""
+        return self.teacher is None or bool(self.weights)
+
+    def compile_args(self, defaults: dict[str, Any]) -> dict[str, Any]:
+        """Returns arguments of `compile`; metrics would take the teacher's outputs for labels."""
+        settings = defaults if self.loss is None else {"loss": self.loss}
+        if not self.weights:
+            return settings
+        losses = keras.tree.map_structure(partial(Distillation, **self.weights), settings["loss"])
+        return {"loss": losses, "loss_weights": settings.get("loss_weights")}
+
+
+def start_teaching(
+    model: BertTask,
+    teacher: BertTask | str | os.PathLike,
+    batching: Batching,
+    strategy: "Strategy | None",
+    loss: Any,
+    sample_weight: Any,
+    **weights: float,
+) -> Teaching:
+    """Checks the arguments of `finetune` that concern a teacher, and loads it from a preset."""
+    Distillation("mean_squared_error", **weights)  # checks the weights
+    if isinstance(teacher, (str, os.PathLike)):
+        with scope_of(strategy):
+            teacher = type(model).from_preset(teacher)
+    _check_teacher(model, teacher)
+    if batching.packed and model.preprocessor.packs == "positions":
+        raise ValueError(
+            "A teacher's logits of positions can't be packed: leave packed out of the batching."
+        )
+    if not isinstance(model, BertEmbedder):
+        return Teaching(loss, teacher, weights)
+    if sample_weight is not None or hasattr(loss, "over_batch"):
+        raise ValueError(
+            "A teacher's vectors are learned one by one: leave sample_weight out, and give no "
+            "loss that compares texts."
+        )
+    return Teaching(loss or "mean_squared_error", teacher)
+
+
+def rows_of_texts(preprocessor: Any, x: Examples) -> Rows:
+    """Reads each text of an embedder's examples once, with the prompt that `fit` gives it."""
+    columns, plain = text_columns(x), copy.copy(preprocessor)
+    several = len(columns) > 1
+    readers = preprocessor.of_columns(len(columns), None) if several else [preprocessor]
+    texts = (r.prompt + text for r, column in zip(readers, columns, strict=True) for text in column)
+    plain.prompt = ""
+    return plain.read([*dict.fromkeys(texts)])
 
 
 @dataclasses.dataclass
@@ -142,7 +209,7 @@ def _opened(folder, shapes):
     return [np.lib.format.open_memmap(path, "r+") for path in paths]
 
 
-def check_teacher(model: BertTask, teacher: Any) -> None:
+def _check_teacher(model, teacher):
     """Raises a ValueError unless a teacher gives a model's outputs for the model's inputs."""
     if type(teacher) is not type(model) or teacher is model:
         raise ValueError(

@@ -8,7 +8,6 @@ from scipy.special import expit, log_softmax, logsumexp
 import keras_bert
 from keras_bert import AdamW, Batching, finetune
 from keras_bert.finetuning import teaching
-from keras_bert.finetuning.finetune import _rows_of_texts
 from keras_bert.losses import Distillation
 from keras_bert.preprocessing.text_rows import LONGEST
 
@@ -180,7 +179,7 @@ def test_prompts_of_queries_and_documents_are_taught(pair, letters):
     prompts = {"query": "q ", "document": "d "}
     reader = keras_bert.BertEmbedderPreprocessor(letters, 12, prompts=prompts)
     for x, expected in (((["a", "b"], ["b", "b"]), ["q a", "q b", "d b"]), (["a"], ["a"])):
-        rows = _rows_of_texts(reader, x).batch(np.arange(len(expected)), LONGEST)[0]
+        rows = teaching.rows_of_texts(reader, x).batch(np.arange(len(expected)), LONGEST)[0]
         assert [text.split()[1:-1] for text in letters.detokenize(rows["token_ids"])] == [
             text.split() for text in expected
         ]

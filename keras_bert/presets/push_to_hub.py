@@ -4,7 +4,6 @@ import contextlib
 import logging
 import tempfile
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 
 import keras
@@ -63,30 +62,24 @@ def _opened(name, private, token):
 
 
 def _upload(api, name, folder, commit_message):
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-
-    contents = {file.name: str(file) for file in sorted(folder.iterdir())}
+    card = folder / README
+    card.write_text(hub_card(read_utf8(card), name), encoding="utf-8")
     with _explained(name):
-        there = [str(file.rfilename) for file in api.model_info(name).siblings]
-        contents[README] = hub_card(read_utf8(folder / README), name).encode()
-        if README in there:
+        if api.file_exists(name, README):
             with tempfile.TemporaryDirectory() as here:
                 earlier = read_utf8(api.hf_hub_download(name, README, local_dir=here))
             if not is_own_card(earlier):
-                del contents[README]
+                card.unlink()
                 logger.info("The model card of %s is kept: keras_bert didn't write it.", name)
-        old = [file for file in there if file not in contents and _is_of_a_model(file)]
-        operations = [CommitOperationAdd(file, content) for file, content in contents.items()]
-        operations += [CommitOperationDelete(file, is_folder=False) for file in old]
-        commit = api.create_commit(name, operations, commit_message=commit_message)
+        commit = api.upload_folder(
+            repo_id=name,
+            folder_path=folder,
+            commit_message=commit_message,
+            delete_patterns=[*WRITTEN],  # what an earlier model has, and this one hasn't
+        )
         handle = f"hf://{name}@" + commit.oid
     logger.info("Uploaded %s: %s", name, commit.commit_url)
     return handle
-
-
-def _is_of_a_model(file):
-    """Returns whether this library writes a file of this path; `*` doesn't match a slash."""
-    return any(fnmatch(file, p) and file.count("/") == p.count("/") for p in WRITTEN)
 
 
 @contextlib.contextmanager

@@ -60,6 +60,7 @@ class BertClassifier(BertTask):
     """
 
     preprocessor_name = "BertClassifierPreprocessor"
+    own_arguments = ("num_classes", "dropout", "num_features")
     scorer_class = ClassScorer
 
     def __init__(
@@ -185,14 +186,6 @@ class BertClassifier(BertTask):
 
     def with_checked_labels(self, dataset):
         return dataset if self.num_classes == 1 else with_class_check(dataset, self.num_classes)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_classes": self.num_classes,
-            "dropout": self.dropout,
-            "num_features": self.num_features,
-        }
 
     def _class_names(self):
         """Names the classes; raises a ValueError if texts don't have one class each."""

@@ -72,6 +72,7 @@ class BertEmbedder(BertTask):
     """
 
     preprocessor_name = "BertEmbedderPreprocessor"
+    own_arguments = ("pooling", "normalize", "combine", "truncate_dim", "matryoshka_dims")
     scorer_class = VectorScorer
     takes_columns = True
     takes_packed_rows = False
@@ -288,12 +289,4 @@ class BertEmbedder(BertTask):
         return texts, others
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "pooling": self.pooling,
-            "normalize": self.normalize,
-            "layers": self.chosen_layers,
-            "combine": self.combine,
-            "truncate_dim": self.truncate_dim,
-            "matryoshka_dims": self.matryoshka_dims,
-        }
+        return {**super().get_config(), "layers": self.chosen_layers}

@@ -46,6 +46,7 @@ class BertMultipleChoice(BertTask):
     """
 
     preprocessor_name = "BertMultipleChoicePreprocessor"
+    own_arguments = ("dropout",)
     scorer_class = ChoiceScorer
     takes_packed_rows = False
 
@@ -70,6 +71,3 @@ class BertMultipleChoice(BertTask):
 
     def with_checked_labels(self, dataset):
         return with_choice_check(dataset)
-
-    def get_config(self):
-        return {**super().get_config(), "dropout": self.dropout}

@@ -57,6 +57,8 @@ class BertPretrainer(BertTask):
     {'masked_lm': (1, 1, 100), 'next_sentence': (1, 2)}
     """
 
+    own_arguments = ("next_sentence", "masked_lm_activation", "masked_lm_epsilon", "tie_embeddings")
+
     def __init__(
         self,
         backbone,
@@ -241,15 +243,6 @@ class BertPretrainer(BertTask):
         likelihoods = np.array([values.sum() for values in found]).reshape(2, -1)
         difference = likelihoods[0] - likelihoods[1]
         return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "next_sentence": self.next_sentence,
-            "masked_lm_activation": self.masked_lm_activation,
-            "masked_lm_epsilon": self.masked_lm_epsilon,
-            "tie_embeddings": self.tie_embeddings,
-        }
 
     def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers

@@ -63,6 +63,7 @@ class BertReranker(BertTask):
     """
 
     preprocessor_name = "BertRerankerPreprocessor"
+    own_arguments = ("dropout",)
     scorer_class = RelevanceScorer
     takes_packed_rows = False
 
@@ -146,9 +147,6 @@ class BertReranker(BertTask):
         if y is not None:
             _check_documents(self.loss, y, y_pred)
         return super().compute_loss(x, y, y_pred, sample_weight, training)
-
-    def get_config(self):
-        return {**super().get_config(), "dropout": self.dropout}
 
     def _is_binary(self):
         return not self.compiled or isinstance(self.loss, BINARY)

@@ -50,6 +50,7 @@ class BertSpanLabeler(BertTask):
     """
 
     preprocessor_name = "BertSpanLabelerPreprocessor"
+    own_arguments = ("dropout",)
     scorer_class = SpanScorer
     uses_pooler = False
 
@@ -84,6 +85,3 @@ class BertSpanLabeler(BertTask):
                 for name in ("start", "end")
             },
         }
-
-    def get_config(self):
-        return {**super().get_config(), "dropout": self.dropout}

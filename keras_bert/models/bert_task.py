@@ -33,7 +33,8 @@ class BertTask(PresetModel, Lora, Trimming, compiling.Retracing, TrainLoop, RowI
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;
     `answer` gives what an exported model gives, `scores` the task's official metrics. Subclass it
     for a task of your own: make the layers, call `super().__init__`, and override
-    `preprocessor_class`, `default_compile_args` and `get_config`. It takes packed rows, too; set
+    `preprocessor_class`, `default_compile_args` and `own_arguments`, the names of its arguments
+    that `get_config` returns. It takes packed rows, too; set
     `takes_packed_rows = False` if its head combines vectors of several tokens.
 
     Args:
@@ -61,6 +62,7 @@ class BertTask(PresetModel, Lora, Trimming, compiling.Retracing, TrainLoop, RowI
     """
 
     preprocessor_name = "BertPreprocessor"
+    own_arguments = ()  # of the constructor, beside those of all tasks; attributes of the same name
     scorer_class = Scorer  # of answers
     takes_labels = True  # False of a task that learns from texts alone
     takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
@@ -406,6 +408,7 @@ class BertTask(PresetModel, Lora, Trimming, compiling.Retracing, TrainLoop, RowI
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": preprocessor_config(self.preprocessor),
+            **{name: getattr(self, name) for name in self.own_arguments},
             **policy_config(self.given_policy),
             **quantization_config(self),
         }

@@ -57,6 +57,7 @@ class BertTokenClassifier(BertTask):
     """
 
     preprocessor_name = "BertTokenClassifierPreprocessor"
+    own_arguments = ("num_classes", "dropout")
     scorer_class = TagScorer
     uses_pooler = False
 
@@ -91,6 +92,3 @@ class BertTokenClassifier(BertTask):
 
     def targets(self, y, x=None):
         return token_targets(y, self.num_classes)
-
-    def get_config(self):
-        return {**super().get_config(), "num_classes": self.num_classes, "dropout": self.dropout}

@@ -2,6 +2,7 @@
 
 import math
 import re
+from importlib.resources import files
 from typing import NamedTuple
 
 GIB = 2**30
@@ -25,29 +26,10 @@ class Chip(NamedTuple):
     gpu_target: str = ""  # how XLA describes a GPU
 
 
-_ANY_GPU = """
-platform_name: "CUDA"
-runtime_version { major: 13 }
-dnn_version_info { major: 9 minor: 12 }
-gpu_device_info {
-  threads_per_block_limit: 1024 threads_per_warp: 32 threads_per_core_limit: 2048
-  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
-  registers_per_core_limit: 65536 registers_per_block_limit: 65536
-  shared_memory_per_block: 49152
-"""
-# As in XLA's own files of GPU specifications.
-_H100 = """
-  cuda_compute_capability { major: 9 } core_count: 132 fpus_per_core: 128 clock_rate_ghz: 1.98
-  shared_memory_per_core: 233472 shared_memory_per_block_optin: 232448
-  memory_bandwidth: 3352320000000 l2_cache_size: 52428800 device_memory_size: 84929347584 }
-device_description_str: "NVIDIA H100 80GB HBM3"
-"""
-_A100 = """
-  cuda_compute_capability { major: 8 } core_count: 108 fpus_per_core: 64 clock_rate_ghz: 1.41
-  shared_memory_per_core: 167936 shared_memory_per_block_optin: 166912
-  memory_bandwidth: 2039000000000 l2_cache_size: 41943040 device_memory_size: 85050130432 }
-device_description_str: "NVIDIA A100-SXM4-80GB"
-"""
+def _described(name):
+    """Returns how XLA describes a GPU, as in its own files of GPU specifications."""
+    return files("keras_bert.planning").joinpath(f"{name}.txtpb").read_text(encoding="utf-8")
+
 
 # TPUs: https://cloud.google.com/tpu/docs/v4, and the same pages for v5e, v5p and v6e.
 # GPUs: NVIDIA's data sheets of the SXM cards.
@@ -57,8 +39,8 @@ CHIPS = {
     "v5e": Chip(197e12, 819e9, "16 GB", 15.75 * GIB, _2D_SLICES),
     "v5p": Chip(459e12, 2765e9, "95 GB", 95.73 * GIB, _3D_SLICES),
     "v6e": Chip(918e12, 1638e9, "32 GB", 31.24 * GIB, _2D_SLICES),
-    "h100": Chip(989e12, 3352e9, "80 GB", _RESERVED * 84929347584, gpu_target=_ANY_GPU + _H100),
-    "a100": Chip(312e12, 2039e9, "80 GB", _RESERVED * 85050130432, gpu_target=_ANY_GPU + _A100),
+    "h100": Chip(989e12, 3352e9, "80 GB", _RESERVED * 84929347584, gpu_target=_described("h100")),
+    "a100": Chip(312e12, 2039e9, "80 GB", _RESERVED * 85050130432, gpu_target=_described("a100")),
 }
 
 

@@ -1,7 +1,9 @@
 """Reader of presets, and of published weights, by name or path, in any supported format."""
 
+import json
 import re
 from difflib import get_close_matches
+from importlib.resources import files
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -13,67 +15,9 @@ from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.preset_folder import PresetFolder
 
-KNOWN_PRESETS = {
-    "hf://google-bert/bert-base-uncased": "English, lowercased. 12 layers, 110M parameters.",
-    "hf://google-bert/bert-base-cased": "English. 12 layers, 108M parameters.",
-    "hf://google-bert/bert-large-uncased": "English, lowercased. 24 layers, 335M parameters.",
-    "hf://google-bert/bert-large-cased": "English. 24 layers, 334M parameters.",
-    "hf://google-bert/bert-large-uncased-whole-word-masking": (
-        "English, lowercased, trained with whole words masked. 24 layers, 335M parameters."
-    ),
-    "hf://google-bert/bert-large-uncased-whole-word-masking-finetuned-squad": (
-        "English, lowercased, fine-tuned on SQuAD 1.1. 24 layers, 335M parameters."
-    ),
-    "hf://google-bert/bert-base-multilingual-cased": (
-        "Wikipedias of 104 languages. 12 layers, 178M parameters."
-    ),
-    "hf://google-bert/bert-base-multilingual-uncased": (
-        "Wikipedias of 102 languages, lowercased. 12 layers, 167M parameters."
-    ),
-    "hf://google-bert/bert-base-chinese": "Chinese. 12 layers, 102M parameters.",
-    "hf://google-bert/bert-base-german-cased": "German. 12 layers, 109M parameters.",
-    "hf://dslim/bert-base-NER": "English, fine-tuned on CoNLL-2003. 12 layers, 108M parameters.",
-    "hf://distilbert/distilbert-base-uncased": (
-        "DistilBERT: English, lowercased. 6 layers, 66M parameters."
-    ),
-    "hf://distilbert/distilbert-base-cased": "DistilBERT: English. 6 layers, 65M parameters.",
-    "hf://distilbert/distilbert-base-multilingual-cased": (
-        "DistilBERT: Wikipedias of 104 languages. 6 layers, 135M parameters."
-    ),
-    "hf://distilbert/distilbert-base-uncased-finetuned-sst-2-english": (
-        "DistilBERT: English, lowercased, fine-tuned on SST-2. 6 layers, 66M parameters."
-    ),
-    "hf://distilbert/distilbert-base-cased-distilled-squad": (
-        "DistilBERT: English, fine-tuned on SQuAD 1.1. 6 layers, 65M parameters."
-    ),
-    "hf://google/electra-small-discriminator": (
-        "ELECTRA: English, lowercased. 12 layers, 14M parameters."
-    ),
-    "hf://google/electra-base-discriminator": (
-        "ELECTRA: English, lowercased. 12 layers, 109M parameters."
-    ),
-    "hf://google/electra-large-discriminator": (
-        "ELECTRA: English, lowercased. 24 layers, 334M parameters."
-    ),
-    "hf://sentence-transformers/all-MiniLM-L6-v2": (
-        "Vectors of English sentences. 6 layers, 23M parameters."
-    ),
-    "hf://sentence-transformers/all-MiniLM-L12-v2": (
-        "Vectors of English sentences. 12 layers, 33M parameters."
-    ),
-    "bert_tiny_en_uncased": "KerasHub: English, lowercased. 2 layers, 4M parameters.",
-    "bert_small_en_uncased": "KerasHub: English, lowercased. 4 layers, 29M parameters.",
-    "bert_medium_en_uncased": "KerasHub: English, lowercased. 8 layers, 41M parameters.",
-    "bert_base_en_uncased": "KerasHub: English, lowercased. 12 layers, 109M parameters.",
-    "bert_base_en": "KerasHub: English. 12 layers, 108M parameters.",
-    "bert_base_zh": "KerasHub: Chinese. 12 layers, 102M parameters.",
-    "bert_base_multi": "KerasHub: Wikipedias of 104 languages. 12 layers, 178M parameters.",
-    "bert_large_en_uncased": "KerasHub: English, lowercased. 24 layers, 335M parameters.",
-    "bert_large_en": "KerasHub: English. 24 layers, 334M parameters.",
-    "bert_tiny_en_uncased_sst2": (
-        "KerasHub: English, lowercased, fine-tuned on SST-2. 2 layers, 4M parameters."
-    ),
-}
+_LIST = files("keras_bert.presets").joinpath("known_presets.json")
+KNOWN_PRESETS: dict[str, str] = json.loads(_LIST.read_text(encoding="utf-8"))
+"""Descriptions of published weights, by the name that `from_preset` takes."""
 
 # "bert-base-uncased" and "google-bert/bert-base-uncased", as transformers calls them.
 _HANDLES = {

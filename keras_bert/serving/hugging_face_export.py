@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from string import Template
 
@@ -35,39 +36,9 @@ _PIPELINES = {  # of transformers.js
     None: "feature-extraction",
 }
 _TASKS = (*_PIPELINES, "BertMultipleChoice", "BertReranker")
-_RUN = {
-    "onnx": """session = onnxruntime.InferenceSession("$path")
-print(session.run(None, inputs))""",
-    "openvino": """hints = {"INFERENCE_PRECISION_HINT": "f32"}
-print(openvino.compile_model("$path", "CPU", hints)(inputs))""",
-}
-_PYTHON = """
-In Python, with `pip install $package tokenizers`:
-
-```python
-import numpy as np
-import $package
-import tokenizers
-
-rows = tokenizers.Tokenizer.from_file("tokenizer.json").encode_batch([$texts])
-inputs = {
-    "input_ids": np.array([row.ids for row in rows]),
-    "attention_mask": np.array([row.attention_mask for row in rows]),
-$segments}
-$run
-```
-"""
+_PARTS = files("keras_bert.serving").joinpath("export_readme.md").read_text(encoding="utf-8")
+_ONNX, _OPENVINO, _JAVASCRIPT = map(Template, _PARTS.split("---\n"))
 _SEGMENTS = '    "token_type_ids": np.array([row.type_ids for row in rows]),\n'
-_JAVASCRIPT = """
-In JavaScript, with `npm install @huggingface/transformers`:
-
-```js
-import { pipeline } from "@huggingface/transformers";
-
-const run = await pipeline("$pipeline", "path/to/this/folder", { dtype: "$dtype" });
-console.log(await run($arguments));
-```
-"""
 
 
 def checkpoint_of(model: keras.Model) -> Checkpoint:
@@ -126,11 +97,10 @@ def _lines_that_run(checkpoint, path):
     task, runtime = checkpoint.task, path.split("/")[0]
     if task != "BertMultipleChoice":
         is_pair = task in ("BertReranker", "BertSpanLabeler")
-        yield Template(_PYTHON).substitute(
-            package={"onnx": "onnxruntime"}.get(runtime, runtime),
+        yield (_ONNX if runtime == "onnx" else _OPENVINO).substitute(
+            path=path,
             texts='("Who wrote it?", "Ada wrote it.")' if is_pair else '"What a book!"',
             segments=_SEGMENTS if checkpoint.backbone["num_segments"] else "",
-            run=Template(_RUN[runtime]).substitute(path=path),
         )
     if runtime != "onnx" or task not in _PIPELINES:
         return
@@ -141,7 +111,7 @@ def _lines_that_run(checkpoint, path):
         settings = checkpoint.task_arguments
         options = {"pooling": settings["pooling"], "normalize": settings["normalize"]}
         arguments += f", {json.dumps(options)}"
-    yield Template(_JAVASCRIPT).substitute(
+    yield _JAVASCRIPT.substitute(
         pipeline=_PIPELINES[task],
         dtype="q8" if "quantized" in path else "fp32",
         arguments=arguments,

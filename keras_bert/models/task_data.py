@@ -121,8 +121,7 @@ def validation_data(task, data):
 def merged_batching(batching, batch_size, shuffle):
     """Merges the arguments of `fit` into one `Batching`."""
     batching = batching_of(batching, batch_size)
-    shuffle = shuffle and batching.shuffle is not False and not batching.longest_first
-    return dataclasses.replace(batching, shuffle=bool(shuffle))
+    return dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
 
 
 def batching_of(batching=None, batch_size=None):

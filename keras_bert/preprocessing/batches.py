@@ -61,7 +61,7 @@ def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> B
     lengths = np.asarray(lengths)
 
     def order(generator):
-        rows = by_length(lengths) if batching.longest_first else np.arange(len(lengths))
+        rows = np.arange(len(lengths))
         if batching.shuffle:
             rows = generator.permutation(rows)
         if batching.bucket_lengths is not None:

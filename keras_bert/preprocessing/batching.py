@@ -31,8 +31,6 @@ class Batching:
             the longest row. `"auto"` suits the device: XLA compiles a model again for each shape,
             so with XLA a batch gets one of four lengths, and on a TPU, where compiling takes
             minutes, the full one; elsewhere that of its longest row.
-        longest_first: bool, whether examples in memory are sorted from longest to shortest. With
-            `pad_to="longest"` this is the fastest way to predict.
         bucket_lengths: ints, such as `(32, 64, 128)`. Examples in memory that need the same bucket
             length are batched together and padded to it. This keeps padding low, and the model is
             compiled for few shapes.
@@ -65,7 +63,6 @@ class Batching:
     shuffle: bool | None = None
     seed: int | None = None
     pad_to: str | Sequence[int] = "auto"
-    longest_first: bool = False
     bucket_lengths: Sequence[int] | None = None
     tokens_per_batch: int | None = None
     drop_remainder: bool | None = None
@@ -74,7 +71,7 @@ class Batching:
 
     def __post_init__(self):
         check_int("batch_size", self.batch_size)
-        for name in ("shuffle", "longest_first", "packed", "drop_remainder"):
+        for name in ("shuffle", "packed", "drop_remainder"):
             if getattr(self, name) is not None:
                 check_bool(name, getattr(self, name))
         if self.seed is not None:
@@ -95,15 +92,9 @@ class Batching:
             check_int("sequences_per_row", self.sequences_per_row, at_least=2)
             if not self.packed:
                 raise ValueError("sequences_per_row needs packed=True.")
-        if self.longest_first and (self.shuffle or has_buckets):
-            raise ValueError(
-                "longest_first, shuffle and bucket_lengths each set an order: give one."
-            )
         is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
-        if self.packed and (self.longest_first or has_buckets or is_cut):
-            raise ValueError(
-                "packed makes rows of sequence_length: leave out pad_to, longest_first and buckets."
-            )
+        if self.packed and (has_buckets or is_cut):
+            raise ValueError("packed makes rows of sequence_length: leave out pad_to and buckets.")
 
     def for_rows(self, longest: int) -> Self:
         """Resolves `pad_to="auto"` and `drop_remainder=None`, which depend on the device.
@@ -140,10 +131,8 @@ class Batching:
 
     def check_unsorted(self, what: str) -> None:
         """Raises a ValueError if rows are sorted by length, which is impossible for `what`."""
-        if self.bucket_lengths is not None or self.longest_first:
-            raise ValueError(
-                f"{what} can't be sorted by length: leave out bucket_lengths and longest_first."
-            )
+        if self.bucket_lengths is not None:
+            raise ValueError(f"{what} can't be sorted by length: leave out bucket_lengths.")
 
     def check_model(self, model: keras.Model) -> None:
         """Raises a ValueError if rows are packed and a model reads one sequence per row."""

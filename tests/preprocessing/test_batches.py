@@ -48,11 +48,6 @@ def test_a_batch_has_as_many_rows_as_make_up_its_tokens():
     assert {len(rows) for rows in found} >= {70 // b for b in BUCKETS}
 
 
-def test_the_longest_come_first_and_equals_in_their_order():
-    rows = sum(batches(longest_first=True), [])
-    assert rows == sorted(range(200), key=lambda row: -LENGTHS[row])
-
-
 @pytest.mark.parametrize("tokens_per_batch", [None, 70])
 def test_the_number_of_batches_is_known(tokens_per_batch):
     options = {"bucket_lengths": BUCKETS, "tokens_per_batch": tokens_per_batch}

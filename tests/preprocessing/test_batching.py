@@ -6,8 +6,6 @@ import pytest
 from keras_bert import Batching
 from keras_bert.preprocessing.batching import quarters
 
-ORDERS = "longest_first, shuffle and bucket_lengths"
-
 
 @pytest.mark.parametrize(
     ("backend", "kind", "pad_to", "drop"),
@@ -48,15 +46,12 @@ def test_evaluation_keeps_every_example_in_order():
     [
         ({"pad_to": "shortest"}, "one of 'auto', 'longest', 'full'.*got 'shortest'"),
         ({"pad_to": [0, 8]}, r"lengths of at least 1.*got \[0, 8\]"),
-        ({"longest_first": True, "shuffle": True}, ORDERS),
-        ({"longest_first": True, "bucket_lengths": (5,)}, ORDERS),
         ({"tokens_per_batch": 64}, "tokens_per_batch needs bucket_lengths"),
         ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "at least 32; got 31"),
         ({"packed": "yes"}, "packed must be"),
         ({"sequences_per_row": 4}, "sequences_per_row needs packed=True"),
         ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
         ({"packed": True, "bucket_lengths": (32, 64)}, "packed makes rows of sequence_length"),
-        ({"packed": True, "longest_first": True}, "packed makes rows of sequence_length"),
         ({"packed": True, "pad_to": "longest"}, "packed makes rows of sequence_length"),
     ],
 )

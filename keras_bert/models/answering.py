@@ -1,8 +1,8 @@
-"""Outputs, answers and scores of raw examples: methods of `BertTask`."""
+"""Outputs, answers and scores of examples: a mixin of `BertTask`."""
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 import keras
 import numpy as np
@@ -14,6 +14,8 @@ from keras_bert.models.task_data import (
     check_columns,
     example_weights,
     in_memory,
+    keras_data,
+    model_data,
     preprocessor_of,
     with_extra_inputs,
 )
@@ -21,25 +23,119 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
 
 
-def answer(task, x, batch_size=None, *, verbose=0, **options):
-    """Answers examples; see `BertTask.answer`."""
-    preprocessor = preprocessor_of(task)
-    batch_size = batching_of(batch_size=batch_size).batch_size
-    if options:
-        _check_options(preprocessor, options)
-    x, *_ = in_memory(task, x, with_labels=False)
-    if not is_raw(x):
-        _check_unpacked(x)
-        outputs = task.predict(x, batch_size=batch_size, verbose=verbose)
-        return answer_dicts(preprocessor.answers(outputs, **options))
-    answers = []
-    for part in preprocessor.parts(with_extra_inputs(task, x)):
-        rows = preprocessor.read(part)
-        outputs = outputs_of(task, rows, batch_size, verbose=verbose)
-        answers += answer_dicts(preprocessor.answers(outputs, rows, **options))
-    if not answers:
-        raise ValueError("There are no examples to answer.")
-    return answers[0] if is_single(x) else answers
+class Answering:
+    """Mixin of tasks: outputs, metrics, answers and scores of raw examples and prepared inputs."""
+
+    def evaluate(
+        self, x=None, y=None, batch_size=None, *, sample_weight=None, batching=None, **kwargs
+    ):
+        """Loss and metrics, as `keras.Model.evaluate`; takes what `fit` takes.
+
+        For texts that are read in windows they are those of whole texts, from their pooled logits.
+        """
+        if not self.compiled:
+            self.compile()
+        self.check_whole_executions(kwargs)
+        x, y, sample_weight = in_memory(self, x, y, sample_weight)
+        if is_raw(x) and preprocessor_of(self).cuts_windows:
+            return _evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
+        batching = batching_of(batching, batch_size).for_evaluation()
+        x, y, sample_weight = keras_data(self, x, y, sample_weight, batching)
+        batch_size = None if is_dataset(x) else batch_size
+        return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
+
+    def predict(self, x, batch_size=None, **kwargs):
+        """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
+
+        There is a row for each row that `batches` makes of `x`, in order, or for each text whose
+        windows are pooled. An axis of tokens is as long as the preprocessor's sequences. Raw
+        examples in memory are read in batches of similar lengths, so that little is padding.
+        """
+        self.check_whole_executions(kwargs)
+        batch_size = batching_of(batch_size=batch_size).batch_size
+        x, *_ = in_memory(self, x, with_labels=False)
+        if is_raw(x):
+            return _raw_outputs(self, x, batch_size, **kwargs)
+        x, *_ = model_data(self, x, with_labels=False)
+        return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
+
+    def predict_batches(self, x, batch_size=None, **kwargs):
+        """Predicts prepared inputs that were checked before."""
+        try:
+            return super().predict(x, batch_size=batch_size, **kwargs)
+        except UnboundLocalError as error:  # Keras has no outputs to return
+            raise ValueError("There are no examples: the dataset is empty.") from error
+
+    @overload
+    def answer(self, x: str, *args: Any, **options: Any) -> dict[str, Any]: ...
+    @overload
+    def answer(self, x: list, *args: Any, **options: Any) -> list[dict[str, Any]]: ...
+    @overload
+    def answer(self, x: Any, *args: Any, **options: Any) -> Any: ...
+
+    def answer(self, x, batch_size=None, *, verbose=0, **options):
+        """Answers examples as the exported model does.
+
+        Args:
+            x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
+            batch_size: int, rows per batch; 32 by default.
+            verbose: 0, or 1 for progress bars.
+            **options: options of the preprocessor's `answers`, such as a span labeler's `n_best`.
+
+        Returns:
+            A list of dicts, one per example, with the keys of the exported model; for a single
+            example, a dict. The preprocessor's `answers` documents the keys.
+
+        Raises:
+            ValueError: if there is no preprocessor, or `x` is not what it reads.
+            TypeError: if an option is none of the preprocessor's.
+        """
+        preprocessor = preprocessor_of(self)
+        batch_size = batching_of(batch_size=batch_size).batch_size
+        if options:
+            _check_options(preprocessor, options)
+        x, *_ = in_memory(self, x, with_labels=False)
+        if not is_raw(x):
+            _check_unpacked(x)
+            outputs = self.predict(x, batch_size=batch_size, verbose=verbose)
+            return answer_dicts(preprocessor.answers(outputs, **options))
+        answers = []
+        for part in preprocessor.parts(with_extra_inputs(self, x)):
+            rows = preprocessor.read(part)
+            outputs = outputs_of(self, rows, batch_size, verbose=verbose)
+            answers += answer_dicts(preprocessor.answers(outputs, rows, **options))
+        if not answers:
+            raise ValueError("There are no examples to answer.")
+        return answers[0] if is_single(x) else answers
+
+    def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0, **options):
+        """Answers examples as the task's `scorer` takes them; a task may override it."""
+        return self.answer(x, batch_size, verbose=verbose, **options)
+
+    def scores(self, x, y=None, batch_size=None):
+        """Computes the task's official metrics.
+
+        Args:
+            x: examples, as `answer` takes them.
+            y: labels, by name or by number, unless `x` contains them.
+            batch_size: int; 32 by default.
+
+        Returns:
+            A dict of floats; the scorer's `score` documents them.
+
+        Raises:
+            ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
+        """
+        scorer = self.scorer
+        if is_dataset(x):
+            from keras_bert.preprocessing.text_streams import labels_of
+
+            x, y = labels_of(x)
+        x, y, _ = in_memory(self, x, y)
+        check_columns(self, y=y)
+        scorer.check(x, y)
+        answers = self.answers_to_score(x, batch_size, y=y)
+        return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
 
 
 def _check_options(preprocessor, options):
@@ -64,22 +160,7 @@ def _check_unpacked(x):
         )
 
 
-def scores(task, x, y=None, batch_size=None):
-    """Computes the task's official metrics; see `BertTask.scores`."""
-    scorer = task.scorer
-    if is_dataset(x):
-        from keras_bert.preprocessing.text_streams import labels_of
-
-        x, y = labels_of(x)
-    x, y, _ = in_memory(task, x, y)
-    check_columns(task, y=y)
-    scorer.check(x, y)
-    answers = task.answers_to_score(x, batch_size, y=y)
-    return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
-
-
-def raw_outputs(task, x, batch_size, steps=None, **kwargs):
-    """Predicts raw examples; see `BertTask.predict`."""
+def _raw_outputs(task, x, batch_size, steps=None, **kwargs):
     preprocessor, x = preprocessor_of(task), with_extra_inputs(task, x)
     if is_dataset(x) and not preprocessor.cuts_windows:
         has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(task.output))
@@ -96,8 +177,8 @@ def raw_outputs(task, x, batch_size, steps=None, **kwargs):
     return outputs_of(task, preprocessor.read(x), batch_size, **kwargs)
 
 
-def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
-    """Evaluates texts by the pooled logits of their windows; see `BertTask.evaluate`."""
+def _evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
+    """Evaluates texts by the pooled logits of their windows."""
     if is_dataset(x):
         from keras_bert.preprocessing.text_streams import arrays_of
 

@@ -1,12 +1,11 @@
 """The base of every task: a backbone, a head, and the preprocessor that knows text."""
 
-from typing import Any, overload
-
 import keras
 
 import keras_bert
 from keras_bert.messages import check_number, check_path
-from keras_bert.models import answering, compiling, task_data
+from keras_bert.models import compiling, task_data
+from keras_bert.models.answering import Answering
 from keras_bert.models.exporting import export_encoder
 from keras_bert.models.fit_schedule import start_schedule
 from keras_bert.models.lora import Lora
@@ -27,7 +26,9 @@ from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
 
-class BertTask(PresetModel, Lora, Trimming, compiling.Retracing, TrainLoop, RowInputs, keras.Model):
+class BertTask(
+    PresetModel, Lora, Trimming, Answering, compiling.Retracing, TrainLoop, RowInputs, keras.Model
+):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;
@@ -256,85 +257,6 @@ class BertTask(PresetModel, Lora, Trimming, compiling.Retracing, TrainLoop, RowI
             **kwargs,
         )
 
-    def evaluate(
-        self, x=None, y=None, batch_size=None, *, sample_weight=None, batching=None, **kwargs
-    ):
-        """Loss and metrics, as `keras.Model.evaluate`; takes what `fit` takes.
-
-        For texts that are read in windows they are those of whole texts, from their pooled logits.
-        """
-        if not self.compiled:
-            self.compile()
-        self.check_whole_executions(kwargs)
-        x, y, sample_weight = task_data.in_memory(self, x, y, sample_weight)
-        if is_raw(x) and task_data.preprocessor_of(self).cuts_windows:
-            return answering.evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
-        batching = task_data.batching_of(batching, batch_size).for_evaluation()
-        x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
-        batch_size = None if is_dataset(x) else batch_size
-        return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
-
-    def predict(self, x, batch_size=None, **kwargs):
-        """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
-
-        There is a row for each row that `batches` makes of `x`, in order, or for each text whose
-        windows are pooled. An axis of tokens is as long as the preprocessor's sequences. Raw
-        examples in memory are read in batches of similar lengths, so that little is padding.
-        """
-        self.check_whole_executions(kwargs)
-        batch_size = task_data.batching_of(batch_size=batch_size).batch_size
-        x, *_ = task_data.in_memory(self, x, with_labels=False)
-        if is_raw(x):
-            return answering.raw_outputs(self, x, batch_size, **kwargs)
-        x, *_ = task_data.model_data(self, x, with_labels=False)
-        return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
-
-    @overload
-    def answer(self, x: str, *args: Any, **options: Any) -> dict[str, Any]: ...
-    @overload
-    def answer(self, x: list, *args: Any, **options: Any) -> list[dict[str, Any]]: ...
-    @overload
-    def answer(self, x: Any, *args: Any, **options: Any) -> Any: ...
-
-    def answer(self, x, batch_size=None, *, verbose=0, **options):
-        """Answers examples as the exported model does.
-
-        Args:
-            x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
-            batch_size: int, rows per batch; 32 by default.
-            verbose: 0, or 1 for progress bars.
-            **options: options of the preprocessor's `answers`, such as a span labeler's `n_best`.
-
-        Returns:
-            A list of dicts, one per example, with the keys of the exported model; for a single
-            example, a dict. The preprocessor's `answers` documents the keys.
-
-        Raises:
-            ValueError: if there is no preprocessor, or `x` is not what it reads.
-            TypeError: if an option is none of the preprocessor's.
-        """
-        return answering.answer(self, x, batch_size, verbose=verbose, **options)
-
-    def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0, **options):
-        """Answers examples as the task's `scorer` takes them; a task may override it."""
-        return answering.answer(self, x, batch_size, verbose=verbose, **options)
-
-    def scores(self, x, y=None, batch_size=None):
-        """Computes the task's official metrics.
-
-        Args:
-            x: examples, as `answer` takes them.
-            y: labels, by name or by number, unless `x` contains them.
-            batch_size: int; 32 by default.
-
-        Returns:
-            A dict of floats; the scorer's `score` documents them.
-
-        Raises:
-            ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
-        """
-        return answering.scores(self, x, y, batch_size)
-
     def batches(self, x, y=None, sample_weight=None, *, batching=None):
         """Makes the batches that `fit` trains on.
 
@@ -352,13 +274,6 @@ class BertTask(PresetModel, Lora, Trimming, compiling.Retracing, TrainLoop, RowI
             ValueError: if examples, labels or weights are not what the task takes.
         """
         return task_data.batches(self, x, y, sample_weight, batching=batching)
-
-    def predict_batches(self, x, batch_size=None, **kwargs):
-        """Predicts prepared inputs that were checked before."""
-        try:
-            return super().predict(x, batch_size=batch_size, **kwargs)
-        except UnboundLocalError as error:  # Keras has no outputs to return
-            raise ValueError("There are no examples: the dataset is empty.") from error
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""

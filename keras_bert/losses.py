@@ -20,6 +20,14 @@ __all__ = [
 ]
 
 
+BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
+_OF_CLASSES = (
+    keras.losses.SparseCategoricalCrossentropy,
+    keras.losses.CategoricalCrossentropy,
+    keras.losses.CategoricalFocalCrossentropy,
+)
+
+
 class BatchLoss(keras.losses.Loss):
     """Base of losses that compare the vectors of all examples in a batch.
 
@@ -328,7 +336,8 @@ class Distillation(keras.losses.Loss):
         own = getattr(self.loss, "reduction", "sum_over_batch_size")
         super().__init__(name=name, reduction=reduction or own, dtype=dtype)
         self.temperature, self.alpha = float(temperature), float(alpha)
-        self._distance = next((d for kinds, d in _DISTANCES if isinstance(self.loss, kinds)), None)
+        self._distance = _divergence if isinstance(self.loss, _OF_CLASSES) else None
+        self._distance = _binary_divergence if isinstance(self.loss, BINARY) else self._distance
 
     def call(self, y_true, y_pred):
         outputs = ops.shape(y_pred)[-1]
@@ -369,19 +378,6 @@ def _binary_divergence(teacher, student):
         of_teacher, of_student = (ops.log_sigmoid(sign * logits) for logits in (teacher, student))
         kl += ops.exp(of_teacher) * (of_teacher - of_student)
     return ops.mean(kl, axis=-1)
-
-
-_DISTANCES = (
-    (
-        (
-            keras.losses.SparseCategoricalCrossentropy,
-            keras.losses.CategoricalCrossentropy,
-            keras.losses.CategoricalFocalCrossentropy,
-        ),
-        _divergence,
-    ),
-    ((keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy), _binary_divergence),
-)
 
 
 def normalized(vectors: Any) -> Any:

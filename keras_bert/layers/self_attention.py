@@ -87,10 +87,5 @@ class SelfAttention(keras.layers.Layer):
         return x_shape
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "dropout": self.dropout,
-            "causal": self.causal,
-        }
+        names = ("num_heads", "hidden_dim", "dropout", "causal")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

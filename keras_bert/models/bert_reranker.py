@@ -5,9 +5,9 @@ import types
 
 import keras
 
+from keras_bert.losses import BINARY
 from keras_bert.messages import check_int, check_one_each, shown
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.compiling import BINARY
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
 from keras_bert.preprocessing.text_rows import (

@@ -5,10 +5,8 @@ import weakref
 
 import keras
 
-from keras_bert.losses import Distillation
+from keras_bert.losses import BINARY, Distillation
 from keras_bert.training.keras_internals import layer_variables, updated_variables
-
-BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
 
 
 def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics):

@@ -13,7 +13,6 @@ import numpy as np
 from jax import numpy as jnp
 
 from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
-from keras_bert.training.jax_devices import ReplicatedBatches
 from keras_bert.training.keras_internals import (
     StateAfterErrors,
     dataset_specs,
@@ -24,6 +23,7 @@ from keras_bert.training.keras_internals import (
 )
 from keras_bert.training.packed_slots import sequences_per_row
 from keras_bert.training.processes import check_same
+from keras_bert.training.strategy import ReplicatedBatches
 
 
 class TrainLoop(StateAfterErrors, GlobalLoss):

@@ -15,7 +15,6 @@ Example:
 
 
 def _size(num_layers: int, hidden_dim: int) -> dict[str, int]:
-    """Returns a size with one head per 64 units and an intermediate layer four times as wide."""
     return {
         "num_layers": num_layers,
         "num_heads": hidden_dim // 64,

@@ -55,7 +55,6 @@ def is_own_card(text: str) -> bool:
 
 
 def _keep_readme(folder, new):
-    """Copies a README.md that a person wrote."""
     if README not in names_in(folder):
         return
     path = f"{str(folder).rstrip('/')}/{README}"

@@ -103,7 +103,6 @@ def with_drawn_seeds(function, dropouts):
 
 
 def _random_bits(like, seed):
-    """Draws random uint16 values in the shape of a tensor."""
     import tensorflow as tf
 
     size = tf.size(like)

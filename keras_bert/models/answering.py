@@ -139,7 +139,6 @@ class Answering:
 
 
 def _check_options(preprocessor, options):
-    """Raises a TypeError at an option that `answers` of the preprocessor doesn't take."""
     known = inspect.signature(preprocessor.answers)
     try:
         known.bind(None, None, **options)
@@ -151,7 +150,6 @@ def _check_options(preprocessor, options):
 
 
 def _check_unpacked(x):
-    """Raises a ValueError if prepared inputs are packed rows, whose sequences have no order."""
     spec = x[0] if isinstance(x, keras.utils.PyDataset) else getattr(x, "element_spec", x)
     spec = spec[0] if isinstance(spec, tuple) and spec else spec
     if isinstance(spec, dict) and spec.get("sequence_ids") is not None:

@@ -188,7 +188,6 @@ class BertClassifier(BertTask):
         return dataset if self.num_classes == 1 else with_class_check(dataset, self.num_classes)
 
     def _class_names(self):
-        """Names the classes; raises a ValueError if texts don't have one class each."""
         multi_label = self.preprocessor is not None and self.preprocessor.multi_label
         if multi_label or self.num_classes == 1:
             kind = "multi_label" if multi_label else "regression"

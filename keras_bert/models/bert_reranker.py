@@ -153,7 +153,6 @@ class BertReranker(BertTask):
 
 
 def _check_documents(loss, y, y_pred):
-    """Raises a ValueError if a loss of pairs would compare one label with several documents."""
     is_own = isinstance(loss, keras.losses.Loss) and not type(loss).__module__.startswith("keras.")
     takes_index = isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
     number = y_pred.shape[-1]
@@ -167,7 +166,6 @@ def _check_documents(loss, y, y_pred):
 
 
 def _listed(name, values):
-    """Returns texts as a list, at least one."""
     is_list = hasattr(values, "__iter__") and not isinstance(values, (str, bytes, dict))
     listed = list(values) if is_list else []
     if not listed:

@@ -129,7 +129,6 @@ class Retracing:
 
 
 def _check_optimizer(model):
-    """Raises a ValueError if weights are trained that the optimizer was not built for."""
     if model.optimizer is None or not model.optimizer.built:
         return
     known = {id(variable) for variable in updated_variables(model.optimizer)}

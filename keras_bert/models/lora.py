@@ -147,6 +147,5 @@ def adapters(task):
 
 
 def _saved(task):
-    """Returns the adapters and the weights of the head, by path."""
     frozen = {v.path for v in task.backbone.weights} - adapters(task)
     return {v.path: v for v in task.weights if v.path not in frozen}

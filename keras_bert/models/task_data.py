@@ -89,7 +89,6 @@ def _labelled_batches(task, data, batching):
 
 
 def _check_has_labels(task, has_labels):
-    """Raises a ValueError if labels are missing for the task's loss, or it takes none."""
     if task.loss is None or has_labels == task.takes_labels:
         return
     if task.takes_labels:
@@ -159,12 +158,10 @@ def _raw_batches(task, x, y, sample_weight, batching):
 
 
 def _has_labels(batches):
-    """Returns whether batches have labels beside the inputs."""
     return isinstance(batches.element_spec if is_dataset(batches) else batches[0], tuple)
 
 
 def _check_labels_apart(x, y):
-    """Raises a ValueError if a DataFrame of texts contains the column of labels."""
     name, columns = getattr(y, "name", None), getattr(x, "columns", ())
     if name is not None and hasattr(x, "dtypes") and name in columns:
         other = next((column for column in columns if column != name), name)
@@ -212,7 +209,6 @@ def _dataset(task, dataset, with_labels):
 
 
 def _generated(task, batches):
-    """Checks the batches of a generator one after the other."""
     for batch in batches:
         parts = batch if isinstance(batch, tuple) else (batch,)
         _check_not_raw(batches, parts)
@@ -265,13 +261,11 @@ def _check_not_raw(x, element):
 
 
 def _check_dataset_labels(task, dataset):
-    """Raises a ValueError unless the labels of a dataset have the form of the loss."""
     _check_structure(task, dataset.element_spec)
     task.check_labels(labels_spec(dataset))
 
 
 def _check_structure(task, example):
-    """Raises a ValueError unless `(x, y)` of a task with several outputs has a dict of labels."""
     y = example[1] if isinstance(example, tuple) and len(example) > 1 else None
     if y is not None and isinstance(task.output, dict) and not isinstance(y, dict):
         names = ", ".join(task.output)
@@ -356,7 +350,6 @@ def features_in_memory(task, x):
 
 
 def _check_extra_inputs(task, x, wanted, may_be_one):
-    """Raises a ValueError unless arrays or specs have the shapes `wanted`, `[n, ...]` or of one."""
     form = {name: f"[{', '.join(['n', *map(str, shape)])}]" for name, shape in wanted.items()}
     if not isinstance(x, dict) or not wanted.keys() <= x.keys():
         numbers = ", ".join(f"'{name}': {shape} numbers" for name, shape in form.items())

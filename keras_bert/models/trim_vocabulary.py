@@ -70,7 +70,6 @@ class Trimming:
 
 
 def _needed_ids(task, texts, keep):
-    """Returns the ids of the tokens that stay, ascending."""
     tokenizer = preprocessor_of(task).tokenizer
     vocabulary = tokenizer.get_vocabulary()
     characters = [token for token in vocabulary if len(token.removeprefix("##")) == 1]

@@ -116,7 +116,6 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
 
 
 def _check_places(labels, there):
-    """Raises a ValueError unless each label is the index of one of its question's choices."""
     for number, (label, places) in enumerate(zip(labels, there, strict=False)):
         is_index = isinstance(label, numbers.Integral) and not isinstance(label, (bool, np.bool_))
         is_index = is_index and 0 <= label < 2**31

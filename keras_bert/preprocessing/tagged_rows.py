@@ -145,7 +145,6 @@ def _with_context(starts, own, bounds, room):
 
 
 def _flat_labels(words, labels):
-    """Concatenates the labels of all words, `[W]`."""
     check_one_each(len(words), "sentences", **{"lists of labels": labels})
     for index, (sentence, numbers) in enumerate(zip(words, labels, strict=True)):
         check_one_each(len(sentence), f"words in sentence {index}", labels=numbers)

@@ -120,7 +120,6 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
 
 
 def _required(cls):
-    """Lists the arguments of a class's constructor that have no default."""
     parameters = [*inspect.signature(cls.__init__).parameters.values()][1:]
     any_number = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p.name for p in parameters if p.default is p.empty and p.kind not in any_number]

@@ -115,7 +115,6 @@ def _is_prefix(path):
 
 
 def _folder_hint(path: Path, found: list[str]) -> str:
-    """Returns what to do about a folder that this library wrote, if it is no preset."""
     for name in ("best", "preset"):  # in the output of a recipe
         if (path / name / "config.json").is_file():
             return f" Did you mean {str(path / name)!r}?"

@@ -216,7 +216,6 @@ def _has_prefixes(sentences):
 
 
 def _encoded(sentences, entities, scheme):
-    """Returns the tags of all entities, by sentence."""
     pairs = zip(entities, sentences.tags, strict=True)
     return [encode_entities(spans, len(tags), scheme) for spans, tags in pairs]
 

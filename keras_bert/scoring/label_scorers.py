@@ -106,6 +106,5 @@ class TagScorer(Scorer):
         write_conll(path, words, *tags, [answer["label"] for answer in answers])
 
     def _tags(self, labels):
-        """Converts lists of tags, given by name or by number, to lists of names."""
         names = self.preprocessor.label_names
         return [[names[number] for number in row] for row in self.preprocessor.targets(labels)]

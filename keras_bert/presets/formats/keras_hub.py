@@ -197,7 +197,6 @@ def _tokenizer(folder):
 
 
 def _download(handle):
-    """Downloads a preset, by name or `kaggle://` handle, and returns its folder."""
     name = handle
     if not handle.startswith("kaggle://"):
         handle = keras_hub.models.BertBackbone.presets[handle]["kaggle_handle"]

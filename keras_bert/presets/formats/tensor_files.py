@@ -125,7 +125,6 @@ def _pytorch(path):
 
 
 def _check_holds_its_values(name, tensor):
-    """Raises a ValueError for tensors without values, or with fewer values than their shape."""
     if tensor.layout.__str__() != "torch.strided" or tensor.is_meta or tensor.is_quantized:
         kind = "meta" if tensor.is_meta else "quantized" if tensor.is_quantized else tensor.layout
         raise ValueError(f"{name} is a {kind} tensor; save the model with dense float weights")

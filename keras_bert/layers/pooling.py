@@ -70,9 +70,5 @@ class Pooling(keras.layers.Layer):
         return keras.KerasTensor((*outer, self.truncate_dim or width), dtype="float32")
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "pooling": self.pooling,
-            "normalize": self.normalize,
-            "truncate_dim": self.truncate_dim,
-        }
+        names = ("pooling", "normalize", "truncate_dim")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

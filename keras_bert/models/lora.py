@@ -7,6 +7,7 @@ import keras
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_finite, check_int, check_number
+from keras_bert.presets.formats.checkpoint import explained
 from keras_bert.training.keras_internals import all_layers, lora_table
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 
@@ -74,16 +75,13 @@ class Lora:
             ValueError: if the file holds no adapters, adapters of another task or encoder, or
                 values that are not finite floats.
         """
-        from safetensors import SafetensorError, safe_open
+        from safetensors import safe_open
 
-        try:
-            with safe_open(path, "numpy") as file:
-                metadata = file.metadata() or {}
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        with explained(path, "is not a file that save_lora wrote"), safe_open(path, "np") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
             _check_settings(rank, alpha)
-        except (SafetensorError, AttributeError, KeyError, ValueError) as error:  # of dtypes, too
-            raise ValueError(f"{path} is not a file that save_lora wrote: {error}.") from error
         expected = _identity(self)
         given = {name: metadata.get(name) for name in expected}
         given |= {name: _described(t.dtype.name, t.shape) for name, t in tensors.items()}

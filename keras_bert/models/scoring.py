@@ -13,49 +13,37 @@ _WIDTHS = 8  # rows and predictions are padded to a multiple of it: few shapes a
 def token_likelihoods(model, rows, batch_size):
     """Returns the log-likelihood of each token of each row.
 
-    Equal rows are computed once, so that their scores are equal to the last bit: ties.
+    Equal rows are computed once, so that their scores are equal to the last bit: ties. A causal
+    model predicts all tokens of a row at once, another one a token in turn, which is masked.
     """
     check_int("batch_size", batch_size)
-    distinct = {row.tobytes(): row for row in rows}
-    compute = _next_words if model.backbone.causal else _masked_in_turn
-    found = dict(zip(distinct, compute(model, [*distinct.values()], batch_size), strict=True))
-    return [found[row.tobytes()] for row in rows]
-
-
-def _masked_in_turn(model, rows, batch_size):
-    found = [np.zeros(len(row) - 2) for row in rows]
-    order = by_length([*map(len, rows)])
-    places = [(number, place) for number in order for place in range(len(rows[number]) - 2)]
-    for start in range(0, len(places), batch_size):
-        part = places[start : start + batch_size]
-        ids = [rows[number].copy() for number, _ in part]
-        targets = np.array([row[place + 1] for row, (_, place) in zip(ids, part, strict=True)])
-        for row, (_, place) in zip(ids, part, strict=True):
-            row[place + 1] = model.preprocessor.tokenizer.mask_token_id
-        positions = np.array([[place + 1] for _, place in part], "int32")
-        values = _log_likelihoods(model, ids, positions, targets[:, None], batch_size)
-        for (number, place), value in zip(part, values[:, 0], strict=True):
-            found[number][place] = value
-    return found
-
-
-def _next_words(model, rows, batch_size):
-    found, order = [None] * len(rows), by_length([*map(len, rows)])
+    causal, mask = model.backbone.causal, model.preprocessor.tokenizer.mask_token_id
+    distinct = [*{row.tobytes(): row for row in rows}.values()]
+    found = {row.tobytes(): np.zeros(len(row) - 2) for row in distinct}
+    places = []  # what the model predicts at once: a row, and the tokens in it
+    for row in (distinct[number] for number in by_length([*map(len, distinct)])):
+        every = np.arange(len(row) - 2)
+        places += [(row, every)] if causal else [(row, every[i : i + 1]) for i in every]
     start = 0
-    while start < len(order):
-        width = _padded(model, len(rows[order[start]]) - 2)  # of the longest of those to come
+    while start < len(places):
+        longest = places[start][1]  # of those to come
+        width = _padded(model, len(longest)) if causal else 1
         count = max(1, min(batch_size, _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)))
-        part = order[start : start + count]
-        ids = [rows[number] for number in part]
-        positions = np.tile(np.arange(width, dtype="int32"), (len(part), 1))
-        targets = np.zeros_like(positions)
-        for target, row in zip(targets, ids, strict=True):
-            target[: len(row) - 2] = row[1:-1]
+        part = places[start : start + count]
+        ids = [row.copy() for row, _ in part]
+        positions, targets = np.zeros((2, len(part), width), "int32")
+        for row, (_, own), position, target in zip(ids, part, positions, targets, strict=True):
+            target[: len(own)] = row[own + 1]
+            if causal:
+                position[:] = np.arange(width)
+            else:
+                position[:] = own + 1
+                row[own + 1] = mask
         values = _log_likelihoods(model, ids, positions, targets, count)
-        for number, row, value in zip(part, ids, values, strict=True):
-            found[number] = value[: len(row) - 2]
+        for (row, own), value in zip(part, values, strict=True):
+            found[row.tobytes()][own] = value[: len(own)]
         start += count
-    return found
+    return [found[row.tobytes()] for row in rows]
 
 
 def _log_likelihoods(model, rows, positions, targets, batch_size):

@@ -10,17 +10,17 @@ def classification_scores(
     """Computes accuracy, F1 and Matthews correlation, as GLUE defines them.
 
     Args:
-        labels: `[n]` ints, the true classes.
-        predictions: `[n]` ints, the predicted classes.
-        num_classes: int, C; by default one more than the highest class, at least 2.
+        labels: `[n]` ints or names, the true classes.
+        predictions: `[n]` of the same, the predicted classes.
+        num_classes: int, C; by default 2 if there are no classes but 0 and 1.
 
     Returns:
         A dict of floats: `accuracy`; `f1`, of class 1 if there are two classes, otherwise
         averaged over the classes that occur; `mcc`.
 
     Raises:
-        ValueError: if the arrays are empty, differ in length, or contain a class that is no integer
-            or out of range.
+        ValueError: by scikit-learn, if the arrays are empty or differ in length, or hold numbers
+            that aren't whole; or if a class is out of range.
 
     Example:
     >>> classification_scores([1, 1, 0, 0], [1, 0, 0, 0])["accuracy"]
@@ -28,22 +28,19 @@ def classification_scores(
     """
     from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-    labels, predictions = _paired_arrays(labels, predictions, "[n]", "class numbers")
-    both = np.concatenate([labels, predictions])
-    if not np.issubdtype(both.dtype, np.integer):
-        wrong = f"{both.dtype}, such as {both[0].item()!r}"
-        raise ValueError(f"Classes must be integers; got {wrong}. Give indices in a list of names.")
-    if num_classes is None:
-        num_classes = max(2, int(both.max()) + 1)
-    if both.min() < 0 or both.max() >= num_classes:
-        found = f"{both.min()} to {both.max()}"
-        raise ValueError(f"Classes must be integers from 0 to {num_classes - 1}; got {found}.")
-    average = "binary" if num_classes == 2 else "macro"
+    accuracy = float(accuracy_score(labels, predictions))
+    classes = np.unique([labels, predictions])
+    most = np.inf if num_classes is None else num_classes - 1
+    if classes.dtype.kind in "if" and (classes[0] < 0 or classes[-1] > most):
+        found = f"{classes[0]} to {classes[-1]}"
+        raise ValueError(f"Classes must be 0 to {most}, or names; got {found}.")
+    is_binary = {*classes.tolist()} <= {0, 1} if num_classes is None else num_classes == 2
+    average = "binary" if is_binary else "macro"
     return {
-        "accuracy": float(accuracy_score(labels, predictions)),
+        "accuracy": accuracy,
         "f1": float(f1_score(labels, predictions, average=average, zero_division=0)),
         # scikit-learn gives 0 for a single class too, with a warning.
-        "mcc": float(matthews_corrcoef(labels, predictions)) if both.min() < both.max() else 0.0,
+        "mcc": float(matthews_corrcoef(labels, predictions)) if len(classes) > 1 else 0.0,
     }
 
 
@@ -60,26 +57,22 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
         the labels' F1, in which a label that is neither true nor predicted counts as 0.
 
     Raises:
-        ValueError: if the arrays are empty, differ in shape, or contain values other than 0 and 1.
+        ValueError: by scikit-learn, if the arrays are empty, differ in shape, or contain values
+            other than 0 and 1.
 
     Example:
     >>> multi_label_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])["accuracy"]
     0.75
     """
-    from sklearn.metrics import f1_score
+    from sklearn.metrics import accuracy_score, f1_score
 
-    labels, predictions = _paired_arrays(labels, predictions, "[n, C]", "0 and 1")
-    for name, array in (("labels", labels), ("predictions", predictions)):
-        other = array[~np.isin(array, (0, 1))]
-        if other.size:
-            raise ValueError(f"{name} must be 0 or 1, not probabilities; got {other[0]}.")
-    labels, predictions = labels.astype(int), predictions.astype(int)
-    is_right = labels == predictions
+    exact_match = float(accuracy_score(labels, predictions))
+    labels, predictions = np.asarray(labels, int), np.asarray(predictions, int)
     # scikit-learn treats a single column as a list of classes
-    f1 = {"zero_division": 0, "labels": [1] if labels.shape[1] == 1 else None}
+    f1 = {"zero_division": 0, "labels": None if labels.shape[1:] > (1,) else [1]}
     return {
-        "accuracy": float(is_right.mean()),
-        "exact_match": float(is_right.all(axis=1).mean()),
+        "accuracy": float((labels == predictions).mean()),
+        "exact_match": exact_match,
         "micro_f1": float(f1_score(labels, predictions, average="micro", **f1)),
         "macro_f1": float(f1_score(labels, predictions, average="macro", **f1)),
     }
@@ -97,31 +90,19 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
         `mean_squared_error`.
 
     Raises:
-        ValueError: if the arrays hold fewer than two values or differ in length.
+        ValueError: by SciPy, if the arrays hold fewer than two values or differ in length.
 
     Example:
     >>> regression_scores([1.0, 2.0, 4.0], [1.0, 2.0, 3.0])["spearman"]
     1.0
     """
     from scipy.stats import pearsonr, spearmanr
+    from sklearn.metrics import mean_squared_error
 
     labels, predictions = np.asarray(labels, "float64"), np.asarray(predictions, "float64")
-    labels, predictions = _paired_arrays(labels, predictions, "[n]", "numbers", least=2)
-    constant = np.ptp(labels) == 0 or np.ptp(predictions) == 0
+    constant = len(labels) > 1 and (np.ptp(labels) == 0 or np.ptp(predictions) == 0)
     return {
         "pearson": 0.0 if constant else float(pearsonr(labels, predictions).statistic),
         "spearman": 0.0 if constant else float(spearmanr(labels, predictions).statistic),
-        "mean_squared_error": float(np.mean((labels - predictions) ** 2)),
+        "mean_squared_error": float(mean_squared_error(labels, predictions)),
     }
-
-
-def _paired_arrays(labels, predictions, shape, kind, least=1):
-    """Converts to two arrays of a `shape`, "[n]" or "[n, C]", and of `kind`, n at least `least`."""
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
-    is_valid = labels.ndim == shape.count(",") + 1 and labels.shape == predictions.shape
-    if not is_valid or not labels.size or len(labels) < least:
-        raise ValueError(
-            f"labels and predictions must be two arrays {shape} of {kind}, n at least {least}; got "
-            f"shapes {labels.shape} and {predictions.shape}."
-        )
-    return labels, predictions

@@ -169,6 +169,7 @@ class AdamW(SummedOptimizer):
     def update_together(
         self, gradients: list, variables: list[keras.Variable], learning_rate: Any
     ) -> bool:
+        """Updates all variables by PyTorch's kernel, if it can; returns whether it did."""
         if not self.has_kernels or keras.backend.backend() != "torch":
             return False
         from keras_bert.training.torch_updates import fused_adamw_, has_fused_adamw

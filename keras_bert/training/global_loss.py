@@ -180,6 +180,7 @@ class GlobalLoss(TrainerHooks):
         return loss
 
     def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
+        """Returns `(y, y_pred, sample_weight)` as a step's loss takes them."""
         used = used_slots(x, y)
         if used is None:
             return y, y_pred, sample_weight

@@ -35,14 +35,6 @@ class TrainerHooks:
     If Keras renames one, the tests of equivalence, of exact resumption and of XLA fail.
     """
 
-    def loss_context(self) -> contextlib.AbstractContextManager:
-        """Returns a context in which Keras computes a step's loss."""
-        return contextlib.nullcontext()
-
-    def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
-        """Returns `(y, y_pred, sample_weight)` as a step's loss takes them."""
-        return y, y_pred, sample_weight
-
     def batch_spec(self, iterator: Any) -> Any:
         """Returns the specs of one replica's batch, or None to let Keras draw a batch."""
         return None
@@ -229,6 +221,8 @@ class SummedOptimizer(keras.optimizers.Optimizer):
 
     Keras on TensorFlow clips each replica's gradients and then sums them, so with N replicas the
     norm of the sum may be N times too large. If Keras renames a method, tests of replicas fail.
+    A subclass has `step_rates`, what each `update_step` gets as its learning rate, and
+    `update_together`, which may update all variables at once in its place.
     """
 
     def _clip_gradients(self, grads):
@@ -254,16 +248,6 @@ class SummedOptimizer(keras.optimizers.Optimizer):
         if not self.update_together(grads, trainable_variables, learning_rate):
             rates = self.step_rates(learning_rate)
             super()._backend_update_step(grads, trainable_variables, rates)
-
-    def step_rates(self, learning_rate: Any) -> Any:
-        """Returns what each `update_step` of a step gets as its `learning_rate`."""
-        return learning_rate
-
-    def update_together(
-        self, gradients: list, variables: list[keras.Variable], learning_rate: Any
-    ) -> bool:
-        """Updates all variables at once, in place of `update_step`; returns whether it did."""
-        return False
 
     def _apply_weight_decay(self, variables):
         """Leaves the decay to `update_step`; Keras would decay a second time."""

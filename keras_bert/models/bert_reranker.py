@@ -1,12 +1,12 @@
 """BERT that scores how well documents answer a query: a cross-encoder."""
 
-import math
 import types
 
 import keras
+import numpy as np
 
 from keras_bert.losses import BINARY
-from keras_bert.messages import check_int, check_one_each, shown
+from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
@@ -107,23 +107,14 @@ class BertReranker(BertTask):
         ]
         if top_k is not None:
             check_int("top_k", top_k, at_most=min(map(len, documents)))
-        pairs = [
-            (text, document)
-            for text, candidates in zip(queries, documents, strict=True)
-            for document in candidates
-        ]
+        several = [*zip(queries, documents, strict=True)]
+        pairs = [(text, document) for text, own in several for document in own]
         scores = [answer["score"] for answer in self.answer(pairs, batch_size)]
-        for pair, score in zip(pairs, scores, strict=True):
-            if math.isnan(score):
-                raise ValueError(
-                    f"The score of {shown(pair)} is NaN: the training diverged, or the weights are "
-                    "damaged."
-                )
+        fix = "The training diverged, or the weights are damaged."
+        check_all_finite("Scores of documents", np.array(scores), fix)
         scores, found = iter(scores), []
-        for candidates in documents:
-            rows = [
-                {"index": i, "score": next(scores), "text": t} for i, t in enumerate(candidates)
-            ]
+        for own in documents:
+            rows = [{"index": i, "score": next(scores), "text": t} for i, t in enumerate(own)]
             found.append(sorted(rows, key=lambda row: -row["score"])[:top_k])
         return found[0] if isinstance(query, str) else found
 

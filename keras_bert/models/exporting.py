@@ -8,13 +8,8 @@ from keras_bert.messages import check_one_of, check_path
 
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 _FORMATS = ("tf_saved_model", *TOKEN_ID_FORMATS)
-_ALSO_CALLED = {
-    "tensorflow": "tf_saved_model",
-    "tf": "tf_saved_model",
-    "tensorflow_lite": "litert",
-    "tf_lite": "litert",
-    "tflite": "litert",
-}
+_ALSO_CALLED = dict.fromkeys(("tensorflow", "tf"), "tf_saved_model")
+_ALSO_CALLED |= dict.fromkeys(("tensorflow_lite", "tf_lite", "tflite"), "litert")
 
 
 def export_encoder(model, filepath, format="tf_saved_model", **kwargs):

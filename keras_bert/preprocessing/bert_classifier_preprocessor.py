@@ -64,9 +64,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
     ):
         super().__init__(tokenizer, sequence_length, truncation)
         check_bool("multi_label", multi_label)
-        check_number("threshold", threshold)
-        if not 0 < threshold < 1:
-            raise ValueError(f"threshold must be between 0 and 1, exclusive; got {threshold}.")
+        check_number("threshold", threshold, at_least=0, exclusive=True, below=1)
         check_one_of("window_pooling", window_pooling, WINDOW_POOLINGS)
         if window_stride is not None:
             check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS], [SEP]

@@ -84,7 +84,7 @@ def test_bad_rankings_are_refused(model, refused):
 
 def test_scores_that_are_nan_are_refused(model, refused):
     model.head.bias.assign([np.nan])
-    refused(r"score of \('a', 'b'\) is NaN", model.rank, "a", ["b", "c"])
+    refused("Scores of documents must be finite numbers.*row 0 is nan", model.rank, "a", ["b"])
     refused("score of document .0*. of query .a b. is NaN", model.scores, PAIRS, [1, 0, 1, 0, 0])
 
 

@@ -38,7 +38,7 @@ def test_several_labels_and_scores_are_numbers(make):
     for preprocessor in (several, score):
         with pytest.raises(ValueError, match="must be numbers; the dataset yields strings"):
             preprocessor.stream_targets(tf.constant(["good"]))
-    with pytest.raises(ValueError, match="must be between 0 and 1, exclusive; got 1"):
+    with pytest.raises(ValueError, match="threshold must be below 1; got 1"):
         make(threshold=1)
 
 

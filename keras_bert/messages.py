@@ -1,5 +1,6 @@
-"""Checks and messages that every room shares: what came, and what it must be."""
+"""Checks, messages and the log that every room shares: what came, and what it must be."""
 
+import logging
 import math
 import numbers
 import os
@@ -8,6 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+logger = logging.getLogger("keras_bert")
 
 
 def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1) -> None:

@@ -3,13 +3,11 @@
 import contextlib
 import contextvars
 import functools
-import logging
 
 import keras
 
 from keras_bert.layers.plain_attention import visibility_bias
-
-logger = logging.getLogger("keras_bert")
+from keras_bert.messages import logger
 
 _planned_mesh = contextvars.ContextVar("_planned_mesh", default=None)
 

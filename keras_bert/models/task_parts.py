@@ -1,6 +1,5 @@
 """The parts that a task is made of, and their checks."""
 
-import logging
 from typing import Any
 
 import keras
@@ -8,12 +7,10 @@ import keras
 from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, logger
 from keras_bert.models.backbone import Backbone
 from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.training.keras_internals import writes_assets
-
-logger = logging.getLogger("keras_bert")
 
 
 def check_backbone(task: str, backbone: Any, output: str = "sequence_output") -> None:

@@ -1,12 +1,12 @@
 """Loading of models: from presets, and from the weights of other libraries."""
 
-import logging
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import keras
 
+from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import (
     ENCODER_PARTS,
     Checkpoint,
@@ -23,8 +23,6 @@ from keras_bert.presets.preset_arguments import (
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.training.keras_internals import all_layers, set_initial_value
-
-logger = logging.getLogger("keras_bert")
 
 _ENCODER = re.compile("(bert|distilbert|electra)[./]")  # names of its weights in other libraries
 

@@ -1,7 +1,6 @@
 """Uploads of models to the Hugging Face Hub."""
 
 import contextlib
-import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +9,10 @@ import keras
 
 from keras_bert.files.new_folder import README, WRITTEN, is_own_card
 from keras_bert.files.remote import read_utf8
-from keras_bert.messages import shown
+from keras_bert.messages import logger, shown
 from keras_bert.presets.formats.hub import reason_of, refusal
 from keras_bert.presets.model_card import hub_card
 from keras_bert.training.processes import is_chief, wait_for_all
-
-logger = logging.getLogger("keras_bert")
 
 
 def push_to_hub(

@@ -1,15 +1,13 @@
 """Reader of questions about paragraphs, in the JSON format of SQuAD 1.1 and 2.0."""
 
 import json
-import logging
 import os
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.files.remote import read_utf8
-from keras_bert.messages import shown
+from keras_bert.messages import logger, shown
 from keras_bert.reports import Reports
 
-logger = logging.getLogger("keras_bert")
 MISPLACED = "answers that are not at their answer_start, not used for training"
 UNANSWERED = "questions without an answer that are not impossible, not used for training"
 _LOW = -(2**31)  # of an answer_start

@@ -1,17 +1,13 @@
 """Scorers of rankings: of documents by relevance, and of texts by their vectors."""
 
-import logging
-
 import numpy as np
 
-from keras_bert.messages import check_one_each
+from keras_bert.messages import check_one_each, logger
 from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import score_array
 from keras_bert.preprocessing.raw import as_arrays, text_columns, text_examples
 from keras_bert.scoring.scorer import Scorer, write_table
-
-logger = logging.getLogger("keras_bert")
 
 
 class RelevanceScorer(Scorer):

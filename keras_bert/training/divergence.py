@@ -1,6 +1,5 @@
 """Runs whose numbers are no longer finite: a message in `fit`, an error with a checkpoint."""
 
-import logging
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-logger = logging.getLogger("keras_bert")
+from keras_bert.messages import logger
 
 _ADVICE = (
     "a lower learning rate, a longer warm-up, global_clipnorm=1.0 in the optimizer, or float32 or "

@@ -1,12 +1,11 @@
 """Google's TF1 folders: `bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`."""
 
-import logging
 import re
 from functools import partial
 from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.messages import check_one_of, missing
+from keras_bert.messages import check_one_of, logger, missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
@@ -34,8 +33,6 @@ try:
     import tensorflow as tf
 except ImportError as error:
     raise missing("tensorflow", "tensorflow") from error
-
-logger = logging.getLogger("keras_bert")
 
 _BACKBONE = {**BACKBONE, "num_segments": ("type_vocab_size", 16)}  # the default of modeling.py
 # modeling.py computes "gelu" by its tanh approximation.

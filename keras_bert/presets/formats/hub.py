@@ -2,16 +2,13 @@
 
 import contextlib
 import hashlib
-import logging
 import os
 import re
 import sys
 from pathlib import Path
 
-from keras_bert.messages import shown
+from keras_bert.messages import logger, shown
 from keras_bert.presets.formats.tensor_files import FILES
-
-logger = logging.getLogger("keras_bert")
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
 _SMALL_FILES = ("*.json", "vocab.txt", "*/config.json", "assets/tokenizer/*")

@@ -3,7 +3,6 @@
 Presets are read and written with the public API of keras-nlp, which is now an alias of keras-hub.
 """
 
-import logging
 import math
 from os import PathLike
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.files.json_files import JsonFields, read_json, write_json
-from keras_bert.messages import missing
+from keras_bert.messages import logger, missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     check_size,
@@ -35,8 +34,6 @@ try:
     import keras_hub
 except ImportError as error:
     raise missing("keras-hub", "keras-hub") from error
-
-logger = logging.getLogger("keras_bert")
 
 # Arguments of a backbone with the same name in both libraries.
 _BACKBONE_SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")

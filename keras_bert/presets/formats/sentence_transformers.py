@@ -6,15 +6,13 @@ named in `config.json`, in version 3 of sentence-transformers under
 names it in `config_sentence_transformers.json`.
 """
 
-import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields, read_json, write_json
+from keras_bert.messages import logger
 from keras_bert.preprocessing.prompts import KINDS, prompt_of
 from keras_bert.presets.formats.checkpoint import Checkpoint
-
-logger = logging.getLogger("keras_bert")
 
 _CONFIG = "config_sentence_transformers.json"
 _OWN = "keras_bert"  # settings that sentence-transformers has no name for

@@ -21,15 +21,8 @@ def fused_kernel(query, visibility, dropout=None):
     | JAX | GPU, from Ampere | `cudnn_attention`, in bfloat16 and float16 | no |
     | PyTorch | all | `scaled_dot_product_attention` | no |
 
-    `keras.config.disable_flash_attention()` turns all of them off.
-
-    Args:
-        query: `[B, S, N, D]`.
-        visibility: a `Visibility`.
-        dropout: the `Dropout` layer of the probabilities if they are to be dropped, else None.
-
-    Returns:
-        A function with the arguments of `plain_attention`, or None where only plain attention runs.
+    `keras.config.disable_flash_attention()` turns all of them off. The kernel has the arguments of
+    `plain_attention`; it is None where only plain attention runs.
     """
     if keras.config.is_flash_attention_enabled() is False:
         return None

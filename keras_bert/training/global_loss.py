@@ -72,14 +72,8 @@ class GlobalLoss(TrainerHooks):
     ) -> list:
         """Predicts batches one after the other, like `predict`, without an input pipeline.
 
-        Args:
-            batches: for each batch, a function that makes its inputs, and the number of rows to
-                return; the others are padding.
-            verbose: like `keras.Model.predict`.
-            callbacks: like `keras.Model.predict`.
-
-        Returns:
-            A list of outputs, one for each batch until a callback sets `stop_predicting`.
+        A batch is a function that makes its inputs, and the number of rows to return; the others
+        are padding. The list of outputs ends where a callback sets `stop_predicting`.
         """
         callbacks = keras.callbacks.CallbackList(
             callbacks,

@@ -12,16 +12,7 @@ def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
     """Returns whether this process, the first, writes the files when several train together.
 
     Call `save_to_preset`, `finetune` and the like in all processes: each waits for the others.
-
-    Args:
-        strategy: the result of `get_strategy`, or a model built in its scope; optional on JAX.
-
-    Returns:
-        A bool; True if one process trains.
-
-    Example:
-    >>> is_chief()
-    True
+    `strategy` is the result of `get_strategy`, or a model built in its scope; optional on JAX.
     """
     workers = _workers(strategy)
     if workers is not None:

@@ -15,21 +15,11 @@ _ROUNDING = 1e-5  # more than the error of a cosine in float32
 
 
 def pair_scores(vectors: npt.ArrayLike, y: npt.ArrayLike | None = None) -> dict[str, float]:
-    """Scores vectors by scores of pairs, by positives and negatives, or by classes.
+    """Scores vectors, `[n, k, H]` of n examples of k texts, or `[n, H]` of texts with classes.
 
-    Args:
-        vectors: `[n, k, H]`, the vectors of n examples of k texts; or `[n, H]` with classes.
-        y: `[n]` scores of pairs, or classes; or None.
+    `y` are scores of pairs, classes, or None: `VectorScorer` says what is counted. Equal vectors
+    share the better rank.
 
-    Returns:
-        A dict of floats. With scores, those of `regression_scores` of the cosines. For pairs,
-        `mrr@10` and `accuracy` of finding an anchor's positive among all positives; equal vectors
-        share the better rank. For more texts, `accuracy`: the share of examples whose positive is
-        nearer to the anchor than all negatives. With classes, `accuracy`: the share of vectors
-        whose nearest other one has the same class.
-
-    Example:
-    >>> import numpy as np
     >>> pair_scores(np.array([[[1, 0], [1, 0.1]], [[0, 1], [0.1, 1]]]))
     {'mrr@10': 1.0, 'accuracy': 1.0}
     """

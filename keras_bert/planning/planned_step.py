@@ -48,52 +48,46 @@ class PlannedStep:
             return self.chip.available_bytes - self.cost.needed
         return None if self.cost.excess is None else -self.cost.excess
 
-    @property
-    def model_seconds(self) -> float:
-        """Seconds of the model's matrix products alone, at the chips' peak rate."""
-        return self.model_flops / self.num_chips / self.chip.flops_per_second
-
-    @property
-    def compute_seconds(self) -> float:
-        """Seconds of all operations, or of the known ones, at the chips' peak rate."""
-        flops = self.cost.flops
-        return self.model_seconds if flops is None else flops / self.chip.flops_per_second
-
-    @property
-    def memory_seconds(self) -> float:
-        """Seconds of the HBM traffic at its peak rate."""
-        return self.cost.hbm_bytes / self.chip.bytes_per_second
+    def work(self) -> list[tuple[str, float, str, float]]:
+        """Lists what a chip does in a step: name, amount, unit and seconds at the peak rate."""
+        chip, cost = self.chip, self.cost
+        work = [("matrix products of the model", self.model_flops / self.num_chips, "FLOPs")]
+        work += [("all operations", cost.flops, "FLOPs")]
+        work += [("HBM reads and writes", cost.hbm_bytes, "bytes")]
+        rates = {"FLOPs": chip.flops_per_second, "bytes": chip.bytes_per_second}
+        return [(*each, each[1] / rates[each[2]]) for each in work if each[1] is not None]
 
     @property
     def least_seconds(self) -> float:
         """Lower bound of a step's seconds; computation and HBM traffic may overlap."""
-        return max(self.compute_seconds, self.memory_seconds)
+        return max(seconds for *_, seconds in self.work())
 
     @property
     def bound(self) -> str:
         """Bottleneck that sets the lower bound, "compute" or "memory"."""
-        return "memory" if self.memory_seconds > self.compute_seconds else "compute"
+        longest = max(self.work(), key=lambda each: each[3])
+        return "memory" if longest[2] == "bytes" else "compute"
 
     def seconds(self, utilization: float) -> float:
         """Estimates seconds at a `utilization` of the peak rate, at least the lower bound."""
-        return max(self.least_seconds, self.model_seconds / utilization)
+        return max(self.least_seconds, self.work()[0][3] / utilization)
 
     def table(self, steps: int = 1_000_000, utilization: float = 0.4) -> str:
         """Formats memory, work and time of so many steps as a table of several lines.
 
         `utilization` in (0, 1] is the expected share of the chips' peak rate in `model_flops`.
         """
-        unit = f"per {self.unit}, on each chip"
-        lines = ["memory per chip, GiB", *self._memory_lines(), "", unit]
-        flops = self.model_flops / self.num_chips
-        lines.append(_work("matrix products of the model", flops, "FLOPs", self.model_seconds))
+        lines = ["memory per chip, GiB", *self._memory_lines(), ""]
+        lines.append(f"per {self.unit}, on each chip")
+        work = [
+            f"  {name:32}{amount:9.2e} {unit}  {1000 * seconds:8.1f} ms at the peak rate"
+            for name, amount, unit, seconds in self.work()
+        ]
         if not self.fits:
-            return "\n".join(lines)
-        cost, best = self.cost, self.model_seconds / self.least_seconds
-        if cost.flops is not None:
-            lines.append(_work("all operations", cost.flops, "FLOPs", self.compute_seconds))
+            return "\n".join([*lines, work[0]])
+        best = self.work()[0][3] / self.least_seconds
         lines += [
-            _work("HBM reads and writes", cost.hbm_bytes, "bytes", self.memory_seconds),
+            *work,
             f"  bound by {self.bound}: at best {best:.0%} utilization",
             "",
             self._time_title(steps),
@@ -144,10 +138,6 @@ class PlannedPrediction(PlannedStep):
         rows = self.batch_size / seconds
         tokens = rows * self.sequence_length
         return f"  {name:32}{1000 * seconds:9.1f}{tokens:12,.0f}{rows:10,.0f}"
-
-
-def _work(name, amount, unit, seconds):
-    return f"  {name:32}{amount:9.2e} {unit}  {1000 * seconds:8.1f} ms at the peak rate"
 
 
 def pretraining_flops(

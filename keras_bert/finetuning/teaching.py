@@ -7,6 +7,7 @@ import os
 import zlib
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import keras
@@ -149,9 +150,12 @@ def taught(
     blocks = np.split(numbers, numbers[_BLOCK::_BLOCK])
 
     def answered(numbers):
-        part = _Part(rows, numbers, lengths[numbers])
+        part = SimpleNamespace(
+            num_tokens=lambda: lengths[numbers],
+            batch=lambda some, batching: rows.batch(numbers[some], batching)[:1],
+        )
         outputs = keras.tree.flatten(row_outputs(teacher, part, longest, batch_size, verbose=0))
-        past_end = np.arange(longest) >= part.lengths[:, None]
+        past_end = np.arange(longest) >= lengths[numbers][:, None]
         for values, spec, has_tokens in zip(outputs, specs, have_tokens, strict=True):
             check_all_finite("The teacher's outputs", values, "Its training diverged.")
             if has_tokens and len(spec.shape) == 2:
@@ -179,21 +183,6 @@ def _fingerprint(teacher, rows, blocks, longest):
     for array in itertools.chain(arrays, inputs):
         crc = zlib.crc32(np.ascontiguousarray(array).tobytes(), crc)
     return f"{crc:08x}"
-
-
-@dataclasses.dataclass
-class _Part:
-    """Some of the rows, by number."""
-
-    rows: Rows
-    numbers: np.ndarray
-    lengths: np.ndarray
-
-    def num_tokens(self):
-        return self.lengths
-
-    def batch(self, rows, batching):
-        return self.rows.batch(self.numbers[rows], batching)[:1]
 
 
 def _opened(folder, shapes):

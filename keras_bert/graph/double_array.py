@@ -17,10 +17,6 @@ def double_array(values: Mapping[bytes, int]) -> np.ndarray:
     `b` is at `base ^ b`, and the value is at `base`. A step is valid if the unit found there
     carries the requested label. Two states may therefore share a base only if their subtrees are
     equal; equal subtrees are stored once. The length is a multiple of 256.
-
-    Example:
-    >>> double_array({b"a": 1, b"ab": 2}).dtype
-    dtype('uint32')
     """
     blocks, root = _shared_blocks(values)
     bases, size = _place(blocks)

@@ -1,14 +1,12 @@
 """The dtype policies of models. A Functional ignores `dtype`, and its layers exist before it."""
 
-from typing import Any
-
 import keras
 from keras.dtype_policies import DTypePolicyMap
 
 from keras_bert.training.keras_internals import resolve_policies
 
 
-def own_policy(dtype: Any) -> keras.DTypePolicy:
+def own_policy(dtype):
     """Returns the policy of a `dtype` argument.
 
     A `DTypePolicyMap` is copied, with its default: a layer's new policy enters the map, and a map
@@ -25,19 +23,19 @@ def own_policy(dtype: Any) -> keras.DTypePolicy:
     return policy
 
 
-def head_policy(dtype: Any, backbone: keras.Model) -> keras.DTypePolicy:
+def head_policy(dtype, backbone):
     """Returns the policy of a task's head: that of its backbone if `dtype` is None."""
     return own_policy(backbone.dtype_policy if dtype is None else dtype)
 
 
-def set_policy(model: keras.Model, dtype: Any, policy: keras.DTypePolicy) -> None:
+def set_policy(model, dtype, policy):
     """Sets a model's policy, by which `compile` scales losses, and those that a map names."""
     model.dtype_policy = policy
     model.given_policy = None if dtype is None else policy
     resolve_policies(model)
 
 
-def policy_config(policy: keras.DTypePolicy | None) -> dict[str, str | dict]:
+def policy_config(policy):
     """Returns `{"dtype": ...}` for a config, or `{}` for a model that follows the global policy."""
     if policy is None:
         return {}

@@ -1,7 +1,5 @@
 """The parts that a task is made of, and their checks."""
 
-from typing import Any
-
 import keras
 
 from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
@@ -13,7 +11,7 @@ from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.training.keras_internals import writes_assets
 
 
-def check_backbone(task: str, backbone: Any, output: str = "sequence_output") -> None:
+def check_backbone(task, backbone, output="sequence_output"):
     """Raises a ValueError unless a backbone is a `Backbone` with the output that a task reads."""
     if not isinstance(backbone, Backbone):
         raise ValueError(
@@ -27,7 +25,7 @@ def check_backbone(task: str, backbone: Any, output: str = "sequence_output") ->
         )
 
 
-def warn_if_causal(task: str, backbone: Backbone) -> None:
+def warn_if_causal(task, backbone):
     """Warns if a task that judges each token gets an encoder whose tokens see no later ones."""
     if backbone.causal:
         logger.warning(
@@ -35,9 +33,7 @@ def warn_if_causal(task: str, backbone: Backbone) -> None:
         )
 
 
-def scores_of_several(
-    backbone: Backbone, dropout: float, policy: keras.DTypePolicy, name: str
-) -> tuple[dict, keras.KerasTensor, keras.layers.Layer]:
+def scores_of_several(backbone, dropout, policy, name):
     """Makes inputs `[B, C, S]`, a score for each of their sequences, `[B, C]`, and the head."""
     inputs = {
         key: keras.Input((None, None), dtype="int32", name=key, optional=key != "token_ids")
@@ -52,7 +48,7 @@ def scores_of_several(
     return inputs, as_choices(scores, token_ids=ids, padding_mask=padding_mask), head
 
 
-def fitting_preprocessor(task, preprocessor: Any):
+def fitting_preprocessor(task, preprocessor):
     """Returns a preprocessor as the task uses it; another task's is converted."""
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
@@ -67,7 +63,7 @@ def fitting_preprocessor(task, preprocessor: Any):
     return preprocessor.for_model(task.backbone, task.output)
 
 
-def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: int) -> int:
+def number_of_classes(task, num_classes, preprocessor, at_least):
     """Returns a classifier's number of classes, by default one for each of the `label_names`."""
     if num_classes is None:
         names = getattr(preprocessor, "label_names", None)
@@ -81,7 +77,7 @@ def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: 
     return int(num_classes)
 
 
-def preprocessor_config(preprocessor: Any) -> dict:
+def preprocessor_config(preprocessor):
     """Serializes a preprocessor, without its tokens where Keras saves them as an asset.
 
     Keras prints the whole config if it can't find a class.

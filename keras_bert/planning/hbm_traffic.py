@@ -40,17 +40,16 @@ def hbm_moves(program: str, num_iterations: int = 1) -> Iterator[tuple[int, str]
     The name is that of the operation in the model's own code, such as
     `"jit(steps)/jvp(bert_backbone)/block_0/attention/dot_general"`, or `""`.
     """
-    entry, computations = _parse(program)
-    return _moves(computations, entry, num_iterations)
+    return _moves(*_parse(program), num_iterations)
 
 
-def _moves(computations, computation, num_iterations):
+def _moves(computation, computations, num_iterations):
     shapes = {}
     for instruction, shape, operation, operands, attributes in computations[computation]:
         shapes[instruction] = arrays = _arrays(shape)
         if operation == "while":
             body = re.search(r"body=%?([\w.-]+)", attributes).group(1)
-            for num_bytes, name in _moves(computations, body, num_iterations):
+            for num_bytes, name in _moves(body, computations, num_iterations):
                 yield num_iterations * num_bytes, name
         if operation == "async-start":  # wraps its computation's last operation, such as "slice"
             called = re.search(r"calls=%?([\w.-]+)", attributes).group(1)

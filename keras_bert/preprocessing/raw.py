@@ -222,11 +222,7 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
 
 
 def extra_input_array(name: str, values: Any) -> np.ndarray:
-    """Converts numbers `[n, ...]` to an array, floats as float32.
-
-    >>> extra_input_array("features", [[30, 1.5], [41, 2]]).dtype
-    dtype('float32')
-    """
+    """Converts numbers `[n, ...]` to an array, floats as float32."""
     try:
         array = np.asarray(values)
         array = array if array.dtype.kind in "iub" else array.astype("float32")

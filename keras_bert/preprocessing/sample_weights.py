@@ -46,9 +46,6 @@ def class_weights(
 
     `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
     `"balanced"`, scikit-learn's n / (C x texts of the class), which needs the labels, `[n]`.
-
-    >>> class_weights({"yes": 3}, ["no", "yes"]).tolist()
-    [1.0, 3.0]
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         if labels is None:

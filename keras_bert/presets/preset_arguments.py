@@ -3,13 +3,11 @@
 import difflib
 import inspect
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import keras
 
 from keras_bert.training.keras_internals import all_layers
-
-Model = TypeVar("Model", bound=keras.Model)
 
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
 
@@ -147,7 +145,7 @@ def quantization_config(model: keras.Model) -> dict[str, Any]:
     return {"quantized_layers": layers} if layers else {}
 
 
-def quantized_from_config(cls: type[Model], config: dict[str, Any]) -> Model:
+def quantized_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
     """Makes `cls(**config)` and quantizes the layers that `quantization_config` named."""
     config = {**config}
     quantized = config.pop("quantized_layers", {})

@@ -12,11 +12,6 @@ def describe_training(
 ) -> str:
     """Checks the devices and settings of a training run, and describes them in one line.
 
-    Raises:
-        ValueError: if the batch can't be split evenly among replicas and parts, or the model or its
-            backbone was built outside the strategy's scope.
-
-    Example:
     >>> from keras_bert import BertBackbone, BertClassifier, get_strategy, sizes
     >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=3)
     >>> model.compile(**model.default_compile_args())

@@ -3,19 +3,13 @@
 import html
 import os
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_each, shown
 
 _TINTS = ["#cfe8fc", "#fde2b8", "#cdeccd", "#f6d0de", "#e3d7f5", "#fdf1a6", "#d5dde5"]
-_STYLE = """<style>
-  .answers { font: 15px/1.9 system-ui, sans-serif; color: #222; background: #fff; max-width: 46em; }
-  .answers p { margin: 0 0 0.8em; white-space: pre-wrap; }
-  .answers mark { padding: 2px 4px; border-radius: 4px; color: inherit; }
-  .answers small { margin-left: 5px; font-weight: 600; color: #555; }
-  .answers .question { font-weight: 600; margin-bottom: 0; }
-  .answers .none { color: #777; }
-</style>"""
+_STYLE = files("keras_bert.pictures").joinpath("answer_view.css").read_text(encoding="utf-8")
 
 
 class AnswerView:
@@ -39,7 +33,7 @@ class AnswerView:
         return f"AnswerView({self._body.count('<mark ')} answers; html() and save(path) show them)"
 
     def _repr_html_(self):
-        return f'{_STYLE}\n<div class="answers">\n{self._body}\n</div>'
+        return f'<style>\n{_STYLE}</style>\n<div class="answers">\n{self._body}\n</div>'
 
 
 def show_answers(

@@ -87,8 +87,7 @@ def split_dtype(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
 
 def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError for arguments of a task that Keras would silently ignore."""
-    unknown = [name for name in given if name not in ("name", "trainable")]
-    if unknown:
+    if unknown := [name for name in given if name not in ("name", "trainable")]:
         raise ValueError(
             f"{cls.__name__} has no argument {', '.join(unknown)}. Settings for text, labels or "
             f"answers are arguments of its preprocessor, {cls.__name__}Preprocessor(tokenizer, "

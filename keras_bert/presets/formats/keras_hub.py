@@ -40,8 +40,9 @@ _BACKBONE_SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "
 _BACKBONE_SIZES += ("max_sequence_length", "num_segments")
 _BACKBONE = (*_BACKBONE_SIZES, "dropout")
 # KerasHub's encoder uses the tanh approximation of GELU; its masked-LM head uses the exact form.
-_ACTIVATION, _HEAD_ACTIVATION, _HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
-_GELUS = (_ACTIVATION, _HEAD_ACTIVATION)
+_ACTIVATION = "gelu_approximate"
+_HEAD = {"masked_lm_activation": "gelu", "masked_lm_epsilon": 1e-5}
+_GELUS = (_ACTIVATION, "gelu")
 _SUPPORTED = {"activation": _GELUS, "masked_lm_activation": _GELUS}
 _SUPPORTED |= {"architecture": ("bert",), "causal": (False,), "tie_embeddings": (True,)}
 # Key added to KerasHub's metadata.json, because its classifiers have no label names.
@@ -51,6 +52,11 @@ _TASKS = {
     "BertMaskedLM": "BertPretrainer",
     "BertTextClassifier": "BertClassifier",
     "BertTextEmbedder": "BertEmbedder",
+}
+# {KerasHub's class: {its argument: ours}}
+_ARGUMENTS = {
+    "BertTextClassifier": {"num_classes": "num_classes", "dropout": "dropout"},
+    "BertTextEmbedder": {"pooling_mode": "pooling", "normalize": "normalize"},
 }
 
 
@@ -146,25 +152,18 @@ def _check_config(folder):
 
 def _task_arguments(theirs, task, folder, source):
     if task == "BertMaskedLM":
-        return {
-            "next_sentence": False,
-            "masked_lm_activation": _HEAD_ACTIVATION,
-            "masked_lm_epsilon": _HEAD_EPSILON,
-        }
+        return {"next_sentence": False, **_HEAD}
+    config = theirs.get_config()
+    arguments = {ours: config[name] for name, ours in _ARGUMENTS.get(task, {}).items()}
     if task == "BertTextClassifier":
         if theirs.activation is not keras.activations.linear:
             message = "%s ends with %s, which isn't loaded: a BertClassifier returns logits."
             logger.warning(message, source, theirs.activation.__name__)
         metadata = JsonFields(folder / "metadata.json")
-        arguments = {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
         arguments |= read_own_arguments(metadata.fields(OWN_CLASSIFIER))
         if _OWN_LABEL_NAMES in metadata:
             arguments["label_names"] = metadata.texts(_OWN_LABEL_NAMES)
-        return arguments
-    if task == "BertTextEmbedder":
-        config = theirs.get_config()
-        return {"pooling": config["pooling_mode"], "normalize": config["normalize"]}
-    return {}
+    return arguments
 
 
 def _tensors(model, path):
@@ -204,17 +203,12 @@ def _download(handle):
 
 
 def _their_model(checkpoint, tokenizer):
-    backbone = keras_hub.models.BertBackbone(
-        **{name: checkpoint.backbone[name] for name in _BACKBONE}
-    )
+    sizes = {name: checkpoint.backbone[name] for name in _BACKBONE}
+    backbone = keras_hub.models.BertBackbone(**sizes)
     name = {ours: theirs for theirs, ours in _TASKS.items()}.get(checkpoint.task)
     if name is None:
         return backbone
-    names = {  # {their argument: ours}
-        "BertMaskedLM": {},
-        "BertTextClassifier": {"num_classes": "num_classes", "dropout": "dropout"},
-        "BertTextEmbedder": {"pooling_mode": "pooling", "normalize": "normalize"},
-    }[name]
+    names = _ARGUMENTS.get(name, {})
     settings = {theirs: checkpoint.task_arguments[ours] for theirs, ours in names.items()}
     task_class = getattr(keras_hub.models, name)
     preprocessor = tokenizer and task_class.preprocessor_cls(
@@ -245,8 +239,7 @@ def _log_differences(checkpoint):
         "activation": _ACTIVATION,
         "layer_norm_epsilon": 1e-12,
         "attention_dropout": checkpoint.backbone["dropout"],
-        "masked_lm_activation": _HEAD_ACTIVATION,
-        "masked_lm_epsilon": _HEAD_EPSILON,
+        **_HEAD,
     }
     differing = [
         f"{name}={ours[name]!r} here, {value!r} there"

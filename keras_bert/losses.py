@@ -38,7 +38,6 @@ class BatchLoss(keras.losses.Loss):
     """
 
     over_batch = True
-    default_name = "batch_loss"
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class BatchLoss(keras.losses.Loss):
         name: str | None = None,
         **kwargs: Any,
     ):
-        super().__init__(name=name or self.default_name, **kwargs)
+        super().__init__(name=name, **kwargs)
         check_number("scale", scale, at_least=0, exclusive=True)
         self.scale = float(scale)
         self.matryoshka_dims = None if matryoshka_dims is None else tuple(matryoshka_dims)
@@ -105,8 +104,6 @@ class InBatchNegatives(BatchLoss):
     0.6931
     """
 
-    default_name = "in_batch_negatives"
-
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         _check_several(self, vectors)
         texts = vectors.shape[1] - 1  # k - 1 candidates of each example
@@ -157,8 +154,6 @@ class CoSENT(BatchLoss):
     (True, 20.0)
     """
 
-    default_name = "cosent"
-
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         _check_several(self, vectors, exactly=2)
         scores = ops.reshape(y_true, (-1,))
@@ -191,8 +186,6 @@ class EmbeddingLoss(BatchLoss):
     True
     """
 
-    default_name = "embedding_loss"
-
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         kind = CoSENT if len(y_true.shape) == 1 else InBatchNegatives
         return kind(self.scale).loss_of(y_true, vectors)
@@ -206,10 +199,7 @@ class MarginMeanSquaredError(keras.losses.Loss):
     positive, negative). Source: Hofstätter et al. 2020, "Improving Efficient Neural Ranking Models
     with Cross-Architecture Knowledge Distillation", section 3.2.
 
-    Args:
-        reduction: as of `keras.losses.Loss`.
-        name: str.
-        dtype: as of `keras.losses.Loss`.
+    Arguments are those of `keras.losses.Loss`.
 
     Call arguments:
         y_true: `[B]` floats, the teacher's margins.
@@ -226,12 +216,9 @@ class MarginMeanSquaredError(keras.losses.Loss):
     """
 
     def __init__(
-        self,
-        reduction: str = "sum_over_batch_size",
-        name: str = "margin_mean_squared_error",
-        dtype: Any = None,
+        self, reduction: str = "sum_over_batch_size", name: str | None = None, **kwargs: Any
     ):
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        super().__init__(name, reduction, **kwargs)
 
     def __repr__(self):
         return f"{type(self).__name__}()"
@@ -336,7 +323,7 @@ class Distillation(keras.losses.Loss):
         own = getattr(self.loss, "reduction", "sum_over_batch_size")
         super().__init__(name=name, reduction=reduction or own, dtype=dtype)
         self.temperature, self.alpha = float(temperature), float(alpha)
-        self._distance = _divergence if isinstance(self.loss, _OF_CLASSES) else None
+        self._distance = divergence if isinstance(self.loss, _OF_CLASSES) else None
         self._distance = _binary_divergence if isinstance(self.loss, BINARY) else self._distance
 
     def call(self, y_true, y_pred):
@@ -360,12 +347,8 @@ class Distillation(keras.losses.Loss):
             "alpha": self.alpha,
         }
 
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "loss": keras.saving.deserialize_keras_object(config["loss"])})
 
-
-def _divergence(teacher, student):
+def divergence(teacher: Any, student: Any) -> Any:
     """Computes KL(softmax(teacher) || softmax(student)) over the last axis."""
     teacher, student = (ops.log_softmax(logits, axis=-1) for logits in (teacher, student))
     return ops.sum(ops.exp(teacher) * (teacher - student), axis=-1)
@@ -373,11 +356,8 @@ def _divergence(teacher, student):
 
 def _binary_divergence(teacher, student):
     """Computes the mean over the last axis of each class's divergence, a class or not."""
-    kl = 0.0
-    for sign in (1, -1):
-        of_teacher, of_student = (ops.log_sigmoid(sign * logits) for logits in (teacher, student))
-        kl += ops.exp(of_teacher) * (of_teacher - of_student)
-    return ops.mean(kl, axis=-1)
+    pairs = (ops.stack([logits, ops.zeros_like(logits)], axis=-1) for logits in (teacher, student))
+    return ops.mean(divergence(*pairs), axis=-1)
 
 
 def normalized(vectors: Any) -> Any:

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.plain_attention import Visibility, attention_scores
+from keras_bert.losses import divergence
 from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import check_backbone
@@ -23,13 +24,12 @@ def relation_divergence(student, teacher, num_heads, visibility):
     Both are queries, keys or values, `[B, S, H]`, of widths H that `num_heads` divides.
     """
 
-    def log_relations(part):
+    def relations(part):
         shape = (*ops.shape(part)[:2], num_heads, part.shape[-1] // num_heads)
         part = ops.reshape(ops.cast(part, "float32"), shape)  # [B, S, N, D]
-        return ops.log_softmax(attention_scores(part, part, visibility), axis=-1)  # [B, N, S, S]
+        return attention_scores(part, part, visibility)  # [B, N, S, S]
 
-    student, teacher = log_relations(student), log_relations(teacher)
-    return ops.mean(ops.sum(ops.exp(teacher) * (teacher - student), axis=-1), axis=1)
+    return ops.mean(divergence(relations(teacher), relations(student)), axis=1)
 
 
 class Divergence(keras.layers.Layer):
@@ -124,13 +124,11 @@ class RelationDistiller(BertTask):
         num_heads = _relation_heads(backbone, teacher, num_relation_heads)
         inputs = {**teacher.input, **backbone.input}  # a teacher may read segments
         parts = backbone.attention_parts(inputs, layer)  # three [B, S, H]
-        theirs = teacher.attention_parts(teacher.input, teacher_layer)
+        theirs = keras.Model(teacher.input, teacher.attention_parts(teacher.input, teacher_layer))
         teacher.trainable = False
-        divergence = Divergence(
-            keras.Model(teacher.input, theirs), num_heads, backbone.causal, dtype="float32"
-        )
-        super().__init__(inputs, divergence(inputs, parts), backbone, preprocessor, **kwargs)
-        self.divergence = divergence
+        head = Divergence(theirs, num_heads, backbone.causal, dtype="float32")
+        super().__init__(inputs, head(inputs, parts), backbone, preprocessor, **kwargs)
+        self.divergence = head
         self.takes_packed_rows = backbone.takes_packed_rows and teacher.takes_packed_rows
 
     @property

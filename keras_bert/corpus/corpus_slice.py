@@ -1,11 +1,14 @@
 """The function that every worker runs: turns one slice of the input into one shard."""
 
+import collections
+import hashlib
 import itertools
 import operator
 import os
 
 import numpy as np
 
+from keras_bert.corpus.sentences import split_passages
 from keras_bert.corpus.shards import shard_name, token_dtype
 from keras_bert.corpus.slices import Settings, Slice, first_document_id
 from keras_bert.corpus.write_shard import write_shard
@@ -18,6 +21,8 @@ MAX_RECORD_TOKENS = 2**15
 BATCH_CHARACTERS = 2**17
 MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB: more than a slice has, unless one document is huge
 
+SHORT = "documents with fewer than min_tokens, left out"
+REPEATED = "repeated documents, left out"
 CUT_SENTENCES = f"sentences of more than {MAX_RECORD_TOKENS:,} tokens, split"
 
 
@@ -38,31 +43,51 @@ def write_slice(
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
     rng = np.random.default_rng([settings.seed, slice_.index])
-    documents = _tokenized(_documents(slice_, settings, reports), tokenizer, dtype)
+    parts = _documents(slice_, settings, reports)
+    parts = split_passages(part for part in parts if part[0] not in slice_.repeated)
+    documents = _tokenized(parts, tokenizer, dtype)
+    records = _records(documents, settings.min_tokens, reports)
     path = os.path.join(folder, shard_name(slice_.index, num_slices))
-    counts = write_shard(path, dtype, _shuffled(_records(documents, reports), rng))
+    contents = {"num_unknown": 0, "longest_document": 0, "languages": collections.Counter()}
+    records = _counted(_shuffled(records, rng), tokenizer.unk_token_id, contents)
+    counts = write_shard(path, dtype, records) | contents
     document_id = slice_.spans[0].document_id
     if counts["num_records"] and document_id not in (None, first_document_id(slice_.index)):
-        counts["num_documents"] -= 1  # its only document began in an earlier slice
+        counts |= {"num_documents": 0, "languages": {}}  # its only document began in an earlier one
+    if slice_.repeated:
+        reports.add(REPEATED, len(slice_.repeated))
     done = {"shard": counts, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
     return done
 
 
+def document_hashes(slice_: Slice, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ids of a slice's documents, int64, and hashes of their texts, uint64."""
+    ids, hashes = [], []
+    documents = _documents(slice_, settings, Reports())
+    for document_id, parts in itertools.groupby(documents, operator.itemgetter(0)):
+        digest = hashlib.blake2b(digest_size=8)
+        for _, _, passages in parts:
+            digest.update("\n".join([*passages, ""]).encode())
+        ids.append(document_id)
+        hashes.append(int.from_bytes(digest.digest(), "little"))
+    return np.array(ids, "int64"), np.array(hashes, "uint64")
+
+
 def _documents(slice_, settings, reports):
-    """Yields `(document_id, sentences)`; the parts of a long document are consecutive."""
+    """Yields `(document, language, passages)`; the parts of a long document are consecutive."""
     next_id = first_document_id(slice_.index)
     for span in slice_.spans:
         last_number = document_id = None
-        for number, sentences in span.reader.documents(span, settings, reports):
+        for number, language, passages in span.reader.passages(span, settings, reports):
             if number != last_number:
                 document_id = next_id if span.document_id is None else span.document_id
                 next_id, last_number = next_id + 1, number
-            yield document_id, sentences
+            yield document_id, language, passages
 
 
 def _tokenized(documents, tokenizer, dtype):
-    """Yields `(document_id, token_ids, sentence_lengths)`, tokenized in large batches."""
+    """Yields `(document, token_ids, sentence_lengths)`, tokenized in large batches."""
     batch, parts, num_characters = [], [], 0
 
     def tokenize():
@@ -70,39 +95,42 @@ def _tokenized(documents, tokenizer, dtype):
         token_ids = token_ids.astype(dtype)
         splits = np.concatenate([[0], np.cumsum(lengths)])
         begin = 0
-        for document_id, num_sentences in parts:
+        for document, num_sentences in parts:
             end = begin + num_sentences
             kept = lengths[begin:end]
-            yield document_id, token_ids[splits[begin] : splits[end]], kept[kept > 0]
+            yield document, token_ids[splits[begin] : splits[end]], kept[kept > 0]
             begin = end
 
-    for document_id, sentences in documents:
+    for document, sentences in documents:
         batch += sentences
         num_characters += sum(map(len, sentences))
-        if parts and parts[-1][0] == document_id:
-            parts[-1] = (document_id, parts[-1][1] + len(sentences))
+        if parts and parts[-1][0] == document:
+            parts[-1] = (document, parts[-1][1] + len(sentences))
         else:
-            parts.append((document_id, len(sentences)))
+            parts.append((document, len(sentences)))
         if num_characters > BATCH_CHARACTERS:
             yield from tokenize()
             batch, parts, num_characters = [], [], 0
     yield from tokenize()
 
 
-def _records(parts, reports):
+def _records(parts, min_tokens, reports):
     """Joins the parts of each document, and splits documents longer than a record."""
-    for document_id, group in itertools.groupby(parts, operator.itemgetter(0)):
+    for document, group in itertools.groupby(parts, operator.itemgetter(0)):
         token_ids, lengths = np.zeros(0, "uint8"), np.zeros(0, "uint8")
+        least = min_tokens
         for _, new_ids, new_lengths in group:
             token_ids = np.concatenate([token_ids, new_ids])
             lengths = np.concatenate([lengths, _without_long(new_lengths, reports)])
             while len(token_ids) > MAX_RECORD_TOKENS:
                 count = np.searchsorted(np.cumsum(lengths), MAX_RECORD_TOKENS, side="right")
                 end = lengths[:count].sum()
-                yield document_id, token_ids[:end], lengths[:count]
-                token_ids, lengths = token_ids[end:], lengths[count:]
-        if len(token_ids):
-            yield document_id, token_ids, lengths
+                yield document, token_ids[:end], lengths[:count]
+                token_ids, lengths, least = token_ids[end:], lengths[count:], 1
+        if len(token_ids) >= least:
+            yield document, token_ids, lengths
+        elif len(token_ids):
+            reports.add(SHORT, 1)
 
 
 def _without_long(lengths, reports):
@@ -120,17 +148,17 @@ def _shuffled(records, rng):
     """
     waiting, num_tokens, passed_on = {}, 0, None
     for record in records:
-        document_id, token_ids, _ = record
-        if document_id == passed_on:
+        document, token_ids, _ = record
+        if document == passed_on:
             yield record
             continue
-        waiting.setdefault(document_id, []).append(record)
+        waiting.setdefault(document, []).append(record)
         num_tokens += len(token_ids)
         if num_tokens > MAX_WAITING_TOKENS:
-            unfinished = waiting.pop(document_id)
+            unfinished = waiting.pop(document)
             yield from _in_random_order(waiting, rng)
             yield from unfinished
-            waiting, num_tokens, passed_on = {}, 0, document_id
+            waiting, num_tokens, passed_on = {}, 0, document
     yield from _in_random_order(waiting, rng)
 
 
@@ -138,3 +166,16 @@ def _in_random_order(documents, rng):
     documents = [*documents.values()]
     for index in rng.permutation(len(documents)):
         yield from documents[index]
+
+
+def _counted(records, unk_token_id, contents):
+    """Yields records with the ids of their documents alone, and adds what they hold."""
+    last, num_tokens = None, 0
+    for document, token_ids, lengths in records:
+        if document != last:
+            last, num_tokens = document, 0
+            contents["languages"].update(filter(None, document[1:]))
+        num_tokens += len(token_ids)
+        contents["longest_document"] = max(contents["longest_document"], num_tokens)
+        contents["num_unknown"] += int(np.count_nonzero(token_ids == unk_token_id))
+        yield document[0], token_ids, lengths

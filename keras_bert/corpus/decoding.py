@@ -1,9 +1,10 @@
 """Decoding of text files: encodings and line endings are fixed, and every fix is reported."""
 
 import codecs
+import math
 from collections.abc import Callable, Iterator
 
-from keras_bert.files.remote import open_bytes
+from keras_bert.files.remote import open_unpacked, packing
 from keras_bert.reports import Reports
 
 BLOCK_BYTES = 2**20
@@ -27,7 +28,7 @@ MARK = "files that start with a byte order mark"
 
 def detect_encoding(path: str) -> tuple[str, int]:
     """Detects `(encoding, length of the mark)` from a byte order mark; without one it is UTF-8."""
-    with open_bytes(path) as file:
+    with open_unpacked(path) as file:
         head = file.read(4096)
     for mark, encoding in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
@@ -47,6 +48,11 @@ def detect_encoding(path: str) -> tuple[str, int]:
     return "utf-8", 0
 
 
+def has_byte_lines(path: str) -> bool:
+    """Returns whether a text file can be cut at line ends that are found among its bytes."""
+    return not packing(path) and detect_encoding(path)[0] == "utf-8"
+
+
 def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[str]:
     r"""Yields a span of bytes of a text file as strings of about 1 MB with "\n" line ends.
 
@@ -58,14 +64,21 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     if mark and begin == 0:
         begin = mark
         reports.add(MARK, 1, f"{path}: {encoding}")
+    if packing(path):
+        end = math.inf  # until the text ends: its size is unknown
     pieces = _utf8_pieces if encoding == "utf-8" else _wide_pieces
     for text in pieces(path, begin, end, encoding, reports):
-        num_crlf = text.count("\r\n")
-        num_bare = text.count("\r") - num_crlf
-        for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare), (NUL, text.count("\0"))):
-            if count:
-                reports.add(kind, count, str(path))
-        yield text.replace("\r\n", "\n").replace("\r", "\n")
+        yield with_line_feeds(text, path, reports)
+
+
+def with_line_feeds(text: str, path: str, reports: Reports) -> str:
+    r"""Returns a text with "\n" line ends; reports others and NUL characters."""
+    num_crlf = text.count("\r\n")
+    num_bare = text.count("\r") - num_crlf
+    for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare), (NUL, text.count("\0"))):
+        if count:
+            reports.add(kind, count, str(path))
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> str:
@@ -86,18 +99,19 @@ def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> s
 
 
 def _utf8_pieces(path, begin, end, _, reports):
-    with open_bytes(path) as file:
-        file.seek(begin)
-        offset, carry = begin, b""
-        while offset + len(carry) < end:
-            data = carry + file.read(min(BLOCK_BYTES, end - offset - len(carry)))
-            if len(data) == len(carry):
+    with open_unpacked(path, begin) as file:
+        offset, carry, more = begin, b"", True
+        while more and offset + len(carry) < end:
+            more = file.read(min(BLOCK_BYTES, end - offset - len(carry)))
+            if not more and end != math.inf:
                 raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
-            cut = len(data) if offset + len(data) >= end else _last_line_end(data)
+            data = carry + more
+            is_last = not more or offset + len(data) >= end
+            cut = len(data) if is_last else _last_line_end(data)
 
             def place(position, start=offset):
                 position += start
-                return f"{path}, line {_line_number(path, position):,} (byte {position:,})"
+                return f"{path}, line {line_number(path, position):,} (byte {position:,})"
 
             yield decode_utf8(data[:cut], reports, place)
             offset, carry = offset + cut, data[cut:]
@@ -116,11 +130,12 @@ def _last_line_end(data):
 def _wide_pieces(path, begin, end, encoding, reports):
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     carry, num_lines = "", 0
-    with open_bytes(path) as file:
-        file.seek(begin)
-        while data := file.read(min(BLOCK_BYTES, end - begin)):
+    with open_unpacked(path, begin) as file:
+        final = False
+        while not final:
+            data = file.read(min(BLOCK_BYTES, end - begin))
             begin += len(data)
-            final = begin >= end
+            final = not data or begin >= end
             text = carry + decoder.decode(data, final)
             cut = len(text) if final else max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
             cut = cut or max(len(text) - 1, 1)
@@ -132,9 +147,10 @@ def _wide_pieces(path, begin, end, encoding, reports):
             carry = text[cut:]
 
 
-def _line_number(path, position):
+def line_number(path: str, position: int) -> int:
+    """Returns the number of the line that has the byte at a position."""
     number, last = 1, b""
-    with open_bytes(path) as file:
+    with open_unpacked(path) as file:
         while position > 0 and (data := file.read(min(BLOCK_BYTES, position))):
             position -= len(data)
             number += data.count(b"\n") + data.count(b"\r") - (last + data).count(b"\r\n")

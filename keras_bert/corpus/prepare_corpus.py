@@ -1,15 +1,19 @@
 """Corpus preparation: turns raw text into the shards that pre-training reads."""
 
+import collections
+import dataclasses
 import functools
 import os
 import time
 import warnings
 from collections.abc import Sequence
 
+import numpy as np
+
 from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
-from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
+from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, document_hashes, done_path, write_slice
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
-from keras_bert.corpus.slices import Settings
+from keras_bert.corpus.slices import Settings, first_document_id
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in, size_and_time
@@ -27,7 +31,11 @@ def prepare_corpus(
     *,
     text_format: str = "prose",
     document_separator: str | None = None,
+    text_column: str = "text",
     language: str = "en",
+    language_column: str | None = None,
+    min_tokens: int = 1,
+    drop_repeated: bool = False,
     seed: int = 0,
     num_workers: int | None = None,
     beam_options: Sequence[str] | None = None,
@@ -43,17 +51,29 @@ def prepare_corpus(
     format is `text_format="sentences"`.
 
     Args:
-        inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark),
-            MediaWiki dumps (`pages-articles`, .xml or .xml.bz2), or folders of such files.
+        inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark), files
+            with a text in each row (.jsonl, .parquet), MediaWiki dumps (`pages-articles`, .xml or
+            .xml.bz2), folders of such files, or patterns such as `"texts/*.parquet"`. .txt and
+            .jsonl files may be compressed (.gz, .bz2, .zst). Remote paths: `gs://bucket/folder`,
+            or data sets of the Hugging Face Hub, `hf://datasets/user/name@revision/file`. Large
+            .txt, .jsonl and .xml files are shared among workers at any document, .parquet files
+            between row groups; compressed .txt and .jsonl files are read by one worker each.
         output: folder of the corpus; created if missing.
         tokenizer: `BertTokenizer`.
-        text_format: format of the text files. "prose" has one paragraph per line, or wrapped
+        text_format: format of each text file or row. "prose" has one paragraph per line, or wrapped
             paragraphs separated by blank lines; sentences are detected. "sentences" has one
             sentence per line and a blank line between documents.
         document_separator: regular expression for "prose". A line with a match separates two
             documents and belongs to neither, for example `r"^CHAPTER "`, or `r"^\s*$"` for blank
-            lines. By default each file is one document.
+            lines. By default each text file and each row is one document.
+        text_column: column of the texts in .jsonl and .parquet files.
         language: language code, for the rules that end sentences.
+        language_column: column of the language codes in .jsonl and .parquet files; where a row
+            has none, and in other files, `language` counts.
+        min_tokens: documents with fewer tokens are left out, and counted in the reports.
+        drop_repeated: whether to leave out documents with the same text as an earlier one. All
+            inputs are read twice, the first time by this machine, with about 40 bytes of memory a
+            document.
         seed: seed of the order of documents within a shard.
         num_workers: number of processes; by default one per available core, or fewer for small
             inputs. 1 means this process itself.
@@ -63,11 +83,12 @@ def prepare_corpus(
         progress: whether to show a progress bar and print a summary.
 
     Returns:
-        `Corpus`, whose `description` also has "reports" of irregularities in the input.
+        `Corpus`, whose `description` also has "reports" of irregularities in the input. The same
+        texts give the same documents from every kind of file.
 
     Raises:
-        ValueError: if inputs are missing, damaged, of an unknown kind or without any text, or if
-            the output folder holds another corpus.
+        ValueError: if inputs are missing, damaged, of an unknown kind, without the column or
+            without any text, or if the output folder holds another corpus.
         OSError: if a shard cannot be written, for example because the disk is full.
         RuntimeError: if a worker process dies.
 
@@ -79,7 +100,16 @@ def prepare_corpus(
     ```
     """
     output = os.fspath(output)
-    settings = Settings(text_format, document_separator, language, seed)
+    settings = Settings(
+        text_format=text_format,
+        document_separator=document_separator,
+        text_column=text_column,
+        language=language,
+        language_column=language_column,
+        min_tokens=min_tokens,
+        drop_repeated=drop_repeated,
+        seed=seed,
+    )
     reports = Reports()
     slices = plan_slices(find_inputs(inputs, reports), settings)
     description = plan_description(slices, settings, tokenizer)
@@ -92,6 +122,8 @@ def prepare_corpus(
     )
     started = time.monotonic()
     done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
+    if drop_repeated:
+        slices = _without_repeated(slices, settings, num_workers, progress)
     left = [slice_ for slice_ in slices if done[slice_.index] is None]
     if beam_options is None:
         results = run_locally(left, work, num_workers)
@@ -117,6 +149,7 @@ def _finished_corpus(output, description):
 
 
 def _check_same_plan(output, old, new):
+    old = {**dataclasses.asdict(Settings()), **old}  # of an earlier version, with fewer settings
     if names := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
         raise ValueError(
             f"{output} holds a corpus, finished or not, that was made with different "
@@ -147,6 +180,25 @@ def _read_done(output, slice_, num_slices):
     return done if is_whole else None
 
 
+def _without_repeated(slices, settings, num_workers, progress):
+    """Marks the documents whose texts occur earlier."""
+    work = functools.partial(document_hashes, settings=settings)
+    ids, hashes = [], []
+    with progress_bar("repeated", sum(s.num_bytes for s in slices), progress) as bar:
+        for slice_, (new_ids, new_hashes) in run_locally(slices, work, num_workers):
+            ids.append(new_ids)
+            hashes.append(new_hashes)
+            bar.update(slice_.num_bytes)
+    joined = np.concatenate(hashes)
+    is_repeated = np.ones(len(joined), bool)
+    is_repeated[np.unique(joined, return_index=True)[1]] = False
+    marks = np.split(is_repeated, np.cumsum([*map(len, ids)])[:-1])
+    return [
+        dataclasses.replace(slice_, repeated=frozenset(own[mark].tolist()))
+        for slice_, own, mark in zip(slices, ids, marks, strict=True)
+    ]
+
+
 def _collect(results, slices, done, progress):
     """Adds the results of slices to those `done`, with a progress bar; returns their tokens."""
     kept = [slice_.num_bytes for slice_ in slices if done[slice_.index]]
@@ -168,9 +220,14 @@ def _collect(results, slices, done, progress):
 
 def _finish(output, tokenizer, slices, done, description, reports):
     """Turns the shards into a corpus and removes the progress files."""
-    shards = []
-    for result in (done[slice_.index] for slice_ in slices):
+    shards, languages, lengths = [], collections.Counter(), collections.Counter()
+    for slice_ in slices:
+        result, document_id = done[slice_.index], slice_.spans[0].document_id
         reports.merge(result["reports"])
+        languages.update(result["shard"].pop("languages"))
+        # A document that is cut into slices has a length in each.
+        key = first_document_id(slice_.index) if document_id is None else document_id
+        lengths[key] += result["shard"].pop("longest_document")
         if result["shard"]["num_records"]:
             shards.append(result["shard"])
         else:
@@ -181,7 +238,13 @@ def _finish(output, tokenizer, slices, done, description, reports):
             "There is no text in the input. Give files that contain text. "
             f"{'; '.join(reports.lines())}"
         )
-    more = {"reports": reports.as_dict(), "prepared_with": description}
+    more = {
+        "num_unknown": sum(shard.pop("num_unknown") for shard in shards),
+        "longest_document": max(lengths.values()),
+        "languages": dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
+        "reports": reports.as_dict(),
+        "prepared_with": description,
+    }
     corpus = finish_corpus(output, tokenizer, shards, **more)
     remove(os.path.join(output, PROGRESS_FOLDER))
     if corpus.num_documents == 1:

@@ -2,6 +2,8 @@
 
 import itertools
 import re
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from keras_bert.messages import missing
 
@@ -9,6 +11,8 @@ try:
     import sentencex
 except ImportError as error:
     raise missing("sentencex", "corpus") from error
+
+T = TypeVar("T")
 
 # About 128 tokens. Longer "sentences" are speeches inside quotation marks, or paragraphs whose
 # quotation mark was never closed.
@@ -29,6 +33,16 @@ _CUTS = (
     re.compile(r".*(?:[.!?…؟।።][\"'”’»)\]]*\s|[。！？][”’」』）]*)", re.S),
     re.compile(r".*\s", re.S),
 )
+
+
+def split_passages(
+    parts: Iterable[tuple[T, str | None, list[str]]],
+) -> Iterator[tuple[tuple[T, str | None], list[str]]]:
+    """Splits what `Reader.passages` yields: `((document, language), sentences)`."""
+    for document, language, passages in parts:
+        if language is not None:
+            passages = [s for text in passages for s in split_sentences(text, language)]
+        yield (document, language), passages
 
 
 def split_sentences(paragraph: str, language: str = "en") -> list[str]:

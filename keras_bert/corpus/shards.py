@@ -44,7 +44,8 @@ class Corpus:
     Attributes: `folder`, `vocabulary`, `vocabulary_size`, `vocabulary_sha256`, `lowercase`,
     `token_dtype`, `num_documents`, `num_sentences`, `num_tokens`, `num_records`, `shards` (list of
     dicts, one per shard, of "name", "num_bytes" and the same four counts), `shard_paths`,
-    `vocabulary_path`, and `description`, the content of `corpus.json`.
+    `vocabulary_path`, and `description`, the content of `corpus.json`. Its "num_unknown" counts the
+    [UNK] tokens, "longest_document" its tokens, and "languages" the documents of each language.
 
     Raises:
         ValueError: if the folder does not exist, its preparation was interrupted, a shard is
@@ -70,9 +71,18 @@ class Corpus:
         self._check_files()
 
     def __repr__(self):
+        more = ""
+        if "num_unknown" in self.description:  # not in corpora of earlier versions
+            found = self.description
+            counts = [f"{name or '-'} {n:,}" for name, n in [*found["languages"].items()][:10]]
+            more = (
+                f", [UNK]: {found['num_unknown'] / self.num_tokens:.2%}, longest document: "
+                f"{found['longest_document']:,} tokens, languages: {', '.join(counts) or 'unknown'}"
+            )
         return (
             f"Corpus({self.folder!r}, documents: {self.num_documents:,}, sentences: "
-            f"{self.num_sentences:,}, tokens: {self.num_tokens:,}, shards: {len(self.shards):,})"
+            f"{self.num_sentences:,}, tokens: {self.num_tokens:,}{more}, shards: "
+            f"{len(self.shards):,})"
         )
 
     def check_tokenizer(self, tokenizer: BertTokenizer) -> None:

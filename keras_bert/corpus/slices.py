@@ -2,10 +2,11 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Protocol, TypeAlias
 
-from keras_bert.messages import check_one_of
+from keras_bert.files.remote import PACKINGS, packing
+from keras_bert.messages import check_bool, check_int, check_one_of
 from keras_bert.reports import Reports
 
 
@@ -15,13 +16,20 @@ class Settings:
 
     text_format: str = "prose"
     document_separator: str | None = None
+    text_column: str = "text"
     language: str = "en"
+    language_column: str | None = None
+    min_tokens: int = 1
+    drop_repeated: bool = False
     seed: int = 0
 
     def __post_init__(self):
         check_one_of("text_format", self.text_format, ("prose", "sentences"))
-        if self.document_separator is not None and self.text_format == "sentences":
-            raise ValueError("text_format='sentences' takes no document_separator. Omit it.")
+        for name in ("document_separator", "language_column"):
+            if getattr(self, name) is not None and self.text_format == "sentences":
+                raise ValueError(f"text_format='sentences' takes no {name}. Omit it.")
+        check_int("min_tokens", self.min_tokens)
+        check_bool("drop_repeated", self.drop_repeated)
         try:
             re.compile(self.document_separator or "")
         except re.error as error:
@@ -35,18 +43,22 @@ class Settings:
         return re.compile(pattern) if pattern else None
 
 
-Documents: TypeAlias = Iterator[tuple[int, list[str]]]
-"""The number in the span and the sentences of each document, or of its parts."""
+Passages: TypeAlias = Iterator[tuple[Hashable, str | None, list[str]]]
+"""The number in the span, the language and the paragraphs of each document, or of its parts.
+
+The language is None if the paragraphs are single sentences.
+"""
 
 
 class Reader(Protocol):
     """Reader of one kind of input file; each kind is an entry of `corpus_plan.READERS`."""
 
-    expansion: int = 1
-    """Approximate bytes of text per byte of the file."""
+    def matches(self, name: str, packing: str) -> bool:
+        """Returns whether a file is of this kind: its lowercase name, compressed as `packing`."""
 
-    def matches(self, name: str) -> bool:
-        """Returns whether a lowercase file name is of this kind."""
+    def expansion(self, path: str) -> int:
+        """Returns about how many bytes of text a byte of the file holds."""
+        return PACKINGS.get(packing(path), 1)
 
     def can_be_cut(self, path: str) -> bool:
         """Returns whether a file can be read in parts; a ValueError if it isn't of this kind."""
@@ -55,11 +67,8 @@ class Reader(Protocol):
         """Returns whether each file is a single document."""
         return False
 
-    def documents(self, span: "Span", settings: Settings, reports: Reports) -> Documents:
-        """Yields the documents of a span."""
-
-    def texts(self, span: "Span", reports: Reports) -> Iterator[str]:
-        """Yields the text of a span in pieces of about a megabyte, none ending in a word."""
+    def passages(self, span: "Span", settings: Settings, reports: Reports) -> Passages:
+        """Yields the text of a span."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,13 +85,19 @@ class Span:
     size: int
     document_id: int | None = None
 
+    @property
+    def text_bytes(self) -> int:
+        """Approximate number of bytes of text."""
+        return (self.stop - self.start) * self.reader.expansion(self.path)
+
 
 @dataclasses.dataclass(frozen=True)
 class Slice:
-    """Unit of work: the spans that become shard number `index`."""
+    """Unit of work: the spans that become shard number `index`, without `repeated` documents."""
 
     index: int
     spans: tuple[Span, ...]
+    repeated: frozenset[int] = frozenset()
 
     @property
     def num_bytes(self) -> int:

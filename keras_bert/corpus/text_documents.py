@@ -1,14 +1,13 @@
-"""Documents of `.txt` files: one sentence per line (Google's format), or prose."""
+"""Documents of text files: one sentence per line (Google's format), or prose."""
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
-from keras_bert.corpus.decoding import BLOCK_BYTES, detect_encoding, text_blocks
-from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.slices import Documents, Reader, Settings, Span
+from keras_bert.corpus.decoding import BLOCK_BYTES, has_byte_lines, text_blocks
+from keras_bert.corpus.slices import Passages, Reader, Settings, Span
 from keras_bert.files.remote import open_bytes
 from keras_bert.reports import Reports
 
@@ -22,31 +21,35 @@ _ABBREVIATION = re.compile(r"(?:^|\s)[A-Z][a-z]{0,3}\.$")  # "Mr.", for example
 class TextReader(Reader):
     """`Reader` of `.txt` files."""
 
-    def matches(self, name: str) -> bool:
+    def matches(self, name: str, packing: str) -> bool:
         return name.endswith(".txt")
 
     def can_be_cut(self, path: str) -> bool:
-        return detect_encoding(path)[0] == "utf-8"  # only there line endings are single bytes
+        return has_byte_lines(path)
 
     def is_one_document(self, settings: Settings) -> bool:
         return settings.separator is None
 
-    def documents(self, span: Span, settings: Settings, reports: Reports) -> Documents:
-        begin, end = _own_bytes(span, settings.separator)
-        lines = _line_batches(text_blocks(span.path, begin, end, reports))
-        if settings.text_format == "sentences":
-            yield from _sentence_lines(lines, settings.separator)
-            return
+    def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
+        begin, end = own_bytes(span, settings.separator)
         width = None
         if (begin, end) != (0, span.size):  # all spans of a file are read as its beginning is
             blocks = text_blocks(span.path, 0, span.size, Reports())
             width = wrap_width(next(_line_batches(blocks), []))
-        for document, paragraph in _paragraphs(lines, settings.separator, width):
-            yield document, split_sentences(paragraph, settings.language)
+        blocks = text_blocks(span.path, begin, end, reports)
+        yield from text_passages(blocks, settings, settings.language, width)
 
-    def texts(self, span: Span, reports: Reports) -> Iterator[str]:
-        begin, end = _own_bytes(span, separator=None)
-        yield from text_blocks(span.path, begin, end, reports)
+
+def text_passages(
+    blocks: Iterable[str], settings: Settings, language: str, width: int | None = None
+) -> Passages:
+    """Yields the passages of a text, wrapped at `width`; by default, the first block tells it."""
+    lines = _line_batches(blocks)
+    if settings.text_format == "sentences":
+        yield from _sentence_lines(lines, settings.separator)
+        return
+    for document, paragraph in _paragraphs(lines, settings.separator, width):
+        yield document, language, [paragraph]
 
 
 def _line_batches(blocks):
@@ -71,7 +74,7 @@ def _sentence_lines(batches, separator):
             if is_separator:
                 document += 1
             else:
-                yield document, list(group)
+                yield document, None, list(group)
 
 
 def _paragraphs(batches, separator, width):
@@ -124,7 +127,7 @@ def _ends_paragraph(line, below, width):
     return not _ABBREVIATION.search(line)
 
 
-def _own_bytes(span, separator):
+def own_bytes(span: Span, separator: re.Pattern | None) -> tuple[int, int]:
     """Moves both ends of a span to the first document boundaries at or after them."""
     if span.start == 0 and span.stop >= span.size:
         return 0, span.size

@@ -1,11 +1,20 @@
-"""Files and folders, local or on TensorFlow's file systems, such as `gs://bucket/run`."""
+"""Files and folders: local, on TensorFlow's file systems (`gs://bucket/run`), or on a hub.
 
+Data sets of the Hugging Face Hub, `hf://datasets/user/name@revision/file`, can only be read. Each
+file that is opened is first downloaded to the cache of huggingface_hub, where downloads resume.
+"""
+
+import bz2
 import codecs
 import contextlib
 import errno
+import functools
+import glob
+import gzip
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +24,7 @@ from typing import IO, Any
 _LOCAL = SimpleNamespace(
     GFile=open,
     exists=os.path.exists,
+    glob=partial(glob.glob, recursive=True),
     isdir=os.path.isdir,
     listdir=os.listdir,
     makedirs=partial(os.makedirs, exist_ok=True),
@@ -24,6 +34,9 @@ _LOCAL = SimpleNamespace(
     stat=os.stat,
     walk=os.walk,
 )
+PACKINGS = {".gz": 3, ".bz2": 4, ".zst": 3}
+"""Suffixes of compressed files, and about how many bytes of text a byte of theirs holds."""
+
 _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path("gs://b"): "gs:/b"
 
 
@@ -48,6 +61,9 @@ def file_system(path: str | os.PathLike) -> Iterator[Any]:
     if not is_remote(path):
         yield _LOCAL
         return
+    if str(path).startswith("hf://"):
+        yield _hub()
+        return
     import tensorflow as tf
 
     try:
@@ -59,6 +75,56 @@ def file_system(path: str | os.PathLike) -> Iterator[Any]:
         raise FileNotFoundError(errno.ENOENT, reason, str(path)) from error
     except tf.errors.OpError as error:
         raise OSError(f"{path}: {type(error).__name__} {error.message}") from error
+
+
+@functools.cache
+def _hub():
+    """Makes the functions that read a hub, like those of `tf.io.gfile`; errors are `OSError`s."""
+    from huggingface_hub import HfFileSystem, hf_hub_download
+
+    files = HfFileSystem()
+
+    def asked(function):
+        def ask(path, *arguments):
+            try:
+                return function(str(path), *arguments)
+            except OSError:
+                raise
+            except Exception as error:  # of the hub's client for HTTP
+                raise OSError(f"{path} can't be read: {type(error).__name__} {error}") from error
+
+        return ask
+
+    def exists(path):
+        with contextlib.suppress(FileNotFoundError):
+            return bool(files.info(path))
+        return False
+
+    def stat(path):
+        info = files.info(path)
+        return SimpleNamespace(length=info["size"], mtime_nsec=info.get("blob_id"))
+
+    def open_cached(path, mode):
+        file = files.resolve_path(path)
+        options = {"repo_type": file.repo_type, "revision": file.revision}
+        return open(hf_hub_download(file.repo_id, file.path_in_repo, **options), mode)
+
+    def refuse(path, *_, **__):
+        raise OSError(f"{path} can't be written: files of a hub are only read. Give a folder.")
+
+    def walk(folder):
+        return [(f"hf://{parent}", *names) for parent, *names in files.walk(folder)]
+
+    return SimpleNamespace(
+        GFile=asked(open_cached),
+        exists=asked(exists),
+        glob=asked(lambda pattern: [f"hf://{name}" for name in files.glob(pattern)]),
+        isdir=asked(lambda path: exists(path) and files.info(path)["type"] == "directory"),
+        listdir=asked(lambda path: [os.path.basename(name) for name in files.ls(path, False)]),
+        makedirs=refuse,
+        stat=asked(stat),
+        walk=asked(walk),
+    )
 
 
 def disk_full(path: str | os.PathLike, reason: object) -> OSError:
@@ -102,6 +168,50 @@ def open_bytes(path: str | os.PathLike) -> Iterator[IO[bytes]]:
         yield file
 
 
+def packing(path: str | os.PathLike) -> str:
+    """Returns the suffix of a compressed file, ".gz", ".bz2" or ".zst"; "" for other files."""
+    suffix = os.path.splitext(str(path))[1].lower()
+    return suffix if suffix in PACKINGS else ""
+
+
+@contextlib.contextmanager
+def open_unpacked(path: str | os.PathLike, begin: int = 0) -> Iterator[IO[bytes]]:
+    """Opens a file at a byte, for reading; one that is compressed is decompressed."""
+    with open_bytes(path) as file:
+        kind = packing(path)
+        if not kind:
+            file.seek(begin)
+            yield file
+            return
+        try:
+            unpacked = {".gz": _gunzipped, ".bz2": bz2.open, ".zst": _unzstandard}[kind](file)
+            unpacked.read(begin)
+            yield unpacked
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(
+                f"{path} is damaged, or no {kind} file: {error}. Download the file again."
+            ) from error
+
+
+def _gunzipped(file):
+    return gzip.GzipFile(fileobj=file)
+
+
+def _unzstandard(file):
+    pyarrow = import_pyarrow()
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")
+
+
+def import_pyarrow() -> Any:
+    """Imports `pyarrow`, which reads Parquet and Zstandard; an ImportError if it is missing."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        message = 'This needs the package pyarrow: pip install "keras3-bert[corpus]".'
+        raise ImportError(message) from error
+    return pyarrow
+
+
 def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
     """Returns the first `size` bytes of a file, local or remote; by default, all."""
     with open_bytes(path) as file:
@@ -109,10 +219,11 @@ def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
 
 
 def read_utf8(path: str | os.PathLike) -> str:
-    """Reads the text of a UTF-8 file, local or remote, without its byte order mark."""
+    """Reads the text of a UTF-8 file, perhaps compressed, without its byte order mark."""
     path = os.fspath(path)
     try:
-        data = read_bytes(path)
+        with open_unpacked(path) as file:
+            data = file.read()
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
     return decode_utf8(data.removeprefix(codecs.BOM_UTF8), path)
@@ -161,6 +272,14 @@ def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
     if is_remote(path):
         return found.length, found.mtime_nsec
     return found.st_size, found.st_mtime_ns
+
+
+def files_at(path: str) -> list[str]:
+    """Lists a file, all files below a folder, or those that match a pattern, sorted."""
+    with file_system(path) as files:
+        found = [path] if files.exists(path) else files.glob(path)
+    lists = [files_below(each) if is_folder(each) else [each] for each in found]
+    return sorted({name for names in lists for name in names})
 
 
 def files_below(folder: str | os.PathLike) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert.corpus import decoding
 from keras_bert.corpus import text_documents as text_documents_module
-from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.sentences import split_passages, split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.text_documents import TextReader, wrap_width
 from keras_bert.reports import Reports
@@ -15,7 +15,8 @@ def read(path, start=0, stop=None, **settings):
     size = path.stat().st_size
     span = Span(str(path), TextReader(), start, size if stop is None else stop, size)
     reports, documents = Reports(), {}
-    for number, sentences in span.reader.documents(span, Settings(**settings), reports):
+    passages = span.reader.passages(span, Settings(**settings), reports)
+    for (number, _), sentences in split_passages(passages):
         documents.setdefault(number, []).extend(s for s in sentences if s)
     return [sentences for sentences in documents.values() if sentences], reports.as_dict()
 
@@ -181,7 +182,7 @@ def test_a_line_longer_than_a_block_is_read_whole(tmp_path, monkeypatch, text):
 def test_lines_are_counted_for_the_first_few_reports_only(tmp_path, monkeypatch):
     counted = []
     monkeypatch.setattr(decoding, "BLOCK_BYTES", 20)
-    monkeypatch.setattr(decoding, "_line_number", lambda path, place: counted.append(place) or 1)
+    monkeypatch.setattr(decoding, "line_number", lambda path, place: counted.append(place) or 1)
     _, reports = read(write(tmp_path, b"Bad \xff byte.\nLost \xef\xbf\xbd one.\n" * 100))
     assert reports[decoding.BROKEN]["count"] == reports[decoding.REPLACED]["count"] == 100
     assert len(counted) == 2 * 5

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert import BertTokenizer
-from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.sentences import split_passages, split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikitext import wikitext_passages
@@ -130,7 +130,8 @@ def test_cuts_of_a_file_change_no_documents(tmp_path_factory, lines, newline, se
         found = {}
         for start, stop in zip(ends[:-1], ends[1:], strict=True):
             span = Span(str(path), TextReader(), start, stop, size)
-            for number, sentences in span.reader.documents(span, Settings(**settings), Reports()):
+            passages = span.reader.passages(span, Settings(**settings), Reports())
+            for (number, _), sentences in split_passages(passages):
                 found.setdefault((start, number), []).extend(filter(None, sentences))
         return [document for document in found.values() if document]
 

@@ -42,7 +42,8 @@ def find_inputs(
     for path in map(os.fspath, inputs):
         names = files_at(path)
         if not names and size_and_time(path) is None:
-            raise ValueError(f"The input file {path} does not exist. Check the path.")
+            hint = "; log in (hf auth login) if it is private" if path.startswith("hf:") else ""
+            raise ValueError(f"The input file {path} does not exist. Check the path{hint}.")
         for name in names:
             kind, suffix = os.path.basename(name).lower(), packing(name)
             kind = kind.removesuffix(suffix)

@@ -100,14 +100,23 @@ def _hub():
             return bool(files.info(path))
         return False
 
+    def matching(pattern):
+        with contextlib.suppress(FileNotFoundError):
+            return [f"hf://{name}" for name in files.glob(pattern)]
+        return []
+
     def stat(path):
         info = files.info(path)
         return SimpleNamespace(length=info["size"], mtime_nsec=info.get("blob_id"))
 
     def open_cached(path, mode):
-        file = files.resolve_path(path)
+        file, size = files.resolve_path(path), files.info(path)["size"]
         options = {"repo_type": file.repo_type, "revision": file.revision}
-        return open(hf_hub_download(file.repo_id, file.path_in_repo, **options), mode)
+        local = hf_hub_download(file.repo_id, file.path_in_repo, **options)
+        if os.path.getsize(local) != size:
+            files.invalidate_cache()
+            raise OSError(f"{path} has changed on the hub. Rerun the same call.")
+        return open(local, mode)
 
     def refuse(path, *_, **__):
         raise OSError(f"{path} can't be written: files of a hub are only read. Give a folder.")
@@ -118,7 +127,7 @@ def _hub():
     return SimpleNamespace(
         GFile=asked(open_cached),
         exists=asked(exists),
-        glob=asked(lambda pattern: [f"hf://{name}" for name in files.glob(pattern)]),
+        glob=asked(matching),
         isdir=asked(lambda path: exists(path) and files.info(path)["type"] == "directory"),
         listdir=asked(lambda path: [os.path.basename(name) for name in files.ls(path, False)]),
         makedirs=refuse,

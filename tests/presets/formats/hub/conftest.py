@@ -18,7 +18,8 @@ from huggingface_hub import constants
 from keras_bert import BertClassifier, BertPreprocessor
 
 LARGE = (".safetensors", ".h5", ".bin")  # endings of large files
-FILE = "/([^/]+/[^/]+)/resolve/([^/]+)/(.+)"
+FILE = "/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)"
+API = "/api/(?:models|datasets)/([^/]+/[^/]+)"
 LARGE_FILE = "/cdn/([^/]+/[^/]+)/([^/]+)/(.+)"
 
 
@@ -106,12 +107,20 @@ class Handler(BaseHTTPRequestHandler):
             info |= {"siblings": names, "private": name in self.server.private, "tags": []}
             self.send_json(info)
 
-    def tree(self, name, revision):
+    def tree(self, name, revision, folder=None):
         if branch := self.branch(name, revision):
-            self.send_json([
-                {"type": "file", "path": path, "size": len(content), "oid": digest(content)[:40]}
-                for path, content in self.contents(name, branch).items()
-            ])  # fmt: skip
+            found, above = {}, f"{folder}/" if folder else ""
+            for path, content in self.contents(name, branch).items():
+                child, _, below = path.removeprefix(above).partition("/")
+                if path.startswith(above) and below and "recursive=true" not in self.path.lower():
+                    entry = {"type": "directory", "path": above + child, "size": 0, "oid": "0" * 40}
+                    found[entry["path"]] = entry
+                elif path.startswith(above):
+                    found[path] = {"type": "file", "path": path, "size": len(content)}
+                    found[path]["oid"] = digest(content)[:40]
+            if folder and not found:
+                return self.error(404, "EntryNotFound")
+            self.send_json([*found.values()])
 
     def file(self, name, revision, path):
         if not (branch := self.branch(name, revision)):
@@ -228,8 +237,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 ROUTES = {
-    "(?:GET|HEAD) /api/models/([^/]+/[^/]+)(?:/revision/([^/]+))?": Handler.model_info,
-    "(?:GET|HEAD) /api/models/([^/]+/[^/]+)/tree/([^/]+)": Handler.tree,
+    f"(?:GET|HEAD) {API}(?:/revision/([^/]+))?": Handler.model_info,
+    f"(?:GET|HEAD) {API}/tree/([^/]+)(?:/(.+))?": Handler.tree,
     f"(?:GET|HEAD) {FILE}": Handler.file,
     f"(?:GET|HEAD) {LARGE_FILE}": Handler.large_file,
     "POST /api/validate-yaml": Handler.validate,

@@ -9,13 +9,14 @@ import hashlib
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterable
 
 from keras_bert.corpus.rows import JsonLinesReader, ParquetReader
 from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_document_id
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikipedia_dump import DumpReader
-from keras_bert.files.remote import files_at, packing, size_and_time
+from keras_bert.files.remote import files_at, size_and_time
 from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import vocabulary_sha256
@@ -40,14 +41,9 @@ def find_inputs(
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files = {}
     for path in map(os.fspath, inputs):
-        names = files_at(path)
-        if not names and size_and_time(path) is None:
-            hint = "; log in (hf auth login) if it is private" if path.startswith("hf:") else ""
-            raise ValueError(f"The input file {path} does not exist. Check the path{hint}.")
-        for name in names:
-            kind, suffix = os.path.basename(name).lower(), packing(name)
-            kind = kind.removesuffix(suffix)
-            reader = next((reader for reader in READERS if reader.matches(kind, suffix)), None)
+        for name in files_at(path):
+            kind = os.path.basename(name).lower()
+            reader = next((reader for reader in READERS if re.search(reader.names, kind)), None)
             is_listed = name != path
             name = name if "://" in name else os.path.abspath(name)
             if reader is None and is_listed:

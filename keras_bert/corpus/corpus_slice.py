@@ -46,14 +46,13 @@ def write_slice(
     parts = _documents(slice_, settings, reports)
     parts = split_passages(part for part in parts if part[0] not in slice_.repeated)
     documents = _tokenized(parts, tokenizer, dtype)
-    records = _records(documents, settings.min_tokens, reports)
+    languages = collections.Counter()
+    records = _shuffled(_records(documents, settings.min_tokens, languages, reports), rng)
     path = os.path.join(folder, shard_name(slice_.index, num_slices))
-    contents = {"num_unknown": 0, "longest_document": 0, "languages": collections.Counter()}
-    records = _counted(_shuffled(records, rng), tokenizer.unk_token_id, contents)
-    counts = write_shard(path, dtype, records) | contents
+    counts = write_shard(path, dtype, records, tokenizer.unk_token_id) | {"languages": languages}
     document_id = slice_.spans[0].document_id
-    if counts["num_records"] and document_id not in (None, first_document_id(slice_.index)):
-        counts |= {"num_documents": 0, "languages": {}}  # its only document began in an earlier one
+    if document_id not in (None, first_document_id(slice_.index)):
+        counts |= {"num_documents": 0, "languages": {}}  # its only document began earlier
     if slice_.repeated:
         reports.add(REPEATED, len(slice_.repeated))
     done = {"shard": counts, "reports": reports.as_dict()}
@@ -61,17 +60,16 @@ def write_slice(
     return done
 
 
-def document_hashes(slice_: Slice, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ids of a slice's documents, int64, and hashes of their texts, uint64."""
-    ids, hashes = [], []
+def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]]:
+    """Returns the id of each document of a slice, and a hash of its text."""
+    found = []
     documents = _documents(slice_, settings, Reports())
     for document_id, parts in itertools.groupby(documents, operator.itemgetter(0)):
-        digest = hashlib.blake2b(digest_size=8)
+        digest = hashlib.blake2b(digest_size=12)
         for _, _, passages in parts:
             digest.update("\n".join([*passages, ""]).encode())
-        ids.append(document_id)
-        hashes.append(int.from_bytes(digest.digest(), "little"))
-    return np.array(ids, "int64"), np.array(hashes, "uint64")
+        found.append((document_id, digest.digest()))
+    return found
 
 
 def _documents(slice_, settings, reports):
@@ -114,23 +112,24 @@ def _tokenized(documents, tokenizer, dtype):
     yield from tokenize()
 
 
-def _records(parts, min_tokens, reports):
+def _records(parts, min_tokens, languages, reports):
     """Joins the parts of each document, and splits documents longer than a record."""
-    for document, group in itertools.groupby(parts, operator.itemgetter(0)):
-        token_ids, lengths = np.zeros(0, "uint8"), np.zeros(0, "uint8")
-        least = min_tokens
+    for (document_id, language), group in itertools.groupby(parts, operator.itemgetter(0)):
+        token_ids, lengths, least = np.zeros(0, "uint8"), np.zeros(0, "uint8"), min_tokens
         for _, new_ids, new_lengths in group:
             token_ids = np.concatenate([token_ids, new_ids])
             lengths = np.concatenate([lengths, _without_long(new_lengths, reports)])
             while len(token_ids) > MAX_RECORD_TOKENS:
                 count = np.searchsorted(np.cumsum(lengths), MAX_RECORD_TOKENS, side="right")
                 end = lengths[:count].sum()
-                yield document, token_ids[:end], lengths[:count]
-                token_ids, lengths, least = token_ids[end:], lengths[count:], 1
-        if len(token_ids) >= least:
-            yield document, token_ids, lengths
-        elif len(token_ids):
-            reports.add(SHORT, 1)
+                yield document_id, token_ids[:end], lengths[:count]
+                token_ids, lengths, least = token_ids[end:], lengths[count:], 0
+        if len(token_ids) < least:
+            reports.add(SHORT, int(len(token_ids) > 0))
+            continue
+        languages.update(filter(None, [language]))
+        if len(token_ids):
+            yield document_id, token_ids, lengths
 
 
 def _without_long(lengths, reports):
@@ -148,17 +147,17 @@ def _shuffled(records, rng):
     """
     waiting, num_tokens, passed_on = {}, 0, None
     for record in records:
-        document, token_ids, _ = record
-        if document == passed_on:
+        document_id, token_ids, _ = record
+        if document_id == passed_on:
             yield record
             continue
-        waiting.setdefault(document, []).append(record)
+        waiting.setdefault(document_id, []).append(record)
         num_tokens += len(token_ids)
         if num_tokens > MAX_WAITING_TOKENS:
-            unfinished = waiting.pop(document)
+            unfinished = waiting.pop(document_id)
             yield from _in_random_order(waiting, rng)
             yield from unfinished
-            waiting, num_tokens, passed_on = {}, 0, document
+            waiting, num_tokens, passed_on = {}, 0, document_id
     yield from _in_random_order(waiting, rng)
 
 
@@ -166,16 +165,3 @@ def _in_random_order(documents, rng):
     documents = [*documents.values()]
     for index in rng.permutation(len(documents)):
         yield from documents[index]
-
-
-def _counted(records, unk_token_id, contents):
-    """Yields records with the ids of their documents alone, and adds what they hold."""
-    last, num_tokens = None, 0
-    for document, token_ids, lengths in records:
-        if document != last:
-            last, num_tokens = document, 0
-            contents["languages"].update(filter(None, document[1:]))
-        num_tokens += len(token_ids)
-        contents["longest_document"] = max(contents["longest_document"], num_tokens)
-        contents["num_unknown"] += int(np.count_nonzero(token_ids == unk_token_id))
-        yield document[0], token_ids, lengths

@@ -1,6 +1,7 @@
 """Decoding of text files: encodings and line endings are fixed, and every fix is reported."""
 
 import codecs
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 
@@ -64,10 +65,9 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     if mark and begin == 0:
         begin = mark
         reports.add(MARK, 1, f"{path}: {encoding}")
-    if packing(path):
-        end = math.inf  # until the text ends: its size is unknown
-    pieces = _utf8_pieces if encoding == "utf-8" else _wide_pieces
-    for text in pieces(path, begin, end, encoding, reports):
+    if packing(path) or encoding != "utf-8":
+        end = math.inf  # until the text ends: its size in UTF-8 is unknown
+    for text in _pieces(path, begin, end, reports):
         yield with_line_feeds(text, path, reports)
 
 
@@ -98,11 +98,26 @@ def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> s
     return text
 
 
-def _utf8_pieces(path, begin, end, _, reports):
-    with open_unpacked(path, begin) as file:
+@contextlib.contextmanager
+def _reading(path, begin):
+    """Provides a function that reads UTF-8 after a byte, whatever the encoding of the file."""
+    encoding, _ = detect_encoding(path)
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+    def read_wide(size):
+        data = file.read(size)
+        return decoder.decode(data, not data).encode()
+
+    with open_unpacked(path) as file:
+        file.read(begin) if packing(path) else file.seek(begin)
+        yield file.read if encoding == "utf-8" else read_wide
+
+
+def _pieces(path, begin, end, reports):
+    with _reading(path, begin) as read:
         offset, carry, more = begin, b"", True
         while more and offset + len(carry) < end:
-            more = file.read(min(BLOCK_BYTES, end - offset - len(carry)))
+            more = read(min(BLOCK_BYTES, end - offset - len(carry)))
             if not more and end != math.inf:
                 raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
             data = carry + more
@@ -127,31 +142,12 @@ def _last_line_end(data):
     return cut
 
 
-def _wide_pieces(path, begin, end, encoding, reports):
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    carry, num_lines = "", 0
-    with open_unpacked(path, begin) as file:
-        final = False
-        while not final:
-            data = file.read(min(BLOCK_BYTES, end - begin))
-            begin += len(data)
-            final = not data or begin >= end
-            text = carry + decoder.decode(data, final)
-            cut = len(text) if final else max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
-            cut = cut or max(len(text) - 1, 1)
-            if "\ufffd" in text[:cut]:
-                line = num_lines + text.count("\n", 0, text.index("\ufffd")) + 1
-                reports.add(BROKEN, text.count("\ufffd", 0, cut), f"{path}, line {line:,}")
-            num_lines += text.count("\n", 0, cut)
-            yield text[:cut]
-            carry = text[cut:]
-
-
 def line_number(path: str, position: int) -> int:
-    """Returns the number of the line that has the byte at a position."""
-    number, last = 1, b""
-    with open_unpacked(path) as file:
-        while position > 0 and (data := file.read(min(BLOCK_BYTES, position))):
+    """Returns the number of the line that has a byte of a text file, counted in UTF-8."""
+    number, last, mark = 1, b"", detect_encoding(path)[1]
+    position -= mark
+    with _reading(path, mark) as read:
+        while position > 0 and (data := read(BLOCK_BYTES)[:position]):
             position -= len(data)
             number += data.count(b"\n") + data.count(b"\r") - (last + data).count(b"\r\n")
             last = data[-1:] if data[-1:] == b"\r" else b""

@@ -8,12 +8,10 @@ import time
 import warnings
 from collections.abc import Sequence
 
-import numpy as np
-
 from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, document_hashes, done_path, write_slice
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
-from keras_bert.corpus.slices import Settings, first_document_id
+from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in, size_and_time
@@ -53,11 +51,9 @@ def prepare_corpus(
     Args:
         inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark), files
             with a text in each row (.jsonl, .parquet), MediaWiki dumps (`pages-articles`, .xml or
-            .xml.bz2), folders of such files, or patterns such as `"texts/*.parquet"`. .txt and
-            .jsonl files may be compressed (.gz, .bz2, .zst). Remote paths: `gs://bucket/folder`,
-            or data sets of the Hugging Face Hub, `hf://datasets/user/name@revision/file`. Large
-            .txt, .jsonl and .xml files are shared among workers at any document, .parquet files
-            between row groups; compressed .txt and .jsonl files are read by one worker each.
+            .xml.bz2), folders of such files, or patterns such as `"texts/*.parquet"`; local, or
+            `gs://bucket/folder`, or `hf://datasets/user/name@revision/file`. .txt and .jsonl files
+            may be compressed (.gz, .bz2, .zst); then one worker reads each.
         output: folder of the corpus; created if missing.
         tokenizer: `BertTokenizer`.
         text_format: format of each text file or row. "prose" has one paragraph per line, or wrapped
@@ -68,12 +64,10 @@ def prepare_corpus(
             lines. By default each text file and each row is one document.
         text_column: column of the texts in .jsonl and .parquet files.
         language: language code, for the rules that end sentences.
-        language_column: column of the language codes in .jsonl and .parquet files; where a row
-            has none, and in other files, `language` counts.
-        min_tokens: documents with fewer tokens are left out, and counted in the reports.
-        drop_repeated: whether to leave out documents with the same text as an earlier one. All
-            inputs are read twice, the first time by this machine, with about 40 bytes of memory a
-            document.
+        language_column: column of their language codes; null stands for `language`.
+        min_tokens: number of tokens; shorter documents are left out.
+        drop_repeated: whether to leave out documents with the text of an earlier one. This machine
+            then reads all inputs first, with about 100 bytes of memory per document.
         seed: seed of the order of documents within a shard.
         num_workers: number of processes; by default one per available core, or fewer for small
             inputs. 1 means this process itself.
@@ -83,8 +77,7 @@ def prepare_corpus(
         progress: whether to show a progress bar and print a summary.
 
     Returns:
-        `Corpus`, whose `description` also has "reports" of irregularities in the input. The same
-        texts give the same documents from every kind of file.
+        `Corpus`, whose `description` also has "reports" of irregularities in the input.
 
     Raises:
         ValueError: if inputs are missing, damaged, of an unknown kind, without the column or
@@ -100,16 +93,8 @@ def prepare_corpus(
     ```
     """
     output = os.fspath(output)
-    settings = Settings(
-        text_format=text_format,
-        document_separator=document_separator,
-        text_column=text_column,
-        language=language,
-        language_column=language_column,
-        min_tokens=min_tokens,
-        drop_repeated=drop_repeated,
-        seed=seed,
-    )
+    of_documents = text_column, language_column, min_tokens, drop_repeated
+    settings = Settings(text_format, document_separator, language, seed, *of_documents)
     reports = Reports()
     slices = plan_slices(find_inputs(inputs, reports), settings)
     description = plan_description(slices, settings, tokenizer)
@@ -123,7 +108,7 @@ def prepare_corpus(
     started = time.monotonic()
     done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
     if drop_repeated:
-        slices = _without_repeated(slices, settings, num_workers, progress)
+        slices = [*_without_repeated(slices, settings, num_workers, progress)]
     left = [slice_ for slice_ in slices if done[slice_.index] is None]
     if beam_options is None:
         results = run_locally(left, work, num_workers)
@@ -181,22 +166,13 @@ def _read_done(output, slice_, num_slices):
 
 
 def _without_repeated(slices, settings, num_workers, progress):
-    """Marks the documents whose texts occur earlier."""
-    work = functools.partial(document_hashes, settings=settings)
-    ids, hashes = [], []
-    with progress_bar("repeated", sum(s.num_bytes for s in slices), progress) as bar:
-        for slice_, (new_ids, new_hashes) in run_locally(slices, work, num_workers):
-            ids.append(new_ids)
-            hashes.append(new_hashes)
+    """Yields the slices, with those of their documents marked whose text occurs earlier."""
+    work, seen = functools.partial(document_hashes, settings=settings), set()
+    with progress_bar("repeated", sum(each.num_bytes for each in slices), progress) as bar:
+        for slice_, hashes in run_locally(slices, work, num_workers):
+            repeated = [id for id, digest in hashes if digest in seen or seen.add(digest)]
             bar.update(slice_.num_bytes)
-    joined = np.concatenate(hashes)
-    is_repeated = np.ones(len(joined), bool)
-    is_repeated[np.unique(joined, return_index=True)[1]] = False
-    marks = np.split(is_repeated, np.cumsum([*map(len, ids)])[:-1])
-    return [
-        dataclasses.replace(slice_, repeated=frozenset(own[mark].tolist()))
-        for slice_, own, mark in zip(slices, ids, marks, strict=True)
-    ]
+            yield dataclasses.replace(slice_, repeated=frozenset(repeated))
 
 
 def _collect(results, slices, done, progress):
@@ -222,16 +198,15 @@ def _finish(output, tokenizer, slices, done, description, reports):
     """Turns the shards into a corpus and removes the progress files."""
     shards, languages, lengths = [], collections.Counter(), collections.Counter()
     for slice_ in slices:
-        result, document_id = done[slice_.index], slice_.spans[0].document_id
-        reports.merge(result["reports"])
-        languages.update(result["shard"].pop("languages"))
+        shard, document_id = done[slice_.index]["shard"], slice_.spans[0].document_id
+        reports.merge(done[slice_.index]["reports"])
+        languages.update(shard.pop("languages"))
         # A document that is cut into slices has a length in each.
-        key = first_document_id(slice_.index) if document_id is None else document_id
-        lengths[key] += result["shard"].pop("longest_document")
-        if result["shard"]["num_records"]:
-            shards.append(result["shard"])
+        lengths[document_id, document_id is None and slice_.index] += shard.pop("longest_document")
+        if shard["num_records"]:
+            shards.append(shard)
         else:
-            remove(os.path.join(output, result["shard"]["name"]))
+            remove(os.path.join(output, shard["name"]))
     if not shards:
         remove(os.path.join(output, PROGRESS_FOLDER))
         raise ValueError(
@@ -239,7 +214,6 @@ def _finish(output, tokenizer, slices, done, description, reports):
             f"{'; '.join(reports.lines())}"
         )
     more = {
-        "num_unknown": sum(shard.pop("num_unknown") for shard in shards),
         "longest_document": max(lengths.values()),
         "languages": dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
         "reports": reports.as_dict(),

@@ -3,7 +3,6 @@
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
 
 from keras_bert.messages import missing
 
@@ -11,8 +10,6 @@ try:
     import sentencex
 except ImportError as error:
     raise missing("sentencex", "corpus") from error
-
-T = TypeVar("T")
 
 # About 128 tokens. Longer "sentences" are speeches inside quotation marks, or paragraphs whose
 # quotation mark was never closed.
@@ -35,10 +32,8 @@ _CUTS = (
 )
 
 
-def split_passages(
-    parts: Iterable[tuple[T, str | None, list[str]]],
-) -> Iterator[tuple[tuple[T, str | None], list[str]]]:
-    """Splits what `Reader.passages` yields: `((document, language), sentences)`."""
+def split_passages(parts: Iterable[tuple]) -> Iterator[tuple[tuple, list[str]]]:
+    """Splits what `Reader.passages` yields into `((document, language), sentences)`."""
     for document, language, passages in parts:
         if language is not None:
             passages = [s for text in passages for s in split_sentences(text, language)]

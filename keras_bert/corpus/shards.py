@@ -24,8 +24,8 @@ from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
-COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
-FIELDS = (*COUNTS, "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype", "shards")
+COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens", "num_unknown")
+FIELDS = (*COUNTS[:4], "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype", "shards")
 
 
 def token_dtype(vocabulary_size: int) -> str:
@@ -71,19 +71,15 @@ class Corpus:
         self._check_files()
 
     def __repr__(self):
-        more = ""
-        if "num_unknown" in self.description:  # not in corpora of earlier versions
-            found = self.description
-            counts = [f"{name or '-'} {n:,}" for name, n in [*found["languages"].items()][:10]]
-            more = (
-                f", [UNK]: {found['num_unknown'] / self.num_tokens:.2%}, longest document: "
-                f"{found['longest_document']:,} tokens, languages: {', '.join(counts) or 'unknown'}"
-            )
-        return (
-            f"Corpus({self.folder!r}, documents: {self.num_documents:,}, sentences: "
-            f"{self.num_sentences:,}, tokens: {self.num_tokens:,}{more}, shards: "
-            f"{len(self.shards):,})"
-        )
+        found, counts = self.description, {}
+        for name in ("documents", "sentences", "tokens"):
+            counts[name] = f"{found[f'num_{name}']:,}"
+        if "languages" in found:  # not in corpora of earlier versions
+            counts["[UNK]"] = f"{found['num_unknown'] / max(self.num_tokens, 1):.2%}"
+            counts["longest document"] = f"{found['longest_document']:,} tokens"
+            counts |= {name: f"{number:,}" for name, number in found["languages"].items()}
+        counts["shards"] = f"{len(self.shards):,}"
+        return f"Corpus({self.folder!r}, {', '.join(map(': '.join, counts.items()))})"
 
     def check_tokenizer(self, tokenizer: BertTokenizer) -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""

@@ -1,13 +1,16 @@
 """What a worker is given: spans of input files, grouped into slices, and the reader of each."""
 
 import dataclasses
+import os
 import re
 from collections.abc import Hashable, Iterator
 from typing import Protocol, TypeAlias
 
-from keras_bert.files.remote import PACKINGS, packing
+from keras_bert.corpus.decoding import has_byte_lines
 from keras_bert.messages import check_bool, check_int, check_one_of
 from keras_bert.reports import Reports
+
+_EXPANSIONS = {".gz": 3, ".bz2": 4, ".zst": 3, ".parquet": 2}  # bytes of text per byte, about
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,12 +19,12 @@ class Settings:
 
     text_format: str = "prose"
     document_separator: str | None = None
-    text_column: str = "text"
     language: str = "en"
+    seed: int = 0
+    text_column: str = "text"
     language_column: str | None = None
     min_tokens: int = 1
     drop_repeated: bool = False
-    seed: int = 0
 
     def __post_init__(self):
         check_one_of("text_format", self.text_format, ("prose", "sentences"))
@@ -53,15 +56,12 @@ The language is None if the paragraphs are single sentences.
 class Reader(Protocol):
     """Reader of one kind of input file; each kind is an entry of `corpus_plan.READERS`."""
 
-    def matches(self, name: str, packing: str) -> bool:
-        """Returns whether a file is of this kind: its lowercase name, compressed as `packing`."""
-
-    def expansion(self, path: str) -> int:
-        """Returns about how many bytes of text a byte of the file holds."""
-        return PACKINGS.get(packing(path), 1)
+    names: str
+    """Regular expression that is found in the lowercase names of files of this kind."""
 
     def can_be_cut(self, path: str) -> bool:
         """Returns whether a file can be read in parts; a ValueError if it isn't of this kind."""
+        return has_byte_lines(path)
 
     def is_one_document(self, settings: Settings) -> bool:
         """Returns whether each file is a single document."""
@@ -88,7 +88,8 @@ class Span:
     @property
     def text_bytes(self) -> int:
         """Approximate number of bytes of text."""
-        return (self.stop - self.start) * self.reader.expansion(self.path)
+        suffix = os.path.splitext(self.path)[1].lower()
+        return (self.stop - self.start) * _EXPANSIONS.get(suffix, 1)
 
 
 @dataclasses.dataclass(frozen=True)

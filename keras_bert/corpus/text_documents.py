@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from keras_bert.corpus.decoding import BLOCK_BYTES, has_byte_lines, text_blocks
+from keras_bert.corpus.decoding import BLOCK_BYTES, text_blocks
 from keras_bert.corpus.slices import Passages, Reader, Settings, Span
 from keras_bert.files.remote import open_bytes
 from keras_bert.reports import Reports
@@ -21,11 +21,7 @@ _ABBREVIATION = re.compile(r"(?:^|\s)[A-Z][a-z]{0,3}\.$")  # "Mr.", for example
 class TextReader(Reader):
     """`Reader` of `.txt` files."""
 
-    def matches(self, name: str, packing: str) -> bool:
-        return name.endswith(".txt")
-
-    def can_be_cut(self, path: str) -> bool:
-        return has_byte_lines(path)
+    names = r"\.txt(\.gz|\.bz2|\.zst)?$"
 
     def is_one_document(self, settings: Settings) -> bool:
         return settings.separator is None

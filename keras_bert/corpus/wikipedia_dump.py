@@ -25,9 +25,7 @@ _HEAD_BYTES = 2**16
 class DumpReader(Reader):
     """`Reader` of dumps; each article is a document."""
 
-    def matches(self, name: str, packing: str) -> bool:
-        # Parts of a dump are named ".xml-p1p41242.bz2".
-        return packing in ("", ".bz2") and re.search(r"\.xml(-[^.]*)?$", name) is not None
+    names = r"\.xml(-\w+)?(\.bz2)?$"  # also of parts: ".xml-p1p41242.bz2"
 
     def can_be_cut(self, path: str) -> bool:
         if b"<mediawiki" not in _head(path):

@@ -1,67 +1,57 @@
-"""Parquet files, read in batches of rows of a few megabytes."""
+"""Parquet files, read in batches of rows of about four megabytes."""
 
-import contextlib
+import math
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from keras_bert.files.remote import import_pyarrow, open_bytes
-
-if TYPE_CHECKING:
-    import pyarrow
-    import pyarrow.parquet
+from keras_bert.files.remote import arrow_file
 
 _BATCH_BYTES = 2**22
 _MAX_BATCH_ROWS = 2**14
 
 
-@contextlib.contextmanager
-def open_parquet(path: str | os.PathLike) -> Iterator["pyarrow.parquet.ParquetFile"]:
-    """Opens a Parquet file, local or remote; a ValueError if it is none."""
-    arrow = import_pyarrow()
-    from pyarrow.parquet import ParquetFile
-
-    with open_bytes(path) as file:
-        if not hasattr(file, "closed"):
-            file.closed = False  # which TensorFlow's files lack
-        try:
-            # Buffers keep the memory small, however large a row group is.
-            options = {"pre_buffer": False, "buffer_size": 2**20}
-            opened = ParquetFile(file, **options, page_checksum_verification=True)
-        except (arrow.ArrowException, OSError) as error:
-            raise ValueError(
-                f"{path} is damaged, or no Parquet file: {error}. Download the file again."
-            ) from error
-        yield opened
-
-
-def parquet_batches(
+def parquet_rows(
     path: str | os.PathLike,
-    file: "pyarrow.parquet.ParquetFile",
-    columns: list[str] | None = None,
+    columns: Sequence[str] | None = None,
     start: int = 0,
-    stop: float = float("inf"),
-) -> Iterator[tuple[int, int, Any]]:
-    """Yields `(first row, row group, RecordBatch)` of the row groups that begin in some bytes.
+    stop: float = math.inf,
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yields `(row number, row group, {column: value})`, of groups that begin in a span of bytes.
 
-    Rows and row groups count from 1 and from 0. A ValueError names a row group that is damaged.
+    Rows count from 1, groups from 0. Strings are bytes. If one of the columns isn't there, the rows
+    have all others.
+
+    Raises:
+        ValueError: if the file isn't Parquet, or one of its row groups is damaged.
     """
-    arrow, row = import_pyarrow(), 1
-    for number in range(file.num_row_groups):
-        group = file.metadata.row_group(number)
-        chunks = [group.column(index) for index in range(group.num_columns)]
-        offsets = [c.dictionary_page_offset or c.data_page_offset for c in chunks]
-        if start <= min(offsets) < stop:
+    with arrow_file(path) as (arrow, file):
+        from pyarrow.parquet import ParquetFile
+
+        # Buffers keep the memory small, however large a row group is.
+        options = {"pre_buffer": False, "buffer_size": 2**20, "page_checksum_verification": True}
+        table, row = ParquetFile(file, **options), 1
+        if not set(columns or ()) <= set(table.schema_arrow.names):
+            columns = None
+        for number in range(table.num_row_groups):
+            group = table.metadata.row_group(number)
+            offset = group.column(0).dictionary_page_offset or group.column(0).data_page_offset
+            first, row = row, row + group.num_rows
+            if not start <= offset < stop:
+                continue
             size = _BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
             size = min(max(size, 1), _MAX_BATCH_ROWS)
-            first = row
             try:
-                for batch in file.iter_batches(size, row_groups=[number], columns=columns):
-                    yield first, number, batch
-                    first += batch.num_rows
+                for batch in table.iter_batches(size, [number], columns):
+                    names = batch.schema.names
+                    for values in zip(*map(_values, batch.columns), strict=True):
+                        yield first, number, dict(zip(names, values, strict=True))
+                        first += 1
             except (arrow.ArrowException, OSError) as error:
-                raise ValueError(
-                    f"{path} is damaged: row group {number} of {file.num_row_groups}, from row "
-                    f"{first:,}, can't be read: {error}. Download the file again."
-                ) from error
-        row += group.num_rows
+                place = f"row group {number} of {table.num_row_groups}, from row {first:,}"
+                raise OSError(f"{place}: {error}") from error
+
+
+def _values(column):
+    is_text = str(column.type).startswith(("string", "large_string", "dictionary<values=string"))
+    return (column.cast("large_binary") if is_text else column).to_pylist()

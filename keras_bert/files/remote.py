@@ -1,20 +1,12 @@
-"""Files and folders: local, on TensorFlow's file systems (`gs://bucket/run`), or on a hub.
+"""Files and folders, local or on TensorFlow's file systems, such as `gs://bucket/run`."""
 
-Data sets of the Hugging Face Hub, `hf://datasets/user/name@revision/file`, can only be read. Each
-file that is opened is first downloaded to the cache of huggingface_hub, where downloads resume.
-"""
-
-import bz2
 import codecs
 import contextlib
 import errno
-import functools
 import glob
-import gzip
 import os
 import re
 import shutil
-import zlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -34,9 +26,8 @@ _LOCAL = SimpleNamespace(
     stat=os.stat,
     walk=os.walk,
 )
-PACKINGS = {".gz": 3, ".bz2": 4, ".zst": 3}
-"""Suffixes of compressed files, and about how many bytes of text a byte of theirs holds."""
-
+_PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_DATA_SET = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)(?:@(refs/\w+/\w+|[^/]+))?(?:/(.+))?")
 _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path("gs://b"): "gs:/b"
 
 
@@ -61,9 +52,6 @@ def file_system(path: str | os.PathLike) -> Iterator[Any]:
     if not is_remote(path):
         yield _LOCAL
         return
-    if str(path).startswith("hf://"):
-        yield _hub()
-        return
     import tensorflow as tf
 
     try:
@@ -75,65 +63,6 @@ def file_system(path: str | os.PathLike) -> Iterator[Any]:
         raise FileNotFoundError(errno.ENOENT, reason, str(path)) from error
     except tf.errors.OpError as error:
         raise OSError(f"{path}: {type(error).__name__} {error.message}") from error
-
-
-@functools.cache
-def _hub():
-    """Makes the functions that read a hub, like those of `tf.io.gfile`; errors are `OSError`s."""
-    from huggingface_hub import HfFileSystem, hf_hub_download
-
-    files = HfFileSystem()
-
-    def asked(function):
-        def ask(path, *arguments):
-            try:
-                return function(str(path), *arguments)
-            except OSError:
-                raise
-            except Exception as error:  # of the hub's client for HTTP
-                raise OSError(f"{path} can't be read: {type(error).__name__} {error}") from error
-
-        return ask
-
-    def exists(path):
-        with contextlib.suppress(FileNotFoundError):
-            return bool(files.info(path))
-        return False
-
-    def matching(pattern):
-        with contextlib.suppress(FileNotFoundError):
-            return [f"hf://{name}" for name in files.glob(pattern)]
-        return []
-
-    def stat(path):
-        info = files.info(path)
-        return SimpleNamespace(length=info["size"], mtime_nsec=info.get("blob_id"))
-
-    def open_cached(path, mode):
-        file, size = files.resolve_path(path), files.info(path)["size"]
-        options = {"repo_type": file.repo_type, "revision": file.revision}
-        local = hf_hub_download(file.repo_id, file.path_in_repo, **options)
-        if os.path.getsize(local) != size:
-            files.invalidate_cache()
-            raise OSError(f"{path} has changed on the hub. Rerun the same call.")
-        return open(local, mode)
-
-    def refuse(path, *_, **__):
-        raise OSError(f"{path} can't be written: files of a hub are only read. Give a folder.")
-
-    def walk(folder):
-        return [(f"hf://{parent}", *names) for parent, *names in files.walk(folder)]
-
-    return SimpleNamespace(
-        GFile=asked(open_cached),
-        exists=asked(exists),
-        glob=asked(matching),
-        isdir=asked(lambda path: exists(path) and files.info(path)["type"] == "directory"),
-        listdir=asked(lambda path: [os.path.basename(name) for name in files.ls(path, False)]),
-        makedirs=refuse,
-        stat=asked(stat),
-        walk=asked(walk),
-    )
 
 
 def disk_full(path: str | os.PathLike, reason: object) -> OSError:
@@ -180,45 +109,37 @@ def open_bytes(path: str | os.PathLike) -> Iterator[IO[bytes]]:
 def packing(path: str | os.PathLike) -> str:
     """Returns the suffix of a compressed file, ".gz", ".bz2" or ".zst"; "" for other files."""
     suffix = os.path.splitext(str(path))[1].lower()
-    return suffix if suffix in PACKINGS else ""
+    return suffix if suffix in _PACKINGS else ""
 
 
 @contextlib.contextmanager
-def open_unpacked(path: str | os.PathLike, begin: int = 0) -> Iterator[IO[bytes]]:
-    """Opens a file at a byte, for reading; one that is compressed is decompressed."""
-    with open_bytes(path) as file:
-        kind = packing(path)
-        if not kind:
-            file.seek(begin)
+def open_unpacked(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+    """Opens a file for reading; one that is compressed is decompressed."""
+    if not packing(path):
+        with open_bytes(path) as file:
             yield file
-            return
-        try:
-            unpacked = {".gz": _gunzipped, ".bz2": bz2.open, ".zst": _unzstandard}[kind](file)
-            unpacked.read(begin)
-            yield unpacked
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(
-                f"{path} is damaged, or no {kind} file: {error}. Download the file again."
-            ) from error
+        return
+    with arrow_file(path) as (arrow, file):
+        yield arrow.input_stream(file, compression=_PACKINGS[packing(path)])
 
 
-def _gunzipped(file):
-    return gzip.GzipFile(fileobj=file)
-
-
-def _unzstandard(file):
-    pyarrow = import_pyarrow()
-    return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")
-
-
-def import_pyarrow() -> Any:
-    """Imports `pyarrow`, which reads Parquet and Zstandard; an ImportError if it is missing."""
+@contextlib.contextmanager
+def arrow_file(path: str | os.PathLike) -> Iterator[tuple[Any, IO[bytes]]]:
+    """Provides `pyarrow`, and a file for it; its errors become ValueErrors that name the file."""
     try:
         import pyarrow
     except ImportError as error:
-        message = 'This needs the package pyarrow: pip install "keras3-bert[corpus]".'
+        message = f'{path} needs the package pyarrow: pip install "keras3-bert[corpus]".'
         raise ImportError(message) from error
-    return pyarrow
+    with open_bytes(path) as file:
+        if not hasattr(file, "closed"):
+            file.closed = False  # which TensorFlow's files lack
+        try:
+            yield pyarrow, file
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(
+                f"{path} is damaged, or of another kind: {error}. Download the file again."
+            ) from error
 
 
 def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
@@ -266,12 +187,6 @@ def names_in(folder: str | os.PathLike) -> list[str]:
     return sorted(name.rstrip("/") for name in names)
 
 
-def is_folder(path: str | os.PathLike) -> bool:
-    """Returns whether a path, local or remote, is a folder."""
-    with file_system(path) as files:
-        return files.isdir(path)
-
-
 def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
     """Returns a file's bytes and when it was changed, in nanoseconds; None if it is missing."""
     with file_system(path) as files:
@@ -284,15 +199,25 @@ def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
 
 
 def files_at(path: str) -> list[str]:
-    """Lists a file, all files below a folder, or those that match a pattern, sorted."""
-    with file_system(path) as files:
-        found = [path] if files.exists(path) else files.glob(path)
-    lists = [files_below(each) if is_folder(each) else [each] for each in found]
-    return sorted({name for names in lists for name in names})
+    """Lists a file, the files below a folder, or those that match a pattern, sorted.
 
+    Files of data sets on the Hugging Face Hub, `hf://datasets/user/name@revision/pattern`, are
+    downloaded to the cache of huggingface_hub, where a download resumes.
+    """
+    local = path
+    if match := _DATA_SET.fullmatch(path):
+        from huggingface_hub import snapshot_download
 
-def files_below(folder: str | os.PathLike) -> list[str]:
-    """Lists the paths of all files in a folder and its subfolders, sorted."""
-    with file_system(folder) as files:
-        found = [*files.walk(folder)]
-    return sorted(os.path.join(parent, name) for parent, _, names in found for name in names)
+        name, revision, pattern = match.groups()
+        patterns = [pattern, f"{pattern}/*"] if pattern else None
+        options = {"repo_type": "dataset", "revision": revision, "allow_patterns": patterns}
+        local = os.path.join(snapshot_download(name, **options), pattern or "")
+    with file_system(local) as files:
+        found = [local] if files.exists(local) else files.glob(local)
+        if not found:
+            raise ValueError(f"The input file {path} does not exist. Check the path.")
+        walks = [files.walk(each) if files.isdir(each) else [("", (), [each])] for each in found]
+        below = (
+            os.path.join(top, name) for walk in walks for top, _, names in walk for name in names
+        )
+        return sorted({*below})

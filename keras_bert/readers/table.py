@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from keras_bert.files.parquet import open_parquet, parquet_batches
+from keras_bert.files.parquet import parquet_rows
 from keras_bert.files.remote import files_at, packing, read_utf8
 from keras_bert.messages import check_one_of, shortened, shown
 
@@ -140,8 +140,8 @@ def read_table(
     r"""Reads a TSV, CSV, JSONL or Parquet file of examples.
 
     Blank lines are skipped, except in files of one column, where they are empty texts. A file whose
-    name ends in `.jsonl` has a JSON object in each line, all with the same keys, the columns. In a
-    `.parquet` file null is an empty text, and lists are JSON.
+    name ends in `.jsonl` has a JSON object in each line, all with the same keys, the columns. There
+    and in a `.parquet` file, null is an empty text and a list its JSON.
 
     Args:
         path: the file, in UTF-8, perhaps compressed (.gz, .bz2, .zst) unless it is Parquet; any
@@ -171,14 +171,20 @@ def read_table(
     """
     path = os.fspath(path)
     check_one_of("malformed", malformed, ("error", "skip"))
-    files = files_at(path) or [path]
-    if len(files) > 1:
+    files = files_at(path)
+    if len(files) != 1:
         names = shortened(", ".join(map(os.path.basename, files)), 400)
         raise ValueError(f"{path} stands for {len(files)} files: {names}. Give one of them.")
     path = files[0]
     name = path.lower().removesuffix(packing(path))
     if name.endswith(".parquet"):
-        return _parquet_table(path)
+        columns, rows = [], []
+        for *_, row in parquet_rows(path):
+            columns = columns or [*row]
+            rows.append([*map(_cell, row.values())])
+        if not rows:
+            raise ValueError(f"{path} has no rows.")
+        return Table(path, columns, rows, [*range(1, len(rows) + 1)], [], unit="row")
     text = read_utf8(path)
     if not text.strip():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
@@ -201,20 +207,9 @@ def read_table(
     return Table(path, columns, rows[1:], lines[1:], skipped)
 
 
-def _parquet_table(path):
-    with open_parquet(path) as file:
-        columns, rows = file.schema_arrow.names, []
-        for *_, batch in parquet_batches(path, file):
-            cells = [map(_cell, column.to_pylist()) for column in batch.columns]
-            rows += map(list, zip(*cells, strict=True))
-    if not rows:
-        raise ValueError(f"{path} has no rows. Its columns are: {', '.join(columns)}.")
-    return Table(path, columns, rows, [*range(1, len(rows) + 1)], [], unit="row")
-
-
 def _cell(value):
     """Returns a value of Parquet or JSON as text."""
-    if isinstance(value, bytes):  # a text of a program that doesn't mark it as one
+    if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):
         return value
@@ -270,7 +265,7 @@ def _json_rows(path, text, malformed):
             if malformed == "error":
                 raise ValueError(
                     f"{path}, line {number}: {shown(line)}: {error}. Each line needs a JSON object "
-                    "of strings and numbers, with the keys of the first line."
+                    "with the keys of the first line."
                 ) from error
             skipped.append(number)
             continue
@@ -283,17 +278,10 @@ def _json_rows(path, text, malformed):
 
 
 def _json_row(line, columns):
-    values = json.loads(line, parse_constant=_refuse)
+    values = json.loads(line)
     if not isinstance(values, dict) or not values or values.keys() != set(columns or values):
         raise ValueError(f"not a JSON object with the keys {', '.join(columns or ['...'])}")
-    for name, value in values.items():
-        if not isinstance(value, str | int | float):
-            raise ValueError(f"the value of {name!r} is {shown(value)}")
     return {name: _cell(value) for name, value in values.items()}
-
-
-def _refuse(constant):
-    raise ValueError(f"{constant} is no number in JSON")
 
 
 def _delimiter_hint(header):

@@ -142,7 +142,7 @@ def test_broken_utf16_is_reported(tmp_path):
     data = codecs.BOM_UTF16_LE + "Fine.\nBad ".encode("utf-16-le") + b"\x00\xd8" + b"x\x00\n\x00"
     documents, reports = read(write(tmp_path, data))
     assert documents == [["Fine.", "Bad \ufffdx"]] or documents == [["Fine.", "Bad \ufffd"]]
-    assert "line 2" in reports[decoding.BROKEN]["examples"][0]
+    assert "line 2" in reports[decoding.REPLACED]["examples"][0]
 
 
 @pytest.mark.parametrize(

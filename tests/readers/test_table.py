@@ -62,7 +62,7 @@ def test_blank_lines_are_skipped_but_one_column_keeps_them(write):
         ("", "rows.tsv", "is empty"),
         ("a\tb\n", "rows.tsv", "no rows below its header"),
         ("a\tb\n1\t2\n1\tZürich\n", "rows.tsv", r"rows\.tsv, line 3: not UTF-8 \(byte 0xfc\)"),
-        (None, "nowhere.tsv", r"nowhere\.tsv can't be read"),
+        (None, "nowhere.tsv", r"nowhere\.tsv does not exist"),
     ],
 )
 def test_malformed_files_are_refused_with_file_and_line(write, tmp_path, text, name, message):
@@ -180,7 +180,7 @@ def test_parquet_holds_the_rows_of_a_csv(tmp_path, write):
     with pytest.raises(ValueError, match="no column 'body'. Its columns are: text, label, raw"):
         table["body"]
     parquet.write_table(arrow.table({"text": arrow.array([], "string")}), tmp_path / "no.parquet")
-    with pytest.raises(ValueError, match="no.parquet has no rows. Its columns are: text"):
+    with pytest.raises(ValueError, match="no.parquet has no rows"):
         read_table(tmp_path / "no.parquet")
 
 

@@ -107,20 +107,12 @@ class Handler(BaseHTTPRequestHandler):
             info |= {"siblings": names, "private": name in self.server.private, "tags": []}
             self.send_json(info)
 
-    def tree(self, name, revision, folder=None):
+    def tree(self, name, revision):
         if branch := self.branch(name, revision):
-            found, above = {}, f"{folder}/" if folder else ""
-            for path, content in self.contents(name, branch).items():
-                child, _, below = path.removeprefix(above).partition("/")
-                if path.startswith(above) and below and "recursive=true" not in self.path.lower():
-                    entry = {"type": "directory", "path": above + child, "size": 0, "oid": "0" * 40}
-                    found[entry["path"]] = entry
-                elif path.startswith(above):
-                    found[path] = {"type": "file", "path": path, "size": len(content)}
-                    found[path]["oid"] = digest(content)[:40]
-            if folder and not found:
-                return self.error(404, "EntryNotFound")
-            self.send_json([*found.values()])
+            self.send_json([
+                {"type": "file", "path": path, "size": len(content), "oid": digest(content)[:40]}
+                for path, content in self.contents(name, branch).items()
+            ])  # fmt: skip
 
     def file(self, name, revision, path):
         if not (branch := self.branch(name, revision)):
@@ -238,7 +230,7 @@ class Handler(BaseHTTPRequestHandler):
 
 ROUTES = {
     f"(?:GET|HEAD) {API}(?:/revision/([^/]+))?": Handler.model_info,
-    f"(?:GET|HEAD) {API}/tree/([^/]+)(?:/(.+))?": Handler.tree,
+    f"(?:GET|HEAD) {API}/tree/([^/]+)": Handler.tree,
     f"(?:GET|HEAD) {FILE}": Handler.file,
     f"(?:GET|HEAD) {LARGE_FILE}": Handler.large_file,
     "POST /api/validate-yaml": Handler.validate,

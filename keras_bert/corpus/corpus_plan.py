@@ -36,8 +36,8 @@ OTHER_FILES = "files in input folders that are neither texts, rows nor dumps, sk
 
 def find_inputs(
     inputs: str | os.PathLike | Iterable[str | os.PathLike], reports: Reports
-) -> list[tuple[str, Reader, int]]:
-    """Lists the input files as `(path, reader, size)`; the files of a folder are sorted."""
+) -> list[Span]:
+    """Lists the input files as spans; the files of a folder are sorted."""
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files = {}
     for path in map(os.fspath, inputs):
@@ -56,7 +56,8 @@ def find_inputs(
                 )
             if name in files:
                 raise ValueError(f"{name} is given twice. Give each input once.")
-            files[name] = (name, reader, size_and_time(name)[0])
+            size = size_and_time(name)[0]
+            files[name] = Span(name, reader, 0, size, size)
     if not files:
         raise ValueError(
             f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Inputs are "
@@ -65,29 +66,28 @@ def find_inputs(
     return [*files.values()]
 
 
-def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> list[Slice]:
+def plan_slices(files: list[Span], settings: Settings) -> list[Slice]:
     """Groups small files and cuts large ones into slices of about the same size."""
-    spans = [Span(path, reader, 0, size, size) for path, reader, size in files]
-    total = sum(span.text_bytes for span in spans)
+    total = sum(file.text_bytes for file in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
     groups, room = [], -1  # the spans of each slice, and the bytes that the last one has room for
-    for span in spans:
-        path, reader, size, num_bytes = span.path, span.reader, span.size, span.text_bytes
-        can_be_cut = reader.can_be_cut(path)
-        num_parts = -(-num_bytes // slice_bytes)
+    for file in files:
+        can_be_cut = file.reader.can_be_cut(file.path)
+        num_parts = -(-file.text_bytes // slice_bytes)
         if num_parts > 1 and can_be_cut:
-            is_whole = reader.is_one_document(settings)
+            is_whole = file.reader.is_one_document(settings)
             document_id = first_document_id(len(groups)) if is_whole else None
-            cuts = [size * part // num_parts for part in range(num_parts + 1)]
+            cuts = [file.size * part // num_parts for part in range(num_parts + 1)]
             for start, stop in itertools.pairwise(cuts):
-                groups.append([Span(path, reader, start, stop, size, document_id)])
+                ends = {"start": start, "stop": stop, "document_id": document_id}
+                groups.append([dataclasses.replace(file, **ends)])
             room = -1
         else:
-            if num_bytes > room:
+            if file.text_bytes > room:
                 groups.append([])
                 room = slice_bytes
-            groups[-1].append(span)
-            room -= num_bytes
+            groups[-1].append(file)
+            room -= file.text_bytes
     return [Slice(index, tuple(spans)) for index, spans in enumerate(groups)]
 
 

@@ -67,8 +67,22 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
         reports.add(MARK, 1, f"{path}: {encoding}")
     if packing(path) or encoding != "utf-8":
         end = math.inf  # until the text ends: its size in UTF-8 is unknown
-    for text in _pieces(path, begin, end, reports):
-        yield with_line_feeds(text, path, reports)
+    with _reading(path, begin) as read:
+        offset, carry, more = begin, b"", True
+        while more and offset + len(carry) < end:
+            more = read(min(BLOCK_BYTES, end - offset - len(carry)))
+            if not more and end != math.inf:
+                raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
+            data = carry + more
+            is_last = not more or offset + len(data) >= end
+            cut = len(data) if is_last else _last_line_end(data)
+
+            def place(position, start=offset):
+                position += start
+                return f"{path}, line {line_number(path, position):,} (byte {position:,})"
+
+            yield with_line_feeds(decode_utf8(data[:cut], reports, place), path, reports)
+            offset, carry = offset + cut, data[cut:]
 
 
 def with_line_feeds(text: str, path: str, reports: Reports) -> str:
@@ -109,27 +123,8 @@ def _reading(path, begin):
         return decoder.decode(data, not data).encode()
 
     with open_unpacked(path) as file:
-        file.read(begin) if packing(path) else file.seek(begin)
+        (file.read if packing(path) else file.seek)(begin)
         yield file.read if encoding == "utf-8" else read_wide
-
-
-def _pieces(path, begin, end, reports):
-    with _reading(path, begin) as read:
-        offset, carry, more = begin, b"", True
-        while more and offset + len(carry) < end:
-            more = read(min(BLOCK_BYTES, end - offset - len(carry)))
-            if not more and end != math.inf:
-                raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
-            data = carry + more
-            is_last = not more or offset + len(data) >= end
-            cut = len(data) if is_last else _last_line_end(data)
-
-            def place(position, start=offset):
-                position += start
-                return f"{path}, line {line_number(path, position):,} (byte {position:,})"
-
-            yield decode_utf8(data[:cut], reports, place)
-            offset, carry = offset + cut, data[cut:]
 
 
 def _last_line_end(data):

@@ -77,7 +77,7 @@ def learn_vocabulary(
     counts = _count_words(slices, work, min_frequency, num_workers, reports, progress)
     if not counts:
         raise ValueError(
-            f"There are no words to learn from in {files[0][0]} (of {len(files):,}). Give files "
+            f"There are no words to learn from in {files[0].path} (of {len(files):,}). Give files "
             f"that contain text. {'; '.join(reports.lines())}"
         )
     _tell(files, counts, reports, progress)

@@ -3,13 +3,16 @@
 The text of a row is read like a text file of the same content.
 """
 
+import itertools
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from keras_bert.corpus import decoding
 from keras_bert.corpus.slices import Passages, Reader, Settings, Span
-from keras_bert.corpus.text_documents import own_bytes, text_passages
+from keras_bert.corpus.text_documents import line_batches, own_bytes, text_passages
 from keras_bert.files.parquet import parquet_rows
 from keras_bert.messages import shortened, shown
 from keras_bert.reports import Reports
@@ -18,18 +21,16 @@ NULLS = "rows whose text is null, skipped"
 
 _EACH_LINE = re.compile("")
 
+Rows: TypeAlias = Iterator[tuple[Callable[[], str], dict]]
+"""For each row, a function that returns its place, and its values by column."""
+
 
 class RowReader(Reader):
-    """`Reader` of files that have a text in each row."""
-
-    def rows(
-        self, span: Span, columns: list[str], reports: Reports
-    ) -> Iterator[tuple[Callable[[], str], dict]]:
-        """Yields `(function that returns the place, {column: value})` for each row of a span."""
+    """`Reader` of files with a text in each of their `rows`."""
 
     def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
         columns = [*filter(None, [settings.text_column, settings.language_column])]
-        for number, (place, row) in enumerate(self.rows(span, columns, reports)):
+        for number, (place, row) in enumerate(self.rows(span, columns)):
             text, language = [*(_text(row, name, place, reports) for name in columns), None][:2]
             if text is None:
                 reports.add(NULLS, 1, place() if reports.wants_example(NULLS) else None)
@@ -45,10 +46,11 @@ class JsonLinesReader(RowReader):
 
     names = r"\.jsonl$|\.jsonl?(\.gz|\.bz2|\.zst)$"
 
-    def rows(self, span: Span, columns: list[str], reports: Reports):
+    def rows(self, span: Span, columns: list[str]) -> Rows:
         begin, end = own_bytes(span, _EACH_LINE)
         blocks = decoding.text_blocks(span.path, begin, end, Reports())  # `_text` reports
-        for number, line in enumerate(_whole_lines(blocks)):
+        lines = itertools.chain.from_iterable(line_batches(blocks, math.inf))
+        for number, line in enumerate(lines):
             if not line or line.isspace():
                 continue
 
@@ -72,7 +74,7 @@ class ParquetReader(RowReader):
     def can_be_cut(self, path: str) -> bool:
         return True
 
-    def rows(self, span: Span, columns: list[str], reports: Reports):
+    def rows(self, span: Span, columns: list[str]) -> Rows:
         for number, group, row in parquet_rows(span.path, columns, span.start, span.stop):
             yield lambda n=number, g=group: f"{span.path}, row {n:,} (row group {g})", row
 
@@ -88,16 +90,3 @@ def _text(row, name, place, reports):
     if isinstance(value, str):
         value = value.encode("utf-8", "surrogatepass")  # half a pair, escaped in JSON, is invalid
     return value and decoding.decode_utf8(value, reports, lambda offset: place())
-
-
-def _whole_lines(blocks):
-    """Yields the lines of blocks that may end inside a line."""
-    begun = []
-    for block in blocks:
-        *lines, rest = block.split("\n")
-        if lines:
-            yield "".join([*begun, lines[0]])
-            yield from lines[1:]
-            begun = []
-        begun.append(rest)
-    yield "".join(begun)

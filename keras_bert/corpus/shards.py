@@ -71,9 +71,10 @@ class Corpus:
         self._check_files()
 
     def __repr__(self):
-        found, counts = self.description, {}
-        for name in ("documents", "sentences", "tokens"):
-            counts[name] = f"{found[f'num_{name}']:,}"
+        found = self.description
+        counts = {
+            name: f"{found[f'num_{name}']:,}" for name in ("documents", "sentences", "tokens")
+        }
         if "languages" in found:  # not in corpora of earlier versions
             counts["[UNK]"] = f"{found['num_unknown'] / max(self.num_tokens, 1):.2%}"
             counts["longest document"] = f"{found['longest_document']:,} tokens"

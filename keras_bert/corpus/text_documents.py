@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class TextReader(Reader):
         width = None
         if (begin, end) != (0, span.size):  # all spans of a file are read as its beginning is
             blocks = text_blocks(span.path, 0, span.size, Reports())
-            width = wrap_width(next(_line_batches(blocks), []))
+            width = wrap_width(next(line_batches(blocks), []))
         blocks = text_blocks(span.path, begin, end, reports)
         yield from text_passages(blocks, settings, settings.language, width)
 
@@ -40,7 +40,7 @@ def text_passages(
     blocks: Iterable[str], settings: Settings, language: str, width: int | None = None
 ) -> Passages:
     """Yields the passages of a text, wrapped at `width`; by default, the first block tells it."""
-    lines = _line_batches(blocks)
+    lines = line_batches(blocks)
     if settings.text_format == "sentences":
         yield from _sentence_lines(lines, settings.separator)
         return
@@ -48,13 +48,13 @@ def text_passages(
         yield document, language, [paragraph]
 
 
-def _line_batches(blocks):
-    """Yields the whole lines of each block; a line longer than half a megabyte is split."""
+def line_batches(blocks: Iterable[str], limit: float = 2**19) -> Iterator[list[str]]:
+    """Yields the whole lines of each block; a line of more than `limit` characters is split."""
     carry = ""
     for block in blocks:
         lines = (carry + block).split("\n")
         carry = lines.pop()
-        if len(carry) > MAX_PARAGRAPH_CHARACTERS // 2:
+        if len(carry) > limit:
             lines.append(carry)
             carry = ""
         if lines:
@@ -142,24 +142,14 @@ def _boundary(path, offset, limit, separator):
         return _paragraph_boundary(path, offset)
     with open_bytes(path) as file:
         file.seek(offset - 1)
-        position, begun = offset - 1, []  # pieces of the line that continues in the next block
-        first = True  # the line containing offset - 1 began earlier
-        while position < limit:
-            more = file.read(BLOCK_BYTES)
-            *lines, rest = re.split(rb"(?<=\n)|(?<=\r)(?!\n)", more)
-            if lines or not more:
-                lines = [b"".join([*begun, *lines[:1]]), *lines[1:]]
-                begun = []
-            begun.append(rest)
-            for line in lines:
-                if not first and separator.search(line.decode("utf-8", "replace").rstrip("\r\n")):
+        position, is_begun = offset - 1, True  # the line containing offset - 1 began earlier
+        while position < limit and (lines := file.readline()):
+            for line in re.split(rb"(?<=\r)(?!\n)", lines):
+                text = line.decode("utf-8", "replace").rstrip("\r\n")
+                if position < limit and not is_begun and separator.search(text):
                     return position
-                first = False
-                position += len(line)
-                if position >= limit:
-                    return None
-            if not more:
-                return None
+                position, is_begun = position + len(line), False
+    return None
 
 
 def _paragraph_boundary(path, offset):

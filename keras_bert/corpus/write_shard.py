@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keras_bert.corpus.shards import COUNTS
 from keras_bert.files.whole import whole_file
@@ -19,10 +18,7 @@ except ImportError:
 
 
 def write_shard(
-    path: str | os.PathLike,
-    dtype: str,
-    records: Iterable[tuple[int, npt.ArrayLike, npt.ArrayLike]],
-    unk_token_id: int = 1,
+    path: str | os.PathLike, dtype: str, records: Iterable[tuple], unk_token_id: int = 1
 ) -> dict[str, Any]:
     """Writes a shard whole or not at all; returns its entry in `corpus.json`.
 

@@ -8,7 +8,6 @@ from typing import Any
 from keras_bert.files.remote import arrow_file
 
 _BATCH_BYTES = 2**22
-_MAX_BATCH_ROWS = 2**14
 
 
 def parquet_rows(
@@ -19,8 +18,7 @@ def parquet_rows(
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Yields `(row number, row group, {column: value})`, of groups that begin in a span of bytes.
 
-    Rows count from 1, groups from 0. Strings are bytes. If one of the columns isn't there, the rows
-    have all others.
+    Rows count from 1, groups from 0. If one of the columns isn't there, the rows have all others.
 
     Raises:
         ValueError: if the file isn't Parquet, or one of its row groups is damaged.
@@ -39,19 +37,13 @@ def parquet_rows(
             first, row = row, row + group.num_rows
             if not start <= offset < stop:
                 continue
-            size = _BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
-            size = min(max(size, 1), _MAX_BATCH_ROWS)
+            size = max(1, _BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1))
             try:
                 for batch in table.iter_batches(size, [number], columns):
-                    names = batch.schema.names
-                    for values in zip(*map(_values, batch.columns), strict=True):
-                        yield first, number, dict(zip(names, values, strict=True))
-                        first += 1
-            except (arrow.ArrowException, OSError) as error:
+                    yield from (
+                        (first + n, number, each) for n, each in enumerate(batch.to_pylist())
+                    )
+                    first += batch.num_rows
+            except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
                 place = f"row group {number} of {table.num_row_groups}, from row {first:,}"
                 raise OSError(f"{place}: {error}") from error
-
-
-def _values(column):
-    is_text = str(column.type).startswith(("string", "large_string", "dictionary<values=string"))
-    return (column.cast("large_binary") if is_text else column).to_pylist()

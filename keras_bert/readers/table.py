@@ -178,13 +178,11 @@ def read_table(
     path = files[0]
     name = path.lower().removesuffix(packing(path))
     if name.endswith(".parquet"):
-        columns, rows = [], []
-        for *_, row in parquet_rows(path):
-            columns = columns or [*row]
-            rows.append([*map(_cell, row.values())])
+        rows = [{name: _cell(cell) for name, cell in row.items()} for *_, row in parquet_rows(path)]
         if not rows:
             raise ValueError(f"{path} has no rows.")
-        return Table(path, columns, rows, [*range(1, len(rows) + 1)], [], unit="row")
+        numbers, cells = [*range(1, len(rows) + 1)], [[*row.values()] for row in rows]
+        return Table(path, [*rows[0]], cells, numbers, [], unit="row")
     text = read_utf8(path)
     if not text.strip():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")

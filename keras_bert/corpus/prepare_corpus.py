@@ -160,6 +160,7 @@ def _read_done(output, slice_, num_slices):
     try:
         done = read_json(path)
         is_whole = done["shard"]["num_bytes"] == size_and_time(shard)[0]
+        is_whole &= "languages" in done["shard"]  # not in those of an earlier version
     except (ValueError, TypeError, KeyError):  # missing or damaged: the shard is written again
         return None
     return done if is_whole else None

@@ -44,9 +44,7 @@ def find_inputs(
         for name in files_at(path):
             kind = os.path.basename(name).lower()
             reader = next((reader for reader in READERS if re.search(reader.names, kind)), None)
-            is_listed = name != path
-            name = name if "://" in name else os.path.abspath(name)
-            if reader is None and is_listed:
+            if reader is None and name != path:
                 reports.add(OTHER_FILES, 1, name)
                 continue
             if reader is None:
@@ -54,6 +52,7 @@ def find_inputs(
                     f"{name} has an unknown kind or compression. Inputs are {KINDS}. Rename it, or "
                     "decompress it first."
                 )
+            name = name if "://" in name else os.path.abspath(name)
             if name in files:
                 raise ValueError(f"{name} is given twice. Give each input once.")
             size = size_and_time(name)[0]
@@ -75,7 +74,7 @@ def plan_slices(files: list[Span], settings: Settings) -> list[Slice]:
         can_be_cut = file.reader.can_be_cut(file.path)
         num_parts = -(-file.text_bytes // slice_bytes)
         if num_parts > 1 and can_be_cut:
-            is_whole = file.reader.is_one_document(settings)
+            is_whole = file.reader.is_one_document and settings.separator is None
             document_id = first_document_id(len(groups)) if is_whole else None
             cuts = [file.size * part // num_parts for part in range(num_parts + 1)]
             for start, stop in itertools.pairwise(cuts):

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from keras_bert.corpus.sentences import split_passages
+from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.shards import shard_name, token_dtype
 from keras_bert.corpus.slices import Settings, Slice, first_document_id
 from keras_bert.corpus.write_shard import write_shard
@@ -43,9 +43,7 @@ def write_slice(
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
     rng = np.random.default_rng([settings.seed, slice_.index])
-    parts = _documents(slice_, settings, reports)
-    parts = split_passages(part for part in parts if part[0] not in slice_.repeated)
-    documents = _tokenized(parts, tokenizer, dtype)
+    documents = _tokenized(_documents(slice_, settings, reports), tokenizer, dtype)
     languages = collections.Counter()
     records = _shuffled(_records(documents, settings.min_tokens, languages, reports), rng)
     path = os.path.join(folder, shard_name(slice_.index, num_slices))
@@ -73,7 +71,7 @@ def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]
 
 
 def _documents(slice_, settings, reports):
-    """Yields `(document, language, passages)`; the parts of a long document are consecutive."""
+    """Yields `(document_id, language, passages)`; the parts of a long document are consecutive."""
     next_id = first_document_id(slice_.index)
     for span in slice_.spans:
         last_number = document_id = None
@@ -81,11 +79,12 @@ def _documents(slice_, settings, reports):
             if number != last_number:
                 document_id = next_id if span.document_id is None else span.document_id
                 next_id, last_number = next_id + 1, number
-            yield document_id, language, passages
+            if document_id not in slice_.repeated:
+                yield document_id, language, passages
 
 
 def _tokenized(documents, tokenizer, dtype):
-    """Yields `(document, token_ids, sentence_lengths)`, tokenized in large batches."""
+    """Yields `((id, language), token_ids, sentence_lengths)`, tokenized in large batches."""
     batch, parts, num_characters = [], [], 0
 
     def tokenize():
@@ -99,7 +98,10 @@ def _tokenized(documents, tokenizer, dtype):
             yield document, token_ids[splits[begin] : splits[end]], kept[kept > 0]
             begin = end
 
-    for document, sentences in documents:
+    for document_id, language, passages in documents:
+        document, sentences = (document_id, language), passages
+        if language is not None:
+            sentences = [s for text in passages for s in split_sentences(text, language)]
         batch += sentences
         num_characters += sum(map(len, sentences))
         if parts and parts[-1][0] == document:
@@ -125,7 +127,7 @@ def _records(parts, min_tokens, languages, reports):
                 yield document_id, token_ids[:end], lengths[:count]
                 token_ids, lengths, least = token_ids[end:], lengths[count:], 0
         if len(token_ids) < least:
-            reports.add(SHORT, int(len(token_ids) > 0))
+            reports.add(SHORT, 1)
             continue
         languages.update(filter(None, [language]))
         if len(token_ids):

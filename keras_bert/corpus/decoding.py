@@ -49,11 +49,6 @@ def detect_encoding(path: str) -> tuple[str, int]:
     return "utf-8", 0
 
 
-def has_byte_lines(path: str) -> bool:
-    """Returns whether a text file can be cut at line ends that are found among its bytes."""
-    return not packing(path) and detect_encoding(path)[0] == "utf-8"
-
-
 def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[str]:
     r"""Yields a span of bytes of a text file as strings of about 1 MB with "\n" line ends.
 

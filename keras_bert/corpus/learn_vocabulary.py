@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
-from keras_bert.corpus.decoding import BROKEN
+from keras_bert.corpus.decoding import BLOCK_BYTES, BROKEN
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally
 from keras_bert.messages import check_int
@@ -15,7 +15,6 @@ from keras_bert.reports import Reports
 from keras_bert.text.train_wordpieces import count_words, train_wordpieces
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
-_BATCH_CHARACTERS = 2**20
 _MAX_DISTINCT_WORDS = 20_000_000  # about 3 GB
 
 
@@ -112,7 +111,7 @@ def _count_slice(slice_, settings, lowercase):
         for _, _, passages in span.reader.passages(span, settings, reports):
             texts += passages
             size += sum(map(len, passages))
-            if size > _BATCH_CHARACTERS:
+            if size > BLOCK_BYTES:
                 counts.update(count_words("\n".join(texts), lowercase))
                 texts, size = [], 0
     counts.update(count_words("\n".join(texts), lowercase))

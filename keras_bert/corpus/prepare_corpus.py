@@ -216,7 +216,7 @@ def _finish(output, tokenizer, slices, done, description, reports):
         )
     more = {
         "longest_document": max(lengths.values()),
-        "languages": dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
+        "languages": dict(languages.most_common()),
         "reports": reports.as_dict(),
         "prepared_with": description,
     }

@@ -1,14 +1,10 @@
-"""Documents of files with a text in each row: Parquet, and JSON lines.
-
-The text of a row is read like a text file of the same content.
-"""
+"""Documents of rows, of Parquet and of JSON lines: a row's text is read like a text file's."""
 
 import itertools
 import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
 
 from keras_bert.corpus import decoding
 from keras_bert.corpus.slices import Passages, Reader, Settings, Span
@@ -21,12 +17,9 @@ NULLS = "rows whose text is null, skipped"
 
 _EACH_LINE = re.compile("")
 
-Rows: TypeAlias = Iterator[tuple[Callable[[], str], dict]]
-"""For each row, a function that returns its place, and its values by column."""
-
 
 class RowReader(Reader):
-    """`Reader` of files with a text in each of their `rows`."""
+    """`Reader` of files whose `rows` each have a text: their places and values by column."""
 
     def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
         columns = [*filter(None, [settings.text_column, settings.language_column])]
@@ -46,7 +39,7 @@ class JsonLinesReader(RowReader):
 
     names = r"\.jsonl$|\.jsonl?(\.gz|\.bz2|\.zst)$"
 
-    def rows(self, span: Span, columns: list[str]) -> Rows:
+    def rows(self, span: Span, columns: list[str]) -> Iterator[tuple[Callable[[], str], dict]]:
         begin, end = own_bytes(span, _EACH_LINE)
         blocks = decoding.text_blocks(span.path, begin, end, Reports())  # `_text` reports
         lines = itertools.chain.from_iterable(line_batches(blocks, math.inf))
@@ -74,7 +67,7 @@ class ParquetReader(RowReader):
     def can_be_cut(self, path: str) -> bool:
         return True
 
-    def rows(self, span: Span, columns: list[str]) -> Rows:
+    def rows(self, span: Span, columns: list[str]) -> Iterator[tuple[Callable[[], str], dict]]:
         for number, group, row in parquet_rows(span.path, columns, span.start, span.stop):
             yield lambda n=number, g=group: f"{span.path}, row {n:,} (row group {g})", row
 

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
 
 from keras_bert.messages import missing
 
@@ -30,14 +29,6 @@ _CUTS = (
     re.compile(r".*(?:[.!?…؟।።][\"'”’»)\]]*\s|[。！？][”’」』）]*)", re.S),
     re.compile(r".*\s", re.S),
 )
-
-
-def split_passages(parts: Iterable[tuple]) -> Iterator[tuple[tuple, list[str]]]:
-    """Splits what `Reader.passages` yields into `((document, language), sentences)`."""
-    for document, language, passages in parts:
-        if language is not None:
-            passages = [s for text in passages for s in split_sentences(text, language)]
-        yield (document, language), passages
 
 
 def split_sentences(paragraph: str, language: str = "en") -> list[str]:

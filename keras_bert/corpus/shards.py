@@ -78,7 +78,8 @@ class Corpus:
         if "languages" in found:  # not in corpora of earlier versions
             counts["[UNK]"] = f"{found['num_unknown'] / max(self.num_tokens, 1):.2%}"
             counts["longest document"] = f"{found['longest_document']:,} tokens"
-            counts |= {f"documents in {n}": f"{k:,}" for n, k in found["languages"].items()}
+            languages = [*found["languages"].items()][:9]
+            counts |= {f"documents in {name}": f"{number:,}" for name, number in languages}
         counts["shards"] = f"{len(self.shards):,}"
         return f"Corpus({self.folder!r}, {', '.join(map(': '.join, counts.items()))})"
 

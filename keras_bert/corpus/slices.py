@@ -6,7 +6,8 @@ import re
 from collections.abc import Hashable, Iterator
 from typing import Protocol, TypeAlias
 
-from keras_bert.corpus.decoding import has_byte_lines
+from keras_bert.corpus.decoding import detect_encoding
+from keras_bert.files.remote import packing
 from keras_bert.messages import check_bool, check_int, check_one_of
 from keras_bert.reports import Reports
 
@@ -47,10 +48,7 @@ class Settings:
 
 
 Passages: TypeAlias = Iterator[tuple[Hashable, str | None, list[str]]]
-"""The number in the span, the language and the paragraphs of each document, or of its parts.
-
-The language is None if the paragraphs are single sentences.
-"""
+"""Number in the span, language (None if split) and paragraphs of documents, or of their parts."""
 
 
 class Reader(Protocol):
@@ -61,11 +59,11 @@ class Reader(Protocol):
 
     def can_be_cut(self, path: str) -> bool:
         """Returns whether a file can be read in parts; a ValueError if it isn't of this kind."""
-        return has_byte_lines(path)
+        # Only in UTF-8 are line ends single bytes.
+        return not packing(path) and detect_encoding(path)[0] == "utf-8"
 
-    def is_one_document(self, settings: Settings) -> bool:
-        """Returns whether each file is a single document."""
-        return False
+    is_one_document = False
+    """Whether each file is a single document, if it has no separators."""
 
     def passages(self, span: "Span", settings: Settings, reports: Reports) -> Passages:
         """Yields the text of a span."""
@@ -88,8 +86,8 @@ class Span:
     @property
     def text_bytes(self) -> int:
         """Approximate number of bytes of text."""
-        suffix = os.path.splitext(self.path)[1].lower()
-        return (self.stop - self.start) * _EXPANSIONS.get(suffix, 1)
+        expansion = _EXPANSIONS.get(os.path.splitext(self.path)[1].lower(), 1)
+        return (self.stop - self.start) * expansion
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,6 +33,7 @@ def parquet_rows(
             columns = None
         for number in range(table.num_row_groups):
             group = table.metadata.row_group(number)
+            # A row group begins with its first column, and that perhaps with a dictionary.
             offset = group.column(0).dictionary_page_offset or group.column(0).data_page_offset
             first, row = row, row + group.num_rows
             if not start <= offset < stop:

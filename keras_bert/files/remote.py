@@ -129,8 +129,8 @@ def arrow_file(path: str | os.PathLike) -> Iterator[tuple[Any, IO[bytes]]]:
     try:
         import pyarrow
     except ImportError as error:
-        message = f'{path} needs the package pyarrow: pip install "keras3-bert[corpus]".'
-        raise ImportError(message) from error
+        hint = 'pip install "keras3-bert[corpus]"'
+        raise ImportError(f"{path} needs the package pyarrow: {hint}.") from error
     with open_bytes(path) as file:
         if not hasattr(file, "closed"):
             file.closed = False  # which TensorFlow's files lack

@@ -171,11 +171,10 @@ def read_table(
     """
     path = os.fspath(path)
     check_one_of("malformed", malformed, ("error", "skip"))
-    files = files_at(path)
-    if len(files) != 1:
-        names = shortened(", ".join(map(os.path.basename, files)), 400)
-        raise ValueError(f"{path} stands for {len(files)} files: {names}. Give one of them.")
-    path = files[0]
+    if len(found := files_at(path)) != 1:
+        names = shortened(", ".join(map(os.path.basename, found)), 400)
+        raise ValueError(f"{path} stands for {len(found)} files: {names}. Give one of them.")
+    path = found[0]
     name = path.lower().removesuffix(packing(path))
     if name.endswith(".parquet"):
         rows = [{name: _cell(cell) for name, cell in row.items()} for *_, row in parquet_rows(path)]

@@ -95,7 +95,7 @@ FILES = {
 
 def read_file(text):
     """Reads a text file in both formats, as one span and as two."""
-    from keras_bert.corpus.sentences import split_passages
+    from keras_bert.corpus.sentences import split_sentences
     from keras_bert.corpus.slices import Settings, Span
     from keras_bert.corpus.text_documents import TextReader
     from keras_bert.reports import Reports
@@ -108,7 +108,9 @@ def read_file(text):
             for ends in ((0, size), (0, size // 2), (size // 2, size)):
                 reader = TextReader()
                 span = Span(str(path), reader, *ends, size)
-                list(split_passages(reader.passages(span, settings, Reports())))
+                for _, rule, texts in reader.passages(span, settings, Reports()):
+                    for text in texts if rule else ():
+                        split_sentences(text, rule)
 
 
 def tokenize(text):

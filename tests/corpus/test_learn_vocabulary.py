@@ -92,7 +92,7 @@ def test_texts_end_between_words_and_lose_nothing(prose, monkeypatch):
     assert count_words(prose) == expected
     monkeypatch.setattr("keras_bert.corpus.decoding.BLOCK_BYTES", 1000)
     monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 50_000)
-    monkeypatch.setattr(module, "_BATCH_CHARACTERS", 500)
+    monkeypatch.setattr(module, "BLOCK_BYTES", 500)
     assert len(plan_slices(find_inputs(prose, Reports()), Settings())) > 5
     assert count_words(prose) == expected
 

@@ -158,7 +158,7 @@ def test_a_corpus_tells_what_is_in_it(tmp_path, tokenizer, capsys):
         corpus = prepare(inputs, output, tokenizer, **more)
         assert corpus.description["languages"] == {"en": 1, "de": 1, "fr": 1}
         assert corpus.description["num_unknown"] == 1 and corpus.num_tokens == 13
-        line = "[UNK]: 7.69%, longest document: 5 tokens, documents in de: 1, documents in en: 1"
+        line = "[UNK]: 7.69%, longest document: 5 tokens, documents in en: 1, documents in de: 1"
         assert line in repr(corpus) and repr(corpus) in capsys.readouterr().out
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert.corpus import decoding
 from keras_bert.corpus import text_documents as text_documents_module
-from keras_bert.corpus.sentences import split_passages, split_sentences
+from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.text_documents import TextReader, wrap_width
 from keras_bert.reports import Reports
@@ -16,7 +16,8 @@ def read(path, start=0, stop=None, **settings):
     span = Span(str(path), TextReader(), start, size if stop is None else stop, size)
     reports, documents = Reports(), {}
     passages = span.reader.passages(span, Settings(**settings), reports)
-    for (number, _), sentences in split_passages(passages):
+    for number, rule, texts in passages:
+        sentences = [s for text in texts for s in (split_sentences(text, rule) if rule else [text])]
         documents.setdefault(number, []).extend(s for s in sentences if s)
     return [sentences for sentences in documents.values() if sentences], reports.as_dict()
 

@@ -5,7 +5,7 @@ from html import escape
 import pytest
 
 from keras_bert.corpus import decoding, wikipedia_dump
-from keras_bert.corpus.sentences import split_passages
+from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.wikipedia_dump import DumpReader, dump_namespaces
 from keras_bert.reports import Reports
@@ -36,7 +36,7 @@ def read(path, start=0, stop=None):
     span = Span(str(path), reader, start, size if stop is None else stop, size)
     reports = Reports()
     passages = reader.passages(span, Settings(), reports)
-    found = [sentences for _, sentences in split_passages(passages)]
+    found = [[s for t in texts for s in split_sentences(t, rule)] for _, rule, texts in passages]
     return found, reports.as_dict()
 
 

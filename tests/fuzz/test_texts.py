@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert import BertTokenizer
-from keras_bert.corpus.sentences import split_passages, split_sentences
+from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikitext import wikitext_passages
@@ -131,7 +131,9 @@ def test_cuts_of_a_file_change_no_documents(tmp_path_factory, lines, newline, se
         for start, stop in zip(ends[:-1], ends[1:], strict=True):
             span = Span(str(path), TextReader(), start, stop, size)
             passages = span.reader.passages(span, Settings(**settings), Reports())
-            for (number, _), sentences in split_passages(passages):
+            for number, rule, texts in passages:
+                split = [split_sentences(text, rule) if rule else [text] for text in texts]
+                sentences = [sentence for part in split for sentence in part]
                 found.setdefault((start, number), []).extend(filter(None, sentences))
         return [document for document in found.values() if document]
 

@@ -257,3 +257,29 @@ def test_missing_packages_are_named(tmp_path, tokenizer, texts, monkeypatch):
     for path in inputs:
         with pytest.raises(ImportError, match=r'pyarrow: pip install "keras3-bert\[corpus\]"'):
             prepare(path, tmp_path / f"out{path.suffix}", tokenizer)
+
+
+def test_remote_files_are_read(tmp_path, tokenizer, texts):
+    tf = pytest.importorskip("tensorflow")
+    inputs = [write(tmp_path / kind, kind, texts) for kind in ("parquet", "jsonl+.zst")]
+    for path in inputs:
+        tf.io.gfile.makedirs("ram://rows")
+        tf.io.gfile.copy(str(path), f"ram://rows/{path.name}", overwrite=True)
+    prepare(inputs, tmp_path / "local", tokenizer)
+    remote = prepare("ram://rows/*", tmp_path / "remote", tokenizer)
+    assert remote.num_documents == 2 * 39
+    assert len(keras_bert.readers.read_table(f"ram://rows/{inputs[0].name}")) == len(texts)
+
+
+def test_a_corpus_of_an_earlier_version_is_finished_still(tmp_path, tokenizer, texts):
+    inputs = write(tmp_path / "in", "txt", texts)
+    corpus = prepare(inputs, tmp_path / "out", tokenizer)
+    found = corpus.description
+    for name in ("num_unknown", "longest_document", "languages"):
+        del found[name]
+    for name in ("text_column", "language_column", "min_tokens", "drop_repeated"):
+        del found["prepared_with"][name]
+    (tmp_path / "out" / "corpus.json").write_text(json.dumps(found))
+    assert "[UNK]" not in repr(prepare(inputs, tmp_path / "out", tokenizer))
+    with pytest.raises(ValueError, match="different min_tokens"):
+        prepare(inputs, tmp_path / "out", tokenizer, min_tokens=5)

@@ -118,7 +118,7 @@ def _reading(path, begin):
         return decoder.decode(data, not data).encode()
 
     with open_unpacked(path) as file:
-        (file.read if packing(path) else file.seek)(begin)
+        (file.read if packing(path) else file.seek)(begin)  # unpacked bytes can only be read
         yield file.read if encoding == "utf-8" else read_wide
 
 

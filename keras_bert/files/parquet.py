@@ -38,7 +38,8 @@ def parquet_rows(
             first, row = row, row + group.num_rows
             if not start <= offset < stop:
                 continue
-            size = max(1, _BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1))
+            size = _BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
+            size = min(max(size, 1), 2**14)  # rows
             try:
                 for batch in table.iter_batches(size, [number], columns):
                     yield from (

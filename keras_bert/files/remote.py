@@ -27,7 +27,7 @@ _LOCAL = SimpleNamespace(
     walk=os.walk,
 )
 _PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_DATA_SET = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)(?:@(refs/\w+/\w+|[^/]+))?(?:/(.+))?")
+_DATA_SET = re.compile(r"hf://(?:datasets/)?([\w.-]+/[\w.-]+)(?:@(refs/\w+/\w+|[^/]+))?(?:/(.+))?")
 _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path("gs://b"): "gs:/b"
 
 

@@ -19,7 +19,7 @@ def parse_args(argv=None):
     add("inputs", nargs="+", help="files, folders, patterns or hf://datasets/user/name")
     add("--output_file", required=True, help="file to write")
     add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
-    add("--text_column", default="text", help="column of the texts in .jsonl and .parquet files")
+    add("--text_column", help="column of texts; 'text' if not given")
     add("--cased", action="store_true", help="keep capital letters and accents")
     add("--max_characters", type=int, default=1000, help="most frequent characters to keep")
     add("--min_frequency", type=int, default=2, help="drop pieces that occur less often")
@@ -32,7 +32,7 @@ def main(argv=None):
     vocabulary = keras_bert.learn_vocabulary(
         args.inputs,
         args.vocabulary_size,
-        text_column=args.text_column,
+        text_column=args.text_column or "text",
         lowercase=not args.cased,
         max_characters=args.max_characters,
         min_frequency=args.min_frequency,

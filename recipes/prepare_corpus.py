@@ -38,7 +38,7 @@ def parse_args(argv=None):
     layouts = ("prose", "sentences")
     add("--text_format", choices=layouts, default="prose", help="layout of .txt files and rows")
     add("--document_separator", help="regular expression for lines between documents")
-    add("--text_column", default="text", help="column of the texts in .jsonl and .parquet files")
+    add("--text_column", help="column of texts; 'text' if not given")
     add("--language_column", help="column of language codes in .jsonl and .parquet files")
     add("--min_tokens", type=int, default=1, help="leave out shorter documents")
     add("--drop_repeated", action="store_true", help="leave out documents that occur earlier")
@@ -66,7 +66,7 @@ def main(argv=None):
         tokenizer,
         text_format=args.text_format,
         document_separator=args.document_separator,
-        text_column=args.text_column,
+        text_column=args.text_column or "text",
         language=args.language,
         language_column=args.language_column,
         min_tokens=args.min_tokens,

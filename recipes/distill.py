@@ -30,7 +30,7 @@ def parse_args(argv=None):
     student.add_argument("--keep_layers", type=int, nargs="+", help=layers)
     student.add_argument("--size", choices=sorted(SIZES), help="published size of the model")
     texts = parser.add_mutually_exclusive_group(required=True)
-    texts.add_argument("--texts", help=".txt, .xml or .xml.bz2 file, or a folder of them")
+    texts.add_argument("--texts", help="file, folder or pattern, as of prepare_corpus.py")
     texts.add_argument("--corpus", help="folder from prepare_corpus.py")
     add("--output", required=True, help="output folder")
     add("--teacher_layer", type=int, default=-1, help="layer to learn from, from 0; -1 is the last")

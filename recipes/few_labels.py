@@ -7,8 +7,8 @@ The texts of each class are paired and trained to be close, apart from those of 
 (SetFit, Tunstall et al. 2022). scikit-learn then fits a logistic regression to their vectors. Start
 from an embedder of sentences; with 8 or 16 examples per class this beats `finetune_classifier.py`.
 
-Files are TSV or CSV with a header, or JSONL. OUTPUT/embedder is the preset of the trained embedder,
-OUTPUT/head.npz has `coefficients`, `intercepts` and `classes` of the regression, and
+Files are TSV or CSV with a header, JSONL or Parquet. OUTPUT/embedder is the preset of the trained
+embedder, OUTPUT/head.npz has `coefficients`, `intercepts` and `classes` of the regression, and
 OUTPUT/dev_answers.tsv the classes of the dev file and their probabilities.
 """
 

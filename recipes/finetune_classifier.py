@@ -1,4 +1,4 @@
-r"""Fine-tunes BERT to classify texts, pairs of texts or rows of a table, from TSV or CSV files.
+r"""Fine-tunes BERT to classify texts, pairs of texts or rows of a table.
 
     python recipes/finetune_classifier.py --init bert/preset --train train.tsv --dev dev.tsv \
         --text_column sentence1 --pair_column sentence2 --label_column label --output mrpc
@@ -8,10 +8,11 @@ r"""Fine-tunes BERT to classify texts, pairs of texts or rows of a table, from T
         --number_columns Age Fee Photos --label_column AdoptionSpeed \
         --class_weight balanced --output pets
 
-Files have a header. A template joins several columns into one text. Numbers are scaled to mean 0
-and variance 1 over the training file, and appended to BERT's vector before the output layer. A
-missing number is an error: fill it first, for example with the mean of its column. Shuffle the rows
-before you use `--validation_split`, if they are sorted.
+Files are TSV or CSV with a header, JSONL or Parquet, here or on the Hugging Face Hub:
+hf://datasets/user/name/data/train-*.parquet. A template joins several columns into one text.
+Numbers are scaled to mean 0 and variance 1 over the training file, and appended to BERT's vector
+before the output layer. A missing number is an error: fill it first, for example with the mean of
+its column. Shuffle the rows before you use `--validation_split`, if they are sorted.
 
 The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2 to 4 epochs, and
 keeps the best on the development set. A small BERT (4 layers, hidden 256) takes about a minute per

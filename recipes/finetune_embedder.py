@@ -6,7 +6,7 @@ r"""Fine-tunes BERT to embed sentences: similar texts get similar vectors.
     python recipes/finetune_embedder.py --init bert/preset --train sts.tsv --dev sts_dev.tsv \
         --text_columns sentence1 sentence2 --score_column score --output embedder
 
-Files are TSV or CSV with a header, or JSONL. What their columns hold decides on the training:
+Files are TSV or CSV with a header, JSONL or Parquet. Their columns decide on the training:
 
 | columns | the model learns | the score that selects the best epoch |
 |---|---|---|

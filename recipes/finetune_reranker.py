@@ -6,11 +6,11 @@ r"""Fine-tunes BERT to rank documents for a query: a cross-encoder.
     python recipes/finetune_reranker.py --init bert/preset --train margins.jsonl --dev dev.tsv \
         --negative_column negative --teacher_column margin --output reranker
 
-Files are TSV or CSV with a header, or JSONL. A row is a query, a document and its relevance, from 0
-to 1. To learn from a teacher, `--teacher_column` names its scores (logits) for the documents; with
-`--negative_column`, the teacher's score of the document minus that of the negative. The dev file
-always has queries, documents and relevance. Give each query several documents there, at least one
-of them with a relevance above 0: MRR@10 selects the best epoch.
+Files are TSV or CSV with a header, JSONL or Parquet. A row is a query, a document and its
+relevance, from 0 to 1. To learn from a teacher, `--teacher_column` names its scores (logits) for
+the documents; with `--negative_column`, the teacher's score of the document minus that of the
+negative. The dev file always has queries, documents and relevance. Give each query several
+documents there, at least one of them with a relevance above 0: MRR@10 selects the best epoch.
 
 Nogueira and Cho (2019) train on MS MARCO for 100,000 steps of 128 pairs at 3e-6. From MiniLM's
 encoder (6 layers, hidden 384), two epochs of 4,000 pairs of SQuAD's questions and paragraphs at

@@ -3,9 +3,9 @@
     python recipes/learn_vocabulary.py books/*.txt --output_file vocab.txt --vocabulary_size 30522
     python recipes/learn_vocabulary.py enwiki-latest-pages-articles.xml.bz2 --output_file vocab.txt
 
-Takes what prepare_corpus.py takes, and reads it in the same way: text files (.txt), MediaWiki dumps
-(.xml, .xml.bz2), and folders of them. All cores are used: each counts about 2 million words (10 MB)
-of text per second before the pieces are chosen. 25 MB of novels take about 10 seconds on 2 cores.
+Takes what prepare_corpus.py takes, and reads it in the same way. All cores are used: each counts
+about 2 million words (10 MB) of text per second before the pieces are chosen. 25 MB of novels take
+about 10 seconds on 2 cores.
 Memory grows with the number of distinct words, by about 150 bytes each. Results are reproducible.
 """
 
@@ -16,9 +16,10 @@ from keras_bert.recipes import _shared
 def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
-    add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
+    add("inputs", nargs="+", help="files, folders, patterns or hf://datasets/user/name")
     add("--output_file", required=True, help="file to write")
     add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
+    add("--text_column", help="column of texts; 'text' if not given")
     add("--cased", action="store_true", help="keep capital letters and accents")
     add("--max_characters", type=int, default=1000, help="most frequent characters to keep")
     add("--min_frequency", type=int, default=2, help="drop pieces that occur less often")
@@ -31,6 +32,7 @@ def main(argv=None):
     vocabulary = keras_bert.learn_vocabulary(
         args.inputs,
         args.vocabulary_size,
+        text_column=args.text_column or "text",
         lowercase=not args.cased,
         max_characters=args.max_characters,
         min_frequency=args.min_frequency,

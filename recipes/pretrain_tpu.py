@@ -213,6 +213,7 @@ def main(argv=None):
     settings = {name: getattr(args, name) for name in SETTINGS}
     keep_settings(args.output, settings, resume=done > start, strategy=strategy)
     settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
+    settings |= {f"corpus_{n}": getattr(corpus, f"num_{n}") for n in ("documents", "tokens")}
     # Phases may differ in settings, but not in the words that the ids stand for.
     words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
     keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)

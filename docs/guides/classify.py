@@ -31,7 +31,7 @@ with open("reviews.csv", "w") as file:
     file.write(reviews)
 
 # %% [markdown]
-# `readers.read_table` reads CSV, TSV and JSONL, and tells a file's line if something is wrong with
+# `readers.read_table` reads CSV, TSV, JSONL and Parquet, and tells a file's line if something is wrong with
 # it.
 
 # %%

@@ -55,13 +55,31 @@ corpus = keras_bert.prepare_corpus("texts", "corpus", tokenizer, num_workers=1, 
 corpus
 
 # %% [markdown]
-# It and `learn_vocabulary` read three kinds of text:
+# It and `learn_vocabulary` read text where it lies:
 #
 # - prose, with paragraphs as lines or wrapped; they find the sentences. A file is a document, or
 #   several if you give a `document_separator`, such as `"^CHAPTER "`;
 # - a sentence per line and a blank line between documents (`text_format="sentences"`), the format
 #   of Google's code;
+# - rows: `.parquet`, or JSON lines (`.jsonl`). `text_column` names the column. A row is a document,
+#   read like a text file of the same content, and gives the same tokens;
 # - MediaWiki `pages-articles` dumps, `.xml` or `.xml.bz2`; they keep only the prose.
+#
+# Texts and JSON lines may be compressed (`.gz`, `.bz2`, `.zst`). Inputs are files, folders or
+# patterns, local, in `gs://` buckets, or in data sets of the Hugging Face Hub, which are downloaded
+# to its cache:
+#
+# ```python
+# keras_bert.prepare_corpus(
+#     "hf://datasets/user/name@main/data/train-*.parquet",  # without a pattern, all of its files
+#     "corpus",
+#     tokenizer,
+#     text_column="body",
+#     language_column="language",  # of the rules that end sentences
+#     min_tokens=20,  # shorter documents are left out, and counted
+#     drop_repeated=True,  # and so are documents with the text of an earlier one
+# )
+# ```
 #
 # The work is cut into slices for local processes, one per core, or for workers of Apache Beam.
 # Memory doesn't grow with the corpus. An interrupted call resumes when you repeat it.

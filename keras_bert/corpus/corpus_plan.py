@@ -9,12 +9,14 @@ import hashlib
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterable
 
+from keras_bert.corpus.rows import JsonLinesReader, ParquetReader
 from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_document_id
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikipedia_dump import DumpReader
-from keras_bert.files.remote import files_below, is_folder, size_and_time
+from keras_bert.files.remote import files_at, size_and_time
 from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import vocabulary_sha256
@@ -23,65 +25,68 @@ MIN_SLICE_BYTES = 2**21
 MAX_SLICE_BYTES = 2**25
 NUM_SLICES = 64  # a large corpus has at least this many, to occupy as many cores
 
-READERS: tuple[Reader, ...] = (TextReader(), DumpReader(), DumpReader(packed=True))
+READERS: tuple[Reader, ...] = (TextReader(), DumpReader(), JsonLinesReader(), ParquetReader())
+KINDS = (
+    "texts (.txt), rows (.jsonl, .parquet) and MediaWiki dumps (.xml, .xml.bz2); .txt and .jsonl "
+    "may be compressed (.gz, .bz2, .zst)"
+)
 
-OTHER_FILES = "files in input folders that are neither .txt nor dumps, skipped"
+OTHER_FILES = "files in input folders that are neither texts, rows nor dumps, skipped"
 
 
 def find_inputs(
     inputs: str | os.PathLike | Iterable[str | os.PathLike], reports: Reports
-) -> list[tuple[str, Reader, int]]:
-    """Lists the input files as `(path, reader, size)`; the files of a folder are sorted."""
+) -> list[Span]:
+    """Lists the input files as spans; the files of a folder are sorted."""
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files = {}
     for path in map(os.fspath, inputs):
-        if size_and_time(path) is None:
-            raise ValueError(f"The input file {path} does not exist. Check the path.")
-        for name in files_below(path) if is_folder(path) else [path]:
+        for name in files_at(path):
             kind = os.path.basename(name).lower()
-            reader = next((reader for reader in READERS if reader.matches(kind)), None)
-            name = name if "://" in name else os.path.abspath(name)
-            if reader is None and is_folder(path):
+            reader = next((reader for reader in READERS if re.search(reader.names, kind)), None)
+            if reader is None and name != path:
                 reports.add(OTHER_FILES, 1, name)
                 continue
             if reader is None:
                 raise ValueError(
-                    f"{name} has an unknown kind: text files end in .txt, MediaWiki dumps in .xml "
-                    "or .xml*.bz2. Rename it, or decompress it first."
+                    f"{name} has an unknown kind or compression. Inputs are {KINDS}. Rename it, or "
+                    "decompress it first."
                 )
+            name = name if "://" in name else os.path.abspath(name)
             if name in files:
                 raise ValueError(f"{name} is given twice. Give each input once.")
-            files[name] = (name, reader, size_and_time(name)[0])
+            size = size_and_time(name)[0]
+            files[name] = Span(name, reader, 0, size, size)
     if not files:
         raise ValueError(
-            f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Give .txt files, "
-            "MediaWiki dumps (.xml, .xml.bz2), or folders that contain such files."
+            f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Inputs are "
+            f"{KINDS}, or folders of these."
         )
     return [*files.values()]
 
 
-def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> list[Slice]:
+def plan_slices(files: list[Span], settings: Settings) -> list[Slice]:
     """Groups small files and cuts large ones into slices of about the same size."""
-    total = sum(size * reader.expansion for _, reader, size in files)
+    total = sum(file.text_bytes for file in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
     groups, room = [], -1  # the spans of each slice, and the bytes that the last one has room for
-    for path, reader, size in files:
-        can_be_cut = reader.can_be_cut(path)
-        num_bytes = size * reader.expansion
-        num_parts = -(-num_bytes // slice_bytes)
+    for file in files:
+        can_be_cut = file.reader.can_be_cut(file.path)
+        num_parts = -(-file.text_bytes // slice_bytes)
         if num_parts > 1 and can_be_cut:
-            is_whole = reader.is_one_document(settings)
+            is_whole = file.reader.is_one_document and settings.separator is None
             document_id = first_document_id(len(groups)) if is_whole else None
-            cuts = [size * part // num_parts for part in range(num_parts + 1)]
+            cuts = [file.size * part // num_parts for part in range(num_parts + 1)]
             for start, stop in itertools.pairwise(cuts):
-                groups.append([Span(path, reader, start, stop, size, document_id)])
+                ends = {"start": start, "stop": stop, "document_id": document_id}
+                groups.append([dataclasses.replace(file, **ends)])
             room = -1
         else:
-            if num_bytes > room:
+            if file.text_bytes > room:
                 groups.append([])
                 room = slice_bytes
-            groups[-1].append(Span(path, reader, 0, size, size))
-            room -= num_bytes
+            groups[-1].append(file)
+            room -= file.text_bytes
     return [Slice(index, tuple(spans)) for index, spans in enumerate(groups)]
 
 

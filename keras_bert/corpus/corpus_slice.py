@@ -1,11 +1,14 @@
 """The function that every worker runs: turns one slice of the input into one shard."""
 
+import collections
+import hashlib
 import itertools
 import operator
 import os
 
 import numpy as np
 
+from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.shards import shard_name, token_dtype
 from keras_bert.corpus.slices import Settings, Slice, first_document_id
 from keras_bert.corpus.write_shard import write_shard
@@ -18,6 +21,8 @@ MAX_RECORD_TOKENS = 2**15
 BATCH_CHARACTERS = 2**17
 MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB: more than a slice has, unless one document is huge
 
+SHORT = "documents with fewer than min_tokens, left out"
+REPEATED = "repeated documents, left out"
 CUT_SENTENCES = f"sentences of more than {MAX_RECORD_TOKENS:,} tokens, split"
 
 
@@ -39,30 +44,47 @@ def write_slice(
     dtype = token_dtype(tokenizer.vocabulary_size())
     rng = np.random.default_rng([settings.seed, slice_.index])
     documents = _tokenized(_documents(slice_, settings, reports), tokenizer, dtype)
+    languages = collections.Counter()
+    records = _shuffled(_records(documents, settings.min_tokens, languages, reports), rng)
     path = os.path.join(folder, shard_name(slice_.index, num_slices))
-    counts = write_shard(path, dtype, _shuffled(_records(documents, reports), rng))
+    counts = write_shard(path, dtype, records, tokenizer.unk_token_id) | {"languages": languages}
     document_id = slice_.spans[0].document_id
-    if counts["num_records"] and document_id not in (None, first_document_id(slice_.index)):
-        counts["num_documents"] -= 1  # its only document began in an earlier slice
+    if document_id not in (None, first_document_id(slice_.index)):
+        counts |= {"num_documents": 0, "languages": {}}  # its only document began earlier
+    if slice_.repeated:
+        reports.add(REPEATED, len(slice_.repeated))
     done = {"shard": counts, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
     return done
 
 
+def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]]:
+    """Returns the id of each document of a slice, and a hash of its text."""
+    found = []
+    documents = _documents(slice_, settings, Reports())
+    for document_id, parts in itertools.groupby(documents, operator.itemgetter(0)):
+        digest = hashlib.blake2b(digest_size=12)
+        for _, _, passages in parts:
+            digest.update("\n".join([*passages, ""]).encode())
+        found.append((document_id, digest.digest()))
+    return found
+
+
 def _documents(slice_, settings, reports):
-    """Yields `(document_id, sentences)`; the parts of a long document are consecutive."""
+    """Yields `(document_id, language, passages)`; the parts of a long document are consecutive."""
     next_id = first_document_id(slice_.index)
     for span in slice_.spans:
         last_number = document_id = None
-        for number, sentences in span.reader.documents(span, settings, reports):
+        for number, language, passages in span.reader.passages(span, settings, reports):
             if number != last_number:
                 document_id = next_id if span.document_id is None else span.document_id
                 next_id, last_number = next_id + 1, number
-            yield document_id, sentences
+            if document_id not in slice_.repeated:
+                yield document_id, language, passages
 
 
 def _tokenized(documents, tokenizer, dtype):
-    """Yields `(document_id, token_ids, sentence_lengths)`, tokenized in large batches."""
+    """Yields `((id, language), token_ids, sentence_lengths)`, tokenized in large batches."""
     batch, parts, num_characters = [], [], 0
 
     def tokenize():
@@ -70,29 +92,32 @@ def _tokenized(documents, tokenizer, dtype):
         token_ids = token_ids.astype(dtype)
         splits = np.concatenate([[0], np.cumsum(lengths)])
         begin = 0
-        for document_id, num_sentences in parts:
+        for document, num_sentences in parts:
             end = begin + num_sentences
             kept = lengths[begin:end]
-            yield document_id, token_ids[splits[begin] : splits[end]], kept[kept > 0]
+            yield document, token_ids[splits[begin] : splits[end]], kept[kept > 0]
             begin = end
 
-    for document_id, sentences in documents:
+    for document_id, language, passages in documents:
+        document, sentences = (document_id, language), passages
+        if language is not None:
+            sentences = [s for text in passages for s in split_sentences(text, language)]
         batch += sentences
         num_characters += sum(map(len, sentences))
-        if parts and parts[-1][0] == document_id:
-            parts[-1] = (document_id, parts[-1][1] + len(sentences))
+        if parts and parts[-1][0] == document:
+            parts[-1] = (document, parts[-1][1] + len(sentences))
         else:
-            parts.append((document_id, len(sentences)))
+            parts.append((document, len(sentences)))
         if num_characters > BATCH_CHARACTERS:
             yield from tokenize()
             batch, parts, num_characters = [], [], 0
     yield from tokenize()
 
 
-def _records(parts, reports):
+def _records(parts, min_tokens, languages, reports):
     """Joins the parts of each document, and splits documents longer than a record."""
-    for document_id, group in itertools.groupby(parts, operator.itemgetter(0)):
-        token_ids, lengths = np.zeros(0, "uint8"), np.zeros(0, "uint8")
+    for (document_id, language), group in itertools.groupby(parts, operator.itemgetter(0)):
+        token_ids, lengths, least = np.zeros(0, "uint8"), np.zeros(0, "uint8"), min_tokens
         for _, new_ids, new_lengths in group:
             token_ids = np.concatenate([token_ids, new_ids])
             lengths = np.concatenate([lengths, _without_long(new_lengths, reports)])
@@ -100,7 +125,11 @@ def _records(parts, reports):
                 count = np.searchsorted(np.cumsum(lengths), MAX_RECORD_TOKENS, side="right")
                 end = lengths[:count].sum()
                 yield document_id, token_ids[:end], lengths[:count]
-                token_ids, lengths = token_ids[end:], lengths[count:]
+                token_ids, lengths, least = token_ids[end:], lengths[count:], 0
+        if len(token_ids) < least:
+            reports.add(SHORT, 1)
+            continue
+        languages.update(filter(None, [language]))
         if len(token_ids):
             yield document_id, token_ids, lengths
 

@@ -1,9 +1,11 @@
 """Decoding of text files: encodings and line endings are fixed, and every fix is reported."""
 
 import codecs
+import contextlib
+import math
 from collections.abc import Callable, Iterator
 
-from keras_bert.files.remote import open_bytes
+from keras_bert.files.remote import open_unpacked, packing
 from keras_bert.reports import Reports
 
 BLOCK_BYTES = 2**20
@@ -27,7 +29,7 @@ MARK = "files that start with a byte order mark"
 
 def detect_encoding(path: str) -> tuple[str, int]:
     """Detects `(encoding, length of the mark)` from a byte order mark; without one it is UTF-8."""
-    with open_bytes(path) as file:
+    with open_unpacked(path) as file:
         head = file.read(4096)
     for mark, encoding in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
@@ -58,14 +60,34 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     if mark and begin == 0:
         begin = mark
         reports.add(MARK, 1, f"{path}: {encoding}")
-    pieces = _utf8_pieces if encoding == "utf-8" else _wide_pieces
-    for text in pieces(path, begin, end, encoding, reports):
-        num_crlf = text.count("\r\n")
-        num_bare = text.count("\r") - num_crlf
-        for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare), (NUL, text.count("\0"))):
-            if count:
-                reports.add(kind, count, str(path))
-        yield text.replace("\r\n", "\n").replace("\r", "\n")
+    if packing(path) or encoding != "utf-8":
+        end = math.inf  # until the text ends: its size in UTF-8 is unknown
+    with _reading(path, begin) as read:
+        offset, carry, more = begin, b"", True
+        while more and offset + len(carry) < end:
+            more = read(min(BLOCK_BYTES, end - offset - len(carry)))
+            if not more and end != math.inf:
+                raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
+            data = carry + more
+            is_last = not more or offset + len(data) >= end
+            cut = len(data) if is_last else _last_line_end(data)
+
+            def place(position, start=offset):
+                position += start
+                return f"{path}, line {line_number(path, position):,} (byte {position:,})"
+
+            yield with_line_feeds(decode_utf8(data[:cut], reports, place), path, reports)
+            offset, carry = offset + cut, data[cut:]
+
+
+def with_line_feeds(text: str, path: str, reports: Reports) -> str:
+    r"""Returns a text with "\n" line ends; reports others and NUL characters."""
+    num_crlf = text.count("\r\n")
+    num_bare = text.count("\r") - num_crlf
+    for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare), (NUL, text.count("\0"))):
+        if count:
+            reports.add(kind, count, str(path))
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> str:
@@ -85,22 +107,19 @@ def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> s
     return text
 
 
-def _utf8_pieces(path, begin, end, _, reports):
-    with open_bytes(path) as file:
-        file.seek(begin)
-        offset, carry = begin, b""
-        while offset + len(carry) < end:
-            data = carry + file.read(min(BLOCK_BYTES, end - offset - len(carry)))
-            if len(data) == len(carry):
-                raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
-            cut = len(data) if offset + len(data) >= end else _last_line_end(data)
+@contextlib.contextmanager
+def _reading(path, begin):
+    """Provides a function that reads UTF-8 after a byte, whatever the encoding of the file."""
+    encoding, _ = detect_encoding(path)
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
 
-            def place(position, start=offset):
-                position += start
-                return f"{path}, line {_line_number(path, position):,} (byte {position:,})"
+    def read_wide(size):
+        data = file.read(size)
+        return decoder.decode(data, not data).encode()
 
-            yield decode_utf8(data[:cut], reports, place)
-            offset, carry = offset + cut, data[cut:]
+    with open_unpacked(path) as file:
+        (file.read if packing(path) else file.seek)(begin)  # unpacked bytes can only be read
+        yield file.read if encoding == "utf-8" else read_wide
 
 
 def _last_line_end(data):
@@ -113,29 +132,12 @@ def _last_line_end(data):
     return cut
 
 
-def _wide_pieces(path, begin, end, encoding, reports):
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    carry, num_lines = "", 0
-    with open_bytes(path) as file:
-        file.seek(begin)
-        while data := file.read(min(BLOCK_BYTES, end - begin)):
-            begin += len(data)
-            final = begin >= end
-            text = carry + decoder.decode(data, final)
-            cut = len(text) if final else max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
-            cut = cut or max(len(text) - 1, 1)
-            if "\ufffd" in text[:cut]:
-                line = num_lines + text.count("\n", 0, text.index("\ufffd")) + 1
-                reports.add(BROKEN, text.count("\ufffd", 0, cut), f"{path}, line {line:,}")
-            num_lines += text.count("\n", 0, cut)
-            yield text[:cut]
-            carry = text[cut:]
-
-
-def _line_number(path, position):
-    number, last = 1, b""
-    with open_bytes(path) as file:
-        while position > 0 and (data := file.read(min(BLOCK_BYTES, position))):
+def line_number(path: str, position: int) -> int:
+    """Returns the number of the line that has a byte of a text file, counted in UTF-8."""
+    number, last, mark = 1, b"", detect_encoding(path)[1]
+    position -= mark
+    with _reading(path, mark) as read:
+        while position > 0 and (data := read(BLOCK_BYTES)[:position]):
             position -= len(data)
             number += data.count(b"\n") + data.count(b"\r") - (last + data).count(b"\r\n")
             last = data[-1:] if data[-1:] == b"\r" else b""

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
-from keras_bert.corpus.decoding import BROKEN
+from keras_bert.corpus.decoding import BLOCK_BYTES, BROKEN
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally
 from keras_bert.messages import check_int
@@ -22,6 +22,7 @@ def learn_vocabulary(
     inputs: str | os.PathLike | Sequence[str | os.PathLike],
     vocabulary_size: int = 30522,
     *,
+    text_column: str = "text",
     lowercase: bool = True,
     max_characters: int = 1000,
     min_frequency: int = 2,
@@ -37,9 +38,9 @@ def learn_vocabulary(
     give the same vocabulary.
 
     Args:
-        inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark),
-            MediaWiki dumps (`pages-articles`, .xml or .xml.bz2), or folders of such files.
+        inputs: path or list of paths, as for `prepare_corpus`.
         vocabulary_size: number of tokens to learn, including the special ones.
+        text_column: column of the texts in .jsonl and .parquet files.
         lowercase: `True` for an uncased vocabulary.
         max_characters: number of characters to keep, the most frequent first; words with any other
             character are skipped, because the tokenizer turns them into [UNK].
@@ -69,11 +70,13 @@ def learn_vocabulary(
     check_int("vocabulary_size", vocabulary_size, at_least=len(SPECIAL_TOKENS) + 1)
     reports = Reports()
     files = find_inputs(inputs, reports)
-    slices = plan_slices(files, Settings())
-    counts = _count_words(slices, lowercase, min_frequency, num_workers, reports, progress)
+    settings = Settings(text_column=text_column)
+    work = functools.partial(_count_slice, settings=settings, lowercase=lowercase)
+    slices = plan_slices(files, settings)
+    counts = _count_words(slices, work, min_frequency, num_workers, reports, progress)
     if not counts:
         raise ValueError(
-            f"There are no words to learn from in {files[0][0]} (of {len(files):,}). Give files "
+            f"There are no words to learn from in {files[0].path} (of {len(files):,}). Give files "
             f"that contain text. {'; '.join(reports.lines())}"
         )
     _tell(files, counts, reports, progress)
@@ -87,8 +90,7 @@ def learn_vocabulary(
     return tokens
 
 
-def _count_words(slices, lowercase, min_frequency, num_workers, reports, progress):
-    work = functools.partial(_count_slice, lowercase=lowercase)
+def _count_words(slices, work, min_frequency, num_workers, reports, progress):
     counts = collections.Counter()
     total = sum(slice_.num_bytes for slice_ in slices)
     with progress_bar("words", total, progress) as bar:
@@ -103,11 +105,16 @@ def _count_words(slices, lowercase, min_frequency, num_workers, reports, progres
     return counts
 
 
-def _count_slice(slice_, lowercase):
-    reports, counts = Reports(), collections.Counter()
+def _count_slice(slice_, settings, lowercase):
+    reports, counts, texts, size = Reports(), collections.Counter(), [], 0
     for span in slice_.spans:
-        for text in span.reader.texts(span, reports):
-            counts.update(count_words(text, lowercase))
+        for _, _, passages in span.reader.passages(span, settings, reports):
+            texts += passages
+            size += sum(map(len, passages))
+            if size > BLOCK_BYTES:
+                counts.update(count_words("\n".join(texts), lowercase))
+                texts, size = [], 0
+    counts.update(count_words("\n".join(texts), lowercase))
     return counts, reports.as_dict()
 
 

@@ -1,5 +1,7 @@
 """Corpus preparation: turns raw text into the shards that pre-training reads."""
 
+import collections
+import dataclasses
 import functools
 import os
 import time
@@ -7,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
-from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
+from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, document_hashes, done_path, write_slice
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
@@ -27,7 +29,11 @@ def prepare_corpus(
     *,
     text_format: str = "prose",
     document_separator: str | None = None,
+    text_column: str = "text",
     language: str = "en",
+    language_column: str | None = None,
+    min_tokens: int = 1,
+    drop_repeated: bool = False,
     seed: int = 0,
     num_workers: int | None = None,
     beam_options: Sequence[str] | None = None,
@@ -43,17 +49,25 @@ def prepare_corpus(
     format is `text_format="sentences"`.
 
     Args:
-        inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark),
-            MediaWiki dumps (`pages-articles`, .xml or .xml.bz2), or folders of such files.
+        inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark), files
+            with a text in each row (.jsonl, .parquet), MediaWiki dumps (`pages-articles`, .xml or
+            .xml.bz2), folders of such files, or patterns such as `"texts/*.parquet"`; local, or
+            `gs://bucket/folder`, or `hf://datasets/user/name@revision/file`. .txt and .jsonl files
+            may be compressed (.gz, .bz2, .zst); then one worker reads each.
         output: folder of the corpus; created if missing.
         tokenizer: `BertTokenizer`.
-        text_format: format of the text files. "prose" has one paragraph per line, or wrapped
+        text_format: format of each text file or row. "prose" has one paragraph per line, or wrapped
             paragraphs separated by blank lines; sentences are detected. "sentences" has one
             sentence per line and a blank line between documents.
         document_separator: regular expression for "prose". A line with a match separates two
             documents and belongs to neither, for example `r"^CHAPTER "`, or `r"^\s*$"` for blank
-            lines. By default each file is one document.
+            lines. By default each text file and each row is one document.
+        text_column: column of the texts in .jsonl and .parquet files.
         language: language code, for the rules that end sentences.
+        language_column: column of their language codes; null stands for `language`.
+        min_tokens: number of tokens; shorter documents are left out.
+        drop_repeated: whether to leave out documents with the text of an earlier one. This machine
+            then reads all inputs first, with about 100 bytes of memory per document.
         seed: seed of the order of documents within a shard.
         num_workers: number of processes; by default one per available core, or fewer for small
             inputs. 1 means this process itself.
@@ -66,8 +80,8 @@ def prepare_corpus(
         `Corpus`, whose `description` also has "reports" of irregularities in the input.
 
     Raises:
-        ValueError: if inputs are missing, damaged, of an unknown kind or without any text, or if
-            the output folder holds another corpus.
+        ValueError: if inputs are missing, damaged, of an unknown kind, without the column or
+            without any text, or if the output folder holds another corpus.
         OSError: if a shard cannot be written, for example because the disk is full.
         RuntimeError: if a worker process dies.
 
@@ -79,7 +93,8 @@ def prepare_corpus(
     ```
     """
     output = os.fspath(output)
-    settings = Settings(text_format, document_separator, language, seed)
+    of_documents = text_column, language_column, min_tokens, drop_repeated
+    settings = Settings(text_format, document_separator, language, seed, *of_documents)
     reports = Reports()
     slices = plan_slices(find_inputs(inputs, reports), settings)
     description = plan_description(slices, settings, tokenizer)
@@ -92,6 +107,8 @@ def prepare_corpus(
     )
     started = time.monotonic()
     done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
+    if drop_repeated:
+        slices = [*_without_repeated(slices, settings, num_workers, progress)]
     left = [slice_ for slice_ in slices if done[slice_.index] is None]
     if beam_options is None:
         results = run_locally(left, work, num_workers)
@@ -117,6 +134,7 @@ def _finished_corpus(output, description):
 
 
 def _check_same_plan(output, old, new):
+    old = {**dataclasses.asdict(Settings()), **old}  # of an earlier version, with fewer settings
     if names := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
         raise ValueError(
             f"{output} holds a corpus, finished or not, that was made with different "
@@ -142,9 +160,20 @@ def _read_done(output, slice_, num_slices):
     try:
         done = read_json(path)
         is_whole = done["shard"]["num_bytes"] == size_and_time(shard)[0]
+        is_whole &= "languages" in done["shard"]  # not in those of an earlier version
     except (ValueError, TypeError, KeyError):  # missing or damaged: the shard is written again
         return None
     return done if is_whole else None
+
+
+def _without_repeated(slices, settings, num_workers, progress):
+    """Yields the slices, with those of their documents marked whose text occurs earlier."""
+    work, seen = functools.partial(document_hashes, settings=settings), set()
+    with progress_bar("repeated", sum(each.num_bytes for each in slices), progress) as bar:
+        for slice_, hashes in run_locally(slices, work, num_workers):
+            repeated = [id for id, digest in hashes if digest in seen or seen.add(digest)]
+            bar.update(slice_.num_bytes)
+            yield dataclasses.replace(slice_, repeated=frozenset(repeated))
 
 
 def _collect(results, slices, done, progress):
@@ -168,20 +197,29 @@ def _collect(results, slices, done, progress):
 
 def _finish(output, tokenizer, slices, done, description, reports):
     """Turns the shards into a corpus and removes the progress files."""
-    shards = []
-    for result in (done[slice_.index] for slice_ in slices):
-        reports.merge(result["reports"])
-        if result["shard"]["num_records"]:
-            shards.append(result["shard"])
+    shards, languages, lengths = [], collections.Counter(), collections.Counter()
+    for slice_ in slices:
+        shard, document_id = done[slice_.index]["shard"], slice_.spans[0].document_id
+        reports.merge(done[slice_.index]["reports"])
+        languages.update(shard.pop("languages"))
+        # A document that is cut into slices has a length in each.
+        lengths[document_id, document_id is None and slice_.index] += shard.pop("longest_document")
+        if shard["num_records"]:
+            shards.append(shard)
         else:
-            remove(os.path.join(output, result["shard"]["name"]))
+            remove(os.path.join(output, shard["name"]))
     if not shards:
         remove(os.path.join(output, PROGRESS_FOLDER))
         raise ValueError(
             "There is no text in the input. Give files that contain text. "
             f"{'; '.join(reports.lines())}"
         )
-    more = {"reports": reports.as_dict(), "prepared_with": description}
+    more = {
+        "longest_document": max(lengths.values()),
+        "languages": dict(languages.most_common()),
+        "reports": reports.as_dict(),
+        "prepared_with": description,
+    }
     corpus = finish_corpus(output, tokenizer, shards, **more)
     remove(os.path.join(output, PROGRESS_FOLDER))
     if corpus.num_documents == 1:

@@ -108,28 +108,14 @@ def pretraining_dataset(
     pairing = Pairing(
         sequence_length, next_sentence, random_next_rate, exact_random_next, short_sequence_rate
     )
-    masking = Masking(
-        sequence_length,
-        max_predictions,
-        masked_lm_rate,
-        mask_token_rate,
-        random_token_rate,
-        whole_word_masking,
-        left_to_right,
-    )
+    rates = masked_lm_rate, mask_token_rate, random_token_rate
+    masking = Masking(sequence_length, max_predictions, *rates, whole_word_masking, left_to_right)
     check_int("batch_size", batch_size)
     check_int("epochs", 1 if epochs is None else epochs)
     check_int("sequences_per_row", sequences_per_row, at_least=2)
     check_int("start_step", start_step, at_least=0)
-    source = RowSource(
-        corpus,
-        pairing,
-        masking,
-        sequences_per_row=sequences_per_row if packed else 1,
-        seed=seed,
-        shard=shard,
-        epochs=epochs,
-    )
+    most = sequences_per_row if packed else 1
+    source = RowSource(corpus, pairing, masking, most, seed, shard, epochs)
     return _batches(source, packed, batch_size, start_step)
 
 

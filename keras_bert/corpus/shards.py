@@ -24,8 +24,8 @@ from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
-COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
-FIELDS = (*COUNTS, "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype", "shards")
+COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens", "num_unknown")
+FIELDS = (*COUNTS[:4], "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype", "shards")
 
 
 def token_dtype(vocabulary_size: int) -> str:
@@ -44,7 +44,8 @@ class Corpus:
     Attributes: `folder`, `vocabulary`, `vocabulary_size`, `vocabulary_sha256`, `lowercase`,
     `token_dtype`, `num_documents`, `num_sentences`, `num_tokens`, `num_records`, `shards` (list of
     dicts, one per shard, of "name", "num_bytes" and the same four counts), `shard_paths`,
-    `vocabulary_path`, and `description`, the content of `corpus.json`.
+    `vocabulary_path`, and `description`, the content of `corpus.json`. Its "num_unknown" counts the
+    [UNK] tokens, "longest_document" its tokens, and "languages" the documents of each language.
 
     Raises:
         ValueError: if the folder does not exist, its preparation was interrupted, a shard is
@@ -70,10 +71,17 @@ class Corpus:
         self._check_files()
 
     def __repr__(self):
-        return (
-            f"Corpus({self.folder!r}, documents: {self.num_documents:,}, sentences: "
-            f"{self.num_sentences:,}, tokens: {self.num_tokens:,}, shards: {len(self.shards):,})"
-        )
+        found = self.description
+        counts = {
+            name: f"{found[f'num_{name}']:,}" for name in ("documents", "sentences", "tokens")
+        }
+        if "languages" in found:  # not in corpora of earlier versions
+            counts["[UNK]"] = f"{found['num_unknown'] / max(self.num_tokens, 1):.2%}"
+            counts["longest document"] = f"{found['longest_document']:,} tokens"
+            languages = [*found["languages"].items()][:9]
+            counts |= {f"documents in {name}": f"{number:,}" for name, number in languages}
+        counts["shards"] = f"{len(self.shards):,}"
+        return f"Corpus({self.folder!r}, {', '.join(map(': '.join, counts.items()))})"
 
     def check_tokenizer(self, tokenizer: BertTokenizer) -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""

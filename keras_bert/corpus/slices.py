@@ -1,12 +1,17 @@
 """What a worker is given: spans of input files, grouped into slices, and the reader of each."""
 
 import dataclasses
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Protocol, TypeAlias
 
-from keras_bert.messages import check_one_of
+from keras_bert.corpus.decoding import detect_encoding
+from keras_bert.files.remote import packing
+from keras_bert.messages import check_bool, check_int, check_one_of
 from keras_bert.reports import Reports
+
+_EXPANSIONS = {".gz": 3, ".bz2": 4, ".zst": 3, ".parquet": 2}  # bytes of text per byte, about
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,11 +22,18 @@ class Settings:
     document_separator: str | None = None
     language: str = "en"
     seed: int = 0
+    text_column: str = "text"
+    language_column: str | None = None
+    min_tokens: int = 1
+    drop_repeated: bool = False
 
     def __post_init__(self):
         check_one_of("text_format", self.text_format, ("prose", "sentences"))
-        if self.document_separator is not None and self.text_format == "sentences":
-            raise ValueError("text_format='sentences' takes no document_separator. Omit it.")
+        for name in ("document_separator", "language_column"):
+            if getattr(self, name) is not None and self.text_format == "sentences":
+                raise ValueError(f"text_format='sentences' takes no {name}. Omit it.")
+        check_int("min_tokens", self.min_tokens)
+        check_bool("drop_repeated", self.drop_repeated)
         try:
             re.compile(self.document_separator or "")
         except re.error as error:
@@ -35,31 +47,26 @@ class Settings:
         return re.compile(pattern) if pattern else None
 
 
-Documents: TypeAlias = Iterator[tuple[int, list[str]]]
-"""The number in the span and the sentences of each document, or of its parts."""
+Passages: TypeAlias = Iterator[tuple[Hashable, str | None, list[str]]]
+"""Number in the span, language (None if split) and paragraphs of documents, or of their parts."""
 
 
 class Reader(Protocol):
     """Reader of one kind of input file; each kind is an entry of `corpus_plan.READERS`."""
 
-    expansion: int = 1
-    """Approximate bytes of text per byte of the file."""
-
-    def matches(self, name: str) -> bool:
-        """Returns whether a lowercase file name is of this kind."""
+    names: str
+    """Regular expression that is found in the lowercase names of files of this kind."""
 
     def can_be_cut(self, path: str) -> bool:
         """Returns whether a file can be read in parts; a ValueError if it isn't of this kind."""
+        # Only in UTF-8 are line ends single bytes.
+        return not packing(path) and detect_encoding(path)[0] == "utf-8"
 
-    def is_one_document(self, settings: Settings) -> bool:
-        """Returns whether each file is a single document."""
-        return False
+    is_one_document = False
+    """Whether each file is a single document, if it has no separators."""
 
-    def documents(self, span: "Span", settings: Settings, reports: Reports) -> Documents:
-        """Yields the documents of a span."""
-
-    def texts(self, span: "Span", reports: Reports) -> Iterator[str]:
-        """Yields the text of a span in pieces of about a megabyte, none ending in a word."""
+    def passages(self, span: "Span", settings: Settings, reports: Reports) -> Passages:
+        """Yields the text of a span."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,13 +83,20 @@ class Span:
     size: int
     document_id: int | None = None
 
+    @property
+    def text_bytes(self) -> int:
+        """Approximate number of bytes of text."""
+        expansion = _EXPANSIONS.get(os.path.splitext(self.path)[1].lower(), 1)
+        return (self.stop - self.start) * expansion
+
 
 @dataclasses.dataclass(frozen=True)
 class Slice:
-    """Unit of work: the spans that become shard number `index`."""
+    """Unit of work: the spans that become shard number `index`, without `repeated` documents."""
 
     index: int
     spans: tuple[Span, ...]
+    repeated: frozenset[int] = frozenset()
 
     @property
     def num_bytes(self) -> int:

@@ -1,14 +1,13 @@
-"""Documents of `.txt` files: one sentence per line (Google's format), or prose."""
+"""Documents of text files: one sentence per line (Google's format), or prose."""
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from keras_bert.corpus.decoding import BLOCK_BYTES, detect_encoding, text_blocks
-from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.slices import Documents, Reader, Settings, Span
+from keras_bert.corpus.decoding import BLOCK_BYTES, text_blocks
+from keras_bert.corpus.slices import Passages, Reader, Settings, Span
 from keras_bert.files.remote import open_bytes
 from keras_bert.reports import Reports
 
@@ -22,40 +21,39 @@ _ABBREVIATION = re.compile(r"(?:^|\s)[A-Z][a-z]{0,3}\.$")  # "Mr.", for example
 class TextReader(Reader):
     """`Reader` of `.txt` files."""
 
-    def matches(self, name: str) -> bool:
-        return name.endswith(".txt")
+    names = r"\.txt(\.gz|\.bz2|\.zst)?$"
 
-    def can_be_cut(self, path: str) -> bool:
-        return detect_encoding(path)[0] == "utf-8"  # only there line endings are single bytes
+    is_one_document = True
 
-    def is_one_document(self, settings: Settings) -> bool:
-        return settings.separator is None
-
-    def documents(self, span: Span, settings: Settings, reports: Reports) -> Documents:
-        begin, end = _own_bytes(span, settings.separator)
-        lines = _line_batches(text_blocks(span.path, begin, end, reports))
-        if settings.text_format == "sentences":
-            yield from _sentence_lines(lines, settings.separator)
-            return
+    def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
+        begin, end = own_bytes(span, settings.separator)
         width = None
         if (begin, end) != (0, span.size):  # all spans of a file are read as its beginning is
             blocks = text_blocks(span.path, 0, span.size, Reports())
-            width = wrap_width(next(_line_batches(blocks), []))
-        for document, paragraph in _paragraphs(lines, settings.separator, width):
-            yield document, split_sentences(paragraph, settings.language)
-
-    def texts(self, span: Span, reports: Reports) -> Iterator[str]:
-        begin, end = _own_bytes(span, separator=None)
-        yield from text_blocks(span.path, begin, end, reports)
+            width = wrap_width(next(line_batches(blocks), []))
+        blocks = text_blocks(span.path, begin, end, reports)
+        yield from text_passages(blocks, settings, settings.language, width)
 
 
-def _line_batches(blocks):
-    """Yields the whole lines of each block; a line longer than half a megabyte is split."""
+def text_passages(
+    blocks: Iterable[str], settings: Settings, language: str, width: int | None = None
+) -> Passages:
+    """Yields the passages of a text, wrapped at `width`; by default, the first block tells it."""
+    lines = line_batches(blocks)
+    if settings.text_format == "sentences":
+        yield from _sentence_lines(lines, settings.separator)
+        return
+    for document, paragraph in _paragraphs(lines, settings.separator, width):
+        yield document, language, [paragraph]
+
+
+def line_batches(blocks: Iterable[str], limit: float = 2**19) -> Iterator[list[str]]:
+    """Yields the whole lines of each block; a line of more than `limit` characters is split."""
     carry = ""
     for block in blocks:
         lines = (carry + block).split("\n")
         carry = lines.pop()
-        if len(carry) > MAX_PARAGRAPH_CHARACTERS // 2:
+        if len(carry) > limit:
             lines.append(carry)
             carry = ""
         if lines:
@@ -71,7 +69,7 @@ def _sentence_lines(batches, separator):
             if is_separator:
                 document += 1
             else:
-                yield document, list(group)
+                yield document, None, list(group)
 
 
 def _paragraphs(batches, separator, width):
@@ -124,7 +122,7 @@ def _ends_paragraph(line, below, width):
     return not _ABBREVIATION.search(line)
 
 
-def _own_bytes(span, separator):
+def own_bytes(span: Span, separator: re.Pattern | None) -> tuple[int, int]:
     """Moves both ends of a span to the first document boundaries at or after them."""
     if span.start == 0 and span.stop >= span.size:
         return 0, span.size
@@ -143,24 +141,14 @@ def _boundary(path, offset, limit, separator):
         return _paragraph_boundary(path, offset)
     with open_bytes(path) as file:
         file.seek(offset - 1)
-        position, begun = offset - 1, []  # pieces of the line that continues in the next block
-        first = True  # the line containing offset - 1 began earlier
-        while position < limit:
-            more = file.read(BLOCK_BYTES)
-            *lines, rest = re.split(rb"(?<=\n)|(?<=\r)(?!\n)", more)
-            if lines or not more:
-                lines = [b"".join([*begun, *lines[:1]]), *lines[1:]]
-                begun = []
-            begun.append(rest)
-            for line in lines:
-                if not first and separator.search(line.decode("utf-8", "replace").rstrip("\r\n")):
+        position, is_begun = offset - 1, True  # the line containing offset - 1 began earlier
+        while position < limit and (lines := file.readline()):
+            for line in re.split(rb"(?<=\r)(?!\n)", lines):
+                text = line.decode("utf-8", "replace").rstrip("\r\n")
+                if position < limit and not is_begun and separator.search(text):
                     return position
-                first = False
-                position += len(line)
-                if position >= limit:
-                    return None
-            if not more:
-                return None
+                position, is_begun = position + len(line), False
+    return None
 
 
 def _paragraph_boundary(path, offset):

@@ -1,6 +1,5 @@
 """Documents of MediaWiki dumps (`pages-articles` XML, plain or bzip2), one per article."""
 
-import dataclasses
 import functools
 import re
 import xml.etree.ElementTree as ElementTree
@@ -8,10 +7,9 @@ from collections.abc import Iterator
 
 from keras_bert.corpus.bz2_blocks import bz2_chunks
 from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
-from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.slices import Documents, Reader, Settings, Span
+from keras_bert.corpus.slices import Passages, Reader, Settings, Span
 from keras_bert.corpus.wikitext import wikitext_passages
-from keras_bert.files.remote import open_bytes
+from keras_bert.files.remote import open_bytes, packing
 from keras_bert.reports import Reports
 
 REDIRECTS = "redirect pages, skipped"
@@ -24,57 +22,32 @@ _MAX_PAGE_BYTES = 2**27
 _HEAD_BYTES = 2**16
 
 
-@dataclasses.dataclass(frozen=True)
 class DumpReader(Reader):
-    """`Reader` of dumps, in bzip2 if `packed`; each article is a document."""
+    """`Reader` of dumps; each article is a document."""
 
-    packed: bool = False
-
-    @property
-    def expansion(self) -> int:
-        return 4 if self.packed else 1
-
-    def matches(self, name: str) -> bool:
-        return name.endswith(".bz2") and ".xml" in name if self.packed else name.endswith(".xml")
+    names = r"\.xml(-\w+)?(\.bz2)?$"  # also of parts: ".xml-p1p41242.bz2"
 
     def can_be_cut(self, path: str) -> bool:
-        if b"<mediawiki" not in _head(path, self.packed):
-            kind = "MediaWiki dump in bzip2" if self.packed else "MediaWiki dump"
+        if b"<mediawiki" not in _head(path):
+            kind = "MediaWiki dump in bzip2" if packing(path) else "MediaWiki dump"
             raise ValueError(f"{path} is not a {kind}: no <mediawiki>. Give other text as .txt.")
         return True
 
-    def documents(self, span: Span, settings: Settings, reports: Reports) -> Documents:
-        for document, passages in self._articles(span, reports):
-            sentences = [s for text in passages for s in split_sentences(text, settings.language)]
-            if sentences:
-                yield document, sentences
-
-    def texts(self, span: Span, reports: Reports) -> Iterator[str]:
-        text = ""
-        for _, passages in self._articles(span, reports):
-            text += "\n".join([*passages, ""])
-            if len(text) > BLOCK_BYTES:
-                yield text
-                text = ""
-        if text:
-            yield text
-
-    def _articles(self, span, reports):
-        """Yields `(document, passages)`; counts other pages, such as redirects, in the reports."""
-        namespaces = dump_namespaces(span.path, self.packed)
-        for document, page in enumerate(dump_pages(span.path, _chunks(span, self.packed))):
+    def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
+        namespaces = dump_namespaces(span.path)
+        for document, page in enumerate(dump_pages(span.path, _chunks(span))):
             text = _article_text(page, span.path, reports)
             passages, num_broken = wikitext_passages(text, namespaces)
             if num_broken:
                 reports.add(BROKEN_PASSAGES, num_broken, f"{span.path}, {_title(page)}")
             if passages:
-                yield document, passages
+                yield document, settings.language, passages
 
 
 @functools.lru_cache(maxsize=8)
-def dump_namespaces(path: str, packed: bool) -> frozenset[str]:
+def dump_namespaces(path: str) -> frozenset[str]:
     """Reads the lowercase names of all namespaces except the main one, in the dump's language."""
-    head = _head(path, packed).decode("utf-8", "replace")
+    head = _head(path).decode("utf-8", "replace")
     names = re.findall(r'<namespace key="[^"]*"[^>]*>([^<]+)</namespace>', head)
     return frozenset(name.lower() for name in names)
 
@@ -109,8 +82,8 @@ def dump_pages(path: str, chunks: Iterator[tuple[bytes, bool]]) -> Iterator[byte
         )
 
 
-def _chunks(span, packed):
-    if packed:
+def _chunks(span):
+    if packing(span.path):
         yield from bz2_chunks(span.path, span.start, span.stop)
         return
     with open_bytes(span.path) as file:
@@ -121,8 +94,8 @@ def _chunks(span, packed):
             left -= len(data)
 
 
-def _head(path, packed):
-    if packed:
+def _head(path):
+    if packing(path):
         return next((chunk[:_HEAD_BYTES] for chunk, _ in bz2_chunks(path, 0, 1)), b"")
     with open_bytes(path) as file:
         return file.read(_HEAD_BYTES)

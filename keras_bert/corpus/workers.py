@@ -35,7 +35,7 @@ def run_locally(
         has_affinity = hasattr(os, "sched_getaffinity")
         num_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
         spans = (span for slice_ in slices for span in slice_.spans)
-        num_bytes = sum((span.stop - span.start) * span.reader.expansion for span in spans)
+        num_bytes = sum(span.text_bytes for span in spans)
         num_workers = max(1, min(num_cores, num_bytes // BYTES_WORTH_A_WORKER))
     check_int("num_workers", num_workers)
     num_workers = min(num_workers, len(slices))

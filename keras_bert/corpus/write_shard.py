@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from keras_bert.corpus.shards import COUNTS
 from keras_bert.files.whole import whole_file
@@ -19,7 +18,7 @@ except ImportError:
 
 
 def write_shard(
-    path: str | os.PathLike, dtype: str, records: Iterable[tuple[int, npt.ArrayLike, npt.ArrayLike]]
+    path: str | os.PathLike, dtype: str, records: Iterable[tuple], unk_token_id: int = 1
 ) -> dict[str, Any]:
     """Writes a shard whole or not at all; returns its entry in `corpus.json`.
 
@@ -34,7 +33,7 @@ def write_shard(
     if google_crc32c is None:
         raise missing("google-crc32c", "corpus")
     dtype, last_id = np.dtype(dtype).newbyteorder("<"), None
-    counts = dict.fromkeys((*COUNTS, "num_bytes"), 0)
+    counts, length = dict.fromkeys((*COUNTS, "num_bytes", "longest_document"), 0), 0
     with whole_file(path, "wb") as file:
         for document_id, token_ids, sentence_lengths in records:
             lengths, tokens = np.asarray(sentence_lengths, "<u4"), np.asarray(token_ids, dtype)
@@ -45,6 +44,9 @@ def write_shard(
             counts["num_documents"] += document_id != last_id
             counts["num_sentences"] += len(lengths)
             counts["num_tokens"] += len(tokens)
+            counts["num_unknown"] += int(np.count_nonzero(tokens == unk_token_id))
+            length = len(tokens) + (length if document_id == last_id else 0)
+            counts["longest_document"] = max(counts["longest_document"], length)
             last_id = document_id
     return {"name": os.path.basename(path), **counts}
 

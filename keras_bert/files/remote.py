@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 import errno
+import glob
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from typing import IO, Any
 _LOCAL = SimpleNamespace(
     GFile=open,
     exists=os.path.exists,
+    glob=partial(glob.glob, recursive=True),
     isdir=os.path.isdir,
     listdir=os.listdir,
     makedirs=partial(os.makedirs, exist_ok=True),
@@ -24,6 +26,8 @@ _LOCAL = SimpleNamespace(
     stat=os.stat,
     walk=os.walk,
 )
+_PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_DATA_SET = re.compile(r"hf://(?:datasets/)?([\w.-]+/[\w.-]+)(?:@(refs/\w+/\w+|[^/]+))?(?:/(.+))?")
 _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path("gs://b"): "gs:/b"
 
 
@@ -102,6 +106,42 @@ def open_bytes(path: str | os.PathLike) -> Iterator[IO[bytes]]:
         yield file
 
 
+def packing(path: str | os.PathLike) -> str:
+    """Returns the suffix of a compressed file, ".gz", ".bz2" or ".zst"; "" for other files."""
+    suffix = os.path.splitext(str(path))[1].lower()
+    return suffix if suffix in _PACKINGS else ""
+
+
+@contextlib.contextmanager
+def open_unpacked(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+    """Opens a file for reading; one that is compressed is decompressed."""
+    if not packing(path):
+        with open_bytes(path) as file:
+            yield file
+        return
+    with arrow_file(path) as (arrow, file):
+        yield arrow.input_stream(file, compression=_PACKINGS[packing(path)])
+
+
+@contextlib.contextmanager
+def arrow_file(path: str | os.PathLike) -> Iterator[tuple[Any, IO[bytes]]]:
+    """Provides `pyarrow`, and a file for it; its errors become ValueErrors that name the file."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        hint = 'pip install "keras3-bert[corpus]"'
+        raise ImportError(f"{path} needs the package pyarrow: {hint}.") from error
+    with open_bytes(path) as file:
+        if not hasattr(file, "closed"):
+            file.closed = False  # which TensorFlow's files lack
+        try:
+            yield pyarrow, file
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(
+                f"{path} is damaged, or of another kind: {error}. Download the file again."
+            ) from error
+
+
 def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
     """Returns the first `size` bytes of a file, local or remote; by default, all."""
     with open_bytes(path) as file:
@@ -109,10 +149,11 @@ def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
 
 
 def read_utf8(path: str | os.PathLike) -> str:
-    """Reads the text of a UTF-8 file, local or remote, without its byte order mark."""
+    """Reads the text of a UTF-8 file, perhaps compressed, without its byte order mark."""
     path = os.fspath(path)
     try:
-        data = read_bytes(path)
+        with open_unpacked(path) as file:
+            data = file.read()
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
     return decode_utf8(data.removeprefix(codecs.BOM_UTF8), path)
@@ -146,12 +187,6 @@ def names_in(folder: str | os.PathLike) -> list[str]:
     return sorted(name.rstrip("/") for name in names)
 
 
-def is_folder(path: str | os.PathLike) -> bool:
-    """Returns whether a path, local or remote, is a folder."""
-    with file_system(path) as files:
-        return files.isdir(path)
-
-
 def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
     """Returns a file's bytes and when it was changed, in nanoseconds; None if it is missing."""
     with file_system(path) as files:
@@ -163,8 +198,26 @@ def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def files_below(folder: str | os.PathLike) -> list[str]:
-    """Lists the paths of all files in a folder and its subfolders, sorted."""
-    with file_system(folder) as files:
-        found = [*files.walk(folder)]
-    return sorted(os.path.join(parent, name) for parent, _, names in found for name in names)
+def files_at(path: str) -> list[str]:
+    """Lists a file, the files below a folder, or those that match a pattern, sorted.
+
+    Files of data sets on the Hugging Face Hub, `hf://datasets/user/name@revision/pattern`, are
+    downloaded to the cache of huggingface_hub, where a download resumes.
+    """
+    local = path
+    if match := _DATA_SET.fullmatch(path):
+        from huggingface_hub import snapshot_download
+
+        name, revision, pattern = match.groups()
+        patterns = [pattern, f"{pattern}/*"] if pattern else None
+        options = {"repo_type": "dataset", "revision": revision, "allow_patterns": patterns}
+        local = os.path.join(snapshot_download(name, **options), pattern or "")
+    with file_system(local) as files:
+        found = [local] if files.exists(local) else files.glob(local)
+        if not found:
+            raise ValueError(f"The input file {path} does not exist. Check the path.")
+        walks = [files.walk(each) if files.isdir(each) else [("", (), [each])] for each in found]
+        below = (
+            os.path.join(top, name) for walk in walks for top, _, names in walk for name in names
+        )
+        return sorted({*below})

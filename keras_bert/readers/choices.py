@@ -36,7 +36,7 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     path = os.fspath(path)
     table = read_table(path, header=False, quoting=path.lower().endswith(".csv"))
     first = [table[column][0].strip() for column in table.columns]
-    if any(re.fullmatch(r"sent1|ending\d+", name) for name in first):
+    if any(re.fullmatch(r"sent1|ending\d+", name) for name in (*table.columns, *first)):
         table = read_table(path)
         contexts, begins = table["sent1"], table["sent2"]
         count = sum(re.fullmatch(r"ending\d+", name) is not None for name in table.columns)

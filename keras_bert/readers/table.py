@@ -1,4 +1,4 @@
-"""Reader of TSV, CSV and JSONL files: rows of texts and labels in named columns."""
+"""Reader of TSV, CSV, JSONL and Parquet files: rows of texts and labels in named columns."""
 
 import csv
 import dataclasses
@@ -11,13 +11,14 @@ import warnings
 
 import numpy as np
 
-from keras_bert.files.remote import read_utf8
+from keras_bert.files.parquet import parquet_rows
+from keras_bert.files.remote import files_at, packing, read_utf8
 from keras_bert.messages import check_one_of, shortened, shown
 
 
 @dataclasses.dataclass(repr=False, eq=False)
 class Table:
-    """Columns of strings from `read_table`, with the line of each row.
+    """Columns of strings from `read_table`, with the line of each row, or its number in Parquet.
 
     `table["text"]` is a column, a list of strings; `len(table)` is the number of rows.
 
@@ -27,6 +28,7 @@ class Table:
         rows: lists of strings.
         lines: the line in the file where each row starts.
         malformed: the lines of skipped rows.
+        unit: what `lines` counts, `"line"` or `"row"`.
     """
 
     path: str
@@ -34,6 +36,7 @@ class Table:
     rows: list[list[str]]
     lines: list[int]
     malformed: list[int]
+    unit: str = "line"
 
     def __len__(self):
         return len(self.rows)
@@ -58,7 +61,7 @@ class Table:
 
     def error(self, row: int, message: str) -> ValueError:
         """Returns a ValueError that names the file and the line of a row."""
-        return ValueError(f"{self.path}, line {self.lines[row]}: {message}")
+        return ValueError(f"{self.path}, {self.unit} {self.lines[row]}: {message}")
 
     def texts(self, column: str) -> list[str]:
         """Returns a column, with a warning if some of its texts are empty: `[CLS] [SEP]`."""
@@ -67,7 +70,7 @@ class Table:
         if empty:
             warnings.warn(
                 f"{self.path}: column {column!r} has no text in {len(empty):,} of {len(self):,} "
-                f"rows, first on line {empty[0]}. The model reads these as empty texts.",
+                f"rows, first at {self.unit} {empty[0]}. The model reads these as empty texts.",
                 stacklevel=2,
             )
         return texts
@@ -134,13 +137,16 @@ def read_table(
     quoting: bool = True,
     malformed: str = "error",
 ) -> Table:
-    r"""Reads a TSV, CSV or JSONL file of examples.
+    r"""Reads a TSV, CSV, JSONL or Parquet file of examples.
 
     Blank lines are skipped, except in files of one column, where they are empty texts. A file whose
-    name ends in `.jsonl` has a JSON object in each line, all with the same keys, the columns.
+    name ends in `.jsonl` has a JSON object in each line, all with the same keys, the columns. There
+    and in a `.parquet` file, null is an empty text and a list its JSON.
 
     Args:
-        path: the file, in UTF-8; any path that `tf.io.gfile` can open.
+        path: the file, in UTF-8, perhaps compressed (.gz, .bz2, .zst) unless it is Parquet; any
+            path that `tf.io.gfile` can open, or `hf://datasets/user/name@revision/file` in a data
+            set of the Hugging Face Hub. A pattern, such as `data/train-*.parquet`, must match one.
         header: bool, whether the first row names the columns, which are otherwise "0", "1", ...
         delimiter: str; by default "," if the name ends in `.csv`, otherwise a tab.
         quoting: bool, whether double quotes may enclose fields. Pass False for files whose quotes
@@ -165,12 +171,23 @@ def read_table(
     """
     path = os.fspath(path)
     check_one_of("malformed", malformed, ("error", "skip"))
+    if len(found := files_at(path)) != 1:
+        names = shortened(", ".join(map(os.path.basename, found)), 400)
+        raise ValueError(f"{path} stands for {len(found)} files: {names}. Give one of them.")
+    path = found[0]
+    name = path.lower().removesuffix(packing(path))
+    if name.endswith(".parquet"):
+        rows = [{name: _cell(cell) for name, cell in row.items()} for *_, row in parquet_rows(path)]
+        if not rows:
+            raise ValueError(f"{path} has no rows.")
+        numbers, cells = [*range(1, len(rows) + 1)], [[*row.values()] for row in rows]
+        return Table(path, [*rows[0]], cells, numbers, [], unit="row")
     text = read_utf8(path)
     if not text.strip():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
-    if path.lower().endswith(".jsonl"):
+    if name.endswith(".jsonl"):
         return Table(path, *_json_rows(path, text, malformed))
-    delimiter = delimiter or ("," if path.lower().endswith(".csv") else "\t")
+    delimiter = delimiter or ("," if name.endswith(".csv") else "\t")
     rows, lines, skipped = _parse(path, text, delimiter, quoting, malformed)
     if not header:
         columns = [str(number) for number in range(len(rows[0]))]
@@ -185,6 +202,15 @@ def read_table(
             "Rename one, or read the file with header=False."
         )
     return Table(path, columns, rows[1:], lines[1:], skipped)
+
+
+def _cell(value):
+    """Returns a value of Parquet or JSON as text."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _parse(path, text, delimiter, quoting, malformed):
@@ -236,7 +262,7 @@ def _json_rows(path, text, malformed):
             if malformed == "error":
                 raise ValueError(
                     f"{path}, line {number}: {shown(line)}: {error}. Each line needs a JSON object "
-                    "of strings and numbers, with the keys of the first line."
+                    "with the keys of the first line."
                 ) from error
             skipped.append(number)
             continue
@@ -249,17 +275,10 @@ def _json_rows(path, text, malformed):
 
 
 def _json_row(line, columns):
-    values = json.loads(line, parse_constant=_refuse)
+    values = json.loads(line)
     if not isinstance(values, dict) or not values or values.keys() != set(columns or values):
         raise ValueError(f"not a JSON object with the keys {', '.join(columns or ['...'])}")
-    for name, value in values.items():
-        if not isinstance(value, str | int | float):
-            raise ValueError(f"the value of {name!r} is {shown(value)}")
-    return {name: v if isinstance(v, str) else json.dumps(v) for name, v in values.items()}
-
-
-def _refuse(constant):
-    raise ValueError(f"{constant} is no number in JSON")
+    return {name: _cell(value) for name, value in values.items()}
 
 
 def _delimiter_hint(header):

@@ -95,6 +95,7 @@ FILES = {
 
 def read_file(text):
     """Reads a text file in both formats, as one span and as two."""
+    from keras_bert.corpus.sentences import split_sentences
     from keras_bert.corpus.slices import Settings, Span
     from keras_bert.corpus.text_documents import TextReader
     from keras_bert.reports import Reports
@@ -104,9 +105,12 @@ def read_file(text):
         path.write_text(text, newline="")
         size = path.stat().st_size
         for settings in (Settings(), Settings(text_format="sentences")):
-            for span in ((0, size), (0, size // 2), (size // 2, size)):
+            for ends in ((0, size), (0, size // 2), (size // 2, size)):
                 reader = TextReader()
-                list(reader.documents(Span(str(path), reader, *span, size), settings, Reports()))
+                span = Span(str(path), reader, *ends, size)
+                for _, rule, texts in reader.passages(span, settings, Reports()):
+                    for text in texts if rule else ():
+                        split_sentences(text, rule)
 
 
 def tokenize(text):

@@ -253,7 +253,7 @@ def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, 
     assert "tokens/s" in err and "12 documents" in err
     assert f"1 invalid byte sequences, dropped ({inputs}/00.txt, line 2 (byte 15))" in out
     assert "2 lines that end in CR LF" in out
-    assert f"neither .txt nor dumps, skipped ({inputs}/README.md)" in out
+    assert f"neither texts, rows nor dumps, skipped ({inputs}/README.md)" in out
 
 
 @pytest.mark.slow

@@ -15,7 +15,9 @@ def read(path, start=0, stop=None, **settings):
     size = path.stat().st_size
     span = Span(str(path), TextReader(), start, size if stop is None else stop, size)
     reports, documents = Reports(), {}
-    for number, sentences in span.reader.documents(span, Settings(**settings), reports):
+    passages = span.reader.passages(span, Settings(**settings), reports)
+    for number, rule, texts in passages:
+        sentences = [s for text in texts for s in (split_sentences(text, rule) if rule else [text])]
         documents.setdefault(number, []).extend(s for s in sentences if s)
     return [sentences for sentences in documents.values() if sentences], reports.as_dict()
 
@@ -141,7 +143,7 @@ def test_broken_utf16_is_reported(tmp_path):
     data = codecs.BOM_UTF16_LE + "Fine.\nBad ".encode("utf-16-le") + b"\x00\xd8" + b"x\x00\n\x00"
     documents, reports = read(write(tmp_path, data))
     assert documents == [["Fine.", "Bad \ufffdx"]] or documents == [["Fine.", "Bad \ufffd"]]
-    assert "line 2" in reports[decoding.BROKEN]["examples"][0]
+    assert "line 2" in reports[decoding.REPLACED]["examples"][0]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_a_line_longer_than_a_block_is_read_whole(tmp_path, monkeypatch, text):
 def test_lines_are_counted_for_the_first_few_reports_only(tmp_path, monkeypatch):
     counted = []
     monkeypatch.setattr(decoding, "BLOCK_BYTES", 20)
-    monkeypatch.setattr(decoding, "_line_number", lambda path, place: counted.append(place) or 1)
+    monkeypatch.setattr(decoding, "line_number", lambda path, place: counted.append(place) or 1)
     _, reports = read(write(tmp_path, b"Bad \xff byte.\nLost \xef\xbf\xbd one.\n" * 100))
     assert reports[decoding.BROKEN]["count"] == reports[decoding.REPLACED]["count"] == 100
     assert len(counted) == 2 * 5

@@ -5,6 +5,7 @@ from html import escape
 import pytest
 
 from keras_bert.corpus import decoding, wikipedia_dump
+from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.wikipedia_dump import DumpReader, dump_namespaces
 from keras_bert.reports import Reports
@@ -30,11 +31,12 @@ def articles(num_pages):
 
 
 def read(path, start=0, stop=None):
-    reader = DumpReader(packed=path.suffix == ".bz2")
+    reader = DumpReader()
     size = path.stat().st_size
     span = Span(str(path), reader, start, size if stop is None else stop, size)
     reports = Reports()
-    found = [sentences for _, sentences in reader.documents(span, Settings(), reports)]
+    passages = reader.passages(span, Settings(), reports)
+    found = [[s for t in texts for s in split_sentences(t, rule)] for _, rule, texts in passages]
     return found, reports.as_dict()
 
 
@@ -56,7 +58,7 @@ def test_articles_are_kept_and_other_pages_counted(tmp_path):
         wikipedia_dump.OTHER_NAMESPACES: 1,
         wikipedia_dump.OTHER_MODELS: 1,
     }
-    assert dump_namespaces(str(path), False) == {"datei"}
+    assert dump_namespaces(str(path)) == {"datei"}
 
 
 @pytest.mark.parametrize("packing", ["xml", "one stream", "many streams"])
@@ -112,12 +114,12 @@ def test_broken_utf8_and_broken_markup_are_reported_with_the_page(tmp_path):
     assert "page 'B', line 1 of the page" in reports[decoding.BROKEN]["examples"][0]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_other_files_are_refused(tmp_path, packed):
-    path = tmp_path / "a.xml"
+@pytest.mark.parametrize("name", ["a.xml", "a.xml.bz2"])
+def test_other_files_are_refused(tmp_path, name):
+    path = tmp_path / name
     path.write_text("<html>no wiki</html>")
     with pytest.raises(ValueError, match="not a (MediaWiki dump|bzip2 file)"):
-        DumpReader(packed).can_be_cut(str(path))
+        DumpReader().can_be_cut(str(path))
 
 
 @pytest.mark.shared

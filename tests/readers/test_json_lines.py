@@ -20,11 +20,7 @@ def test_lines_of_json_are_rows(write):
         ("{", "line 2: '{'"),
         ("[1]", "line 2: '.1.'.*object"),
         ('{"b": 1}', """line 2: '{"b": 1}'.*keys a"""),
-        ('{"a": null}', "line 2: .*value of 'a' is None"),
-        ('{"a": ["x"]}', "line 2: .*value of 'a' is .'x'"),
         ("[" * 5000, r"line 2: '\[\["),
-        ('{"a": NaN}', "line 2: .*NaN"),
-        ('{"a": -Infinity}', "line 2: .*-Infinity"),
         (f'{{"a": {"9" * 5000}}}', "line 2: .*digits"),
     ],
 )
@@ -41,3 +37,11 @@ def test_a_file_without_rows_is_refused(write):
         read_table(write("\n", "rows.jsonl"))
     with pytest.raises(ValueError, match="no rows"):
         read_table(write("text", "rows.jsonl"), malformed="skip")
+
+
+def test_null_is_empty_and_lists_are_json(write):
+    lines = ['{"a": null, "n": 1}', '{"a": ["x", 2], "n": NaN}']
+    table = read_table(write("\n".join(lines), "rows.jsonl"))
+    assert table["a"] == ["", '["x", 2]']
+    with pytest.raises(ValueError, match="line 2: 'NaN' in column 'n' is not a finite number"):
+        table.scores("n")

@@ -1,4 +1,6 @@
+import bz2
 import csv
+import gzip
 import warnings
 
 import numpy as np
@@ -60,7 +62,7 @@ def test_blank_lines_are_skipped_but_one_column_keeps_them(write):
         ("", "rows.tsv", "is empty"),
         ("a\tb\n", "rows.tsv", "no rows below its header"),
         ("a\tb\n1\t2\n1\tZürich\n", "rows.tsv", r"rows\.tsv, line 3: not UTF-8 \(byte 0xfc\)"),
-        (None, "nowhere.tsv", r"nowhere\.tsv can't be read"),
+        (None, "nowhere.tsv", r"nowhere\.tsv does not exist"),
     ],
 )
 def test_malformed_files_are_refused_with_file_and_line(write, tmp_path, text, name, message):
@@ -151,8 +153,42 @@ def test_a_header_of_texts_is_shortened_in_messages(write):
 
 def test_empty_texts_are_counted(write):
     table = read_table(write("text\tpair\na\tb\n\tc\nd\te\n \tf\n"))
-    with pytest.warns(UserWarning, match="'text' has no text in 2 of 4 rows, first on line 3"):
+    with pytest.warns(UserWarning, match="'text' has no text in 2 of 4 rows, first at line 3"):
         assert table.texts("text") == ["a", "", "d", " "]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert table.texts("pair") == ["b", "c", "e", "f"]
+
+
+def test_parquet_holds_the_rows_of_a_csv(tmp_path, write):
+    arrow = pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
+    parquet = pytest.importorskip("pyarrow.parquet", reason='pip install ".[corpus]"')
+    columns = {
+        "text": ["A 字.", None, "B"],
+        "label": [1, 0, 1],
+        "raw": [b"x", b"y", None],
+        "tags": [["a"], [], None],
+    }
+    parquet.write_table(arrow.table(columns), tmp_path / "rows.parquet", row_group_size=2)
+    table = read_table(tmp_path / "rows.parquet")
+    assert table["text"] == ["A 字.", "", "B"] and table["raw"] == ["x", "y", ""]
+    assert table["label"] == ["1", "0", "1"] and table["tags"] == ['["a"]', "[]", ""]
+    with pytest.warns(UserWarning, match="no text in 1 of 3 rows, first at row 2"):
+        table.texts("text")
+    with pytest.raises(ValueError, match="rows.parquet, row 1: the label '1' in column 'label'"):
+        table.class_numbers("label", ["0"])
+    with pytest.raises(ValueError, match="no column 'body'. Its columns are: text, label, raw"):
+        table["body"]
+    parquet.write_table(arrow.table({"text": arrow.array([], "string")}), tmp_path / "no.parquet")
+    with pytest.raises(ValueError, match="no.parquet has no rows"):
+        read_table(tmp_path / "no.parquet")
+
+
+def test_compressed_files_and_patterns_are_read(tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"text,label\nA.,1\n"))
+    (tmp_path / "a.jsonl.bz2").write_bytes(bz2.compress(b'{"text": "A.", "label": 1}'))
+    for name in ("a.csv.gz", "*.bz2"):
+        table = read_table(tmp_path / name)
+        assert table.rows == [["A.", "1"]] and table.columns == ["text", "label"]
+    with pytest.raises(ValueError, match=r"a\.\* stands for 2 files: a.csv.gz, a.jsonl.bz2"):
+        read_table(tmp_path / "a.*")

@@ -22,7 +22,9 @@ def arguments(tmp_path):
 
 def test_the_recipe_writes_a_corpus_that_pretraining_reads(recipe, arguments, tmp_path, capsys):
     recipe("prepare_corpus").main([*arguments, "--document_separator", "^PART$"])
-    assert "documents: 12, sentences: 24, tokens: 72, shards: 1): 72" in capsys.readouterr().out
+    assert (
+        "documents: 12, sentences: 24, tokens: 72, [UNK]: 0.00%, longest" in capsys.readouterr().out
+    )
     dataset = keras_bert.pretraining_dataset(
         tmp_path / "corpus", batch_size=2, sequence_length=16, epochs=1
     )

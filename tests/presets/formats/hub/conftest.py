@@ -18,7 +18,8 @@ from huggingface_hub import constants
 from keras_bert import BertClassifier, BertPreprocessor
 
 LARGE = (".safetensors", ".h5", ".bin")  # endings of large files
-FILE = "/([^/]+/[^/]+)/resolve/([^/]+)/(.+)"
+FILE = "/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)"
+API = "/api/(?:models|datasets)/([^/]+/[^/]+)"
 LARGE_FILE = "/cdn/([^/]+/[^/]+)/([^/]+)/(.+)"
 
 
@@ -228,8 +229,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 ROUTES = {
-    "(?:GET|HEAD) /api/models/([^/]+/[^/]+)(?:/revision/([^/]+))?": Handler.model_info,
-    "(?:GET|HEAD) /api/models/([^/]+/[^/]+)/tree/([^/]+)": Handler.tree,
+    f"(?:GET|HEAD) {API}(?:/revision/([^/]+))?": Handler.model_info,
+    f"(?:GET|HEAD) {API}/tree/([^/]+)": Handler.tree,
     f"(?:GET|HEAD) {FILE}": Handler.file,
     f"(?:GET|HEAD) {LARGE_FILE}": Handler.large_file,
     "POST /api/validate-yaml": Handler.validate,

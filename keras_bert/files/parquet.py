@@ -1,0 +1,51 @@
+"""Parquet files, read in batches of rows of about four megabytes."""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keras_bert.files.remote import arrow_file
+
+_BATCH_BYTES = 2**22
+
+
+def parquet_rows(
+    path: str | os.PathLike,
+    columns: Sequence[str] | None = None,
+    start: int = 0,
+    stop: float = math.inf,
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yields `(row number, row group, {column: value})`, of groups that begin in a span of bytes.
+
+    Rows count from 1, groups from 0. If one of the columns isn't there, the rows have all others.
+
+    Raises:
+        ValueError: if the file isn't Parquet, or one of its row groups is damaged.
+    """
+    with arrow_file(path) as (arrow, file):
+        from pyarrow.parquet import ParquetFile
+
+        # Buffers keep the memory small, however large a row group is.
+        options = {"pre_buffer": False, "buffer_size": 2**20, "page_checksum_verification": True}
+        table, row = ParquetFile(file, **options), 1
+        if not set(columns or ()) <= set(table.schema_arrow.names):
+            columns = None
+        for number in range(table.num_row_groups):
+            group = table.metadata.row_group(number)
+            # A row group begins with its first column, and that perhaps with a dictionary.
+            offset = group.column(0).dictionary_page_offset or group.column(0).data_page_offset
+            first, row = row, row + group.num_rows
+            if not start <= offset < stop:
+                continue
+            size = _BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
+            size = min(max(size, 1), 2**14)  # rows
+            try:
+                for batch in table.iter_batches(size, [number], columns):
+                    yield from (
+                        (first + n, number, each) for n, each in enumerate(batch.to_pylist())
+                    )
+                    first += batch.num_rows
+            except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+                place = f"row group {number} of {table.num_row_groups}, from row {first:,}"
+                raise OSError(f"{place}: {error}") from error

@@ -1,0 +1,89 @@
+"""Data sets of the Hugging Face hub, as inputs of a corpus and of fine-tuning."""
+
+import gzip
+import json
+
+import pytest
+from huggingface_hub import constants
+
+import keras_bert
+from keras_bert.readers import read_table
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"word{i}" for i in range(9))]
+
+
+@pytest.fixture
+def hub(hub, tmp_path):
+    """The hub with a data set in two revisions."""
+    for name, revision in (("first", "main"), ("second", "v2")):
+        folder = tmp_path / name / "data"
+        folder.mkdir(parents=True)
+        for number in range(3):
+            rows = [{"text": f"Word{number} word{row}.", "label": row % 2} for row in range(4)]
+            rows += [{"text": "Word8.", "label": 0}] * (revision == "v2")
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            (folder / f"train-{number}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+        (folder.parent / "test.csv").write_text("text,label\nWord1.,1\n")
+        (folder.parent / "README.md").write_text("What it is.")
+        hub.models.setdefault("user/texts", {})[revision] = folder.parent
+    return hub
+
+
+def prepare(inputs, output):
+    tokenizer = keras_bert.BertTokenizer(WORDS)
+    return keras_bert.prepare_corpus(inputs, output, tokenizer, num_workers=1, progress=False)
+
+
+def test_a_corpus_of_a_data_set(hub, tmp_path):
+    corpus = prepare("hf://datasets/user/texts", tmp_path / "a")
+    assert corpus.num_documents == 3 * 4
+    assert prepare("hf://datasets/user/texts@v2", tmp_path / "b").num_documents == 3 * 5
+    pattern = "hf://datasets/user/texts/data/*-[01].jsonl.gz"
+    hub.asked.clear()
+    assert prepare(pattern, tmp_path / "c").num_documents == 2 * 4
+    assert not any("GET" in line and "/resolve/" in line for line in hub.asked)  # but cached
+    vocabulary = keras_bert.learn_vocabulary(
+        "hf://datasets/user/texts/data/train-1.jsonl.gz", 30, num_workers=1, progress=False
+    )
+    assert "word" in vocabulary
+    assert prepare("hf://datasets/user/texts", tmp_path / "a").num_documents == 12  # is finished
+    local = prepare(hub.models["user/texts"]["main"], tmp_path / "d")
+    assert [shard["num_bytes"] for shard in local.shards] == [s["num_bytes"] for s in corpus.shards]
+
+
+def test_a_table_of_a_data_set(hub):
+    assert read_table("hf://datasets/user/texts/test.csv").rows == [["Word1.", "1"]]
+    table = read_table("hf://datasets/user/texts@v2/data/*-2.jsonl.gz")
+    assert table["text"][0] == "Word2 word0." and len(table) == 5
+    with pytest.raises(
+        ValueError, match="stands for 5 files: README.md, train-0.jsonl.gz, train-1"
+    ):
+        read_table("hf://datasets/user/texts")
+
+
+@pytest.mark.parametrize(
+    "path, message",
+    [
+        ("hf://datasets/user/texts/data/no.txt", "data/no.txt does not exist"),
+        ("hf://datasets/user/texts/*.txt", "does not exist"),
+        ("hf://datasets/user/texts/README.md", "No input files"),
+    ],
+)
+def test_what_is_not_there_is_refused(hub, tmp_path, path, message):
+    with pytest.raises(ValueError, match=message):
+        prepare(path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["nothing", "texts@v9"])
+def test_a_refusal_of_the_hub_is_an_os_error(hub, tmp_path, name):
+    with pytest.raises(OSError, match="404"):
+        prepare(f"hf://datasets/user/{name}", tmp_path / "out")
+
+
+def test_without_a_connection_the_cache_is_read(hub, tmp_path, monkeypatch):
+    prepare("hf://datasets/user/texts", tmp_path / "a")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert prepare("hf://datasets/user/texts", tmp_path / "b").num_documents == 12
+    assert prepare("hf://datasets/user/texts", tmp_path / "a").num_documents == 12  # is finished
+    with pytest.raises(OSError, match="offline|cannot find|snapshot"):
+        prepare("hf://datasets/user/other", tmp_path / "c")

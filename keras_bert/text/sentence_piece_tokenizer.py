@@ -1,0 +1,204 @@
+"""`SentencePieceTokenizer`: the tokens of XLM-RoBERTa and of models with its vocabulary."""
+
+import base64
+import binascii
+import os
+import re
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from keras_bert.files.remote import read_bytes
+from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_one_of, check_path, shown
+from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.wordpieces import code_points
+
+# {family: its tokens before those of the SentencePiece model, whose first three give way to them}
+FAMILIES = {
+    "xlm-roberta": ("<s>", "<pad>", "</s>", "<unk>"),
+    "camembert": ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"),
+}
+# Characters that normalization turns into spaces, or deletes, for `re` and for RE2.
+SPACES = (
+    "[\\x00-\\x20\\x7f\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u2581\u3000\ufeff\ufffd]"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """Tokenizer of XLM-RoBERTa, multilingual MiniLM and E5, and CamemBERT.
+
+    A SentencePiece model normalizes a text, marks the beginnings of words with "▁", and chooses the
+    most probable of all ways to cut it into pieces. Special tokens come before and after the
+    model's: `<s>`, `</s>` and `<mask>` stand for [CLS], [SEP] and [MASK]. Pairs are
+    `<s> A </s> </s> B </s>`. Needs the package `sentencepiece`.
+
+    Source: Kudo and Richardson 2018; `XLMRobertaTokenizer` and `CamembertTokenizer` of transformers.
+
+    Args:
+        vocabulary: path of a SentencePiece model, such as `sentencepiece.bpe.model`, local or
+            remote; or its contents, bytes.
+        family: `"xlm-roberta"`, also of BERTs with its vocabulary, or `"camembert"`: where the
+            special tokens are.
+
+    Call arguments:
+        text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
+
+    Returns:
+        A list of int ids for one text, nested lists for several.
+
+    Raises:
+        ValueError: if the vocabulary is no SentencePiece model, or the texts are not strings.
+        ImportError: if `sentencepiece` isn't installed.
+        OSError: if the vocabulary can't be read.
+
+    Example:
+    ```python
+    tokenizer = SentencePieceTokenizer("sentencepiece.bpe.model")
+    tokenizer.tokenize("Bonjour le monde")
+    ```
+    """
+
+    num_separators = 2
+    asset = "sentencepiece.bpe.model"
+    _contents_are = "a SentencePiece model in base64"
+
+    def __init__(self, vocabulary: str | os.PathLike | bytes, family: str = "xlm-roberta"):
+        check_one_of("family", family, FAMILIES)
+        self.family = family
+        super().__init__(vocabulary)
+
+    @staticmethod
+    def _read(vocabulary):
+        if isinstance(vocabulary, bytes):
+            return vocabulary
+        check_path("vocabulary", vocabulary)
+        return read_bytes(vocabulary)
+
+    def _set_vocabulary(self, vocabulary):
+        try:
+            from sentencepiece import SentencePieceProcessor
+        except ImportError as error:
+            raise ImportError(
+                'This vocabulary needs sentencepiece: pip install "keras3-bert[sentencepiece]".'
+            ) from error
+        self._pieces = SentencePieceProcessor()
+        try:
+            self._pieces.LoadFromSerializedProto(vocabulary)
+            pieces = [self._pieces.id_to_piece(i) for i in range(self._pieces.get_piece_size())]
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(
+                f"The vocabulary is no SentencePiece model; it begins with {vocabulary[:20]!r}."
+            ) from error
+        if pieces[:3] != ["<unk>", "<s>", "</s>"]:
+            raise ValueError(
+                f"A SentencePiece model of {self.family} begins with <unk>, <s>, </s>; this one with "
+                f"{', '.join(pieces[:3])}."
+            )
+        self.proto = vocabulary
+        special = FAMILIES[self.family]
+        self.shift = len(special) - 3
+        self._tokens = [*special, *pieces[3:], "<mask>"]
+        self._ids = {token: index for index, token in enumerate(self._tokens)}
+        self.pad_token_id, self.unk_token_id = self._ids["<pad>"], self._ids["<unk>"]
+        self.cls_token_id, self.sep_token_id = self._ids["<s>"], self._ids["</s>"]
+        self.mask_token_id = len(self._tokens) - 1
+        self._found = set()
+
+    @classmethod
+    def from_preset(cls, source: str | os.PathLike) -> "SentencePieceTokenizer":
+        """Loads the tokenizer of a preset or of published weights.
+
+        Args:
+            source: any source that `BertTask.from_preset` accepts. From the Hugging Face hub, only
+                the small files are downloaded.
+
+        Raises:
+            ValueError: if the source is unknown or has another tokenizer.
+        """
+        from keras_bert.presets.preprocessors import load_tokenizer
+
+        return load_tokenizer(cls, source)
+
+    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        rows = self._pieces.encode(_plain(texts), return_type="numpy")
+        return self._own(np.concatenate([*rows, _NONE])), _lengths(rows)
+
+    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
+        texts = _plain(texts)
+        rows = self._pieces.encode(texts, return_type="offset_mapping")
+        ids = np.array([i for row in rows for i in row["ids"]], "int32")
+        offsets = [span for row in rows for span in row["offsets"]]
+        starts, ends = np.array(offsets, "int64").reshape(-1, 2).T
+        lengths = _lengths([row["ids"] for row in rows])
+        return self._own(ids), *_without_spaces(texts, starts, ends, lengths), lengths
+
+    def _own(self, ids):
+        """Turns the model's ids into those of the family."""
+        ids = np.where(ids == 0, self.unk_token_id, ids + self.shift).astype("int32")
+        self._found.update(np.unique(ids).tolist())
+        return ids
+
+    @property
+    def found_ids(self) -> set[int]:
+        return self._found
+
+    def save_vocabulary(self, path: str | os.PathLike) -> None:
+        with whole_file(path, "wb") as file:
+            file.write(self.proto)
+
+    def with_tokens(self, ids: Sequence[int]) -> Self:
+        from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+        model = ModelProto.FromString(self.proto)
+        kept = {i - self.shift for i in ids}
+        pieces = [piece for i, piece in enumerate(model.pieces) if i < 3 or i in kept]
+        del model.pieces[:]
+        model.pieces.extend(pieces)
+        return type(self)(model.SerializeToString(), self.family)
+
+    def settings(self) -> dict:
+        return {"family": self.family}
+
+    def _vocabulary(self):
+        return base64.b64encode(self.proto).decode()
+
+    @staticmethod
+    def _contents(vocabulary):
+        try:
+            return base64.b64decode(vocabulary, validate=True)
+        except (TypeError, ValueError, binascii.Error):
+            return None
+
+    def _text(self, tokens):
+        return "".join(tokens).replace("▁", " ").strip()
+
+
+_NONE = np.zeros(0, "int32")
+
+
+def _plain(texts):
+    return [text if text.isascii() else _SURROGATES.sub("\ufffd", text) for text in texts]
+
+
+def _lengths(rows):
+    return np.fromiter(map(len, rows), "int64", len(rows))
+
+
+def _without_spaces(texts, starts, ends, lengths):
+    """Takes the spaces from both ends of tokens; a token of spaces alone is empty, at its end."""
+    text = "".join(texts)
+    begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
+    is_space = np.zeros(len(text), bool)
+    is_space[[match.start() for match in _SPACE.finditer(text)]] = True
+    letters = np.append(np.flatnonzero(~is_space), len(text))
+    starts, ends = starts + begins, ends + begins
+    starts = np.minimum(letters[np.searchsorted(letters, starts)], ends)
+    before = np.searchsorted(letters, ends) - 1
+    ends = np.maximum(np.where(before < 0, 0, letters[before] + 1), starts)
+    return starts - begins, ends - begins
+
+
+_SPACE = re.compile(SPACES)

@@ -10,7 +10,8 @@ import tensorflow as tf
 from keras_bert.graph import graph_ops, normalization
 from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece_tokenizer import SPACES, SentencePieceTokenizer
+from keras_bert.text.sentence_piece import SPACES
+from keras_bert.text.sentence_piece_tokenizer import SentencePieceTokenizer
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import TextTokens, Tokens
 from keras_bert.text.vocabulary import UNK

@@ -22,7 +22,7 @@ from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, text_columns
 from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import Rows
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.base_tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -67,7 +67,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     def __init__(
         self,
-        tokenizer: BertTokenizer,
+        tokenizer: Tokenizer,
         sequence_length: int = 128,
         truncation: str = "head",
         prompts: dict[str, str] | None = None,

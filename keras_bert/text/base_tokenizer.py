@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -76,6 +77,12 @@ class Tokenizer:
             `tokenize_with_offsets` describe them; and int64 `[N]`, the tokens of each text.
         """
         raise NotImplementedError
+
+    @property
+    def special_ids(self) -> set[int]:
+        """The ids of the tokens that every vocabulary of this kind has."""
+        names = ("pad", "unk", "cls", "sep", "mask")
+        return {getattr(self, f"{name}_token_id") for name in names}
 
     @property
     def found_ids(self) -> set[int]:
@@ -223,6 +230,15 @@ class Tokenizer:
 
     def __reduce__(self):
         return self.from_config, (self.get_config(),)
+
+
+# {family: the public class of its tokenizers}
+_CLASSES = dict.fromkeys(("xlm-roberta", "camembert"), "SentencePieceTokenizer")
+
+
+def tokenizer_class(family: str | None) -> type[Tokenizer]:
+    """Returns the class of the tokenizers of a `family`; of `BertTokenizer` there is none."""
+    return getattr(import_module("keras_bert"), _CLASSES.get(family or "", "BertTokenizer"))
 
 
 _OF_THE_TOKENS = (

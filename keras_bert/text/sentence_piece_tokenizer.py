@@ -3,28 +3,16 @@
 import base64
 import binascii
 import os
-import re
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_one_of, check_path, shown
+from keras_bert.messages import check_one_of, check_path
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.wordpieces import code_points
-
-# {family: its tokens before those of the SentencePiece model, whose first three give way to them}
-FAMILIES = {
-    "xlm-roberta": ("<s>", "<pad>", "</s>", "<unk>"),
-    "camembert": ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"),
-}
-# Characters that normalization turns into spaces, or deletes, for `re` and for RE2.
-SPACES = (
-    "[\\x00-\\x20\\x7f\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u2581\u3000\ufeff\ufffd]"
-)
-_SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
+from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, plain, without_spaces
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -35,7 +23,7 @@ class SentencePieceTokenizer(Tokenizer):
     model's: `<s>`, `</s>` and `<mask>` stand for [CLS], [SEP] and [MASK]. Pairs are
     `<s> A </s> </s> B </s>`. Needs the package `sentencepiece`.
 
-    Source: Kudo and Richardson 2018; `XLMRobertaTokenizer` and `CamembertTokenizer` of transformers.
+    Source: Kudo and Richardson 2018; transformers' `XLMRobertaTokenizer`, `CamembertTokenizer`.
 
     Args:
         vocabulary: path of a SentencePiece model, such as `sentencepiece.bpe.model`, local or
@@ -62,7 +50,7 @@ class SentencePieceTokenizer(Tokenizer):
     """
 
     num_separators = 2
-    asset = "sentencepiece.bpe.model"
+    asset = MODEL_FILE
     _contents_are = "a SentencePiece model in base64"
 
     def __init__(self, vocabulary: str | os.PathLike | bytes, family: str = "xlm-roberta"):
@@ -94,8 +82,8 @@ class SentencePieceTokenizer(Tokenizer):
             ) from error
         if pieces[:3] != ["<unk>", "<s>", "</s>"]:
             raise ValueError(
-                f"A SentencePiece model of {self.family} begins with <unk>, <s>, </s>; this one with "
-                f"{', '.join(pieces[:3])}."
+                f"A SentencePiece model of {self.family} begins with <unk>, <s>, </s>; this one "
+                f"with {', '.join(pieces[:3])}."
             )
         self.proto = vocabulary
         special = FAMILIES[self.family]
@@ -123,23 +111,27 @@ class SentencePieceTokenizer(Tokenizer):
         return load_tokenizer(cls, source)
 
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        rows = self._pieces.encode(_plain(texts), return_type="numpy")
-        return self._own(np.concatenate([*rows, _NONE])), _lengths(rows)
+        rows = self._pieces.encode(plain(texts), return_type="numpy")
+        return self._own(np.concatenate([*rows, np.zeros(0, "int32")])), _lengths(rows)
 
     def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
-        texts = _plain(texts)
+        texts = plain(texts)
         rows = self._pieces.encode(texts, return_type="offset_mapping")
         ids = np.array([i for row in rows for i in row["ids"]], "int32")
         offsets = [span for row in rows for span in row["offsets"]]
         starts, ends = np.array(offsets, "int64").reshape(-1, 2).T
         lengths = _lengths([row["ids"] for row in rows])
-        return self._own(ids), *_without_spaces(texts, starts, ends, lengths), lengths
+        return self._own(ids), *without_spaces(texts, starts, ends, lengths), lengths
 
     def _own(self, ids):
         """Turns the model's ids into those of the family."""
         ids = np.where(ids == 0, self.unk_token_id, ids + self.shift).astype("int32")
         self._found.update(np.unique(ids).tolist())
         return ids
+
+    @property
+    def special_ids(self) -> set[int]:
+        return {*range(len(FAMILIES[self.family])), self.mask_token_id}
 
     @property
     def found_ids(self) -> set[int]:
@@ -176,29 +168,5 @@ class SentencePieceTokenizer(Tokenizer):
         return "".join(tokens).replace("▁", " ").strip()
 
 
-_NONE = np.zeros(0, "int32")
-
-
-def _plain(texts):
-    return [text if text.isascii() else _SURROGATES.sub("\ufffd", text) for text in texts]
-
-
 def _lengths(rows):
     return np.fromiter(map(len, rows), "int64", len(rows))
-
-
-def _without_spaces(texts, starts, ends, lengths):
-    """Takes the spaces from both ends of tokens; a token of spaces alone is empty, at its end."""
-    text = "".join(texts)
-    begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
-    is_space = np.zeros(len(text), bool)
-    is_space[[match.start() for match in _SPACE.finditer(text)]] = True
-    letters = np.append(np.flatnonzero(~is_space), len(text))
-    starts, ends = starts + begins, ends + begins
-    starts = np.minimum(letters[np.searchsorted(letters, starts)], ends)
-    before = np.searchsorted(letters, ends) - 1
-    ends = np.maximum(np.where(before < 0, 0, letters[before] + 1), starts)
-    return starts - begins, ends - begins
-
-
-_SPACE = re.compile(SPACES)

@@ -1,4 +1,4 @@
-"""Another library's model in this library's terms: arguments, weights and vocabulary."""
+"""Another library's model in this library's terms: arguments, weights and tokenizer."""
 
 import contextlib
 import math
@@ -13,6 +13,7 @@ import numpy as np
 from keras_bert.files.json_files import JsonFields
 from keras_bert.files.remote import read_utf8
 from keras_bert.messages import check_finite, shortened, shown
+from keras_bert.text.base_tokenizer import Tokenizer
 
 ENCODER_PARTS = ("embeddings/", "block_")
 """Prefixes of the weights that every source must have; the pooler may be missing."""
@@ -36,7 +37,7 @@ class Spelling:
 
 @dataclass
 class Checkpoint:
-    """A model in transit: arguments of our classes, weights under our names, a vocabulary.
+    """A model in transit: arguments of our classes, weights under our names, a tokenizer.
 
     Args:
         source: str, the kind and location of the source, for messages.
@@ -45,8 +46,9 @@ class Checkpoint:
         task: str, name of the source's task class, or None if it has only an encoder.
         task_arguments: dict, arguments of the task class except backbone and preprocessor.
         other_tasks: `{name: arguments}` of other task classes that the same head serves.
-        vocabulary: list of str, the tokens by id, or None.
-        tokenizer: dict, the other arguments of `BertTokenizer`.
+        tokenizer: dict, the arguments of a source's tokenizer, with its `family` if it isn't a
+            `BertTokenizer`; empty without a vocabulary.
+        own_tokenizer: the `Tokenizer` of a model to write, or None.
         sequence_length: int, the longest sequence that the source's tokenizer produces.
         truncation: str, the part of a longer text to keep; or None, if its task reads all of it.
         spellings: `{our name: Spelling}`, for messages and reports.
@@ -61,8 +63,8 @@ class Checkpoint:
     task: str | None = None
     task_arguments: dict = field(default_factory=dict)
     other_tasks: dict[str, dict] = field(default_factory=dict)
-    vocabulary: list[str] | None = None
     tokenizer: dict = field(default_factory=dict)
+    own_tokenizer: Tokenizer | None = None
     sequence_length: int = 128
     truncation: str | None = "head"
     spellings: dict[str, Spelling] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from keras_bert.presets.formats.tensor_files import FILES
 logger = logging.getLogger("keras_bert")
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
-_SMALL_FILES = ("*.json", "vocab.txt", "*/config.json", "assets/tokenizer/*")
+_SMALL_FILES = ("*.json", "vocab.txt", "*.bpe.model", "*/config.json", "assets/tokenizer/*")
 # {file that identifies a format: patterns of its weights}. The first format present is downloaded:
 # ours or KerasHub's, Hugging Face's, Google's.
 WEIGHTS = {

@@ -100,9 +100,9 @@ def read_hugging_face(folder: Path) -> Checkpoint:
         others["BertReranker"] = reranker_arguments(folder, config, arguments["dropout"])
     if sentences.embedder:
         task, arguments = "BertEmbedder", sentences.embedder
-    vocabulary, tokenizer, longest, refused = None, {}, 512, {**sentences.refused}
+    tokenizer, longest, refused = {}, 512, {**sentences.refused}
     try:
-        vocabulary, tokenizer, longest = read_tokenizer(
+        tokenizer, longest = read_tokenizer(
             folder, backbone["vocabulary_size"], sentences.lowercases
         )
     except ValueError as error:  # the caller's preprocessor may replace it
@@ -127,7 +127,6 @@ def read_hugging_face(folder: Path) -> Checkpoint:
         task=task,
         task_arguments=arguments,
         other_tasks=others,
-        vocabulary=vocabulary,
         tokenizer=tokenizer,
         sequence_length=min(longest, backbone["max_sequence_length"]),
         spellings=spellings,
@@ -162,7 +161,7 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
     check_supported(checkpoint, "transformers", supported)
     config = _config(checkpoint, kind)
     write_json(folder / "config.json", config)
-    if checkpoint.vocabulary:
+    if checkpoint.own_tokenizer:
         write_tokenizer(checkpoint, folder)
     if checkpoint.task == "BertEmbedder":
         write_sentence_transformer(checkpoint, folder)
@@ -183,8 +182,8 @@ def _config(checkpoint, kind):
     }
     if backbone["causal"]:
         config["is_decoder"] = True
-    if checkpoint.vocabulary:
-        config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
+    if checkpoint.own_tokenizer:
+        config["pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
     if checkpoint.task == "BertSpanLabeler":
         config[OWN_SPAN_LABELER] = arguments
     if "dropout" in arguments:

@@ -110,13 +110,16 @@ def described(model: keras.Model) -> Checkpoint:
             f"Other libraries have no names for the weights of {type(backbone).__name__}"
             f"({switches}). Save the model with save_to_preset(folder)."
         )
-    preprocessor = getattr(model, "preprocessor", None)
+    preprocessor, architecture = getattr(model, "preprocessor", None), backbone.architecture
+    tokenizer = getattr(preprocessor, "tokenizer", None)
+    if tokenizer and tokenizer.family and architecture == "xlm-roberta":
+        architecture = tokenizer.family
     checkpoint = Checkpoint(
         source=f"{type(model).__name__} {model.name}",
-        backbone={**config, "architecture": backbone.architecture},
+        backbone={**config, "architecture": architecture},
         task=type(model).__name__ if backbone is not model else None,
         task_arguments=_task_arguments(model, preprocessor) if backbone is not model else {},
-        own_tokenizer=getattr(preprocessor, "tokenizer", None),
+        own_tokenizer=tokenizer,
         sequence_length=getattr(preprocessor, "sequence_length", backbone.max_sequence_length),
         truncation=truncation_of(preprocessor),
     )

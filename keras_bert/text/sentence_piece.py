@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,24 @@ SPACES = (
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
 _SPACE = re.compile(SPACES)
+
+
+def loaded(model: bytes) -> Any:
+    """Loads a model as a `SentencePieceProcessor`; a ValueError if it is none."""
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        raise ImportError(
+            'This vocabulary needs sentencepiece: pip install "keras3-bert[sentencepiece]".'
+        ) from error
+    processor = SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(model)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"The vocabulary is no SentencePiece model; it begins with {model[:20]!r}."
+        ) from error
+    return processor
 
 
 def plain(texts: Sequence[str]) -> list[str]:

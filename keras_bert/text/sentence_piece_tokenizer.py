@@ -12,7 +12,7 @@ from keras_bert.files.remote import read_bytes
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_of, check_path
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, plain, without_spaces
+from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, loaded, plain, without_spaces
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -66,20 +66,8 @@ class SentencePieceTokenizer(Tokenizer):
         return read_bytes(vocabulary)
 
     def _set_vocabulary(self, vocabulary):
-        try:
-            from sentencepiece import SentencePieceProcessor
-        except ImportError as error:
-            raise ImportError(
-                'This vocabulary needs sentencepiece: pip install "keras3-bert[sentencepiece]".'
-            ) from error
-        self._pieces = SentencePieceProcessor()
-        try:
-            self._pieces.LoadFromSerializedProto(vocabulary)
-            pieces = [self._pieces.id_to_piece(i) for i in range(self._pieces.get_piece_size())]
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(
-                f"The vocabulary is no SentencePiece model; it begins with {vocabulary[:20]!r}."
-            ) from error
+        self._pieces = loaded(vocabulary)
+        pieces = [self._pieces.id_to_piece(i) for i in range(self._pieces.get_piece_size())]
         if pieces[:3] != ["<unk>", "<s>", "</s>"]:
             raise ValueError(
                 f"A SentencePiece model of {self.family} begins with <unk>, <s>, </s>; this one "

@@ -33,6 +33,7 @@ class Spelling:
 
     names: tuple[str, ...]  # concatenated along our last axis: query, key and value are one here
     transposed: bool = False  # there
+    first_row: int = 0  # there, of ours
 
 
 @dataclass
@@ -191,7 +192,8 @@ def file_tensor(
 
 def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
     """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
-    arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
+    family = getattr(checkpoint.own_tokenizer, "family", None)
+    arguments = {**checkpoint.task_arguments, **checkpoint.backbone, "tokenizer.family": family}
     for name, values in supported.items():
         if name in arguments and arguments[name] not in values:
             advice = "" if name in checkpoint.backbone else ", or write model.backbone instead"
@@ -227,6 +229,8 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
         spelling = spellings[name]
         parts = np.split(weight.read(), len(spelling.names), axis=-1)
         for part_name, part in zip(spelling.names, parts, strict=True):
+            if spelling.first_row:
+                part = np.pad(part, [(spelling.first_row, 0), (0, 0)])
             tensors[part_name] = np.ascontiguousarray(part.T if spelling.transposed else part)
     return tensors
 
@@ -260,6 +264,8 @@ def _concatenate(tensors, spelling, source):
         arrays = [part.read() for part in parts]
         if spelling.transposed:
             arrays = [array.T for array in arrays]
-        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+        array = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+        return array[spelling.first_row :] if spelling.first_row else array
 
-    return Tensor((*shapes[0][:-1], sum(shape[-1] for shape in shapes)), read)
+    shape = (*shapes[0][:-1], sum(shape[-1] for shape in shapes))
+    return Tensor((shape[0] - spelling.first_row, *shape[1:]), read)

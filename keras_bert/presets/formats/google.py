@@ -43,6 +43,7 @@ _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "lin
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
 _SUPPORTED = {
     "architecture": ("bert",),
+    "tokenizer.family": (None,),
     "activation": tuple(_HIDDEN_ACTS),
     "layer_norm_epsilon": (1e-12,),
     "masked_lm_epsilon": (1e-12,),

@@ -46,6 +46,7 @@ _BACKBONE = (*_BACKBONE_SIZES, "dropout")
 _ACTIVATION, _HEAD_ACTIVATION, _HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
 _GELUS = (_ACTIVATION, _HEAD_ACTIVATION)
 _SUPPORTED = {"activation": _GELUS, "masked_lm_activation": _GELUS}
+_SUPPORTED |= {"tokenizer.family": (None,)}
 _SUPPORTED |= {"architecture": ("bert",), "causal": (False,), "tie_embeddings": (True,)}
 # Key added to KerasHub's metadata.json, because its classifiers have no label names.
 _OWN_LABEL_NAMES = "keras_bert_label_names"

@@ -89,7 +89,7 @@ _ROBERTA_CLASSIFIER = {"classifier.": "classifier.out_proj.", "roberta.pooler": 
 _XLM_ROBERTA = Architecture(
     "xlm-roberta",
     "XLMRoberta",
-    {**_BERT, "num_segments": ("type_vocab_size", 1)},
+    _BERT,
     masked_lm_activation="gelu",
     renamed={
         "cls.predictions.transform.dense": "lm_head.dense",

@@ -12,7 +12,17 @@ from keras_bert.files.remote import read_bytes
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_of, check_path
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, loaded, plain, without_spaces
+from keras_bert.text.sentence_piece import (
+    CHARACTERS,
+    FAMILIES,
+    MODEL_FILE,
+    NORMALIZER,
+    PIECE,
+    fields,
+    loaded,
+    plain,
+    without_spaces,
+)
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -119,7 +129,10 @@ class SentencePieceTokenizer(Tokenizer):
 
     @property
     def special_ids(self) -> set[int]:
-        return {*range(len(FAMILIES[self.family])), self.mask_token_id}
+        pieces = self.pieces()  # an unknown character counts less than the least probable one
+        least = min(range(len(pieces)), key=lambda i: pieces[i][1])
+        first = len(FAMILIES[self.family])
+        return {*range(first), first + least, self.mask_token_id}
 
     @property
     def found_ids(self) -> set[int]:
@@ -130,14 +143,23 @@ class SentencePieceTokenizer(Tokenizer):
             file.write(self.proto)
 
     def with_tokens(self, ids: Sequence[int]) -> Self:
-        from sentencepiece.sentencepiece_model_pb2 import ModelProto
+        kept, number, parts = {i - self.shift for i in ids} | {0, 1, 2}, 0, []
+        for name, whole, _ in fields(self.proto):
+            if name != PIECE or number in kept:
+                parts.append(whole)
+            number += name == PIECE
+        return type(self)(b"".join(parts), self.family)
 
-        model = ModelProto.FromString(self.proto)
-        kept = {i - self.shift for i in ids}
-        pieces = [piece for i, piece in enumerate(model.pieces) if i < 3 or i in kept]
-        del model.pieces[:]
-        model.pieces.extend(pieces)
-        return type(self)(model.SerializeToString(), self.family)
+    def pieces(self) -> list[tuple[str, float]]:
+        """Returns the pieces of the model with their scores, but for the three special ones."""
+        numbers = range(3, self._pieces.get_piece_size())
+        return [(self._pieces.id_to_piece(i), self._pieces.get_score(i)) for i in numbers]
+
+    def characters(self) -> bytes:
+        """Returns the model's table that normalizes characters."""
+        of_model = {name: contents for name, _, contents in fields(self.proto)}
+        of_normalizer = {name: contents for name, _, contents in fields(of_model[NORMALIZER])}
+        return of_normalizer.get(CHARACTERS, b"")
 
     def settings(self) -> dict:
         return {"family": self.family}

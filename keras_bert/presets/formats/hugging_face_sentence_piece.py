@@ -7,10 +7,7 @@ from typing import Any
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE
-
-_UNIGRAM = 1  # in `TrainerSpec.ModelType`
-_NORMAL, _UNKNOWN, _CONTROL = 1, 2, 3  # in `SentencePiece.Type`
+from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, unigram_model
 
 
 def sentence_piece_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str | None:
@@ -32,33 +29,18 @@ def read_sentence_piece(folder: Path, fast: JsonFields) -> bytes:
     """Returns the SentencePiece model of a folder, made from its `tokenizer.json` if need be."""
     if (folder / MODEL_FILE).is_file():
         return (folder / MODEL_FILE).read_bytes()
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
-    model = ModelProto()
-    model.trainer_spec.model_type = _UNIGRAM
-    model.normalizer_spec.name = "nmt_nfkc"
-    model.normalizer_spec.precompiled_charsmap = _characters(fast)
-    model.pieces.add(piece="<unk>", score=0.0, type=_UNKNOWN)
-    for token in ("<s>", "</s>"):
-        model.pieces.add(piece=token, score=0.0, type=_CONTROL)
     special = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
-    for token, score in _pieces(fast):
-        if token not in special:
-            model.pieces.add(piece=token, score=score, type=_NORMAL)
-    return model.SerializeToString()
+    return unigram_model((p for p in _pieces(fast) if p[0] not in special), _characters(fast))
 
 
 def fast_sentence_piece(tokenizer: Tokenizer) -> dict[str, Any]:
     """Returns the parts of a `tokenizer.json` that a SentencePiece model decides on."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
-    model, special = ModelProto.FromString(tokenizer.proto), FAMILIES[tokenizer.family]
+    special = FAMILIES[tokenizer.family]
     words = {"type": "WhitespaceSplit"}
-    own = [[piece.piece, piece.score] for piece in model.pieces[3:]]
     spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    charsmap = base64.b64encode(model.normalizer_spec.precompiled_charsmap).decode()
+    characters = base64.b64encode(tokenizer.characters()).decode()
     return {
-        "normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap},
+        "normalizer": {"type": "Precompiled", "precompiled_charsmap": characters},
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [words, spaces],
@@ -67,7 +49,7 @@ def fast_sentence_piece(tokenizer: Tokenizer) -> dict[str, Any]:
         "model": {
             "type": "Unigram",
             "unk_id": special.index("<unk>"),
-            "vocab": [*([token, 0.0] for token in special), *own, ["<mask>", 0.0]],
+            "vocab": [*([token, 0.0] for token in special), *tokenizer.pieces(), ["<mask>", 0.0]],
             "byte_fallback": False,
         },
     }

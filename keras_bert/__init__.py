@@ -42,6 +42,7 @@ _ELSEWHERE = {
     "BertForQuestionAnswering": "BertSpanLabeler",
     "BertForMultipleChoice": "BertMultipleChoice",
     "BertTokenizerFast": "BertTokenizer",
+    "XLMRobertaTokenizer": "SentencePieceTokenizer",
 }
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, _ELSEWHERE)

@@ -47,6 +47,9 @@ from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
     BertTokenClassifierPreprocessor as BertTokenClassifierPreprocessor,
 )
+from keras_bert.text.sentence_piece_tokenizer import (
+    SentencePieceTokenizer as SentencePieceTokenizer,
+)
 from keras_bert.text.tokenizer import BertTokenizer as BertTokenizer
 from keras_bert.training.adamw import AdamW as AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingCheckpoint

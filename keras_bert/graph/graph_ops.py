@@ -91,10 +91,10 @@ def kinds_of_strings(values, kind):
 
 @functools.cache
 def _patterns():
-    """Returns patterns of a mark and of a Chinese character, which RE2 has by another Unicode."""
+    """Returns patterns of marks and of Chinese characters, which RE2 has by another Unicode."""
     marks = [code for code in range(0x20000) if is_punctuation(chr(code))]  # none is above
     spans = ([(code, code) for code in marks], CJK)
-    return ["[" + "".join(rf"\x{{{a:x}}}-\x{{{b:x}}}" for a, b in each) + "]" for each in spans]
+    return ["[" + "".join(rf"\x{{{a:x}}}-\x{{{b:x}}}" for a, b in each) + "]+" for each in spans]
 
 
 def located(texts, rows, starts, ends):

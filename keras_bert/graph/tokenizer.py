@@ -1,6 +1,7 @@
 """`BertTokenizer` as TensorFlow ops: TensorFlow Text's, corrected where they are wrong."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,9 @@ import tensorflow as tf
 
 from keras_bert.graph import graph_ops, normalization
 from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
+from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.sentence_piece import SPACES
+from keras_bert.text.sentence_piece_tokenizer import SentencePieceTokenizer
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import TextTokens, Tokens
 from keras_bert.text.vocabulary import UNK
@@ -31,16 +35,59 @@ def graph_text_tokens(preprocessor: Any, texts: tf.Tensor) -> TextTokens:
     return TextTokens.of(texts, *flat, ids.row_lengths(), graph_ops)
 
 
-def graph_tokenizer(tokenizer: BertTokenizer) -> "GraphTokenizer":
-    """Makes a tokenizer's graph, or returns the one of an equal tokenizer."""
-    tokens = tuple(tokenizer.get_vocabulary())
-    return _shared(tokens, tokenizer.lowercase, tokenizer.max_word_characters)
+def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiece":
+    """Makes a tokenizer's graph, or returns the one of an equal tokenizer.
+
+    Raises a ValueError if there is no graph of its kind.
+    """
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        special = tokenizer.unk_token_id, tokenizer.shift
+        return _shared(GraphSentencePiece, tokenizer.proto, *special)
+    if isinstance(tokenizer, BertTokenizer):
+        tokens = tuple(tokenizer.get_vocabulary())
+        return _shared(GraphTokenizer, tokens, tokenizer.lowercase, tokenizer.max_word_characters)
+    raise ValueError(
+        f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in a "
+        "tf.data.Dataset, and export the model with a format that takes token ids."
+    )
 
 
 @functools.lru_cache(maxsize=4)
-def _shared(tokens, lowercase, max_word_characters):
+def _shared(kind, *arguments):
     with tf.init_scope(), tf.device("CPU:0"):
-        return GraphTokenizer(list(tokens), lowercase, max_word_characters)
+        return kind(*arguments)
+
+
+class GraphSentencePiece(tf.Module):
+    """Tokenizes tensors of strings as `SentencePieceTokenizer` does, by TensorFlow Text's op."""
+
+    def __init__(self, proto: bytes, unknown: int, shift: int):
+        super().__init__()
+        self._model = tf_text.SentencepieceTokenizer(proto, out_type=tf.int32)
+        self._unknown, self._shift = unknown, shift
+
+    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Turns strings `[N]` into int32 ids `[N, (T)]`."""
+        with tf.device("CPU:0"):
+            return self._own(self._model.tokenize(texts))
+
+    def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
+        """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
+        with tf.device("CPU:0"):
+            ids, starts, ends = self._model.tokenize_with_offsets(texts)
+            rows = ids.value_rowids()
+            starts, ends = (tf.cast(x.flat_values, tf.int64) for x in (starts, ends))
+            tokens = tf.strings.substr(tf.gather(texts, rows), starts, ends - starts)
+            tokens = tf.strings.regex_replace(tokens, f"^(?:{SPACES})+", "")
+            starts = ends - tf.cast(tf.strings.length(tokens), tf.int64)
+            tokens = tf.strings.regex_replace(tokens, f"(?:{SPACES})+$", "")
+            ends = starts + tf.cast(tf.strings.length(tokens), tf.int64)
+            return self._own(ids), ids.with_flat_values(starts), ids.with_flat_values(ends)
+
+    def _own(self, ids):
+        values = ids.flat_values
+        own = tf.where(values == 0, self._unknown, values + self._shift)
+        return ids.with_flat_values(own)
 
 
 class GraphTokenizer:
@@ -58,7 +105,7 @@ class GraphTokenizer:
     words of up to 200 characters become [UNK]. So only a batch with an [UNK] is processed again.
     """
 
-    def __init__(self, tokens: list[str], lowercase: bool, max_word_characters: int):
+    def __init__(self, tokens: Sequence[str], lowercase: bool, max_word_characters: int):
         self.lowercase = lowercase
         self.max_word_characters = max_word_characters
         tokens = _reachable_tokens(tokens, lowercase, max_word_characters)

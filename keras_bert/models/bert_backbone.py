@@ -1,4 +1,4 @@
-"""The encoder of BERT, DistilBERT and ELECTRA."""
+"""The encoder of BERT, DistilBERT, ELECTRA and XLM-RoBERTa."""
 
 import keras
 
@@ -13,12 +13,13 @@ from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import split_inputs
 from keras_bert.presets.formats.checkpoint import least_bert_values
 
-# {(activation of the pooler, has segments, embeddings of another width): name}
+# {(activation of the pooler, segments up to 2, embeddings of another width): name}
 _ARCHITECTURES = {
-    ("tanh", True, False): "bert",
-    ("relu", False, False): "distilbert",
-    ("gelu", True, False): "electra",
-    ("gelu", True, True): "electra",
+    ("tanh", 2, False): "bert",
+    ("tanh", 1, False): "xlm-roberta",
+    ("relu", 0, False): "distilbert",
+    ("gelu", 2, False): "electra",
+    ("gelu", 2, True): "electra",
 }
 
 
@@ -27,11 +28,12 @@ class BertBackbone(Backbone):
     """The Transformer encoder, bidirectional or causal, with its pooler.
 
     All tasks build on it, and your own tasks can too. It is also DistilBERT's encoder, with
-    `num_segments=0, pooler_activation="relu"`, and ELECTRA's, with `pooler_activation="gelu"` and
-    perhaps an `embedding_dim`. Neither is pre-trained with a pooler: in transformers it belongs to
-    the head that classifies sequences, and without that head it is new.
+    `num_segments=0, pooler_activation="relu"`, ELECTRA's, with `pooler_activation="gelu"` and
+    perhaps an `embedding_dim`, and that of XLM-RoBERTa and CamemBERT, with `num_segments=1`. None
+    of these is pre-trained with a pooler: in transformers it belongs to the head that classifies
+    sequences, and without that head it is new.
     Source: Devlin et al. 2019, section 3; google-research/bert modeling.py; Sanh et al. 2019,
-    "DistilBERT", section 3; Clark et al. 2020, "ELECTRA", section 3.
+    "DistilBERT", section 3; Clark et al. 2020, "ELECTRA", section 3; Conneau et al. 2020, "XLM-R".
 
     Args:
         vocabulary_size: int, V.
@@ -187,7 +189,7 @@ class BertBackbone(Backbone):
     @property
     def architecture(self):
         is_factorized = self.embedding_dim not in (None, self.hidden_dim)
-        switches = (self.pooler_activation, self.num_segments > 0, is_factorized)
+        switches = (self.pooler_activation, min(self.num_segments, 2), is_factorized)
         return _ARCHITECTURES.get(switches)
 
     def hidden_states(self, inputs):

@@ -9,7 +9,6 @@ from keras_bert.files.json_files import JsonFields
 from keras_bert.models.lora import adapters
 from keras_bert.models.task_data import in_memory, preprocessor_of
 from keras_bert.presets.preset_folder import undrawn
-from keras_bert.text.vocabulary import SPECIAL_TOKENS
 from keras_bert.training.training_record import start_record, training_of
 
 
@@ -51,9 +50,8 @@ class Trimming:
         if adapters(self):
             raise ValueError("This model has LoRA adapters: call merge_lora first.")
         reader, encoder = copy.copy(preprocessor_of(self)), self.backbone
-        vocabulary, ids = reader.tokenizer.get_vocabulary(), _needed_ids(self, texts, keep)
-        words = {**reader.tokenizer.get_config(), "vocabulary": [vocabulary[i] for i in ids]}
-        reader.tokenizer = type(reader.tokenizer).from_config(words)
+        ids = _needed_ids(self, texts, keep)
+        reader.tokenizer = reader.tokenizer.with_tokens(ids)
         sizes = {**encoder.get_config(), "vocabulary_size": len(ids)}
 
         def make():
@@ -73,7 +71,7 @@ def _needed_ids(task, texts, keep):
     tokenizer = preprocessor_of(task).tokenizer
     vocabulary = tokenizer.get_vocabulary()
     characters = [token for token in vocabulary if len(token.removeprefix("##")) == 1]
-    needed = {tokenizer.token_to_id(token) for token in (*SPECIAL_TOKENS, *characters)}
+    needed = {*tokenizer.special_ids, *map(tokenizer.token_to_id, characters)}
     if isinstance(texts, Corpus):
         from keras_bert.corpus.record_groups import ids_of_corpus
 
@@ -86,7 +84,7 @@ def _needed_ids(task, texts, keep):
             needed.add(tokenizer.token_to_id(word))
             continue
         pieces = tokenizer(word)
-        is_word = pieces and all(vocabulary[i].startswith("##") for i in pieces[1:])
+        is_word = pieces and " " not in tokenizer.detokenize(pieces)
         if not is_word or tokenizer.unk_token_id in pieces:
             raise ValueError(
                 f"keep has {word!r}, which is neither a token of the vocabulary nor one word made "

@@ -11,7 +11,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_targets, graph_class_numbers
 from keras_bert.preprocessing.raw import Labels, Tensor
 from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, ops_of, windowed
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.tokens import Tokens
 
 WINDOW_POOLINGS = ("mean", "max")
@@ -53,7 +53,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     def __init__(
         self,
-        tokenizer: BertTokenizer,
+        tokenizer: Tokenizer,
         sequence_length: int = 128,
         truncation: str = "head",
         label_names: Iterable[str] | None = None,

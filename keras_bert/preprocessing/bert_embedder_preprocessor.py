@@ -20,7 +20,7 @@ from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.raw import Dataset, Examples, Labels, as_arrays, text_columns
 from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import Rows
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.base_tokenizer import Tokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -62,7 +62,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     def __init__(
         self,
-        tokenizer: BertTokenizer,
+        tokenizer: Tokenizer,
         sequence_length: int = 128,
         truncation: str = "head",
         prompts: dict[str, str] | None = None,

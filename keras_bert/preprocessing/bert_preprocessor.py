@@ -30,7 +30,7 @@ from keras_bert.preprocessing.raw import (
 from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, packed
 from keras_bert.text import numpy_ops
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class BertPreprocessor:
     `read`, `listed`, `answers`, `serve` and `signature`.
 
     Args:
-        tokenizer: a `BertTokenizer`.
+        tokenizer: a `BertTokenizer`, or a `SentencePieceTokenizer`, whose special tokens take the
+            place of [CLS], [SEP] and [PAD], with two of [SEP] between the texts of a pair.
         sequence_length: int, S, at least 3; a pair needs at least 5, for one token of each text.
         truncation: the part of a long text to keep. `"head"` keeps the beginning, `"tail"` the
             end. `"head_tail"` keeps both, with a quarter of the room for the beginning: 128 and
@@ -84,11 +85,10 @@ class BertPreprocessor:
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
-    tokenizer: BertTokenizer
+    tokenizer: Tokenizer
     sequence_length: int
     truncation: str
 
-    tokenizer_class = BertTokenizer
     max_texts = 2  # the most texts that one example may have
     prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows
@@ -98,10 +98,8 @@ class BertPreprocessor:
     # The string inputs of the exported model, by name, with their ranks (None for any).
     signature: dict[str, int | None] = {"text": None}
 
-    def __init__(
-        self, tokenizer: BertTokenizer, sequence_length: int = 128, truncation: str = "head"
-    ):
-        if not isinstance(tokenizer, BertTokenizer):
+    def __init__(self, tokenizer: Tokenizer, sequence_length: int = 128, truncation: str = "head"):
+        if not isinstance(tokenizer, Tokenizer):
             raise ValueError(
                 f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}."
             )
@@ -362,9 +360,7 @@ class BertPreprocessor:
 
     def settings(self) -> dict:
         """Returns the config without the vocabulary, as stored in `preprocessor.json`."""
-        config = self.get_config()
-        config["tokenizer"].pop("vocabulary")
-        return config
+        return {**self.get_config(), "tokenizer": self.tokenizer.settings()}
 
     def get_config(self):
         own = {name: getattr(self, name) for name in self.arguments() if hasattr(self, name)}
@@ -377,7 +373,8 @@ class BertPreprocessor:
 
     @classmethod
     def from_config(cls, config):
-        tokenizer = BertTokenizer.from_config(config["tokenizer"])
+        tokenizer = config["tokenizer"]
+        tokenizer = tokenizer_class(tokenizer.get("family")).from_config(tokenizer)
         return cls(**{**config, "tokenizer": tokenizer})
 
     def __repr__(self):

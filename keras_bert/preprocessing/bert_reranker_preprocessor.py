@@ -9,7 +9,7 @@ from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.raw import Labels, Tensor
 from keras_bert.preprocessing.text_rows import DocumentRows, ops_of, relevance_targets
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.tokens import Tokens
 
 ACTIVATIONS = ("sigmoid", "linear")
@@ -57,7 +57,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
 
     def __init__(
         self,
-        tokenizer: BertTokenizer,
+        tokenizer: Tokenizer,
         sequence_length: int = 128,
         truncation: str = "head",
         activation: str = "sigmoid",

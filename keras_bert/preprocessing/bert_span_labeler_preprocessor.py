@@ -13,7 +13,7 @@ from keras_bert.preprocessing.question_windows import QuestionWindows, question_
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.span_answers import span_answers
 from keras_bert.preprocessing.text_rows import LONGEST
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.base_tokenizer import Tokenizer
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
@@ -62,7 +62,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
 
     def __init__(
         self,
-        tokenizer: BertTokenizer,
+        tokenizer: Tokenizer,
         sequence_length: int = 384,
         truncation: str = "head",
         document_stride: int = 128,
@@ -76,7 +76,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         check_int("max_answer_length", max_answer_length)
         if null_threshold is not None:
             check_number("null_threshold", null_threshold)
-        if max_question_length > sequence_length - 4:
+        if max_question_length >= self.packer.pair_room:
             raise ValueError(
                 f"Questions of {max_question_length=} leave no room for a context in "
                 f"{sequence_length=}."

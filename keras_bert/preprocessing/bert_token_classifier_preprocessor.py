@@ -15,7 +15,7 @@ from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
 from keras_bert.text import numpy_ops
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.base_tokenizer import Tokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -53,7 +53,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def __init__(
         self,
-        tokenizer: BertTokenizer,
+        tokenizer: Tokenizer,
         sequence_length: int = 128,
         truncation: str = "head",
         label_names: Iterable[str] | None = None,

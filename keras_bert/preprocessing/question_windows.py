@@ -60,7 +60,8 @@ class QuestionWindows:
 
     def context_positions(self) -> Any:
         """Returns the position at which the context starts in each window, int64 `[N]`."""
-        return self.questions.take(self.question).lengths + 2  # [CLS] question [SEP]
+        lengths = self.questions.take(self.question).lengths  # after [CLS] question [SEP]
+        return lengths + 1 + self.packer.tokenizer.num_separators
 
     def places(self, length: Any) -> dict[str, Any]:
         """Locates the first `length` tokens of each window in its context, and where answers start.
@@ -111,7 +112,7 @@ def question_windows(
     ops, packer = questions.ops, preprocessor.packer
     questions = questions.shortened(preprocessor.max_question_length)
     counts = ops.take(contexts.tokens.lengths, context)  # [B]
-    room = packer.sequence_length - 3 - questions.lengths
+    room = packer.pair_room - questions.lengths
     step = ops.minimum(room, preprocessor.document_stride)
     more = ops.maximum(counts - room, 0)
     question, number = numbered(1 + (more + step - 1) // step, ops)  # [N]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_all_finite, check_one_each, shown
-from keras_bert.text.tokenizer import as_str
+from keras_bert.text.base_tokenizer import as_str
 
 if TYPE_CHECKING:
     from tensorflow import Tensor

@@ -10,7 +10,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_arrays
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text import numpy_ops
-from keras_bert.text.tokenizer import as_str
+from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.tokens import Tokens, numbered
 
 

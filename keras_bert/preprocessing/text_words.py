@@ -105,30 +105,32 @@ def _begin_words(kinds, text_of, read, ops):
     true, size = ops.full([1], True, "bool"), ops.size(kinds)
     starts, ends = read.starts[:-1], read.ends[:-1]
     is_mark, is_character = kinds == _MARK, kinds == _CHARACTER
+    is_empty = starts == ends  # a "▁" of SentencePiece alone, before the word that it begins
     is_first_of_text = ops.concat([true, text_of[1:] != text_of[:-1]], axis=0)[:size]
     has_space = ops.concat([true, starts[1:] > ends[:-1]], axis=0)[:size]
     begins_run = is_first_of_text | has_space
     run = ops.cumsum(ops.cast(begins_run, "int64")) - 1  # [T], number of the run between spaces
-    letters = ops.cast(~is_mark, "int64")
+    letters = ops.cast(~(is_mark | is_empty), "int64")
     before = ops.cumsum(letters) - letters  # earlier tokens other than marks
     runs = ops.flatnonzero(begins_run)
     seen = before - ops.take(ops.take(before, runs), run)
     in_run = ops.segment_sum(letters, run, ops.size(runs))
     leads, trails = is_mark & (seen == 0), is_mark & (seen == ops.take(in_run, run))
     alone = leads | trails | is_character
-    alone_before = ops.concat([~true, alone[:-1]], axis=0)[:size]
-    return begins_run | ((alone | alone_before) & (kinds != _GOES_ON))
+    alone_before, empty_before = (
+        ops.concat([~true, each[:-1]], axis=0)[:size] for each in (alone, is_empty)
+    )
+    return begins_run | ((alone | alone_before) & (kinds != _GOES_ON) & ~empty_before)
 
 
 def _kind(token):
-    """Classifies a token: mark, Chinese character, continuing piece ("##..."), or 0 for others."""
+    """Classifies a token: marks, Chinese characters, a continuing piece ("##..."), or 0."""
     if token.startswith("##"):
         return _GOES_ON
-    if len(token) != 1:
-        return 0
-    if is_punctuation(token):
+    token = token.removeprefix("▁") or "▁"
+    if all(map(is_punctuation, token)):
         return _MARK
-    return _CHARACTER if is_cjk(token) else 0
+    return _CHARACTER if all(map(is_cjk, token)) else 0
 
 
 def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import keras
 import numpy as np
 
 from keras_bert.messages import shown
+from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.numpy_ops import ragged
-from keras_bert.text.tokenizer import as_str
 from keras_bert.text.vocabulary import MASK
 
 

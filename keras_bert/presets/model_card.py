@@ -33,6 +33,7 @@ _KINDS = {
     "BertBackbone": ("feature-extraction", "encodes texts, a vector for each token"),
 }
 _TITLES = {"bert": "A BERT", "distilbert": "A DistilBERT", "electra": "An ELECTRA"}
+_TITLES |= {"xlm-roberta": "An XLM-RoBERTa"}
 _CAUSAL = ("text-generation", "predicts each next word")
 _EXAMPLES = {
     "BertPretrainer": 'fill_mask("Paris is the [MASK] of France.", top_k=3)',
@@ -159,7 +160,7 @@ def _their_lines(name, folder):
         return f"from sentence_transformers import {wrapper}", "", f'model = {wrapper}("{FOLDER}")'
     [architecture] = read_json(folder / "config.json")["architectures"]
     load = f'model = {architecture}.from_pretrained("{FOLDER}")'
-    if not (folder / "vocab.txt").is_file():
+    if not (folder / "tokenizer_config.json").is_file():
         return f"from transformers import {architecture}", "", load
     words = f'tokenizer = AutoTokenizer.from_pretrained("{FOLDER}")'
     return f"from transformers import AutoTokenizer, {architecture}", "", words, load

@@ -13,6 +13,7 @@ from keras_bert.presets.formats.sentence_transformers import read_sentence_trans
 from keras_bert.presets.preset_arguments import unknown_arguments
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.read_source import local_source, read_source
+from keras_bert.text.base_tokenizer import tokenizer_class
 
 logger = logging.getLogger("keras_bert")
 
@@ -31,20 +32,23 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
     if str(source).endswith(".txt"):
         return cls(source, lowercase=lowercase is not False)
     path = Path(local_source(source, weights=False))
-    if not _is_hugging_face(path):
-        found = read_source(path if (path / "preprocessor.json").is_file() else source)
-        vocabulary, settings, _ = _text(found, lowercase)
-        with explained(found):
-            return cls(_with_vocabulary(vocabulary, source), **settings)
-    sentences = read_sentence_transformer(path)
-    lowercases = sentences.lowercases and lowercase is None
-    vocabulary, settings, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
-    settings |= {} if lowercase is None else {"lowercase": lowercase}
-    return cls(_with_vocabulary(vocabulary, source), **settings)
+    if _is_hugging_face(path):
+        sentences = read_sentence_transformer(path)
+        lowercases = sentences.lowercases and lowercase is None
+        found, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
+        arguments = _with_casing(found, lowercase, source)
+    else:
+        source = read_source(path if (path / "preprocessor.json").is_file() else source)
+        arguments, _ = _text(source, lowercase)
+    kind = tokenizer_class(_with_vocabulary(arguments, source).get("family"))
+    if not (issubclass(cls, kind) or issubclass(kind, cls)):
+        raise ValueError(f"{source} has the vocabulary of a {kind.__name__}, not a {cls.__name__}.")
+    with explained(source):
+        return (cls if issubclass(cls, kind) else kind)(**arguments)
 
 
 def _with_vocabulary(part, source):
-    if part is None:
+    if not part:
         raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
     return part
 
@@ -85,8 +89,8 @@ def preprocessor_from(
         raise unknown_arguments(made, unknown, made.arguments())
     if isinstance(given, kind):
         return type(given).like(given, **settings) if settings else given
-    vocabulary, tokenizer, text = _text(source, lowercase) if given is None else (None,) * 3
-    if given is None and vocabulary is None:
+    tokenizer, text = _text(source, lowercase) if given is None else ({}, {})
+    if given is None and not tokenizer:
         if saved:
             logger.warning(
                 "%s has no vocabulary, so its preprocessor's settings were left out: %s. Give "
@@ -102,7 +106,8 @@ def preprocessor_from(
     with explained(source):
         if given is not None:
             return made.like(given, **settings)
-        return made(made.tokenizer_class(vocabulary, **tokenizer), **{**text, **settings})
+        tokenizer = tokenizer_class(tokenizer.get("family"))(**tokenizer)
+        return made(tokenizer, **{**text, **settings})
 
 
 def _task_settings(source):
@@ -117,17 +122,22 @@ def _task_settings(source):
 
 
 def _text(source, lowercase):
-    """Returns the vocabulary of a source, its tokenizer's settings and those of sequences."""
+    """Returns the arguments of a source's tokenizer, if it has one, and those of sequences."""
     if isinstance(source, PresetFolder):
-        vocabulary, tokenizer, text = source.text()
+        tokenizer, text = source.text()
     else:
         if "text" in source.refused:
             raise ValueError(source.refused["text"])
-        vocabulary, tokenizer = source.vocabulary, source.tokenizer
-        text = {"sequence_length": source.sequence_length}
-    if lowercase is not None and vocabulary is not None:
-        tokenizer = {**tokenizer, "lowercase": lowercase}
-    return vocabulary, tokenizer, text
+        tokenizer, text = source.tokenizer, {"sequence_length": source.sequence_length}
+    return _with_casing(tokenizer, lowercase, source), text
+
+
+def _with_casing(tokenizer, lowercase, source):
+    if lowercase is None or not tokenizer:
+        return tokenizer
+    if "family" in tokenizer:
+        raise ValueError(f"The vocabulary of {source} has its own casing: leave lowercase out.")
+    return {**tokenizer, "lowercase": lowercase}
 
 
 def _is_hugging_face(path):

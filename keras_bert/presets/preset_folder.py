@@ -1,4 +1,4 @@
-"""Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
+"""Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, a vocabulary."""
 
 import copy
 import reprlib
@@ -16,6 +16,7 @@ from keras_bert.messages import check_finite
 from keras_bert.presets.formats.checkpoint import check_size, checked_layers, explained
 from keras_bert.presets.formats.tensor_files import check_crc32, safe_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
+from keras_bert.text.base_tokenizer import tokenizer_class
 from keras_bert.training.keras_internals import set_initial_value
 
 FORMAT = 3
@@ -113,19 +114,25 @@ class PresetFolder:
         chosen.keep_layers = checked_layers(layers, number, self)
         return chosen
 
-    def text(self) -> tuple[str | None, dict[str, Any], dict[str, Any]]:
-        """Returns the vocabulary's path or None, and the arguments of tokenizer and sequences."""
+    def text(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns the arguments of the tokenizer, if there is one, and those of sequences."""
         if not self._saved.value("reads_text"):
-            return None, {}, {}
+            return {}, {}
         saved, tokenizer = self._settings, self._settings.fields("tokenizer")
-        arguments = {
-            "lowercase": tokenizer.boolean("lowercase", True),
-            "max_word_characters": tokenizer.integer("max_word_characters", 200, low=1),
-        }
+        family = tokenizer.text("family")
+        arguments: dict[str, Any] = (
+            {"family": family}
+            if family
+            else {
+                "lowercase": tokenizer.boolean("lowercase", True),
+                "max_word_characters": tokenizer.integer("max_word_characters", 200, low=1),
+            }
+        )
+        arguments["vocabulary"] = str(self.file(tokenizer_class(family).asset))
         text = {"sequence_length": saved.integer("sequence_length", low=1)}
         text["truncation"] = saved.text("truncation")
         text = {name: value for name, value in text.items() if value is not None}
-        return str(self.file("vocab.txt")), arguments, text
+        return arguments, text
 
     def model(
         self, preprocessor: Any, precision: dict[str, Any]

@@ -68,7 +68,7 @@ def _write(model, folder, preprocessor):
         }
         write_json(unfinished / "config.json", config)
         if preprocessor is not None:
-            preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
+            preprocessor.tokenizer.save_assets(unfinished)
             settings = {"class": reader["class"], **preprocessor.settings()}
             write_json(unfinished / "preprocessor.json", settings)
         write_card(model, unfinished)
@@ -110,15 +110,16 @@ def described(model: keras.Model) -> Checkpoint:
             f"Other libraries have no names for the weights of {type(backbone).__name__}"
             f"({switches}). Save the model with save_to_preset(folder)."
         )
-    preprocessor = getattr(model, "preprocessor", None)
-    tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
+    preprocessor, architecture = getattr(model, "preprocessor", None), backbone.architecture
+    tokenizer = getattr(preprocessor, "tokenizer", None)
+    if tokenizer and tokenizer.family and architecture == "xlm-roberta":
+        architecture = tokenizer.family
     checkpoint = Checkpoint(
         source=f"{type(model).__name__} {model.name}",
-        backbone={**config, "architecture": backbone.architecture},
+        backbone={**config, "architecture": architecture},
         task=type(model).__name__ if backbone is not model else None,
         task_arguments=_task_arguments(model, preprocessor) if backbone is not model else {},
-        vocabulary=tokenizer.pop("vocabulary", None),
-        tokenizer=tokenizer,
+        own_tokenizer=tokenizer,
         sequence_length=getattr(preprocessor, "sequence_length", backbone.max_sequence_length),
         truncation=truncation_of(preprocessor),
     )

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
+from keras_bert.graph.tokenizer import graph_tokenizer
 from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.dataset_checks import with_finite_check
@@ -82,7 +83,7 @@ def export_saved_model(
             **{name: _text_signature(task, r) for name, r in task.preprocessor.variants().items()},
         }
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
-        save_quietly(str(folder), signatures)
+        save_quietly(str(folder), signatures, graph_tokenizer(task.preprocessor.tokenizer))
         if requests:
             name = os.path.basename(os.path.normpath(path))
             write_warmup_requests(str(folder), name, requests)
@@ -100,12 +101,13 @@ def check_backend(model: keras.Model, exported: str) -> None:
         )
 
 
-def save_quietly(folder: str, signatures: dict[str, Callable]) -> None:
-    """Writes a SavedModel of concrete functions and their variables.
+def save_quietly(folder: str, signatures: dict[str, Callable], tokenizer: Any = None) -> None:
+    """Writes a SavedModel of concrete functions, their variables, and the tokenizer's resources.
 
     TensorFlow's message, which names a folder that is renamed, is left out.
     """
     module = tf.Module()
+    module.tokenizer = tokenizer
     variables = [v for each in signatures.values() for v in each.variables]
     module.weights = list({id(variable): variable for variable in variables}.values())
     logger = tf.get_logger()

@@ -247,11 +247,11 @@ _ENDINGS = (".onnx", ".tflite", ".xml")
 
 
 def write_own_files(preprocessor: BertPreprocessor, folder: Path) -> None:
-    """Writes `tokenizer.json`, `vocab.txt`, and `preprocessor.json` as `save_to_preset` does."""
+    """Writes `tokenizer.json`, the vocabulary, and `preprocessor.json` of `save_to_preset`."""
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
-    cut = {"sequence_length": longest, "truncation": truncation_of(preprocessor)}
-    write_json(folder / "tokenizer.json", fast_tokenizer(**tokenizer.get_config(), **cut))
-    tokenizer.save_vocabulary(folder / "vocab.txt")
+    fast = fast_tokenizer(tokenizer, longest, truncation_of(preprocessor))
+    write_json(folder / "tokenizer.json", fast)
+    tokenizer.save_assets(folder)
     name = keras.saving.get_registered_name(type(preprocessor))
     write_json(folder / "preprocessor.json", {"class": name, **preprocessor.settings()})
 

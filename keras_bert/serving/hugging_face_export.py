@@ -87,7 +87,7 @@ def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) ->
     write_description(checkpoint, folder)
     title = f"# {checkpoint.task or 'BertBackbone'}\n"
     parts = [title, f"\nThe model is `{path}`, which keras_bert exported.\n"]
-    if checkpoint.vocabulary:
+    if checkpoint.own_tokenizer:
         parts += _lines_that_run(checkpoint, path)
     with whole_file(folder / README) as file:
         file.write("".join([*parts, f"\n{CARD_MARK}\n"]))

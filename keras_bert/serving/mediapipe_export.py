@@ -102,7 +102,8 @@ def _check(model):
             "MediaPipe runs a BertEmbedder, or a BertClassifier with classes and without features, "
             f"that reads segments and has a preprocessor; got {model!r}."
         )
-    lowercase, prompt = preprocessor.tokenizer.lowercase, preprocessor.prompt
+    lowercase = getattr(preprocessor.tokenizer, "lowercase", False)  # not of SentencePiece
+    prompt = preprocessor.prompt
     if not lowercase or prompt:
         raise ValueError(
             "MediaPipe lowercases texts and prepends no prompt; got a preprocessor with "

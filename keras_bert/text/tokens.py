@@ -9,7 +9,7 @@ import dataclasses
 from types import ModuleType
 from typing import Any, Self
 
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.base_tokenizer import Tokenizer
 
 TRUNCATIONS = ("head", "tail", "head_tail")
 
@@ -97,15 +97,22 @@ def numbered(counts: Any, ops: ModuleType) -> tuple[Any, Any]:
 class SegmentPacker:
     """Packs texts as `[CLS] A [SEP]` and pairs as `[CLS] A [SEP] B [SEP]`, truncated and padded.
 
+    Pairs have as many [SEP] in their middle as the tokenizer's `num_separators`.
+
     In a pair, the longer text loses a token until both fit, the second one on ties
     (`_truncate_seq_pair` of google-research/bert run_classifier.py). Each text thus keeps at least
     its half of the room: in a room of 5 tokens, texts of 4 and 2 tokens keep 3 and 2; texts of 4
     and 4 also keep 3 and 2. `truncation` is the part of a long text to keep, of `TRUNCATIONS`.
     """
 
-    tokenizer: BertTokenizer
+    tokenizer: Tokenizer
     sequence_length: int
     truncation: str
+
+    @property
+    def pair_room(self) -> int:
+        """The number of tokens of a pair's texts that fit into a row."""
+        return self.sequence_length - 2 - self.tokenizer.num_separators
 
     def __call__(
         self, first: Tokens, second: Tokens | None = None, width: Any = None
@@ -120,28 +127,30 @@ class SegmentPacker:
         last = end = kept + 1  # [SEP]
         ids = ops.where(column < end, self._ids(first, kept, column - 1), special.sep_token_id)
         if second is not None:
-            last = end + kept_second[0] + 1
-            own = self._ids(second, kept_second[0], column - end - 1)
-            ids = ops.where((column > end) & (column < last), own, ids)
+            begin = end + special.num_separators
+            last = begin + kept_second[0]
+            own = self._ids(second, kept_second[0], column - begin)
+            ids = ops.where((column >= begin) & (column < last), own, ids)
         ids = ops.where(column == 0, special.cls_token_id, ids)
-        is_token = column <= last
+        is_token, has_segments = column <= last, special.num_separators == 1
         return {
             "token_ids": ops.where(is_token, ids, special.pad_token_id),
-            "segment_ids": ops.cast(is_token & (column > end), "int32"),
+            "segment_ids": ops.cast(is_token & (column > end) & has_segments, "int32"),
             "padding_mask": ops.cast(is_token, "int32"),
         }
 
     def lengths(self, first: Tokens, second: Tokens | None = None) -> Any:
         """Returns the number of tokens of each row, int64 `[B]`."""
         kept = self._kept(first, second)
-        return 1 + len(kept) + sum(kept[1:], kept[0])
+        separators = (len(kept) - 1) * self.tokenizer.num_separators
+        return 2 + separators + sum(kept[1:], kept[0])
 
     def _kept(self, first, second):
         """Returns how many tokens of each text are kept, int64 `[B]` for each text of a row."""
         ops = first.ops
         if second is None:
             return (ops.minimum(first.lengths, self.sequence_length - 2),)
-        room = self.sequence_length - 3
+        room = self.pair_room
         kept = ops.minimum(first.lengths, ops.maximum(room - second.lengths, (room + 1) // 2))
         return kept, ops.minimum(second.lengths, ops.maximum(room - kept, room // 2))
 

@@ -128,6 +128,7 @@ def numbers(answers):
 OTHERS = {
     "distilbert": {"num_segments": 0, "pooler_activation": "relu"},
     "electra": {"embedding_dim": 8, "pooler_activation": "gelu"},
+    "xlm-roberta": {"num_segments": 1},
 }
 
 

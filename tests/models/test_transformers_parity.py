@@ -249,7 +249,7 @@ def test_training_steps_equal_those_of_transformers_and_torch(their_parts, torch
         np.testing.assert_allclose(actual, expected, rtol=0, atol=bound, err_msg=weight.path)
 
 
-@pytest.fixture(params=["DistilBert", "Electra", "Electra Base"])
+@pytest.fixture(params=["DistilBert", "Electra", "Electra Base", "XLMRoberta", "Camembert"])
 def make_other(torch, transformers, tmp_path, request):
     """Makes a random model of another architecture, without dropout, and its folder."""
 
@@ -260,10 +260,13 @@ def make_other(torch, transformers, tmp_path, request):
             sizes |= {"attention_dropout": 0.0, "seq_classif_dropout": 0.0}
         else:
             sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-            sizes |= {"intermediate_size": 32, "embedding_size": 16 if is_base else 8}
+            sizes |= {"intermediate_size": 32}
             sizes |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+        if family == "Electra":
+            sizes["embedding_size"] = 16 if is_base else 8
+        positions = 16 if family in ("DistilBert", "Electra") else 18
         theirs = getattr(transformers, f"{family}For{head}")
-        config = theirs.config_class(vocab_size=30, max_position_embeddings=16, **sizes)
+        config = theirs.config_class(vocab_size=30, max_position_embeddings=positions, **sizes)
         theirs, generator = theirs(config), torch.Generator().manual_seed(1)
         with torch.no_grad():
             for name, parameter in theirs.named_parameters():
@@ -275,11 +278,17 @@ def make_other(torch, transformers, tmp_path, request):
     return make
 
 
-def without_segments(theirs, batch):
+def other_batch(torch, theirs):
     """A batch for a model of theirs, which may have no segments; never for next sentences."""
+    x, y, weights = random_batch("tiny")
+    if theirs.config.pad_token_id == 1:  # no other token is that of padding, which has no position
+        real = np.where(x["token_ids"] == 1, 2, x["token_ids"])
+        x["token_ids"] = np.where(x["padding_mask"] == 1, real, 1)
+        x["segment_ids"] = 0 * x["segment_ids"]
+    batch = their_batch(torch, x, y, weights)
     names = {"next_sentence_label"}
     names |= {"token_type_ids"} if theirs.config.model_type == "distilbert" else set()
-    return {name: values for name, values in batch.items() if name not in names}
+    return x, y, weights, {name: values for name, values in batch.items() if name not in names}
 
 
 @pytest.mark.parametrize("head", ["SequenceClassification", "MaskedLM"])
@@ -287,8 +296,7 @@ def test_other_architectures_have_the_numbers_of_transformers(
     assert_close, difference, torch, make_other, head
 ):
     theirs, folder = make_other(head)
-    x, y, weights = random_batch("tiny")
-    batch = without_segments(theirs, their_batch(torch, x, y, weights))
+    x, y, weights, batch = other_batch(torch, theirs)
     if head == "MaskedLM":
         model = BertPretrainer.from_preset(folder)
         del y["next_sentence"], weights["next_sentence"]
@@ -315,9 +323,11 @@ def test_other_architectures_have_the_numbers_of_transformers(
     def their_parts(path, gradients):
         _, names = model.load_report.matched[path]
         parts = [gradients[name].numpy() for name in names.split(", ")]
+        parts = [part[2:] if len(part) == 18 else part for part in parts]  # of positions
         return [part.T if path.endswith("/kernel") else part for part in parts]
 
-    expected = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    named = theirs.named_parameters(remove_duplicate=False)
+    expected = {name: parameter.grad for name, parameter in named}
     worst = worst_gradient(their_parts, gradients(model, x, y, weights), expected)
     figures = f"logits {difference(found, logits):.1e}, states {difference(*states):.1e}"
     print(f"{type(theirs).__name__} on {keras.backend.backend()}: {figures}, gradients {worst}")
@@ -329,8 +339,7 @@ def test_other_architectures_have_the_numbers_of_transformers(
 def test_twenty_steps_of_other_architectures_have_the_losses_of_transformers(torch, make_other):
     theirs, folder = make_other("SequenceClassification")
     model = BertClassifier.from_preset(folder, dropout=0.0)
-    x, y, weights = random_batch("tiny")
-    batch = without_segments(theirs, their_batch(torch, x, y, weights))
+    x, y, weights, batch = other_batch(torch, theirs)
     batch["labels"] = torch.tensor(y["next_sentence"], dtype=torch.long)
     optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
     model.compile(

@@ -1,10 +1,11 @@
 """The architectures of transformers that a `BertBackbone` can be: their settings and weights.
 
-Sources: transformers configuration_*.py and modeling_*.py of bert, distilbert and electra.
+Sources: transformers configuration_*.py and modeling_*.py of bert, distilbert, electra, xlm_roberta
+and camembert.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from keras_bert.presets.formats.checkpoint import Spelling
 from keras_bert.presets.formats.weight_names import BACKBONE, google_spellings
@@ -24,7 +25,7 @@ class Architecture:
     """How transformers describes and stores an encoder with any head.
 
     Args:
-        name: str, the `model_type`, with which the names of the encoder's weights begin.
+        name: str, the `model_type`.
         prefix: str, with which the names of its classes begin.
         backbone: `{argument of BertBackbone: (key of config.json, default)}`.
         fixed: `{argument of BertBackbone: value}` of arguments that `config.json` can't change.
@@ -34,6 +35,9 @@ class Architecture:
         summary: `{key: value}` that the head of choices needs.
         renamed: `{part of the name of a weight of BERT's: its name here}`, replaced in this order.
         heads: `{task: parts}`, more such parts of the weights of a task.
+        root: str, with which the names of the encoder's weights begin; None means `name`.
+        skips_padding: bool, whether positions count from the row of the position table behind that
+            with the number of the padding token. The rows before it are of no use.
     """
 
     name: str
@@ -46,16 +50,23 @@ class Architecture:
     summary: dict = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     heads: dict[str, dict] = field(default_factory=dict)
+    root: str = ""
+    skips_padding: bool = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "root", self.root or self.name)
 
     def dropout(self, task: str) -> tuple[str, float | None]:
         """Returns the key and the default of a head's dropout; None means the encoder's rate."""
         return {**_DROPOUTS, **self.dropouts}.get(task, ("classifier_dropout", None))
 
-    def spellings(self, num_layers: int, task: str | None = None) -> dict[str, Spelling]:
+    def spellings(
+        self, num_layers: int, task: str | None = None, first_position: int = 0
+    ) -> dict[str, Spelling]:
         """Returns `{our name: Spelling}` for a PyTorch state dict."""
 
         def renamed(name):
-            name = re.sub(r"^bert\.", f"{self.name}.", _as_in_torch(name))
+            name = re.sub(r"^bert\.", f"{self.root}.", _as_in_torch(name))
             for old, new in {**self.renamed, **self.heads.get(task, {})}.items():
                 name = name.replace(old, new)
             return name
@@ -65,12 +76,30 @@ class Architecture:
             names[f"embeddings/projection/{kind}"] = (f"bert/embeddings_project/{kind}",)
         if task == "BertPretrainer":
             names["masked_lm/decoder/embeddings"] = ("cls/predictions/decoder/weights",)
-        return {
+        spellings = {
             ours: Spelling(tuple(map(renamed, theirs)), transposed=ours.endswith("/kernel"))
             for ours, theirs in names.items()
         }
+        positions = "embeddings/position_embedding/embeddings"
+        spellings[positions] = replace(spellings[positions], first_row=first_position)
+        return spellings
 
 
+_ROBERTA_CLASSIFIER = {"classifier.": "classifier.out_proj.", "roberta.pooler": "classifier"}
+_XLM_ROBERTA = Architecture(
+    "xlm-roberta",
+    "XLMRoberta",
+    _BERT,
+    masked_lm_activation="gelu",
+    renamed={
+        "cls.predictions.transform.dense": "lm_head.dense",
+        "cls.predictions.transform.LayerNorm": "lm_head.layer_norm",
+        "cls.predictions": "lm_head",
+    },
+    heads={"BertClassifier": _ROBERTA_CLASSIFIER, "BertReranker": _ROBERTA_CLASSIFIER},
+    root="roberta",
+    skips_padding=True,
+)
 ARCHITECTURES = {
     each.name: each
     for each in (
@@ -138,6 +167,8 @@ ARCHITECTURES = {
                 "BertMultipleChoice": {"electra.pooler.dense": "sequence_summary.summary"},
             },
         ),
+        _XLM_ROBERTA,
+        replace(_XLM_ROBERTA, name="camembert", prefix="Camembert"),
     )
 }
 """`{model_type: Architecture}`."""

@@ -1,4 +1,4 @@
-"""Another library's model in this library's terms: arguments, weights and vocabulary."""
+"""Another library's model in this library's terms: arguments, weights and tokenizer."""
 
 import contextlib
 import math
@@ -13,6 +13,7 @@ import numpy as np
 from keras_bert.files.json_files import JsonFields
 from keras_bert.files.remote import read_utf8
 from keras_bert.messages import check_finite, shortened, shown
+from keras_bert.text.base_tokenizer import Tokenizer
 
 ENCODER_PARTS = ("embeddings/", "block_")
 """Prefixes of the weights that every source must have; the pooler may be missing."""
@@ -32,11 +33,12 @@ class Spelling:
 
     names: tuple[str, ...]  # concatenated along our last axis: query, key and value are one here
     transposed: bool = False  # there
+    first_row: int = 0  # there, of ours
 
 
 @dataclass
 class Checkpoint:
-    """A model in transit: arguments of our classes, weights under our names, a vocabulary.
+    """A model in transit: arguments of our classes, weights under our names, a tokenizer.
 
     Args:
         source: str, the kind and location of the source, for messages.
@@ -45,8 +47,9 @@ class Checkpoint:
         task: str, name of the source's task class, or None if it has only an encoder.
         task_arguments: dict, arguments of the task class except backbone and preprocessor.
         other_tasks: `{name: arguments}` of other task classes that the same head serves.
-        vocabulary: list of str, the tokens by id, or None.
-        tokenizer: dict, the other arguments of `BertTokenizer`.
+        tokenizer: dict, the arguments of a source's tokenizer, with its `family` if it isn't a
+            `BertTokenizer`; empty without a vocabulary.
+        own_tokenizer: the `Tokenizer` of a model to write, or None.
         sequence_length: int, the longest sequence that the source's tokenizer produces.
         truncation: str, the part of a longer text to keep; or None, if its task reads all of it.
         spellings: `{our name: Spelling}`, for messages and reports.
@@ -61,8 +64,8 @@ class Checkpoint:
     task: str | None = None
     task_arguments: dict = field(default_factory=dict)
     other_tasks: dict[str, dict] = field(default_factory=dict)
-    vocabulary: list[str] | None = None
     tokenizer: dict = field(default_factory=dict)
+    own_tokenizer: Tokenizer | None = None
     sequence_length: int = 128
     truncation: str | None = "head"
     spellings: dict[str, Spelling] = field(default_factory=dict)
@@ -189,7 +192,8 @@ def file_tensor(
 
 def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
     """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
-    arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
+    family = getattr(checkpoint.own_tokenizer, "family", None)
+    arguments = {**checkpoint.task_arguments, **checkpoint.backbone, "tokenizer.family": family}
     for name, values in supported.items():
         if name in arguments and arguments[name] not in values:
             advice = "" if name in checkpoint.backbone else ", or write model.backbone instead"
@@ -225,6 +229,8 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
         spelling = spellings[name]
         parts = np.split(weight.read(), len(spelling.names), axis=-1)
         for part_name, part in zip(spelling.names, parts, strict=True):
+            if spelling.first_row:
+                part = np.pad(part, [(spelling.first_row, 0), (0, 0)])
             tensors[part_name] = np.ascontiguousarray(part.T if spelling.transposed else part)
     return tensors
 
@@ -258,6 +264,8 @@ def _concatenate(tensors, spelling, source):
         arrays = [part.read() for part in parts]
         if spelling.transposed:
             arrays = [array.T for array in arrays]
-        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+        array = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+        return array[spelling.first_row :] if spelling.first_row else array
 
-    return Tensor((*shapes[0][:-1], sum(shape[-1] for shape in shapes)), read)
+    shape = (*shapes[0][:-1], sum(shape[-1] for shape in shapes))
+    return Tensor((shape[0] - spelling.first_row, *shape[1:]), read)

@@ -27,7 +27,6 @@ from keras_bert.presets.formats.weight_names import (
     own_classifier_arguments,
     read_own_arguments,
 )
-from keras_bert.text.vocabulary import write_vocabulary
 
 try:
     import tensorflow as tf
@@ -41,6 +40,7 @@ _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "lin
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
 _SUPPORTED = {
     "architecture": ("bert",),
+    "tokenizer.family": (None,),
     "activation": tuple(_HIDDEN_ACTS),
     "layer_norm_epsilon": (1e-12,),
     "masked_lm_epsilon": (1e-12,),
@@ -75,17 +75,16 @@ def read_google(path: Path) -> Checkpoint:
     task = _task(tensors)
     spellings = google_spellings(backbone["num_layers"], task)
     weights, left_over = translate(tensors, spellings, source)
-    vocabulary, tokenizer = None, {}
+    tokenizer = {}
     if (folder / "vocab.txt").is_file():
-        vocabulary = read_vocabulary(folder / "vocab.txt")
-        tokenizer = {"lowercase": _is_lowercase(folder, config, vocabulary)}
+        tokens = read_vocabulary(folder / "vocab.txt")
+        tokenizer = {"vocabulary": tokens, "lowercase": _is_lowercase(folder, config, tokens)}
     return Checkpoint(
         source=source,
         backbone=backbone,
         weights=weights,
         task=task,
         task_arguments=_task_arguments(task, weights, config),
-        vocabulary=vocabulary,
         tokenizer=tokenizer,
         sequence_length=backbone["max_sequence_length"],
         spellings=spellings,
@@ -113,8 +112,8 @@ def write_google(checkpoint: Checkpoint, folder: Path) -> None:
             shape_and_slices=[""] * len(tensors),
             tensors=list(tensors.values()),
         )
-    if checkpoint.vocabulary:
-        write_vocabulary(folder / "vocab.txt", checkpoint.vocabulary)
+    if checkpoint.own_tokenizer:
+        checkpoint.own_tokenizer.save_vocabulary(folder / "vocab.txt")
     write_json(folder / "bert_config.json", _config(checkpoint))
 
 
@@ -131,8 +130,8 @@ def _config(checkpoint):
     if checkpoint.task == "BertClassifier":
         own = {name: arguments[name] for name in ("dropout", "label_names")}
         config[OWN_CLASSIFIER] = {**own, **own_classifier_arguments(arguments)}
-    if checkpoint.vocabulary:
-        config[_OWN_CASING] = checkpoint.tokenizer["lowercase"]
+    if checkpoint.own_tokenizer:
+        config[_OWN_CASING] = checkpoint.own_tokenizer.lowercase
     return config
 
 

@@ -58,8 +58,8 @@ _HEADS = {
     "BertMultipleChoice": "ForMultipleChoice",
 }
 _TASKS = {theirs: ours for ours, theirs in _HEADS.items() if ours != "BertReranker"}
-_PRETRAINING = ("cls.", "vocab_", "generator_")  # prefixes of the heads' weights
-_WITH_POOLER = ("BertModel", "BertForPreTraining")
+_PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the heads' weights
+_WITH_POOLER = ("BertModel", "BertForPreTraining", "XLMRobertaModel", "CamembertModel")
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
 _FIXED = {
     "position_embedding_type": "absolute",
@@ -78,7 +78,7 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     config = JsonFields(folder / "config.json")
     kind = _architecture(config, source)
     tensors = {
-        _plain_name(name, kind.name): tensor
+        _plain_name(name, kind.root): tensor
         for name, tensor in read_tensors(folder).items()
         if name.rsplit(".", 1)[-1] not in _NO_WEIGHTS
     }
@@ -88,9 +88,13 @@ def read_hugging_face(folder: Path) -> Checkpoint:
         "causal": config.boolean("is_decoder", False),
         **kind.fixed,
     }
+    first_position = 0
+    if kind.skips_padding:
+        first_position = config.integer("pad_token_id", 1) + 1
+        backbone["max_sequence_length"] -= first_position
     check_size(backbone, num_values(tensors), config.path)
     task = _task(config, tensors, kind)
-    spellings = kind.spellings(backbone["num_layers"], task)
+    spellings = kind.spellings(backbone["num_layers"], task, first_position)
     tied = config.boolean("tie_word_embeddings", True)
     tensors = _without_copies(tensors, spellings, tied)
     weights, left_over = translate(tensors, spellings, source)
@@ -100,9 +104,9 @@ def read_hugging_face(folder: Path) -> Checkpoint:
         others["BertReranker"] = reranker_arguments(folder, config, arguments["dropout"])
     if sentences.embedder:
         task, arguments = "BertEmbedder", sentences.embedder
-    vocabulary, tokenizer, longest, refused = None, {}, 512, {**sentences.refused}
+    tokenizer, longest, refused = {}, 512, {**sentences.refused}
     try:
-        vocabulary, tokenizer, longest = read_tokenizer(
+        tokenizer, longest = read_tokenizer(
             folder, backbone["vocabulary_size"], sentences.lowercases
         )
     except ValueError as error:  # the caller's preprocessor may replace it
@@ -127,7 +131,6 @@ def read_hugging_face(folder: Path) -> Checkpoint:
         task=task,
         task_arguments=arguments,
         other_tasks=others,
-        vocabulary=vocabulary,
         tokenizer=tokenizer,
         sequence_length=min(longest, backbone["max_sequence_length"]),
         spellings=spellings,
@@ -162,7 +165,7 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
     check_supported(checkpoint, "transformers", supported)
     config = _config(checkpoint, kind)
     write_json(folder / "config.json", config)
-    if checkpoint.vocabulary:
+    if checkpoint.own_tokenizer:
         write_tokenizer(checkpoint, folder)
     if checkpoint.task == "BertEmbedder":
         write_sentence_transformer(checkpoint, folder)
@@ -183,8 +186,10 @@ def _config(checkpoint, kind):
     }
     if backbone["causal"]:
         config["is_decoder"] = True
-    if checkpoint.vocabulary:
-        config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
+    if checkpoint.own_tokenizer:
+        config["pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
+    if kind.skips_padding:
+        config["max_position_embeddings"] += config.setdefault("pad_token_id", 1) + 1
     if checkpoint.task == "BertSpanLabeler":
         config[OWN_SPAN_LABELER] = arguments
     if "dropout" in arguments:
@@ -200,16 +205,18 @@ def _config(checkpoint, kind):
 
 def _write_tensors(checkpoint, config, folder):
     kind = ARCHITECTURES[config["model_type"]]
-    spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task)
+    first = config["pad_token_id"] + 1 if kind.skips_padding else 0
+    spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task, first)
     tensors = spell(checkpoint.weights, spellings)
-    if not config["tie_word_embeddings"] and kind.name == "bert":
-        tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
+    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta"):
+        [bias] = spellings["masked_lm/bias"].names
+        tensors[_of_decoder(bias)] = tensors[bias]
     if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
         names = [*spellings["pooler/bias"].names, *spellings["pooler/kernel"].names]
         pooler = {name: tensors.pop(name) for name in names}
         save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
     if checkpoint.task in (None, "BertEmbedder"):  # a plain encoder has no prefix
-        tensors = {name.removeprefix(f"{kind.name}."): array for name, array in tensors.items()}
+        tensors = {name.removeprefix(f"{kind.root}."): array for name, array in tensors.items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
@@ -227,8 +234,10 @@ def _without_copies(tensors, spellings, tied):
 
     An untied table is kept even if its values are equal, because it may be trained separately.
     """
-    tensors, pairs = {**tensors}, [("cls.predictions.decoder.bias", "cls.predictions.bias")]
+    tensors, pairs = {**tensors}, []
     if "masked_lm/decoder/embeddings" in spellings:
+        [bias] = spellings["masked_lm/bias"].names
+        pairs.append((_of_decoder(bias), bias))
         tables = ("masked_lm/decoder/embeddings", "embeddings/token_embedding/embeddings")
         pairs.append(tuple(spellings[ours].names[0] for ours in tables))
     for copy, original in pairs:
@@ -241,6 +250,10 @@ def _without_copies(tensors, spellings, tied):
         elif copy.endswith("bias"):  # untied decoders use this bias
             tensors[original] = tensors.pop(copy)
     return tensors
+
+
+def _of_decoder(bias):
+    return f"{bias.removesuffix('bias')}decoder.bias"
 
 
 def _equal(a, b):

@@ -2,10 +2,16 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint, is_uncased, read_vocabulary
-from keras_bert.text.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, write_vocabulary
+from keras_bert.presets.formats.hugging_face_sentence_piece import (
+    fast_sentence_piece,
+    read_sentence_piece,
+    sentence_piece_family,
+)
+from keras_bert.text.base_tokenizer import Tokenizer
 
 logger = logging.getLogger("keras_bert")
 
@@ -16,6 +22,7 @@ _SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
+_CLASSES = {"xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer"}
 # Classes of transformers with BERT's algorithm, and classes defined by tokenizer.json.
 _SAME_AS_BERTS = (
     *("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast"),
@@ -26,20 +33,23 @@ _DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 def read_tokenizer(
     folder: Path, rows: int = 2**20, lowercases: bool = False
-) -> tuple[list[str] | None, dict, int]:
+) -> tuple[dict[str, Any], int]:
     """Reads the tokenizer of a Hugging Face folder, for a table of `rows`, which bound the ids.
 
-    `lowercases` says that text is lowercased before. Returns the tokens by id, or None; the other
-    arguments of `BertTokenizer`; the longest sequence.
+    `lowercases` says that text is lowercased before. Returns the tokenizer's arguments, none
+    without a vocabulary, and the longest sequence.
     """
     settings = JsonFields(folder / "tokenizer_config.json")
     fast = JsonFields(folder / "tokenizer.json")
     special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"))
+    longest = int(min(settings.integer("model_max_length", high=10**31) or 512, 1 << 30))
+    if family := sentence_piece_family(folder, settings, fast):
+        return {"vocabulary": read_sentence_piece(folder, fast), "family": family}, longest
     normalizer = fast.fields("normalizer")
     _check_algorithm(folder, settings, fast)
     vocabulary = _vocabulary(folder, settings, fast, special, rows)
     if not vocabulary:
-        return None, {}, 512
+        return {}, 512
     lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
     if lowercase is None:
         lowercase = is_uncased(vocabulary)
@@ -56,56 +66,60 @@ def read_tokenizer(
     key = "max_input_chars_per_word"
     longest_word = fast.fields("model").integer(key, 100, low=1)
     longest_word = settings.integer(key, longest_word, low=1)
-    longest = settings.integer("model_max_length", high=10**31) or 512
     known = set(vocabulary)
     renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
     vocabulary = [renamed.get(token, token) for token in vocabulary]
-    tokenizer = {"lowercase": lowercase, "max_word_characters": longest_word}
-    return vocabulary, tokenizer, int(min(longest, 1 << 30))
+    settings = {"lowercase": lowercase, "max_word_characters": longest_word}
+    return {"vocabulary": vocabulary, **settings}, longest
 
 
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes all that programs in Python, Rust and JavaScript look for."""
-    write_vocabulary(folder / "vocab.txt", checkpoint.vocabulary)
-    fast = fast_tokenizer(
-        checkpoint.vocabulary,
-        sequence_length=checkpoint.sequence_length,
-        truncation=checkpoint.truncation,
-        **checkpoint.tokenizer,
-    )
+    tokenizer = checkpoint.own_tokenizer
+    tokenizer.save_vocabulary(folder / tokenizer.asset)
+    fast = fast_tokenizer(tokenizer, checkpoint.sequence_length, checkpoint.truncation)
+    special = {role: tokenizer.id_to_token(id) for role, id in _special_ids(tokenizer).items()}
     write_json(folder / "tokenizer.json", fast)
-    write_json(folder / "special_tokens_map.json", _SPECIAL_TOKENS)
+    write_json(folder / "special_tokens_map.json", special)
     settings = {
-        "tokenizer_class": "BertTokenizer",
-        "do_lower_case": checkpoint.tokenizer["lowercase"],
-        "strip_accents": None,
-        "tokenize_chinese_chars": True,
+        "tokenizer_class": _CLASSES.get(tokenizer.family, "BertTokenizer"),
         "model_max_length": checkpoint.sequence_length,
-        "max_input_chars_per_word": checkpoint.tokenizer["max_word_characters"],
-        **_SPECIAL_TOKENS,
+        **special,
     }
-    if not checkpoint.backbone["num_segments"]:
+    if tokenizer.family is None:
+        settings |= {
+            "do_lower_case": tokenizer.lowercase,
+            "strip_accents": None,
+            "tokenize_chinese_chars": True,
+            "max_input_chars_per_word": tokenizer.max_word_characters,
+        }
+    if tokenizer.family or not checkpoint.backbone["num_segments"]:
         settings["model_input_names"] = ["input_ids", "attention_mask"]
     write_json(folder / "tokenizer_config.json", settings)
 
 
 def fast_tokenizer(
-    vocabulary: list[str],
-    lowercase: bool,
-    max_word_characters: int,
-    sequence_length: int,
-    truncation: str | None,
-) -> dict:
-    """Describes a `BertTokenizer` in the format of Hugging Face `tokenizers`.
+    tokenizer: Tokenizer, sequence_length: int, truncation: str | None
+) -> dict[str, Any]:
+    """Describes a tokenizer in the format of Hugging Face `tokenizers`.
 
     It adds [CLS] and [SEP], cuts rows to `sequence_length` if the `truncation` is `"head"` or
     `"tail"`, and pads a batch to its longest row. A pair of two long texts may keep one token more
     of the second than `SegmentPacker` keeps. A special token in a text is that token.
     """
-    ids = {token: index for index, token in enumerate(vocabulary)}
+    ids = _special_ids(tokenizer)
+    cls, sep, pad = (tokenizer.id_to_token(ids[f"{n}_token"]) for n in ("cls", "sep", "pad"))
     as_it_is = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     direction = {"head": "Right", "tail": "Left"}.get(truncation)
     cut = {"max_length": sequence_length, "strategy": "LongestFirst", "stride": 0}
+    second = int(tokenizer.num_separators == 1)  # the segment of a second text
+    row = [("SpecialToken", cls, 0), ("Sequence", "A", 0), ("SpecialToken", sep, 0)]
+    pair = [("SpecialToken", sep, 0)] * (tokenizer.num_separators - 1)
+    pair += [("Sequence", "B", second), ("SpecialToken", sep, second)]
+    single, pair = (
+        [{kind: {"id": name, "type_id": segment}} for kind, name, segment in parts]
+        for parts in (row, [*row, *pair])
+    )
     return {
         "version": "1.0",
         "truncation": direction and {"direction": direction, **cut},
@@ -113,36 +127,51 @@ def fast_tokenizer(
             "strategy": "BatchLongest",
             "direction": "Right",
             "pad_to_multiple_of": None,
-            "pad_id": ids[PAD],
+            "pad_id": tokenizer.pad_token_id,
             "pad_type_id": 0,
-            "pad_token": PAD,
+            "pad_token": pad,
         },
         "added_tokens": [
-            {"id": ids[token], "content": token, **as_it_is, "special": True}
-            for token in sorted(SPECIAL_TOKENS, key=ids.get)
+            {"id": id, "content": tokenizer.id_to_token(id), **as_it_is, "special": True}
+            for id in sorted(ids.values())
         ],
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": single,
+            "pair": pair,
+            "special_tokens": {
+                token: {"id": token, "ids": [tokenizer.token_to_id(token)], "tokens": [token]}
+                for token in (cls, sep)
+            },
+        },
+        **(_fast_wordpiece(tokenizer) if not tokenizer.family else fast_sentence_piece(tokenizer)),
+    }
+
+
+def _fast_wordpiece(tokenizer):
+    return {
         "normalizer": {
             "type": "BertNormalizer",
             "clean_text": True,
             "handle_chinese_chars": True,
             "strip_accents": None,
-            "lowercase": lowercase,
+            "lowercase": tokenizer.lowercase,
         },
         "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {
-            "type": "BertProcessing",
-            "sep": [SEP, ids[SEP]],
-            "cls": [CLS, ids[CLS]],
-        },
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
         "model": {
             "type": "WordPiece",
-            "unk_token": UNK,
+            "unk_token": tokenizer.id_to_token(tokenizer.unk_token_id),
             "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": max_word_characters,
-            "vocab": ids,
+            "max_input_chars_per_word": tokenizer.max_word_characters,
+            "vocab": {token: id for id, token in enumerate(tokenizer.get_vocabulary())},
         },
     }
+
+
+def _special_ids(tokenizer):
+    """Returns the id of each special token, by transformers' name of its role."""
+    return {role: getattr(tokenizer, f"{role}_id") for role in _SPECIAL_TOKENS}
 
 
 def _check_algorithm(folder, settings, fast):

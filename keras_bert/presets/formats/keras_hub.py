@@ -44,6 +44,7 @@ _ACTIVATION = "gelu_approximate"
 _HEAD = {"masked_lm_activation": "gelu", "masked_lm_epsilon": 1e-5}
 _GELUS = (_ACTIVATION, "gelu")
 _SUPPORTED = {"activation": _GELUS, "masked_lm_activation": _GELUS}
+_SUPPORTED |= {"tokenizer.family": (None,)}
 _SUPPORTED |= {"architecture": ("bert",), "causal": (False,), "tie_embeddings": (True,)}
 # Key added to KerasHub's metadata.json, because its classifiers have no label names.
 _OWN_LABEL_NAMES = "keras_bert_label_names"
@@ -85,7 +86,6 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     tensors = _tensors(theirs, head) if head.is_file() else {}
     tensors |= _tensors(backbone, folder / "model.weights.h5")
     weights, left_over = translate(tensors, spellings, f"KerasHub preset {source}")
-    vocabulary, tokenizer = _tokenizer(folder)
     preprocessor = JsonFields(folder / "preprocessor.json").fields("config")
     longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)
     return Checkpoint(
@@ -97,8 +97,7 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
         weights=weights,
         task=_TASKS.get(task),
         task_arguments=_task_arguments(theirs, task, folder, source),
-        vocabulary=vocabulary,
-        tokenizer=tokenizer,
+        tokenizer=_tokenizer(folder),
         sequence_length=min(longest, backbone.max_sequence_length),
         spellings=spellings,
         left_over=left_over,
@@ -114,11 +113,9 @@ def write_keras_hub(checkpoint: Checkpoint, folder: Path) -> None:
     check_supported(checkpoint, "KerasHub's BERT", _SUPPORTED)
     _log_differences(checkpoint)
     tokenizer = None
-    if checkpoint.vocabulary:
+    if own := checkpoint.own_tokenizer:
         tokenizer = keras_hub.models.BertTokenizer(
-            vocabulary=checkpoint.vocabulary,
-            lowercase=checkpoint.tokenizer["lowercase"],
-            strip_accents=checkpoint.tokenizer["lowercase"],
+            own.get_vocabulary(), lowercase=own.lowercase, strip_accents=own.lowercase
         )
     model = _their_model(checkpoint, tokenizer)
     _fill(model, checkpoint)
@@ -188,8 +185,9 @@ def _tokenizer(folder):
     config = JsonFields(folder / "tokenizer.json").fields("config")
     path = folder / "assets" / "tokenizer" / "vocabulary.txt"
     if not config or not path.is_file():
-        return None, {}
-    return read_vocabulary(path), {"lowercase": config.boolean("lowercase", False)}
+        return {}
+    tokens, lowercase = read_vocabulary(path), config.boolean("lowercase", False)
+    return {"vocabulary": tokens, "lowercase": lowercase}
 
 
 def _download(handle):

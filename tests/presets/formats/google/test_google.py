@@ -113,7 +113,7 @@ def test_casing_comes_from_the_name_or_the_vocabulary(
 ):
     with caplog.at_level(logging.WARNING, "keras_bert"):
         checkpoint = read_google(google(name=name, vocabulary=vocabulary))
-    assert checkpoint.tokenizer == {"lowercase": lowercase}
+    assert checkpoint.tokenizer["lowercase"] is lowercase
     if contradiction is None:
         assert not caplog.text
     else:

@@ -1,0 +1,120 @@
+"""SentencePiece models: their families, and the places of their tokens. N texts, T tokens."""
+
+import re
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+MODEL_FILE = "sentencepiece.bpe.model"
+# Numbers of fields in sentencepiece_model.proto, and kinds of fields in Protocol Buffers.
+PIECE, _TRAINER, NORMALIZER, CHARACTERS = 1, 2, 3, 2
+_VARINT, _BYTES = 0, 2
+# {family: its tokens before those of the SentencePiece model, whose first three give way to them}
+FAMILIES = {
+    "xlm-roberta": ("<s>", "<pad>", "</s>", "<unk>"),
+    "camembert": ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"),
+}
+# Characters that normalization turns into spaces, or deletes, for `re` and for RE2.
+SPACES = (
+    "[\\x00-\\x20\\x7f\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u2581\u3000\ufeff\ufffd]"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
+_SPACE = re.compile(SPACES)
+
+
+def loaded(model: bytes) -> Any:
+    """Loads a model as a `SentencePieceProcessor`; a ValueError if it is none."""
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        raise ImportError(
+            'This vocabulary needs sentencepiece: pip install "keras3-bert[sentencepiece]".'
+        ) from error
+    processor = SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(model)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"The vocabulary is no SentencePiece model; it begins with {model[:20]!r}."
+        ) from error
+    return processor
+
+
+def fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yields the fields of a message of Protocol Buffers: `(number, whole field, contents)`.
+
+    sentencepiece's own classes for its file need a newer protobuf than TensorFlow has. Contents are
+    those of strings, bytes and messages.
+    """
+    place = 0
+    while place < len(message):
+        start = place
+        key, place = _varint(message, place)
+        contents = b""
+        if key & 7 == _VARINT:
+            _, place = _varint(message, place)
+        elif key & 7 == _BYTES:
+            size, place = _varint(message, place)
+            contents = message[place : place + size]
+            place += size
+        else:
+            place += {1: 8, 5: 4}[key & 7]  # doubles and floats
+        yield key >> 3, message[start:place], contents
+
+
+def field(number: int, contents: bytes) -> bytes:
+    """Makes a field of a string, bytes or a message."""
+    size, digits = len(contents), bytearray([number << 3 | _BYTES])
+    while size > 127:
+        digits.append(size & 127 | 128)
+        size >>= 7
+    return bytes(digits) + bytes([size]) + contents
+
+
+def _varint(message, place):
+    value = shift = 0
+    while message[place] > 127:
+        value |= (message[place] & 127) << shift
+        place, shift = place + 1, shift + 7
+    return value | message[place] << shift, place + 1
+
+
+def unigram_model(pieces: Iterable[tuple[str, float]], characters: bytes) -> bytes:
+    """Makes a SentencePiece model of pieces with their scores, and a table of characters."""
+
+    def piece(token, score, kind=1):
+        return field(
+            PIECE, field(1, token.encode()) + struct.pack("<Bf2B", 0x15, score, 0x18, kind)
+        )
+
+    special = [piece("<unk>", 0, 2), piece("<s>", 0, 3), piece("</s>", 0, 3)]
+    model = field(_TRAINER, b"\x18\x01")  # unigram
+    normalizer = field(NORMALIZER, field(1, b"nmt_nfkc") + field(CHARACTERS, characters))
+    return b"".join([*special, *(piece(*each) for each in pieces), model, normalizer])
+
+
+def plain(texts: Sequence[str]) -> list[str]:
+    """Replaces bytes that aren't UTF-8, which SentencePiece does not take."""
+    return [text if text.isascii() else _SURROGATES.sub("\ufffd", text) for text in texts]
+
+
+def without_spaces(
+    texts: Sequence[str], starts: np.ndarray, ends: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Takes the spaces from both ends of tokens; a token of spaces alone is empty, at its end.
+
+    `starts` and `ends` are the places of tokens in their texts, int64 `[T]`; `lengths` are the
+    numbers of tokens of the texts, `[N]`.
+    """
+    text = "".join(texts)
+    begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
+    is_space = np.zeros(len(text), bool)
+    is_space[[match.start() for match in _SPACE.finditer(text)]] = True
+    letters = np.append(np.flatnonzero(~is_space), len(text))
+    starts, ends = starts + begins, ends + begins
+    starts = np.minimum(letters[np.searchsorted(letters, starts)], ends)
+    before = np.searchsorted(letters, ends) - 1
+    ends = np.maximum(np.where(before < 0, 0, letters[before] + 1), starts)
+    return starts - begins, ends - begins

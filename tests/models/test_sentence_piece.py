@@ -1,0 +1,305 @@
+"""Models with SentencePiece vocabularies: tokens, tasks, files and the served model."""
+
+import io
+import json
+import pickle
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertBackbone, BertTask, BertTokenizer, SentencePieceTokenizer
+from keras_bert.text.sentence_piece import MODEL_FILE, field, fields
+
+LANGUAGES = """The quick brown fox can't jump (over) 13 lazy dogs!
+Der Fuchs überquert die Straße, sagt man.
+Le renard a mangé l'œuf ; c'est fini.
+El zorro cruzó la montaña en mayo. ¿Por qué?
+Лиса перешла дорогу, и никто её не видел.
+Η αλεπού πέρασε τον δρόμο.
+Лисицата пресече пътя вчера.
+Tilki yolu geçti, kimse görmedi.
+عبر الثعلب الطريق في الليل.
+Con cáo đã băng qua đường.
+สุนัขจิ้งจอกข้ามถนน
+狐狸昨天穿过了马路。我们没有看见它。
+लोमड़ी ने सड़क पार की।
+Mbweha alivuka barabara usiku.
+لومڑی نے سڑک پار کی۔""".splitlines()
+ODD = [
+    "",
+    " ",
+    "  a  b ",
+    "▁ x▁y",
+    "ﬁne ＡＢＣ　ｶﾅ",
+    "\x00a\x07",
+    "x\u200by\u00ad",
+    "e\u0301é",
+    "🙂🙂 \ufffd",
+]
+TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
+TASKS += ["documents", "vectors"]
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory):
+    """A small SentencePiece model, trained as that of XLM-RoBERTa."""
+    spm = pytest.importorskip("sentencepiece", reason="needs the extra sentencepiece")
+    data, path = io.BytesIO(), tmp_path_factory.mktemp("model") / MODEL_FILE
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(LANGUAGES * 3 + ["a b c d e f g (b) [x, 7"] * 20),
+        model_writer=data,
+        vocab_size=400,
+        hard_vocab_limit=False,
+        model_type="unigram",
+        normalization_rule_name="nmt_nfkc",
+        minloglevel=2,
+    )
+    path.write_bytes(data.getvalue())
+    return path
+
+
+@pytest.fixture(scope="module", params=["xlm-roberta", "camembert"])
+def tokenizer(model_file, request):
+    return SentencePieceTokenizer(model_file, request.param)
+
+
+@pytest.fixture
+def task_of(make_backbone, make_case, varied, tokenizer):
+    def make(name):
+        sizes = {"vocabulary_size": tokenizer.vocabulary_size(), "num_segments": 1}
+        model = make_case(name, make_backbone(**sizes))
+        model.preprocessor = type(model.preprocessor).like(model.preprocessor)
+        model.preprocessor.tokenizer = tokenizer
+        return varied(model)
+
+    return make
+
+
+def assert_same(found, expected):
+    for answer, other in zip(found, expected, strict=True):
+        assert answer.keys() == other.keys()
+        for name in answer:
+            np.testing.assert_array_equal(answer[name], other[name], err_msg=name)
+
+
+def odd_texts(number):
+    generator = np.random.default_rng(7)
+    points = [*range(0x3100), *range(0x4E00, 0x4E20), *range(0xF900, 0x10000), *range(32, 127)]
+    pool = [chr(p) for p in points if not 0xD800 <= p < 0xE000] + [*"abc de .,'( "] * 100
+    rows = generator.integers(0, len(pool), (number, 20))
+    lengths = generator.integers(1, 20, number)
+    return ["".join(pool[i] for i in row[:n]) for row, n in zip(rows, lengths, strict=True)]
+
+
+def test_special_tokens_have_the_places_of_their_family(tokenizer, model_file):
+    first = ["<s>", "<pad>", "</s>", "<unk>"]
+    own = ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"]
+    tokens, begin = tokenizer.get_vocabulary(), first if tokenizer.family == "xlm-roberta" else own
+    assert tokens[: len(begin)] == begin and tokens[-1] == "<mask>"
+    ids = tokenizer.cls_token_id, tokenizer.pad_token_id, tokenizer.sep_token_id
+    assert [tokens[i] for i in (*ids, tokenizer.unk_token_id)] == ["<s>", "<pad>", "</s>", "<unk>"]
+    assert tokenizer.tokenize("中" + "Ω")[-1] == tokenizer.unk_token_id
+    assert tokenizer.detokenize(tokenizer.tokenize(LANGUAGES)) == LANGUAGES[:5] + [
+        tokenizer.detokenize(tokenizer.tokenize(text)) for text in LANGUAGES[5:]
+    ]
+    copy = pickle.loads(pickle.dumps(tokenizer))
+    assert copy.get_config() == tokenizer.get_config()
+    assert repr(copy) == f"SentencePieceTokenizer({len(tokens)} tokens, family={copy.family!r})"
+
+
+def test_places_are_those_of_the_letters(tokenizer):
+    text = "  The  quick (fox) 狐狸  "
+    ids, starts, ends = tokenizer.tokenize_with_offsets(text)
+    pieces = [tokenizer.id_to_token(i).replace("▁", "") for i in ids]
+    spans = [text[a:b] for a, b in zip(starts, ends, strict=True)]
+    assert spans == ["狐狸" if piece == "<unk>" else piece for piece in pieces]
+    assert starts == sorted(starts) and all(a <= b for a, b in zip(starts, ends, strict=True))
+
+
+def test_the_graph_has_the_tokens_of_python(tokenizer, tensorflow):
+    from keras_bert.graph.tokenizer import graph_tokenizer
+
+    texts = LANGUAGES + ODD + odd_texts(1000)
+    ops = graph_tokenizer(tokenizer)
+    expected = ops.tokenize_with_offsets(tensorflow.constant([text.encode() for text in texts]))
+    found = tokenizer.tokenize_with_offsets(texts, unit="bytes")
+    for theirs, ours in zip(expected, found, strict=True):
+        assert theirs.to_list() == ours
+    assert ops.tokenize(tensorflow.constant(texts)).to_list() == found[0]
+
+
+def test_pairs_have_two_separators_and_no_segments(task_of):
+    reader = task_of("pairs").preprocessor
+    tokenizer = reader.tokenizer
+    first, second = tokenizer(["a b", "c"])
+    inputs = reader(["a b"], ["c"])
+    sep = [tokenizer.sep_token_id]
+    row = [tokenizer.cls_token_id, *first, *sep, *sep, *second, *sep]
+    padding = [tokenizer.pad_token_id] * (12 - len(row))
+    assert inputs["token_ids"].tolist() == [row + padding]
+    assert not inputs["segment_ids"].any() and inputs["padding_mask"].sum() == len(row)
+    long = "a b c d e f g " * 3
+    [cut] = reader([long], [long])["token_ids"].tolist()
+    assert len(cut) == 12 and cut.count(sep[0]) == 3 and cut[-1] == sep[0]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_answers_after_saving_and_trimming(task_of, cases, name, tmp_path):
+    model, x = task_of(name), cases[name][1]
+    if name == "features":
+        model.adapt_features(x["features"])
+    answers = model.answer(x)
+    small = model.trim_vocabulary(x)
+    assert small.backbone.vocabulary_size < model.backbone.vocabulary_size
+    assert_same(small.answer(x), answers)
+    small.save_to_preset(tmp_path / "small")
+    assert_same(BertTask.from_preset(tmp_path / "small").answer(x), answers)
+    model.save(tmp_path / "model.keras")
+    assert_same(keras.saving.load_model(tmp_path / "model.keras").answer(x), answers)
+
+
+@pytest.mark.parametrize("name", ["classes", "tags", "questions"])
+def test_the_served_model_answers_alike(task_of, cases, name, tensorflow, tmp_path):
+    model, x = task_of(name), cases[name][1]
+    served = tensorflow.saved_model.load(model.export(tmp_path / "served"))
+    served = served.signatures["serving_default"]
+    if name == "tags":
+        x = ["a b (c), it's 狐狸 d."]
+    questions = x if isinstance(x, list) and isinstance(x[0], dict) else None
+    columns = {n: [q[n] for q in questions] for n in questions[0]} if questions else {"text": x}
+    columns = {
+        n: tensorflow.constant(v) for n, v in columns.items() if n in model.preprocessor.signature
+    }
+    found, expected = served(**columns), model.answer(x)
+    key = {"classes": "label", "tags": "entity_text", "questions": "answer"}[name]
+    decoded = [
+        [text.decode() for text in np.atleast_1d(row) if text or name != "tags"]
+        for row in found[key].numpy()
+    ]
+    assert decoded == [[*np.atleast_1d(answer[key])] for answer in expected]
+
+
+def test_hugging_face_folders_come_and_go(task_of, tmp_path):
+    model = task_of("classes")
+    answers = model.answer(["a b", "c (x)"])
+    model.save_to_hugging_face(tmp_path / "ours")
+    kind = json.loads((tmp_path / "ours/config.json").read_text())["model_type"]
+    assert kind == model.preprocessor.tokenizer.family
+    shutil.copytree(tmp_path / "ours", tmp_path / "fast")
+    (tmp_path / "fast" / MODEL_FILE).unlink()  # newer versions of transformers write none
+    for folder in ("ours", "fast"):
+        back = BertTask.from_preset(tmp_path / folder)
+        assert_same(back.answer(["a b", "c (x)"]), answers)
+        texts = LANGUAGES + ODD + odd_texts(300)
+        expected = model.preprocessor.tokenizer.tokenize(texts)
+        assert SentencePieceTokenizer.from_preset(tmp_path / folder).tokenize(texts) == expected
+    settings = json.loads((tmp_path / "fast/tokenizer_config.json").read_text())
+    settings["tokenizer_class"] = "TokenizersBackend"
+    (tmp_path / "fast/tokenizer_config.json").write_text(json.dumps(settings))
+    assert BertTask.from_preset(tmp_path / "fast").preprocessor.tokenizer.family == kind
+
+
+def test_masked_words_are_filled(make_backbone, make_case, tokenizer):
+    model = make_case("pretrainer", make_backbone(vocabulary_size=tokenizer.vocabulary_size()))
+    model.preprocessor.tokenizer = tokenizer
+    [tokens] = model.fill_mask("a [MASK] c", top_k=3)
+    assert len(tokens) == 3
+
+
+def test_what_is_no_vocabulary_of_its_kind_is_refused(task_of, model_file, tmp_path, refused):
+    model = task_of("classes")
+    (tmp_path / "bad.model").write_bytes(b"vocabulary")
+    refused(
+        "no SentencePiece model; it begins with b'vocabulary'",
+        SentencePieceTokenizer,
+        tmp_path / "bad.model",
+    )
+    other = b"".join(
+        whole.replace(b"</s>", b"<zz>") if number == 1 else whole
+        for number, whole, _ in fields(model_file.read_bytes())
+    )
+    refused("begins with <unk>, <s>, </s>; this one with", SentencePieceTokenizer, other)
+    refused("family must be", SentencePieceTokenizer, model_file, "bert")
+    config = {"vocabulary": str(model_file), "family": "xlm-roberta"}
+    refused("as a SentencePiece model in base64", SentencePieceTokenizer.from_config, config)
+    model.save_to_preset(tmp_path / "preset")
+    refused(
+        "a SentencePieceTokenizer, not a BertTokenizer",
+        BertTokenizer.from_preset,
+        tmp_path / "preset",
+    )
+    with pytest.raises(ValueError, match="has its own casing: leave lowercase out"):
+        BertTask.from_preset(tmp_path / "preset", lowercase=True)
+    plain = BertTask.from_preset(tmp_path / "preset")
+    assert plain.backbone.num_segments == 1
+    refused("architecture=", model.save_to_google, tmp_path / "google")
+    model.save_to_hugging_face(tmp_path / "theirs")
+    fast = json.loads((tmp_path / "theirs/tokenizer.json").read_text())
+    (tmp_path / "theirs" / MODEL_FILE).unlink()
+    for change, message in (
+        ({"normalizer": {"type": "NFC"}}, "normalizes text with NFC and splits it"),
+        ({"model": {"type": "Unigram", "vocab": {"a": 1}}}, "no list of pieces"),
+    ):
+        (tmp_path / "theirs/tokenizer.json").write_text(json.dumps({**fast, **change}))
+        with pytest.raises(ValueError, match=message):
+            BertTask.from_preset(tmp_path / "theirs").answer("a")
+
+
+def test_a_bert_with_this_vocabulary_is_no_model_of_google(
+    make_backbone, make_case, tokenizer, tmp_path, refused
+):
+    model = make_case("classes", make_backbone(vocabulary_size=tokenizer.vocabulary_size()))
+    model.preprocessor.tokenizer = tokenizer
+    refused("tokenizer.family=", model.save_to_google, tmp_path / "google")
+    model.save_to_hugging_face(tmp_path / "theirs")
+    back = BertTask.from_preset(tmp_path / "theirs")
+    assert (back.backbone.architecture, back.preprocessor.tokenizer.family) == (
+        "bert",
+        tokenizer.family,
+    )
+    encoder = BertBackbone.from_preset(tmp_path / "theirs")
+    assert encoder.num_segments == 2
+
+
+def test_fields_are_made_as_they_are_read():
+    message = field(1, b"x" * 300) + field(2, b"") + b"\x1d\0\0\0\0" + b"\x20\x81\x01"
+    assert [(n, len(whole), len(contents)) for n, whole, contents in fields(message)] == [
+        (1, 303, 300),
+        (2, 2, 0),
+        (3, 5, 0),
+        (4, 3, 0),
+    ]
+
+
+@pytest.mark.slow
+def test_transformers_reads_and_answers_as_ours(
+    task_of, torch, transformers, assert_close, tmp_path
+):
+    model = task_of("pairs")
+    tokenizer, family = model.preprocessor.tokenizer, model.preprocessor.tokenizer.family
+    model.save_to_hugging_face(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    kind = {"xlm-roberta": "XLMRoberta", "camembert": "Camembert"}[family]
+    assert type(theirs).__name__ == f"{kind}Tokenizer"
+
+    def differing(texts):
+        ids = theirs(texts, add_special_tokens=False)["input_ids"]
+        return [text for text, a in zip(texts, ids, strict=True) if a != tokenizer(text)]
+
+    assert not differing(LANGUAGES + ODD)
+    points = [chr(point) for point in range(1, 0x11000) if not 0xD800 <= point < 0xE000]
+    assert differing([f"a{c}b {c}" for c in points]) == ["a\x85b \x85"]  # a space in Rust
+    odd = odd_texts(5000)
+    found = differing(odd)
+    print(f"{family}: {len(found)} of {len(odd)} odd texts differ")
+    assert len(found) < 0.002 * len(odd)  # marks that combine to one letter across characters
+    texts = ["a b c d", "狐狸 x", "e"], ["b", "", "Лиса перешла дорогу, и никто её не видел."]
+    given = theirs(*texts, padding=True, truncation=True, max_length=12, return_tensors="pt")
+    network = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+    assert type(network).__name__ == f"{kind}ForSequenceClassification"
+    with torch.no_grad():
+        expected = torch.softmax(network(**given).logits, -1).numpy()
+    answers = model.answer(texts)
+    assert_close(np.array([a["probabilities"] for a in answers]), expected, size=1)

@@ -86,7 +86,7 @@ class Corpus:
     def check_tokenizer(self, tokenizer: BertTokenizer) -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
         sha256 = vocabulary_sha256(tokenizer.get_vocabulary())
-        self.check_same("The tokenizer", sha256, tokenizer.lowercase)
+        self.check_same("The tokenizer", sha256, getattr(tokenizer, "lowercase", None))
 
     def check_same(self, what: str, sha256: str, lowercase: bool) -> None:
         """Raises a ValueError unless something has this corpus's vocabulary and casing."""

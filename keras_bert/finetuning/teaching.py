@@ -225,7 +225,7 @@ def _compared(task):
     preprocessor = preprocessor_of(task)
     return {
         "vocabulary": preprocessor.tokenizer.get_vocabulary(),
-        "casing": {"lowercase": preprocessor.tokenizer.lowercase},
+        "settings of its tokenizer": preprocessor.tokenizer.settings(),
         "kind of labels": {"multi_label": getattr(preprocessor, "multi_label", False)},
         "list of classes": getattr(preprocessor, "label_names", None),
         "shape of outputs": [tuple(spec.shape) for spec in keras.tree.flatten(task.output)],

@@ -259,7 +259,7 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     words = keras_bert.BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b", "a"])
     check("another vocabulary: ", other(tokenizer=words))
     cased = keras_bert.BertTokenizer(letters.get_vocabulary(), lowercase=False)
-    check("another casing: .*False", other(tokenizer=cased))
+    check("other? settings of its tokenizer: .*False", other(tokenizer=cased))
     teacher.preprocessor = None
     check("needs a preprocessor", teacher)
     short = keras_bert.BertClassifierPreprocessor(letters, 8)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertTask, BertTokenizer, SentencePieceTokenizer
+from keras_bert import prepare_corpus
 from keras_bert.text.sentence_piece import MODEL_FILE, field, fields
 
 LANGUAGES = """The quick brown fox can't jump (over) 13 lazy dogs!
@@ -261,6 +262,12 @@ def test_a_bert_with_this_vocabulary_is_no_model_of_google(
     )
     encoder = BertBackbone.from_preset(tmp_path / "theirs")
     assert encoder.num_segments == 2
+
+
+def test_a_corpus_has_the_tokens_of_bert(tokenizer, tmp_path, refused):
+    (tmp_path / "a.txt").write_text("A text.")
+    message = "tokens of a BertTokenizer; got a SentencePieceTokenizer"
+    refused(message, prepare_corpus, tmp_path / "a.txt", tmp_path / "corpus", tokenizer)
 
 
 def test_fields_are_made_as_they_are_read():

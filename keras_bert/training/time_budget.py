@@ -1,0 +1,125 @@
+"""Training for a time instead of a number of steps."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert.training.divergence import optimizer_step
+from keras_bert.training.processes import numbers_of_all
+from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
+
+
+class TimeBudget(keras.callbacks.Callback):
+    """Trains for a time: the learning rate follows a clock, and the last step has the last rate.
+
+    Each execution, one or `steps_per_execution` steps, has the rate of `schedule` at the seconds
+    trained before it. They include validation and checkpoints, and are part of the optimizer's
+    state: a run that resumes from a `TrainingCheckpoint` has the rest of its budget, whatever the
+    pause.
+
+    The last execution is the one after which there is no time for another and for the end of an
+    epoch, the longest so far. Let the first epoch be one execution, so that this is known early.
+    Put this callback last in the list. If several processes train together, they read the clock of
+    the first.
+
+    Args:
+        optimizer: the model's optimizer, with a number as its learning rate. Create the callback in
+            the scope of the strategy, and before `TrainingCheckpoint.restore`.
+        schedule: a `WarmupLinearDecay` in seconds: `total_steps` is the budget.
+        clock: function that returns seconds.
+
+    Raises:
+        ValueError: if the optimizer has a schedule; in `fit`, if the model was trained for longer
+            than the budget, or a new run has time for one execution only.
+
+    Example:
+    >>> optimizer = keras.optimizers.Adam(1e-3)
+    >>> TimeBudget(optimizer, WarmupLinearDecay(1e-3, warmup_steps=360, total_steps=3600))
+    TimeBudget(0 of 3,600 seconds)
+    """
+
+    def __init__(
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        schedule: WarmupLinearDecay,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        super().__init__()
+        if isinstance(optimizer.get_config()["learning_rate"], dict):
+            raise ValueError(
+                "A TimeBudget sets the learning rate by its own schedule: create the optimizer with "
+                f"a number, such as {type(optimizer).__name__}(1e-4)."
+            )
+        self._optimizer = optimizer
+        self._schedule = schedule
+        self._clock = clock
+        self._total = float(np.float32(schedule.total_steps))
+        optimizer.seconds_trained = keras.Variable(  # in its state, and so in checkpoints
+            0.0, trainable=False, dtype="float32", aggregation="only_first_replica"
+        )
+        self._execution = self._epoch_end = 0.0  # seconds that the last, and the longest, took
+        self._is_last = False
+
+    def __repr__(self):
+        return f"TimeBudget({self.seconds:,.0f} of {self._total:,.0f} seconds)"
+
+    @property
+    def seconds(self) -> float:
+        """The seconds trained so far, without pauses."""
+        return float(keras.ops.convert_to_numpy(self._optimizer.seconds_trained))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last step, with the last rate, was taken."""
+        return self.seconds >= self._total
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        if self.seconds > self._total:
+            raise ValueError(
+                f"The model was trained for {self.seconds:,.0f} seconds before, longer than the "
+                f"budget of {self._total:,.0f}. Give it a larger budget, or start a new run in "
+                "another folder."
+            )
+        self._start = self._clock() - self.seconds
+
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        self._began = self._now()
+        after_another = self._began + 2 * self._execution + self._epoch_end
+        self._is_last = after_another > self._total
+        if self._is_last and optimizer_step(self.model) <= self.model.steps_per_execution:
+            raise ValueError(
+                f"A budget of {self._total:,.0f} seconds is too short: the first execution took "
+                f"{self._execution:,.1f} seconds, and the end of an epoch, with its checkpoint, "
+                f"{self._epoch_end:,.1f}. Give it several times as much."
+            )
+        at = self._total if self._is_last else self._began
+        self._optimizer.learning_rate.assign(self._schedule(at))
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        self._ended = self._now()
+        self._execution = self._ended - self._began
+        self._keep(self._ended)
+        if self._is_last:
+            self.model.stop_training = True
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        self._keep(self._now())  # for the checkpoint of the epoch
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.on_train_end()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        now = self._now()
+        self._epoch_end = max(self._epoch_end, now - self._ended)
+        self._keep(now)
+
+    def _now(self):
+        hundredths = round(100 * (self._clock() - self._start))
+        return numbers_of_all(hundredths, self.model)[0] / 100  # of the first process
+
+    def _keep(self, seconds):
+        most = self._total if self._is_last else np.nextafter(np.float32(self._total), 0)
+        self._optimizer.seconds_trained.assign(most if self._is_last else min(seconds, most))

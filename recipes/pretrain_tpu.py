@@ -14,6 +14,13 @@ schedule over its own steps. A phase of any other length runs all steps. On a sm
 small model at 32 tokens, where it learns to attend to neighbors much sooner, and continue at 128
 with `--phase 128 --init`.
 
+`--recipe day` has the defaults of a BERT in a day: those of MosaicBERT (Portes et al. 2023) that
+leave the model BERT's. `--hours` trains for a time instead of `--steps`: the learning rate follows
+the clock, with evaluations and checkpoints, and without the pauses of a run that is resumed.
+
+    python recipes/pretrain_tpu.py --corpus corpus --heldout others --output bert --recipe day \
+        --hours 24 --precision mixed_bfloat16
+
 The paper's ablations are switches: `--no_next_sentence`, `--left_to_right`, the masking rates, and
 the size; paper/ablations.py runs them all.
 
@@ -40,7 +47,13 @@ MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word
 SHAPE = ["num_layers", "hidden_dim", "num_heads"]
 SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed".split()
 SETTINGS += MASKING + SHAPE
-CARD = "steps learning_rate warmup_proportion beta_2 weight_decay google_optimizer lamb".split()
+CARD = "recipe hours learning_rate warmup_proportion final_fraction beta_2 weight_decay".split()
+CARD += "google_optimizer lamb".split()
+DAY = {"masked_lm_rate": 0.3, "no_next_sentence": True, "packed": True, "attention_dropout": 0.0}
+DAY |= {"batch_size": 4096, "steps": 70_000, "learning_rate": 5e-4, "warmup_proportion": 0.06}
+# MosaicBERT's decay of 1e-5 a step at the peak doesn't count the rate; ours is multiplied by it.
+DAY |= {"final_fraction": 0.02, "beta_2": 0.98, "weight_decay": 0.02}
+SMALL = {"learning_rate": 1e-3, "weight_decay": 0.01}  # of the day's models below Base's width
 
 
 def parse_args(argv=None):
@@ -49,30 +62,35 @@ def parse_args(argv=None):
     add("--corpus", required=True, help="folder from prepare_corpus.py")
     add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
     add("--output", required=True, help="output folder")
+    add("--recipe", default="paper", choices=("paper", "day"), help="named set of defaults")
     add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
     add("--num_layers", type=int, help="replaces that of --size")
-    add(
-        "--hidden_dim", type=int, help="replaces that of --size; feed-forward layers are 4 times it"
-    )
+    add("--hidden_dim", type=int, help="replaces that of --size; feed-forward layers have 4 times")
     add("--num_heads", type=int, help="replaces that of --size")
     add("--init", help="preset or published weights to start from")
     add("--phase", type=int, default=128, help="tokens per sequence: 128, then 512")
     add("--batch_size", type=int, default=256, help="examples per step, over all devices")
-    add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
-    add("--epochs", type=int, help="passes over the corpus in this phase; replaces --steps")
+    length = parser.add_mutually_exclusive_group().add_argument
+    length("--steps", type=int, default=1_000_000, help="optimizer steps in total")
+    length("--epochs", type=int, help="passes over the corpus in this phase; replaces --steps")
+    length("--hours", type=float, help="time for all steps of this phase; replaces --steps")
     add("--learning_rate", type=float, default=1e-4, help="peak learning rate")
     add("--warmup_proportion", type=float, help="0.01 if not given, the paper's; 0.1 with --init")
+    add("--final_fraction", type=float, default=0.0, help="last learning rate, of the peak")
     add("--beta_2", type=float, default=0.999, help="decay of the second moment in AdamW and LAMB")
     add("--weight_decay", type=float, default=0.01, help="weight decay")
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
+    add("--attention_dropout", type=float, help="another one for attention; GPUs are faster with 0")
+    off = {"action": "store_false", "default": False}
+    add("--next_sentence", dest="no_next_sentence", help="undoes --no_next_sentence", **off)
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
-    add(
-        "--left_to_right", action="store_true", help="a causal encoder that predicts each next word"
-    )
+    add("--left_to_right", action="store_true", help="a causal encoder that predicts next words")
     add("--masked_lm_rate", type=float, default=0.15, help="fraction of tokens to predict")
+    add("--heldout_rate", type=float, default=0.15, help="the same in the text of --heldout")
     add("--mask_token_rate", type=float, default=0.8, help="fraction of them that become [MASK]")
     add("--random_token_rate", type=float, default=0.1, help="fraction that become another word")
     add("--whole_word_masking", action="store_true", help="mask all pieces of a word together")
+    add("--padded", dest="packed", help="undoes --packed", **off)
     add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--google_optimizer", action="store_true", help="no bias correction, as in Google's code")
     add("--lamb", action="store_true", help="LAMB, for batches of many thousand sequences")
@@ -82,14 +100,21 @@ def parse_args(argv=None):
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
     _shared.add_device_arguments(parser)
+    args, _ = parser.parse_known_args(argv)
+    if args.recipe == "day":
+        is_small = (args.hidden_dim or SIZES[args.size]["hidden_dim"]) < 768
+        own = {"attention_dropout": None} if args.init else {}
+        parser.set_defaults(**DAY | (SMALL if is_small else {}) | own)
     args = parser.parse_args(argv)
     counts = ["steps", "epochs", "save_every", "preset_every", "steps_per_execution", "batch_size"]
     for name in (*counts, *SHAPE):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             parser.error(f"--{name} must be at least 1; got {getattr(args, name)}")
+    if args.hours is not None and not args.hours > 0:
+        parser.error(f"--hours must be above 0; got {args.hours}")
     if args.preset_every and args.preset_every % args.save_every:
         parser.error(f"--preset_every must be a multiple of --save_every={args.save_every}")
-    for name in ("dropout", *SHAPE):
+    for name in ("dropout", "attention_dropout", *SHAPE):
         if args.init and getattr(args, name) is not None:
             parser.error(f"--{name} is for new models; with --init the preset has its own")
     if args.left_to_right and not args.no_next_sentence:
@@ -117,17 +142,15 @@ def make_model(args, corpus):
         tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
         dropout = 0.1 if args.dropout is None else args.dropout
         size = {**SIZES[args.size], "dropout": dropout, "causal": args.left_to_right}
+        size["attention_dropout"] = args.attention_dropout
         size |= {name: getattr(args, name) for name in SHAPE if getattr(args, name)}
         if args.hidden_dim:
             size["intermediate_dim"] = 4 * args.hidden_dim
         backbone = keras_bert.BertBackbone(tokenizer.vocabulary_size(), **size)
         preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=args.phase)
         model = keras_bert.BertPretrainer(backbone, next_sentence, preprocessor)
-    steps = schedule_steps(args)
-    warmup = round(args.warmup_proportion * steps)
-    rate = keras_bert.WarmupLinearDecay(args.learning_rate, warmup, steps)
     optimizer = (keras_bert.Lamb if args.lamb else keras_bert.AdamW)(
-        rate,
+        args.learning_rate if args.hours else make_schedule(args),
         weight_decay=args.weight_decay,
         beta_2=args.beta_2,
         bias_correction=not args.google_optimizer,
@@ -140,19 +163,23 @@ def make_model(args, corpus):
     return model
 
 
+def make_schedule(args):
+    """Makes the schedule of the learning rate, over steps or over the seconds of --hours."""
+    steps = phase_steps(args)[1] if args.init else args.steps
+    total = 3600 * args.hours if args.hours else steps
+    settings = {"continuous": args.recipe == "day", "final_fraction": args.final_fraction}
+    warmup = round(args.warmup_proportion * total)
+    return keras_bert.WarmupLinearDecay(args.learning_rate, warmup, total, **settings)
+
+
 def phase_steps(args):
     """Returns the optimizer steps at which the phase starts and ends."""
-    if args.epochs or args.phase not in (128, 512):
+    if args.epochs or args.hours or args.recipe == "day" or args.phase not in (128, 512):
         return 0, args.steps
     boundary = args.steps * 9 // 10
     if args.phase == 128:
         return 0, boundary
     return (0, args.steps - boundary) if args.init else (boundary, args.steps)
-
-
-def schedule_steps(args):
-    """Returns the optimizer steps over which the learning rate falls to 0."""
-    return phase_steps(args)[1] if args.init else args.steps
 
 
 def check_intervals(args, steps):
@@ -186,22 +213,30 @@ def main(argv=None):
 
     from keras_bert.recipes._runs import describe_training, keep_settings, start_training
 
+    shown = ", ".join(f"{name} {getattr(args, name)}" for name in DAY)
+    print(f"Recipe {args.recipe}: {shown}.")
     strategy = start_training(args)
     logs, preset, checkpoints = (f"{args.output}/{n}" for n in ("logs", "preset", "checkpoints"))
     corpus = keras_bert.Corpus(args.corpus)
     if args.epochs:
         args.steps = math.ceil(args.epochs * corpus.num_tokens / (args.batch_size * args.phase))
+    if args.hours:
+        args.steps = 10**6 * args.save_every  # out of reach
     start, stop = phase_steps(args)
     check_intervals(args, stop - start)
     heldout = None
     if args.heldout:
+        settings = data_settings(args) | {"batch_size": args.batch_size // args.accumulation_steps}
+        settings |= {} if args.left_to_right else {"masked_lm_rate": args.heldout_rate}
         heldout = keras_bert.heldout_dataset(
-            args.heldout, corpus, multiple_of=args.steps_per_execution, **data_settings(args)
+            args.heldout, corpus, multiple_of=args.steps_per_execution, **settings
         )
         print(f"Held out: {len(heldout):,} batches of {args.heldout}.")
     checkpoint = keras_bert.TrainingCheckpoint(checkpoints)
     with strategy.scope():
-        model = make_model(args, corpus)
+        model, budget = make_model(args, corpus), None
+        if args.hours:
+            budget = keras_bert.callbacks.TimeBudget(model.optimizer, make_schedule(args))
         done = checkpoint.restore(model)
     print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     if done < start:
@@ -213,13 +248,18 @@ def main(argv=None):
     settings = {name: getattr(args, name) for name in SETTINGS}
     keep_settings(args.output, settings, resume=done > start, strategy=strategy)
     settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
+    settings |= {} if budget else {"steps": args.steps}
     # Phases may differ in settings, but not in the words that the ids stand for.
     words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
     keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
-    print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
+    length = budget or f"steps {done:,} to {stop:,} of {args.steps:,}"
+    print(f"{model.count_params():,} weights; {length}.")
+
+    def steps_done():
+        return int(keras.ops.convert_to_numpy(model.optimizer.iterations))
 
     def keep_preset(epoch, logs):
-        step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+        step = steps_done()
         if step % args.preset_every == 0:
             model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
@@ -231,7 +271,11 @@ def main(argv=None):
     if args.preset_every:  # before the checkpoint, after which a resumed run would not write it
         callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
     callbacks += [keras_bert.callbacks.TrainingCurves(logs), checkpoint]
-    while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
+    if budget:
+        budget.measure(model, checkpoint, heldout)
+        callbacks.append(budget)
+    while done < stop and not (budget and budget.is_over):
+        # An epoch is the interval between checkpoints; the last may be shorter.
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
         first = done // args.save_every
@@ -244,7 +288,7 @@ def main(argv=None):
             accumulation_steps=args.accumulation_steps,
             callbacks=callbacks,
         )
-        done += epochs * interval
+        done = steps_done()
     scores = {}
     if heldout is not None:  # again: a resumed run may have had no step left
         found = model.evaluate(heldout, verbose=0, return_dict=True)
@@ -255,7 +299,7 @@ def main(argv=None):
     model.record_training(settings, scores)  # for the preset's README.md
     model.save_to_preset(preset)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"Pre-trained to step {stop:,}. Preset: {preset}. Logs: {logs}. Peak GiB: {peak:.2f}.")
+    print(f"Pre-trained to step {done:,}. Preset: {preset}. Logs: {logs}. Peak GiB: {peak:.2f}.")
 
 
 if __name__ == "__main__":

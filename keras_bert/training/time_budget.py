@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.processes import numbers_of_all
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
@@ -21,9 +22,8 @@ class TimeBudget(keras.callbacks.Callback):
     pause.
 
     The last execution is the one after which there is no time for another and for the end of an
-    epoch, the longest so far. Let the first epoch be one execution, so that this is known early.
-    Put this callback last in the list. If several processes train together, they read the clock of
-    the first.
+    epoch, the longest so far; `measure` is the first. Put this callback last in the list. If
+    several processes train together, they read the clock of the first.
 
     Args:
         optimizer: the model's optimizer, with a number as its learning rate. Create the callback in
@@ -33,7 +33,7 @@ class TimeBudget(keras.callbacks.Callback):
 
     Raises:
         ValueError: if the optimizer has a schedule; in `fit`, if the model was trained for longer
-            than the budget, or a new run has time for one execution only.
+            than the budget, or a new run has no time for two executions and a checkpoint.
 
     Example:
     >>> optimizer = keras.optimizers.Adam(1e-3)
@@ -50,8 +50,8 @@ class TimeBudget(keras.callbacks.Callback):
         super().__init__()
         if isinstance(optimizer.get_config()["learning_rate"], dict):
             raise ValueError(
-                "A TimeBudget sets the learning rate by its own schedule: create the optimizer with "
-                f"a number, such as {type(optimizer).__name__}(1e-4)."
+                "A TimeBudget sets the learning rate by its own schedule: create the optimizer "
+                f"with a number, such as {type(optimizer).__name__}(1e-4)."
             )
         self._optimizer = optimizer
         self._schedule = schedule
@@ -76,6 +76,29 @@ class TimeBudget(keras.callbacks.Callback):
         """Whether the last step, with the last rate, was taken."""
         return self.seconds >= self._total
 
+    def measure(
+        self, model: keras.Model, checkpoint: TrainingCheckpoint, heldout: Any = None
+    ) -> None:
+        """Evaluates and saves a model before training: so long takes the end of an epoch.
+
+        The time counts as trained. Does nothing if the budget is over.
+
+        Args:
+            model: the compiled model, after `checkpoint.restore`.
+            checkpoint: the `TrainingCheckpoint` of the run, which saves the model.
+            heldout: the dataset that `fit` evaluates on, or None.
+        """
+        self.set_model(model)
+        self.on_train_begin()
+        if self.is_over:
+            return
+        if heldout is not None:
+            model.evaluate(heldout, verbose=0)
+        checkpoint.save(model)
+        checkpoint.wait()
+        self._ended = self.seconds
+        self.on_train_end()
+
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         if self.seconds > self._total:
             raise ValueError(
@@ -91,9 +114,9 @@ class TimeBudget(keras.callbacks.Callback):
         self._is_last = after_another > self._total
         if self._is_last and optimizer_step(self.model) <= self.model.steps_per_execution:
             raise ValueError(
-                f"A budget of {self._total:,.0f} seconds is too short: the first execution took "
-                f"{self._execution:,.1f} seconds, and the end of an epoch, with its checkpoint, "
-                f"{self._epoch_end:,.1f}. Give it several times as much."
+                f"A budget of {self._total:,.0f} seconds is too short: {self._began:,.1f} are over "
+                f"after {optimizer_step(self.model)} steps, and the end of an epoch, with its "
+                f"checkpoint, takes {self._epoch_end:,.1f}. Give it several times as much."
             )
         at = self._total if self._is_last else self._began
         self._optimizer.learning_rate.assign(self._schedule(at))

@@ -14,12 +14,9 @@ schedule over its own steps. A phase of any other length runs all steps. On a sm
 small model at 32 tokens, where it learns to attend to neighbors much sooner, and continue at 128
 with `--phase 128 --init`.
 
-`--recipe day` has the defaults of a BERT in a day: those of MosaicBERT (Portes et al. 2023) that
-leave the model BERT's. `--hours` trains for a time instead of `--steps`: the learning rate follows
-the clock, with evaluations and checkpoints, and without the pauses of a run that is resumed.
-
-    python recipes/pretrain_tpu.py --corpus corpus --heldout others --output bert --recipe day \
-        --hours 24 --precision mixed_bfloat16
+`--recipe day` has the settings of MosaicBERT (Portes et al. 2023) that leave the model BERT's.
+`--hours 24` trains for a time: the learning rate follows the clock, which counts evaluations and
+checkpoints, and not the pauses of a run that is resumed.
 
 The paper's ablations are switches: `--no_next_sentence`, `--left_to_right`, the masking rates, and
 the size; paper/ablations.py runs them all.

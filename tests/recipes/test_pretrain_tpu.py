@@ -1,3 +1,5 @@
+import functools
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -231,7 +233,12 @@ def test_the_recipe_of_a_day_is_mosaicberts_and_each_flag_is_free(module, corpus
 
 
 @pytest.mark.slow
-def test_a_run_ends_on_its_hours_with_the_last_rate(module, corpus, curves, tmp_path, capsys):
+def test_a_run_ends_on_its_hours_with_the_last_rate(
+    module, corpus, curves, tmp_path, monkeypatch, capsys
+):
+    ticks = functools.partial(next, itertools.count(step=0.25))  # each time it is read
+    budget = functools.partial(keras_bert.callbacks.TimeBudget, clock=ticks)
+    monkeypatch.setattr(keras_bert.callbacks, "TimeBudget", budget)
     options = arguments(corpus, tmp_path, "--recipe", "day", "--heldout", str(corpus))
     del options[options.index("--steps") : options.index("--steps") + 2]
     options += ["--batch_size", "4", "--num_layers", "1", "--phase", "16", "--hours", "0.004"]

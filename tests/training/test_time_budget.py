@@ -107,6 +107,6 @@ def test_a_budget_that_cannot_be_kept_is_refused(refused, tmp_path):
         refused(f"budget of {seconds} seconds is too short: {told}", train, folder, Clock(), short)
     train(tmp_path / "run", Clock(), epochs=2)
     shorter = WarmupLinearDecay(0.1, 1, 40)
-    refused("45 seconds before, longer than.*40", train, tmp_path / "run", Clock(), shorter)
+    refused("42 seconds before, longer than.*40", train, tmp_path / "run", Clock(), shorter)
     optimizer = AdamW(SCHEDULE)
     refused(r"with a number, such as AdamW\(1e-4\)", TimeBudget, optimizer, SCHEDULE)

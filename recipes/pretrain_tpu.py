@@ -42,7 +42,7 @@ from keras_bert.sizes import SIZES
 
 MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
 SHAPE = ["num_layers", "hidden_dim", "num_heads"]
-SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed".split()
+SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed ramp".split()
 SETTINGS += MASKING + SHAPE
 CARD = "recipe hours learning_rate warmup_proportion final_fraction beta_2 weight_decay".split()
 CARD += "google_optimizer lamb".split()
@@ -94,6 +94,7 @@ def parse_args(argv=None):
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
+    add("--ramp", type=float, help="grow from 1/8 of the batch to all, in this part of the steps")
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
     _shared.add_device_arguments(parser)
@@ -109,6 +110,8 @@ def parse_args(argv=None):
             parser.error(f"--{name} must be at least 1; got {getattr(args, name)}")
     if args.hours is not None and not args.hours > 0:
         parser.error(f"--hours must be above 0; got {args.hours}")
+    if args.ramp is not None and not (0 < args.ramp < 1 and args.batch_size % 8 == 0):
+        parser.error("--ramp must be above 0 and below 1, and --batch_size a multiple of 8")
     if args.preset_every and args.preset_every % args.save_every:
         parser.error(f"--preset_every must be a multiple of --save_every={args.save_every}")
     for name in ("dropout", "attention_dropout", *SHAPE):
@@ -179,6 +182,12 @@ def phase_steps(args):
     return (0, args.steps - boundary) if args.init else (boundary, args.steps)
 
 
+def batch_after(args, share):
+    """Returns the rows of a batch, and its parts, after a share of the phase: all after --ramp."""
+    divisor = 8 >> min(3, int(3 * share / args.ramp)) if args.ramp else 1
+    return args.batch_size // divisor, -(-args.accumulation_steps // divisor)
+
+
 def check_intervals(args, steps):
     """Raises a ValueError if a checkpoint is due within an execution."""
     for interval in (min(args.save_every, steps), steps % args.save_every):
@@ -190,10 +199,10 @@ def check_intervals(args, steps):
             )
 
 
-def data_settings(args):
+def data_settings(args, batch_size):
     """Returns the arguments of `pretraining_dataset` that training and held-out text share."""
     settings = {
-        "batch_size": args.batch_size,
+        "batch_size": batch_size,
         "sequence_length": args.phase,
         "next_sentence": not args.no_next_sentence,
         "packed": args.packed,
@@ -223,7 +232,7 @@ def main(argv=None):
     check_intervals(args, stop - start)
     heldout = None
     if args.heldout:
-        settings = data_settings(args) | {"batch_size": args.batch_size // args.accumulation_steps}
+        settings = data_settings(args, max(1, args.batch_size // args.accumulation_steps))
         settings |= {} if args.left_to_right else {"masked_lm_rate": args.heldout_rate}
         heldout = keras_bert.heldout_dataset(
             args.heldout, corpus, multiple_of=args.steps_per_execution, **settings
@@ -235,7 +244,10 @@ def main(argv=None):
         if args.hours:
             budget = keras_bert.callbacks.TimeBudget(model.optimizer, make_schedule(args))
         done = checkpoint.restore(model)
-    print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
+    for rows, parts in sorted(
+        {batch_after(args, (n + 0.5) / 3 * (args.ramp or 1)) for n in range(4)}
+    ):
+        print(describe_training(strategy, rows, model, parts))
     if done < start:
         raise ValueError(
             f"Phase {args.phase} starts at step {start:,}, but {args.output} is at step {done:,}. "
@@ -261,10 +273,16 @@ def main(argv=None):
             model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
 
-    callbacks = [
-        keras_bert.callbacks.Throughput(args.batch_size * args.phase),
-        keras_bert.callbacks.Perplexity(),
-    ]
+    def batch_now():
+        steps = (steps_done() - start) / (stop - start)
+        return batch_after(args, budget.seconds / 3600 / args.hours if budget else steps)
+
+    def grow(epoch, logs):
+        model.stop_training |= batch_now() != batch
+
+    throughput = keras_bert.callbacks.Throughput(args.batch_size * args.phase)
+    callbacks = [throughput, keras_bert.callbacks.Perplexity()]
+    callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=grow))
     if args.preset_every:  # before the checkpoint, after which a resumed run would not write it
         callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
     callbacks += [keras_bert.callbacks.TrainingCurves(logs), checkpoint]
@@ -276,13 +294,19 @@ def main(argv=None):
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
         first = done // args.save_every
+        rows, parts = batch = batch_now()
+        if args.ramp:
+            model.train_function = None  # it may be traced for fewer rows
+        throughput.tokens_per_step = rows * args.phase
+        # Counted in steps of this batch: after smaller ones, some of the data is skipped.
+        data = data_settings(args, rows) | {"start_step": done - start}
         model.fit(
-            keras_bert.pretraining_dataset(corpus, start_step=done - start, **data_settings(args)),
+            keras_bert.pretraining_dataset(corpus, **data),
             validation_data=heldout,
             initial_epoch=first,
             epochs=first + epochs,
             steps_per_epoch=interval,
-            accumulation_steps=args.accumulation_steps,
+            accumulation_steps=parts,
             callbacks=callbacks,
         )
         done = steps_done()

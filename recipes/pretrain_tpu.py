@@ -94,7 +94,7 @@ def parse_args(argv=None):
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
-    add("--ramp", type=float, help="grow from 1/8 of the batch to all, in this part of the steps")
+    add("--ramp", type=float, help="fraction of the training in which the batch grows from 1/8")
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
     _shared.add_device_arguments(parser)

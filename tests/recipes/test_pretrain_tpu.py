@@ -175,11 +175,11 @@ def test_switches_reach_the_model_and_the_data(module, corpus, tmp_path):
     names = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "causal")
     assert [getattr(model.backbone, name) for name in names] == [3, 24, 4, 96, False]
     assert model.optimizer.beta_2 == 0.98
-    data = module.data_settings(args)
+    data = module.data_settings(args, 2)
     assert data["mask_token_rate"] == 0.5 and data["random_token_rate"] == 0.1
     causal = ["--left_to_right", "--no_next_sentence"]
     args = module.parse_args(arguments(corpus, tmp_path, *causal))
-    data = module.data_settings(args)
+    data = module.data_settings(args, 2)
     assert data["left_to_right"] and "mask_token_rate" not in data
     assert module.make_model(args, keras_bert.Corpus(args.corpus)).backbone.causal
 
@@ -213,7 +213,7 @@ def test_the_recipe_of_a_day_is_mosaicberts_and_each_flag_is_free(module, corpus
     schedule = module.make_schedule(args)
     rates = [float(schedule(step)) for step in (4199, 4200, 70_000)]
     np.testing.assert_allclose(rates, [5e-4, 5e-4, 1e-5], rtol=1e-6)
-    data = module.data_settings(args)
+    data = module.data_settings(args, 2)
     assert (data["masked_lm_rate"], data["next_sentence"], data["packed"]) == (0.3, False, True)
     small = module.parse_args([*needed, "--size", "tiny"])
     assert small.weight_decay * small.learning_rate == pytest.approx(1e-5)
@@ -224,12 +224,33 @@ def test_the_recipe_of_a_day_is_mosaicberts_and_each_flag_is_free(module, corpus
 
     line = "--next_sentence --padded --masked_lm_rate 0.15 --hours 2 --learning_rate 1e-4"
     args = module.parse_args([*needed, *line.split(), "--attention_dropout", "0.2"])
-    data = module.data_settings(args)
+    data = module.data_settings(args, 2)
     assert (data["masked_lm_rate"], data["next_sentence"], data["packed"]) == (0.15, True, False)
     assert args.attention_dropout == 0.2 and args.beta_2 == 0.98
     schedule = module.make_schedule(args)
     assert (schedule.total_steps, schedule.peak_learning_rate) == (7200, 1e-4)
     assert module.parse_args([*needed, "--init", "b"]).attention_dropout is None
+
+
+def test_a_batch_grows_over_a_part_of_the_steps(module, corpus, tmp_path, monkeypatch, capsys):
+    found = []
+
+    def fit(model, data, *, callbacks, initial_epoch, epochs, steps_per_epoch, **settings):
+        model.stop_training = False
+        for epoch in range(initial_epoch, epochs):
+            rows = data.element_spec[0]["token_ids"].shape[0]
+            found.append((rows, settings["accumulation_steps"]))
+            model.optimizer.iterations.assign_add(steps_per_epoch)
+            callbacks[2].on_epoch_end(epoch, {})
+            if model.stop_training:
+                break
+
+    monkeypatch.setattr(keras_bert.BertPretrainer, "fit", fit)
+    options = ["--phase", "16", "--steps", "40", "--ramp", "0.6", "--batch_size", "16"]
+    module.main([*arguments(corpus, tmp_path, *options), "--accumulation_steps", "4"])
+    assert found == [(2, 1)] * 2 + [(4, 1)] * 2 + [(8, 2)] * 2 + [(16, 4)] * 4
+    printed = capsys.readouterr().out
+    assert all(f"batches of {rows} rows" in printed for rows in (2, 4, 8, 16))
 
 
 @pytest.mark.slow

@@ -59,7 +59,12 @@ def parse_args(argv=None):
     add("--corpus", required=True, help="folder from prepare_corpus.py")
     add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
     add("--output", required=True, help="output folder")
-    add("--recipe", default="paper", choices=("paper", "day"), help="named set of defaults")
+    add(
+        "--recipe",
+        default="paper",
+        choices=("paper", "day"),
+        help="the paper's defaults, or a BERT in a day's",
+    )
     add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
     add("--num_layers", type=int, help="replaces that of --size")
     add("--hidden_dim", type=int, help="replaces that of --size; feed-forward layers have 4 times")
@@ -73,7 +78,7 @@ def parse_args(argv=None):
     length("--hours", type=float, help="time for all steps of this phase; replaces --steps")
     add("--learning_rate", type=float, default=1e-4, help="peak learning rate")
     add("--warmup_proportion", type=float, help="0.01 if not given, the paper's; 0.1 with --init")
-    add("--final_fraction", type=float, default=0.0, help="last learning rate, of the peak")
+    add("--final_fraction", type=float, default=0.0, help="last rate, relative to the peak")
     add("--beta_2", type=float, default=0.999, help="decay of the second moment in AdamW and LAMB")
     add("--weight_decay", type=float, default=0.01, help="weight decay")
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
@@ -227,7 +232,7 @@ def main(argv=None):
     if args.epochs:
         args.steps = math.ceil(args.epochs * corpus.num_tokens / (args.batch_size * args.phase))
     if args.hours:
-        args.steps = 10**6 * args.save_every  # out of reach
+        args.steps = 10**9 // args.save_every * args.save_every  # out of reach
     start, stop = phase_steps(args)
     check_intervals(args, stop - start)
     heldout = None

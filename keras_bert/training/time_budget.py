@@ -17,12 +17,12 @@ class TimeBudget(keras.callbacks.Callback):
     """Trains for a time: the learning rate follows a clock, and the last step has the last rate.
 
     Each execution, one or `steps_per_execution` steps, has the rate of `schedule` at the seconds
-    trained before it. They include validation and checkpoints, and are part of the optimizer's
+    trained before it. These include validation and checkpoints, and are part of the optimizer's
     state: a run that resumes from a `TrainingCheckpoint` has the rest of its budget, whatever the
     pause.
 
     The last execution is the one after which there is no time for another and for the end of an
-    epoch, the longest so far; `measure` is the first. Put this callback last in the list. If
+    epoch, the longest so far; `measure` times the first. Put this callback last in the list. If
     several processes train together, they read the clock of the first.
 
     Args:
@@ -79,7 +79,7 @@ class TimeBudget(keras.callbacks.Callback):
     def measure(
         self, model: keras.Model, checkpoint: TrainingCheckpoint, heldout: Any = None
     ) -> None:
-        """Evaluates and saves a model before training: so long takes the end of an epoch.
+        """Evaluates and saves a model before training, to time the end of an epoch.
 
         The time counts as trained. Does nothing if the budget is over.
 

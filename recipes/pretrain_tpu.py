@@ -224,8 +224,8 @@ def main(argv=None):
 
     from keras_bert.recipes._runs import describe_training, keep_settings, start_training
 
-    shown = ", ".join(f"{name} {getattr(args, name)}" for name in DAY)
-    print(f"Recipe {args.recipe}: {shown}.")
+    names = [*DAY] if args.hours is None else [name for name in ("hours", *DAY) if name != "steps"]
+    print(f"Recipe {args.recipe}:", ", ".join(f"{name} {getattr(args, name)}" for name in names))
     strategy = start_training(args)
     logs, preset, checkpoints = (f"{args.output}/{n}" for n in ("logs", "preset", "checkpoints"))
     corpus = keras_bert.Corpus(args.corpus)

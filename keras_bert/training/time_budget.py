@@ -81,7 +81,7 @@ class TimeBudget(keras.callbacks.Callback):
     ) -> None:
         """Evaluates and saves a model before training, to time the end of an epoch.
 
-        The time counts as trained. Does nothing if the budget is over.
+        The time isn't counted as trained. Does nothing if the budget is over.
 
         Args:
             model: the compiled model, after `checkpoint.restore`.
@@ -96,8 +96,7 @@ class TimeBudget(keras.callbacks.Callback):
             model.evaluate(heldout, verbose=0)
         checkpoint.save(model)
         checkpoint.wait()
-        self._ended = self.seconds
-        self.on_train_end()
+        self._epoch_end = self._now() - self.seconds
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         if self.seconds > self._total:

@@ -17,9 +17,9 @@ class TimeBudget(keras.callbacks.Callback):
     """Trains for a time: the learning rate follows a clock, and the last step has the last rate.
 
     Each execution, one or `steps_per_execution` steps, has the rate of `schedule` at the seconds
-    trained before it. These include validation and checkpoints, and are part of the optimizer's
-    state: a run that resumes from a `TrainingCheckpoint` has the rest of its budget, whatever the
-    pause.
+    trained before it, up to a ten-thousandth of the budget ago. These include validation and
+    checkpoints, and are part of the optimizer's state: a run that resumes from a
+    `TrainingCheckpoint` has the rest of its budget, whatever the pause.
 
     The last execution is the one after which there is no time for another and for the end of an
     epoch, the longest so far; `measure` times the first. Put this callback last in the list. If
@@ -61,7 +61,7 @@ class TimeBudget(keras.callbacks.Callback):
             0.0, trainable=False, dtype="float32", aggregation="only_first_replica"
         )
         self._execution = self._epoch_end = 0.0  # seconds that the last, and the longest, took
-        self._is_last = False
+        self._is_last = self._is_due = False
 
     def __repr__(self):
         return f"TimeBudget({self.seconds:,.0f} of {self._total:,.0f} seconds)"
@@ -106,6 +106,8 @@ class TimeBudget(keras.callbacks.Callback):
                 "another folder."
             )
         self._start = self._clock() - self.seconds
+        self._set_at = -self._total
+        self._strategy = getattr(self.model, "distribute_strategy", None)
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._began = self._now()
@@ -117,13 +119,17 @@ class TimeBudget(keras.callbacks.Callback):
                 f"after {optimizer_step(self.model)} steps, and the end of an epoch, with its "
                 f"checkpoint, takes {self._epoch_end:,.1f}. Give it several times as much."
             )
-        at = self._total if self._is_last else self._began
-        self._optimizer.learning_rate.assign(self._schedule(at))
+        self._is_due = self._is_last or self._began - self._set_at >= self._total / 10_000
+        if self._is_due:
+            self._set_at = self._began
+            rate = self._schedule(self._total if self._is_last else self._began)
+            self._assign(self._optimizer.learning_rate, rate)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._ended = self._now()
         self._execution = self._ended - self._began
-        self._keep(self._ended)
+        if self._is_due or batch + 1 == self.params.get("steps"):
+            self._keep(self._ended)
         if self._is_last:
             self.model.stop_training = True
 
@@ -140,8 +146,13 @@ class TimeBudget(keras.callbacks.Callback):
 
     def _now(self):
         hundredths = round(100 * (self._clock() - self._start))
-        return numbers_of_all(hundredths, self.model)[0] / 100  # of the first process
+        return numbers_of_all(hundredths, self._strategy)[0] / 100  # of the first process
 
     def _keep(self, seconds):
-        most = self._total if self._is_last else np.nextafter(np.float32(self._total), 0)
-        self._optimizer.seconds_trained.assign(most if self._is_last else min(seconds, most))
+        most = np.nextafter(np.float32(self._total), 0)
+        seconds = self._total if self._is_last else min(seconds, most)
+        self._assign(self._optimizer.seconds_trained, seconds)
+
+    def _assign(self, variable, value):
+        if self.model is not None:  # on JAX, this fetches the state of the optimizer: about 20 ms
+            variable.assign(value)

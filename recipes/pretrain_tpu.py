@@ -48,7 +48,7 @@ CARD = "recipe hours learning_rate warmup_proportion final_fraction beta_2 weigh
 CARD += "google_optimizer lamb".split()
 DAY = {"masked_lm_rate": 0.3, "no_next_sentence": True, "packed": True, "attention_dropout": 0.0}
 DAY |= {"batch_size": 4096, "steps": 70_000, "learning_rate": 5e-4, "warmup_proportion": 0.06}
-# MosaicBERT's decay of 1e-5 a step at the peak doesn't count the rate; ours is multiplied by it.
+# MosaicBERT's weights decay by 1e-5 a step at the peak. Our decay is multiplied by the rate.
 DAY |= {"final_fraction": 0.02, "beta_2": 0.98, "weight_decay": 0.02}
 SMALL = {"learning_rate": 1e-3, "weight_decay": 0.01}  # of the day's models below Base's width
 

@@ -1,4 +1,4 @@
-"""Keras callbacks that log speed and perplexity, and write curves for TensorBoard."""
+"""Keras callbacks: a budget of time, logs of speed and perplexity, curves for TensorBoard."""
 
 import contextlib
 import math
@@ -18,8 +18,9 @@ from keras_bert.messages import check_int, missing
 from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.keras_internals import learning_rate_at
 from keras_bert.training.processes import is_chief
+from keras_bert.training.time_budget import TimeBudget
 
-__all__ = ["Perplexity", "Throughput", "TrainingCurves"]
+__all__ = ["Perplexity", "Throughput", "TimeBudget", "TrainingCurves"]
 _FLUSH_SECONDS = 120  # between writes to the disk, which a bucket takes long for
 
 

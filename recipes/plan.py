@@ -30,12 +30,7 @@ def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--device", default="v5e:2x2", help="TPUs, such as v5e:4x4 or v4:2x2x1; or h100, a100:8")
-    add(
-        "--size",
-        default="base",
-        choices=sorted(SIZES),
-        help="published size of the model",
-    )
+    add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
     add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--max_predictions", type=int, help="masked tokens per row; 20 for 128, 80 for 512")

@@ -14,6 +14,10 @@ schedule over its own steps. A phase of any other length runs all steps. On a sm
 small model at 32 tokens, where it learns to attend to neighbors much sooner, and continue at 128
 with `--phase 128 --init`.
 
+`--recipe day` has the settings of MosaicBERT (Portes et al. 2023) that leave the model BERT's.
+`--hours 24` trains for a time: the learning rate follows the clock, which counts evaluations and
+checkpoints, and not the pauses of a run that is resumed.
+
 The paper's ablations are switches: `--no_next_sentence`, `--left_to_right`, the masking rates, and
 the size; paper/ablations.py runs them all.
 
@@ -38,9 +42,15 @@ from keras_bert.sizes import SIZES
 
 MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
 SHAPE = ["num_layers", "hidden_dim", "num_heads"]
-SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed".split()
+SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed ramp".split()
 SETTINGS += MASKING + SHAPE
-CARD = "steps learning_rate warmup_proportion beta_2 weight_decay google_optimizer lamb".split()
+CARD = "recipe hours learning_rate warmup_proportion final_fraction beta_2 weight_decay".split()
+CARD += "google_optimizer lamb".split()
+DAY = {"masked_lm_rate": 0.3, "no_next_sentence": True, "packed": True, "attention_dropout": 0.0}
+DAY |= {"batch_size": 4096, "steps": 70_000, "learning_rate": 5e-4, "warmup_proportion": 0.06}
+# MosaicBERT's weights decay by 1e-5 a step at the peak. Our decay is multiplied by the rate.
+DAY |= {"final_fraction": 0.02, "beta_2": 0.98, "weight_decay": 0.02}
+SMALL = {"learning_rate": 1e-3, "weight_decay": 0.01}  # of the day's models below Base's width
 
 
 def parse_args(argv=None):
@@ -49,47 +59,67 @@ def parse_args(argv=None):
     add("--corpus", required=True, help="folder from prepare_corpus.py")
     add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
     add("--output", required=True, help="output folder")
+    add(
+        "--recipe",
+        default="paper",
+        choices=("paper", "day"),
+        help="the paper's defaults, or a BERT in a day's",
+    )
     add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
     add("--num_layers", type=int, help="replaces that of --size")
-    add(
-        "--hidden_dim", type=int, help="replaces that of --size; feed-forward layers are 4 times it"
-    )
+    add("--hidden_dim", type=int, help="replaces that of --size; feed-forward layers have 4 times")
     add("--num_heads", type=int, help="replaces that of --size")
     add("--init", help="preset or published weights to start from")
     add("--phase", type=int, default=128, help="tokens per sequence: 128, then 512")
     add("--batch_size", type=int, default=256, help="examples per step, over all devices")
-    add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
-    add("--epochs", type=int, help="passes over the corpus in this phase; replaces --steps")
+    length = parser.add_mutually_exclusive_group().add_argument
+    length("--steps", type=int, default=1_000_000, help="optimizer steps in total")
+    length("--epochs", type=int, help="passes over the corpus in this phase; replaces --steps")
+    length("--hours", type=float, help="time for all steps of this phase; replaces --steps")
     add("--learning_rate", type=float, default=1e-4, help="peak learning rate")
     add("--warmup_proportion", type=float, help="0.01 if not given, the paper's; 0.1 with --init")
+    add("--final_fraction", type=float, default=0.0, help="last rate, relative to the peak")
     add("--beta_2", type=float, default=0.999, help="decay of the second moment in AdamW and LAMB")
     add("--weight_decay", type=float, default=0.01, help="weight decay")
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
+    add("--attention_dropout", type=float, help="another one for attention; GPUs are faster with 0")
+    off = {"action": "store_false", "default": False}
+    add("--next_sentence", dest="no_next_sentence", help="undoes --no_next_sentence", **off)
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
-    add(
-        "--left_to_right", action="store_true", help="a causal encoder that predicts each next word"
-    )
+    add("--left_to_right", action="store_true", help="a causal encoder that predicts next words")
     add("--masked_lm_rate", type=float, default=0.15, help="fraction of tokens to predict")
+    add("--heldout_rate", type=float, default=0.15, help="the same in the text of --heldout")
     add("--mask_token_rate", type=float, default=0.8, help="fraction of them that become [MASK]")
     add("--random_token_rate", type=float, default=0.1, help="fraction that become another word")
     add("--whole_word_masking", action="store_true", help="mask all pieces of a word together")
+    add("--padded", dest="packed", help="undoes --packed", **off)
     add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--google_optimizer", action="store_true", help="no bias correction, as in Google's code")
     add("--lamb", action="store_true", help="LAMB, for batches of many thousand sequences")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
+    add("--ramp", type=float, help="fraction of the training in which the batch grows from 1/8")
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
     _shared.add_device_arguments(parser)
+    args, _ = parser.parse_known_args(argv)
+    if args.recipe == "day":
+        is_small = (args.hidden_dim or SIZES[args.size]["hidden_dim"]) < 768
+        own = {"attention_dropout": None} if args.init else {}
+        parser.set_defaults(**DAY | (SMALL if is_small else {}) | own)
     args = parser.parse_args(argv)
     counts = ["steps", "epochs", "save_every", "preset_every", "steps_per_execution", "batch_size"]
     for name in (*counts, *SHAPE):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             parser.error(f"--{name} must be at least 1; got {getattr(args, name)}")
+    if args.hours is not None and not args.hours > 0:
+        parser.error(f"--hours must be above 0; got {args.hours}")
+    if args.ramp is not None and not (0 < args.ramp < 1 and args.batch_size % 8 == 0):
+        parser.error("--ramp must be above 0 and below 1, and --batch_size a multiple of 8")
     if args.preset_every and args.preset_every % args.save_every:
         parser.error(f"--preset_every must be a multiple of --save_every={args.save_every}")
-    for name in ("dropout", *SHAPE):
+    for name in ("dropout", "attention_dropout", *SHAPE):
         if args.init and getattr(args, name) is not None:
             parser.error(f"--{name} is for new models; with --init the preset has its own")
     if args.left_to_right and not args.no_next_sentence:
@@ -117,17 +147,15 @@ def make_model(args, corpus):
         tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
         dropout = 0.1 if args.dropout is None else args.dropout
         size = {**SIZES[args.size], "dropout": dropout, "causal": args.left_to_right}
+        size["attention_dropout"] = args.attention_dropout
         size |= {name: getattr(args, name) for name in SHAPE if getattr(args, name)}
         if args.hidden_dim:
             size["intermediate_dim"] = 4 * args.hidden_dim
         backbone = keras_bert.BertBackbone(tokenizer.vocabulary_size(), **size)
         preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=args.phase)
         model = keras_bert.BertPretrainer(backbone, next_sentence, preprocessor)
-    steps = schedule_steps(args)
-    warmup = round(args.warmup_proportion * steps)
-    rate = keras_bert.WarmupLinearDecay(args.learning_rate, warmup, steps)
     optimizer = (keras_bert.Lamb if args.lamb else keras_bert.AdamW)(
-        rate,
+        args.learning_rate if args.hours else make_schedule(args),
         weight_decay=args.weight_decay,
         beta_2=args.beta_2,
         bias_correction=not args.google_optimizer,
@@ -140,9 +168,18 @@ def make_model(args, corpus):
     return model
 
 
+def make_schedule(args):
+    """Makes the schedule of the learning rate, over steps or over the seconds of --hours."""
+    steps = phase_steps(args)[1] if args.init else args.steps
+    total = 3600 * args.hours if args.hours else steps
+    settings = {"continuous": args.recipe == "day", "final_fraction": args.final_fraction}
+    warmup = round(args.warmup_proportion * total)
+    return keras_bert.WarmupLinearDecay(args.learning_rate, warmup, total, **settings)
+
+
 def phase_steps(args):
     """Returns the optimizer steps at which the phase starts and ends."""
-    if args.epochs or args.phase not in (128, 512):
+    if args.epochs or args.hours or args.recipe == "day" or args.phase not in (128, 512):
         return 0, args.steps
     boundary = args.steps * 9 // 10
     if args.phase == 128:
@@ -150,9 +187,10 @@ def phase_steps(args):
     return (0, args.steps - boundary) if args.init else (boundary, args.steps)
 
 
-def schedule_steps(args):
-    """Returns the optimizer steps over which the learning rate falls to 0."""
-    return phase_steps(args)[1] if args.init else args.steps
+def batch_after(args, share):
+    """Returns the rows of a batch, and its parts, after a share of the phase: all after --ramp."""
+    divisor = 8 >> min(3, int(3 * share / args.ramp)) if args.ramp else 1
+    return args.batch_size // divisor, -(-args.accumulation_steps // divisor)
 
 
 def check_intervals(args, steps):
@@ -166,10 +204,10 @@ def check_intervals(args, steps):
             )
 
 
-def data_settings(args):
+def data_settings(args, batch_size):
     """Returns the arguments of `pretraining_dataset` that training and held-out text share."""
     settings = {
-        "batch_size": args.batch_size,
+        "batch_size": batch_size,
         "sequence_length": args.phase,
         "next_sentence": not args.no_next_sentence,
         "packed": args.packed,
@@ -186,24 +224,35 @@ def main(argv=None):
 
     from keras_bert.recipes._runs import describe_training, keep_settings, start_training
 
+    names = [*DAY] if args.hours is None else [name for name in ("hours", *DAY) if name != "steps"]
+    print(f"Recipe {args.recipe}:", ", ".join(f"{name} {getattr(args, name)}" for name in names))
     strategy = start_training(args)
     logs, preset, checkpoints = (f"{args.output}/{n}" for n in ("logs", "preset", "checkpoints"))
     corpus = keras_bert.Corpus(args.corpus)
     if args.epochs:
         args.steps = math.ceil(args.epochs * corpus.num_tokens / (args.batch_size * args.phase))
+    if args.hours:
+        args.steps = 10**9 // args.save_every * args.save_every  # out of reach
     start, stop = phase_steps(args)
     check_intervals(args, stop - start)
     heldout = None
     if args.heldout:
+        settings = data_settings(args, max(1, args.batch_size // args.accumulation_steps))
+        settings |= {} if args.left_to_right else {"masked_lm_rate": args.heldout_rate}
         heldout = keras_bert.heldout_dataset(
-            args.heldout, corpus, multiple_of=args.steps_per_execution, **data_settings(args)
+            args.heldout, corpus, multiple_of=args.steps_per_execution, **settings
         )
         print(f"Held out: {len(heldout):,} batches of {args.heldout}.")
     checkpoint = keras_bert.TrainingCheckpoint(checkpoints)
     with strategy.scope():
-        model = make_model(args, corpus)
+        model, budget = make_model(args, corpus), None
+        if args.hours:
+            budget = keras_bert.callbacks.TimeBudget(model.optimizer, make_schedule(args))
         done = checkpoint.restore(model)
-    print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
+    for rows, parts in sorted(
+        {batch_after(args, (n + 0.5) / 3 * (args.ramp or 1)) for n in range(4)}
+    ):
+        print(describe_training(strategy, rows, model, parts))
     if done < start:
         raise ValueError(
             f"Phase {args.phase} starts at step {start:,}, but {args.output} is at step {done:,}. "
@@ -214,38 +263,59 @@ def main(argv=None):
     keep_settings(args.output, settings, resume=done > start, strategy=strategy)
     settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
     settings |= {f"corpus_{n}": getattr(corpus, f"num_{n}") for n in ("documents", "tokens")}
+    settings |= {} if budget else {"steps": args.steps}
     # Phases may differ in settings, but not in the words that the ids stand for.
     words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
     keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
-    print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
+    length = budget or f"steps {done:,} to {stop:,} of {args.steps:,}"
+    print(f"{model.count_params():,} weights; {length}.")
+
+    def steps_done():
+        return int(keras.ops.convert_to_numpy(model.optimizer.iterations))
 
     def keep_preset(epoch, logs):
-        step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+        step = steps_done()
         if step % args.preset_every == 0:
             model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
 
-    callbacks = [
-        keras_bert.callbacks.Throughput(args.batch_size * args.phase),
-        keras_bert.callbacks.Perplexity(),
-    ]
+    def batch_now():
+        steps = (steps_done() - start) / (stop - start)
+        return batch_after(args, budget.seconds / 3600 / args.hours if budget else steps)
+
+    def grow(epoch, logs):
+        model.stop_training |= batch_now() != batch
+
+    throughput = keras_bert.callbacks.Throughput(args.batch_size * args.phase)
+    callbacks = [throughput, keras_bert.callbacks.Perplexity()]
+    callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=grow))
     if args.preset_every:  # before the checkpoint, after which a resumed run would not write it
         callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
     callbacks += [keras_bert.callbacks.TrainingCurves(logs), checkpoint]
-    while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
+    if budget:
+        budget.measure(model, checkpoint, heldout)
+        callbacks.append(budget)
+    while done < stop and not (budget and budget.is_over):
+        # An epoch is the interval between checkpoints; the last may be shorter.
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
         first = done // args.save_every
+        rows, parts = batch = batch_now()
+        if args.ramp:
+            model.train_function = None  # it may be traced for fewer rows
+        throughput.tokens_per_step = rows * args.phase
+        # Counted in steps of this batch: after smaller ones, some of the data is skipped.
+        data = data_settings(args, rows) | {"start_step": done - start}
         model.fit(
-            keras_bert.pretraining_dataset(corpus, start_step=done - start, **data_settings(args)),
+            keras_bert.pretraining_dataset(corpus, **data),
             validation_data=heldout,
             initial_epoch=first,
             epochs=first + epochs,
             steps_per_epoch=interval,
-            accumulation_steps=args.accumulation_steps,
+            accumulation_steps=parts,
             callbacks=callbacks,
         )
-        done += epochs * interval
+        done = steps_done()
     scores = {}
     if heldout is not None:  # again: a resumed run may have had no step left
         found = model.evaluate(heldout, verbose=0, return_dict=True)
@@ -256,7 +326,7 @@ def main(argv=None):
     model.record_training(settings, scores)  # for the preset's README.md
     model.save_to_preset(preset)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"Pre-trained to step {stop:,}. Preset: {preset}. Logs: {logs}. Peak GiB: {peak:.2f}.")
+    print(f"Pre-trained to step {done:,}. Preset: {preset}. Logs: {logs}. Peak GiB: {peak:.2f}.")
 
 
 if __name__ == "__main__":

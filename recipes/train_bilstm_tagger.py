@@ -142,12 +142,7 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.recipes._runs import (
-        describe_training,
-        keep_model,
-        split_examples,
-        train_epochs,
-    )
+    from keras_bert.recipes._runs import describe_training, keep_model, split_examples, train_epochs
 
     strategy = keras_bert.get_strategy("single")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)

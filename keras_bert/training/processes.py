@@ -45,21 +45,25 @@ def wait_for_all(name: str, strategy: "Strategy | keras.Model | None" = None) ->
 
 def check_same(number: int, message: str, strategy: "Strategy | keras.Model | None" = None) -> None:
     """Raises a ValueError, `message`, if the numbers of processes, in 0 to 2**31 - 1, differ."""
+    numbers = numbers_of_all(number, strategy)
+    if len(set(numbers)) > 1:
+        raise ValueError(f"{message} (They have {numbers}, in order of processes.)")
+
+
+def numbers_of_all(number: int, strategy: "Strategy | keras.Model | None" = None) -> list[int]:
+    """Returns the numbers of all processes that train together, each in 0 to 2**31 - 1."""
     workers = _workers(strategy)
     if workers is not None:
         import tensorflow as tf
 
         own = workers.run(tf.constant, args=([number],))  # on each of its devices
-        numbers = workers.gather(own, axis=0).numpy().tolist()
-    elif process_count() > 1:
+        return workers.gather(own, axis=0).numpy().tolist()
+    if process_count() > 1:
         import numpy as np
         from jax.experimental import multihost_utils
 
-        numbers = multihost_utils.process_allgather(np.int32(number)).tolist()
-    else:
-        return
-    if len(set(numbers)) > 1:
-        raise ValueError(f"{message} (They have {numbers}, in order of processes.)")
+        return multihost_utils.process_allgather(np.int32(number)).tolist()
+    return [number]
 
 
 def _workers(strategy) -> Any:

@@ -10,7 +10,7 @@ from keras_bert.messages import check_bool, check_number
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning rate that rises linearly to a peak, then falls linearly to 0.
+    """A learning rate that rises linearly to a peak, then falls linearly to 0 or a last rate.
 
     With W warm-up steps of N, step s = 0, 1, ... has the rate
 
@@ -22,11 +22,16 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
         peak * min((s + 1) / W, (N - s) / (N - W))
 
+    With `final_fraction=f` the rate falls to f * peak: d, the factor after the warm-up, becomes
+    f + (1 - f) * d. A `keras_bert.callbacks.TimeBudget` counts in seconds instead of steps.
+
     Args:
         peak_learning_rate: float, the highest rate.
-        warmup_steps: int, W, in optimizer steps; 0 for no warm-up.
-        total_steps: int, N, in optimizer steps; more than `warmup_steps`.
+        warmup_steps: int, W, in optimizer steps; 0 for no warm-up. For a `TimeBudget`, a number of
+            seconds.
+        total_steps: int, N, in the same unit; more than `warmup_steps`.
         continuous: bool; False is Google's schedule.
+        final_fraction: float, f, the last rate as a fraction of the peak, below 1.
 
     Call arguments:
         step: int or integer tensor, the number of completed steps.
@@ -47,15 +52,17 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(
         self,
         peak_learning_rate: float,
-        warmup_steps: int,
-        total_steps: int,
+        warmup_steps: float,
+        total_steps: float,
         continuous: bool = False,
+        final_fraction: float = 0.0,
     ):
         super().__init__()
         check_number("peak_learning_rate", peak_learning_rate, at_least=0)
         check_number("warmup_steps", warmup_steps)
         check_number("total_steps", total_steps)
         check_bool("continuous", continuous)
+        check_number("final_fraction", final_fraction, at_least=0, below=1)
         if not 0 <= warmup_steps < total_steps:
             raise ValueError(
                 "The warm-up must end before training does: 0 <= warmup_steps < total_steps; got "
@@ -65,23 +72,23 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.warmup_steps = warmup_steps
         self.total_steps = total_steps
         self.continuous = continuous
+        self.final_fraction = final_fraction
 
     def __call__(self, step: Any) -> Any:
-        step = ops.cast(step, "float32")
         warmup, total = float(self.warmup_steps), float(self.total_steps)
-        if self.continuous:
-            rising = (step + 1) / max(warmup, 1.0)
-            falling = (total - step) / (total - warmup)
-            fraction = ops.minimum(rising, falling)
-        else:
-            fraction = ops.where(step < warmup, step / max(warmup, 1.0), 1 - step / total)
-        return self.peak_learning_rate * ops.maximum(fraction, 0.0)
+        step = ops.minimum(ops.cast(step, "float32"), total)
+        rising = (step + self.continuous) / max(warmup, 1.0)
+        falling = (total - step) / (total - warmup) if self.continuous else 1 - step / total
+        falling = self.final_fraction + (1 - self.final_fraction) * falling
+        is_rising = rising < falling if self.continuous else step < warmup
+        return self.peak_learning_rate * ops.where(is_rising, rising, falling)
 
     def __repr__(self):
         steps = f"warmup_steps={self.warmup_steps}, total_steps={self.total_steps}"
         rate = f"{self.peak_learning_rate:g}"
-        return f"WarmupLinearDecay({rate}, {steps}, continuous={self.continuous})"
+        last = f", final_fraction={self.final_fraction}" if self.final_fraction else ""
+        return f"WarmupLinearDecay({rate}, {steps}, continuous={self.continuous}{last})"
 
     def get_config(self):
         names = ("peak_learning_rate", "warmup_steps", "total_steps", "continuous")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*names, "final_fraction")}

@@ -224,7 +224,7 @@ def damaged(tmp_path, texts):
         ("a.parquet", b"PAR1 no more", "a.parquet is damaged, or of another kind"),
         (
             "a.txt.gz",
-            gzip.compress(b"Word1. " * 99)[:-9],
+            gzip.compress(b"Word1. " * 99, mtime=0)[:-9],
             "a.txt.gz is damaged, or of another kind: Trunc",
         ),
         ("a.txt.bz2", b"Word1. " * 9, "a.txt.bz2 is damaged, or of another kind"),

@@ -9,8 +9,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertTask, BertTokenizer, SentencePieceTokenizer
-from keras_bert import prepare_corpus
+from keras_bert import BertBackbone, BertTask, BertTokenizer, SentencePieceTokenizer, prepare_corpus
 from keras_bert.text.sentence_piece import MODEL_FILE, field, fields
 
 LANGUAGES = """The quick brown fox can't jump (over) 13 lazy dogs!

@@ -5,6 +5,7 @@
 Run by test_jax_processes.py: 2 devices, and the place of the process in its environment.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -57,6 +58,29 @@ def finetuned():
     return {"scores": [score["logit"] for score in scores], "resumed": off}
 
 
+def timed():
+    """The steps of a run of 60 seconds, and its weights; each process has a clock of its own."""
+    seconds = itertools.count(step=1 + 2 * int(os.environ.get(PLACES + "PROCESS_ID", 0)))
+    model, x, y, weights = make_classifier()
+    schedule = keras_bert.WarmupLinearDecay(1e-2, 6, 60)
+    budget = keras_bert.callbacks.TimeBudget(model.optimizer, schedule, lambda: next(seconds))
+    model.fit(
+        x,
+        y,
+        sample_weight=weights,
+        batch_size=BATCH,
+        shuffle=False,
+        epochs=99,
+        verbose=0,
+        callbacks=[budget],
+    )
+    steps = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+    return {
+        "steps": steps,
+        "weights": [weight.ravel()[:9].tolist() for weight in model.get_weights()],
+    }
+
+
 def refused():
     process = int(os.environ[PLACES + "PROCESS_ID"])
     model, x, y, _ = make_classifier()
@@ -90,7 +114,7 @@ if __name__ == "__main__":
             total=20 * equivalence.ROWS + 6,  # rows, the last of which 4 devices can't divide
         )
         tuned = finetuned()
-        files = len(replaced)
+        files, tuned["timed"] = len(replaced), timed()
         tuned["refused"] = refused() if PLACES + "PROCESS_ID" in os.environ else None
     said = describe_training(strategy, BATCH, make_classifier()[0])
     result = {"equivalence": result, "said": said, "files": files, "pid": os.getpid(), **tuned}

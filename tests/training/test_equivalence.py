@@ -143,6 +143,23 @@ def test_two_devices_and_parts_give_the_numbers_of_one_device(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_a_growing_batch_gives_the_numbers_of_one_device(backend):
+    """Batches of 4, 8 and 16 rows in one run; each is traced once, and the first perhaps again."""
+    stages = {
+        1: [[4, 1], [8, 1], [16, 1]],
+        2: [[4, 1], [8, 2], [16, 4]],
+        4: [[4, 1], [8, 1], [16, 2]],
+    }
+    settings = {"task": "pretrainer", "total": 96}
+    processes = [start(backend, n, json.dumps({**settings, "growing": stages[n]})) for n in stages]
+    runs = [run["growing"] for run in all_finished(processes, ["growing"])]
+    for devices, run in zip(stages, runs, strict=True):
+        assert_equal(run, runs[0])
+        assert run["steps"] == 8 + 4 + 2
+        assert run["traces"] <= 3 * (devices if backend == "tensorflow" else 1) + 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_packed_rows_give_the_numbers_of_padded_ones(backend):
     padded = {json.loads(name)["task"]: run for name, run in trained(backend, 1, PADDED).items()}
     names = list(map(json.dumps, PACKED))

@@ -40,7 +40,8 @@ def test_two_processes_give_the_numbers_of_one(assert_close, runs):
     alone, together, folder = runs
     for one_of_two in together:
         assert one_of_two["said"].startswith("4 replicas on CPU in 2 processes; batches of 8 rows")
-        for part in ("equivalence", "scores"):
+        assert one_of_two["timed"]["steps"] == alone["timed"]["steps"] > 9
+        for part in ("equivalence", "scores", "timed"):
             keras.tree.assert_same_structure(one_of_two[part], alone[part])
             values = (keras.tree.flatten(run[part]) for run in (one_of_two, alone))
             assert_close(*values)

@@ -15,6 +15,9 @@ def rates(schedule, steps):
         # Google's form drops at the end of the warm-up; the continuous one starts above 0.
         ((1.0, 10, 100), {0: 0, 1: 0.1, 9: 0.9, 10: 0.9, 11: 0.89, 50: 0.5, 99: 0.01, 100: 0}),
         ((1.0, 10, 100, True), {0: 0.1, 1: 0.2, 9: 1, 10: 1, 55: 0.5, 99: 1 / 90, 100: 0}),
+        ((1.0, 10, 100, False, 0.5), {0: 0, 9: 0.9, 10: 0.95, 50: 0.75, 100: 0.5, 101: 0.5}),
+        ((1.0, 10, 100, True, 0.1), {0: 0.1, 9: 1, 10: 1, 55: 0.55, 100: 0.1, 101: 0.1}),
+        ((1.0, 1.5, 6.0, True, 0.02), {0: 2 / 3, 0.4: 0.933333, 1.5: 1, 6: 0.02}),  # in seconds
         *(((2.0, 0, 4, form), {0: 2, 1: 1.5, 2: 1, 3: 0.5, 4: 0}) for form in (False, True)),
         *(((1.0, 2, 10, form), {10: 0, 11: 0, 1000: 0}) for form in (False, True)),
     ],
@@ -30,7 +33,7 @@ def test_the_papers_million_steps_are_told_apart():
 
 @pytest.mark.parametrize("continuous", [False, True])
 def test_config_round_trip(continuous):
-    schedule = WarmupLinearDecay(3e-5, 7, 70, continuous=continuous)
+    schedule = WarmupLinearDecay(3e-5, 7, 70, continuous=continuous, final_fraction=0.02)
     config = keras.optimizers.schedules.serialize(schedule)
     copy = keras.optimizers.schedules.deserialize(config)
     assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
@@ -39,3 +42,8 @@ def test_config_round_trip(continuous):
 @pytest.mark.parametrize(("warmup", "total"), [(-1, 10), (10, 10), (11, 10), (0, 0)])
 def test_a_warm_up_that_does_not_end_in_time_is_refused(warmup, total, refused):
     refused(f"warmup_steps={warmup} and total_steps={total}", WarmupLinearDecay, 1.0, warmup, total)
+
+
+def test_a_last_rate_is_a_fraction_of_the_peak(refused):
+    for fraction, message in ((1, "must be below 1; got 1"), (-0.1, "of at least 0; got -0.1")):
+        refused(f"final_fraction.*{message}", WarmupLinearDecay, 1.0, 1, 9, False, fraction)

@@ -1,0 +1,113 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import AdamW, TrainingCheckpoint, WarmupLinearDecay
+from keras_bert.callbacks import TimeBudget
+
+X = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
+Y = X.sum(axis=1)
+SCHEDULE = WarmupLinearDecay(0.1, 10, 100, continuous=True, final_fraction=0.02)
+
+
+class Clock(keras.callbacks.Callback):
+    """A clock in which a step takes 4 seconds and validation 2; it keeps the rate of each step."""
+
+    def __init__(self, now=1000.0):
+        super().__init__()
+        self.now, self.rates = now, []
+
+    def __call__(self):
+        return self.now
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.now += 4
+        self.rates.append(float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)))
+
+    def on_test_end(self, logs=None):
+        self.now += 2
+
+
+class Checkpoint(TrainingCheckpoint):
+    """A checkpoint that takes some seconds."""
+
+    def __init__(self, folder, clock, seconds):
+        super().__init__(folder)
+        self.clock, self.seconds = clock, seconds
+
+    def save(self, *args):
+        super().save(*args)
+        self.clock.now += self.seconds
+
+
+def make_model(**options):
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(6), keras.layers.Dense(1)])
+    model.compile(AdamW(0.5), "mse", **options)
+    return model
+
+
+def train(folder, clock, schedule=SCHEDULE, epochs=99, saving=3):
+    """Trains in epochs of 4 steps; returns the model and its budget."""
+    model, checkpoint = make_model(), Checkpoint(folder, clock, saving)
+    budget = TimeBudget(model.optimizer, schedule, clock)
+    checkpoint.restore(model)
+    budget.measure(model, checkpoint)
+    if not budget.is_over:
+        model.fit(
+            X, Y, batch_size=2, epochs=epochs, shuffle=False, verbose=0, validation_data=(X, Y),
+            callbacks=[clock, checkpoint, budget],
+        )  # fmt: skip
+    return model, budget
+
+
+def test_the_rate_follows_the_clock_and_the_last_step_has_the_last_rate(assert_close, tmp_path):
+    clock = Clock()
+    _, budget = train(tmp_path, clock)
+    begins = [21 * epoch + 4 * step for epoch in range(5) for step in range(4)]
+    last = next(i for i, seconds in enumerate(begins) if seconds + 4 + 4 + 5 > 100)
+    assert_close(clock.rates[:-1], [float(SCHEDULE(seconds)) for seconds in begins[:last]])
+    assert_close(clock.rates[-1], 0.1 * 0.02)
+    assert 100 - 4 < clock.now - 1000 - 3 <= 100  # without the checkpoint that was measured
+    assert budget.is_over and repr(budget) == "TimeBudget(100 of 100 seconds)"
+    assert TrainingCheckpoint(tmp_path).latest_step() == len(clock.rates) == last + 1
+    after, budget = train(tmp_path, Clock())  # nothing is left to do
+    assert budget.is_over and int(after.optimizer.iterations) == last + 1
+
+
+def test_a_resumed_run_equals_one_that_was_not_interrupted(assert_close, tmp_path):
+    whole, _ = train(tmp_path / "whole", clock := Clock(), saving=0)
+    same, _ = train(tmp_path / "again", again := Clock(now=0), saving=0)
+    assert again.rates == clock.rates
+    assert_close(same.get_weights(), whole.get_weights())
+    _, budget = train(tmp_path / "parts", first := Clock(), epochs=2, saving=0)
+    assert not budget.is_over
+    later = Clock(now=first.now + 5000)
+    resumed, budget = train(tmp_path / "parts", later, saving=0)
+    assert budget.is_over and [*first.rates, *later.rates] == clock.rates
+    assert_close(resumed.get_weights(), whole.get_weights())
+
+
+def test_several_steps_of_an_execution_have_one_rate(tmp_path):
+    if keras.backend.backend() == "torch":
+        pytest.skip("Keras trains one step at a time on PyTorch")
+    model = make_model(steps_per_execution=2)
+    clock = Clock()
+    model.fit(
+        X, Y, batch_size=2, epochs=99, verbose=0,
+        callbacks=[clock, budget := TimeBudget(model.optimizer, SCHEDULE, clock)],
+    )  # fmt: skip
+    assert budget.is_over and clock.now == 1000 + 100
+    assert int(model.optimizer.iterations) == 2 * len(clock.rates) == 50
+    assert clock.rates[-1] == np.float32(0.002)
+
+
+def test_a_budget_that_cannot_be_kept_is_refused(refused, tmp_path):
+    for seconds, told in ((2, "0.0 are over after 0 steps"), (10, "4.0 are over after 1 steps")):
+        short, folder = WarmupLinearDecay(0.1, 0, seconds), tmp_path / str(seconds)
+        refused(f"budget of {seconds} seconds is too short: {told}", train, folder, Clock(), short)
+    train(tmp_path / "run", Clock(), epochs=2)
+    shorter = WarmupLinearDecay(0.1, 1, 30)
+    refused("39 seconds before, longer than.*30", train, tmp_path / "run", Clock(), shorter)
+    optimizer = AdamW(SCHEDULE)
+    refused(r"with a number, such as AdamW\(1e-4\)", TimeBudget, optimizer, SCHEDULE)

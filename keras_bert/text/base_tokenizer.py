@@ -15,6 +15,10 @@ from keras_bert.text.wordpieces import byte_places
 class Tokenizer:
     """Base class of tokenizers: turns texts into ids, with the place of each token.
 
+    A subclass has, beside the methods without a body here, `_read` of a vocabulary or its file;
+    `_set_vocabulary`, which sets `_tokens`, `_ids` and the special tokens; `_vocabulary`, for a
+    config in JSON, and `_contents` of that config, or None; and `_text`, which joins tokens.
+
     Attributes:
         pad_token_id, unk_token_id, cls_token_id, sep_token_id, mask_token_id: ints.
         num_separators: int, the [SEP] tokens between the texts of a pair. With one, the second text
@@ -28,33 +32,13 @@ class Tokenizer:
     family: str | None = None
     asset: str
     _contents_are: str  # for messages
+    _read: Callable[[Any], Any]
+    _contents: Callable[[Any], Any]
 
     def __init__(self, vocabulary: Any):
         self._saved = vocabulary if isinstance(vocabulary, SavedVocabulary) else None
         if self._saved is None:
             self._set_vocabulary(self._read(vocabulary))
-
-    @staticmethod
-    def _read(vocabulary):
-        """Reads and checks a vocabulary, or its file."""
-        raise NotImplementedError
-
-    def _set_vocabulary(self, vocabulary):
-        """Sets the special tokens and `_tokens`, and prepares `flat_ids`."""
-        raise NotImplementedError
-
-    def _vocabulary(self):
-        """Returns the vocabulary for a config in JSON."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _contents(vocabulary):
-        """Returns the vocabulary of such a config; None if it is something else."""
-        raise NotImplementedError
-
-    def _text(self, tokens):
-        """Joins tokens, which are no padding, into a text."""
-        raise NotImplementedError
 
     def settings(self) -> dict:
         """Returns the constructor's arguments but the vocabulary."""
@@ -106,11 +90,8 @@ class Tokenizer:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self):
-        settings = "".join(f", {name}={value!r}" for name, value in self._shown().items())
-        return f"{type(self).__name__}({self.vocabulary_size():,} tokens{settings})"
-
-    def _shown(self):
-        return self.settings()
+        [(name, value), *_] = self.settings().items()
+        return f"{type(self).__name__}({self.vocabulary_size():,} tokens, {name}={value!r})"
 
     def __call__(self, text: Any) -> list:
         """Calls `tokenize`."""

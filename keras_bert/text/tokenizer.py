@@ -106,9 +106,6 @@ class BertTokenizer(Tokenizer):
 
         return load_tokenizer(cls, source, lowercase)
 
-    def _shown(self):
-        return {"lowercase": self.lowercase}
-
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         return self._pieces.ids(texts)
 

@@ -42,7 +42,7 @@ assert_type(tokenizer, keras_bert.BertTokenizer)
 assert_type(keras_bert.__version__, str)
 
 reader = keras_bert.BertClassifierPreprocessor(tokenizer, label_names=["bad", "good"])
-assert_type(preprocessor.tokenizer.vocabulary_size(), int)
+assert_type(reader.tokenizer.vocabulary_size(), int)
 assert_type(reader.label_names, list[str] | None)
 assert_type(reader.for_model(backbone, model.output), keras_bert.BertClassifierPreprocessor)
 rows = reader.read(["a good book", "a bad book"], [1, 0])

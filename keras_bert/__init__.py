@@ -43,6 +43,7 @@ _ELSEWHERE = {
     "BertForMultipleChoice": "BertMultipleChoice",
     "BertTokenizerFast": "BertTokenizer",
     "XLMRobertaTokenizer": "SentencePieceTokenizer",
+    "RobertaTokenizer": "BytePairTokenizer",
 }
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, _ELSEWHERE)

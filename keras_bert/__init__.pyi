@@ -47,6 +47,7 @@ from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
     BertTokenClassifierPreprocessor as BertTokenClassifierPreprocessor,
 )
+from keras_bert.text.byte_pair_tokenizer import BytePairTokenizer as BytePairTokenizer
 from keras_bert.text.sentence_piece_tokenizer import (
     SentencePieceTokenizer as SentencePieceTokenizer,
 )

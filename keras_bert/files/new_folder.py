@@ -19,7 +19,8 @@ CARD_MARK = "<!-- Written by keras_bert, which replaces it. To keep an edit, rem
 """The last line of this library's cards."""
 
 BESIDE_WEIGHTS = (
-    *("config.json", "vocab.txt", "sentencepiece.bpe.model"),
+    *("config.json", "vocab.txt", "sentencepiece.bpe.model", "byte_pairs.json"),
+    *("vocab.json", "merges.txt"),
     *("tokenizer.json", "tokenizer_config.json"),
     *("special_tokens_map.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
     *("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"),

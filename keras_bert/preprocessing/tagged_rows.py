@@ -100,7 +100,7 @@ def _pieces(words, tokenizer, room):
     flat = [word for sentence in words for word in sentence]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(flat))}
     order = np.array([numbers[word] for word in flat])
-    distinct = Tokens.of(*tokenizer.flat_ids(list(numbers)), numpy_ops)
+    distinct = Tokens.of(*tokenizer.ids_of_words(list(numbers)), numpy_ops)
     values, lengths = distinct.values, np.minimum(distinct.lengths, room)
     values[-1] = tokenizer.unk_token_id
     begins = np.where(lengths > 0, distinct.starts, len(values) - 1)

@@ -87,7 +87,7 @@ def _kinds(read, ids, text_of, tokenizer):
     """Returns the `_kind` of each token, `[T]`; [UNK] is classified by its text."""
     ops = read.tokens.ops
     if tokenizer not in _kinds_of_tokens:
-        kinds = [_kind(token) for token in tokenizer.get_vocabulary()]
+        kinds = [_kind(token) for token in tokenizer.words()]
         _kinds_of_tokens[tokenizer] = np.array(kinds, "int64")
     kinds = ops.take(ops.array(_kinds_of_tokens[tokenizer]), ids)
     unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
@@ -127,7 +127,6 @@ def _kind(token):
     """Classifies a token: marks, Chinese characters, a continuing piece ("##..."), or 0."""
     if token.startswith("##"):
         return _GOES_ON
-    token = token.removeprefix("▁") or "▁"
     if all(map(is_punctuation, token)):
         return _MARK
     return _CHARACTER if all(map(is_cjk, token)) else 0

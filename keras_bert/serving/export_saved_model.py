@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
 from keras_bert.graph.tokenizer import graph_tokenizer
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import check_int, logger, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.dataset_checks import with_finite_check
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
@@ -48,8 +48,10 @@ def export_saved_model(
     entities, are padded to the longest. A classifier with `num_features` also takes `features`,
     float32 `[B, K]`, in both signatures; one with a `window_stride` takes `text`, `[B]`, of any
     length. An embedder with `prompts` also has the signatures `query` and `document`, which prepend
-    them to `text`. `token_ids` names a single output `logits`, a `BertEmbedder`'s `embedding`. The
-    model computes in its own precision, and stores weights in the precision that it reads them in.
+    them to `text`. `token_ids` names a single output `logits`, a `BertEmbedder`'s `embedding`. With
+    a `BytePairTokenizer`, for which TensorFlow has no ops, `serving_default` is `token_ids`, too.
+    The model computes in its own precision, and stores weights in the precision that it reads them
+    in.
 
     Args:
         task: a `BertTask` with a preprocessor that has answers.
@@ -76,14 +78,18 @@ def export_saved_model(
     _check_task(task)
     requests = _warmup_requests(task, warmup_texts)
     target = _free_version(path, version)
+    readers = {"serving_default": task.preprocessor, **task.preprocessor.variants()}
     with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
-        signatures = {
-            "serving_default": _text_signature(task, task.preprocessor),
-            "token_ids": token_id_function(task, task.preprocessor.answers).get_concrete_function(),
-            **{name: _text_signature(task, r) for name, r in task.preprocessor.variants().items()},
-        }
+        of_ids = token_id_function(task, task.preprocessor.answers).get_concrete_function()
+        signatures, tokenizer = {"serving_default": of_ids, "token_ids": of_ids}, None
+        if task.preprocessor.tokenizer.has_graph:
+            signatures |= {name: _text_signature(task, r) for name, r in readers.items()}
+            tokenizer = graph_tokenizer(task.preprocessor.tokenizer)
+        else:
+            kind, requests = type(task.preprocessor.tokenizer).__name__, requests[-1:]
+            logger.warning("TensorFlow has no %s: %s takes token ids, no raw strings.", kind, path)
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
-        save_quietly(str(folder), signatures, graph_tokenizer(task.preprocessor.tokenizer))
+        save_quietly(str(folder), signatures, tokenizer)
         if requests:
             name = os.path.basename(os.path.normpath(path))
             write_warmup_requests(str(folder), name, requests)

@@ -25,10 +25,12 @@ class Tokenizer:
             is segment 1. Two take the place of segments, which are all 0.
         family: str, the `model_type` of the models that such tokenizers are made for; None if they
             have others, too.
+        has_graph: bool, whether TensorFlow has ops for it, for `tf.data` and SavedModels.
         asset: str, the file of the vocabulary in presets and `.keras` files.
     """
 
     num_separators = 1
+    has_graph = True
     family: str | None = None
     asset: str
     _contents_are: str  # for messages
@@ -62,6 +64,14 @@ class Tokenizer:
         """
         raise NotImplementedError
 
+    def ids_of_words(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Turns words from within a text into ids, as `flat_ids` turns texts."""
+        return self.flat_ids(words)
+
+    def words(self) -> list[str]:
+        """Returns the text of each token, without a mark of the beginning of a word."""
+        return [token.removeprefix("▁") or "▁" for token in self._tokens]
+
     @property
     def special_ids(self) -> set[int]:
         """The ids of the tokens that every vocabulary of this kind has."""
@@ -71,7 +81,7 @@ class Tokenizer:
     @property
     def found_ids(self) -> set[int]:
         """The ids of all pieces found so far, also of words that became unknown after them."""
-        raise NotImplementedError
+        return self._refuse_trimming()
 
     def save_vocabulary(self, path: str | os.PathLike) -> None:
         """Writes the vocabulary to a file, local or remote."""
@@ -79,7 +89,10 @@ class Tokenizer:
 
     def with_tokens(self, ids: Sequence[int]) -> Self:
         """Returns a tokenizer with some of the tokens, the special ones among them, ascending."""
-        raise NotImplementedError
+        return self._refuse_trimming()
+
+    def _refuse_trimming(self):
+        raise ValueError(f"The vocabulary of a {type(self).__name__} can't be trimmed.")
 
     def __getattr__(self, name):  # Python asks for names that aren't set, so only before the tokens
         if name in _OF_THE_TOKENS and self.__dict__.get("_saved"):
@@ -215,6 +228,7 @@ class Tokenizer:
 
 # {family: the public class of its tokenizers}
 _CLASSES = dict.fromkeys(("xlm-roberta", "camembert"), "SentencePieceTokenizer")
+_CLASSES["roberta"] = "BytePairTokenizer"
 
 
 def tokenizer_class(family: str | None) -> type[Tokenizer]:

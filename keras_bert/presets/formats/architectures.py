@@ -1,7 +1,7 @@
 """The architectures of transformers that a `BertBackbone` can be: their settings and weights.
 
-Sources: transformers configuration_*.py and modeling_*.py of bert, distilbert, electra, xlm_roberta
-and camembert.
+Sources: transformers configuration_*.py and modeling_*.py of bert, distilbert, electra, roberta,
+xlm_roberta and camembert.
 """
 
 import re
@@ -169,6 +169,7 @@ ARCHITECTURES = {
         ),
         _XLM_ROBERTA,
         replace(_XLM_ROBERTA, name="camembert", prefix="Camembert"),
+        replace(_XLM_ROBERTA, name="roberta", prefix="Roberta"),
     )
 }
 """`{model_type: Architecture}`."""

@@ -11,7 +11,7 @@ from keras_bert.messages import logger, shown
 from keras_bert.presets.formats.tensor_files import FILES
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
-_SMALL_FILES = ("*.json", "vocab.txt", "*.bpe.model", "*/config.json", "assets/tokenizer/*")
+_SMALL_FILES = ("*.json", "*.txt", "*.bpe.model", "*/config.json", "assets/tokenizer/*")
 # {file that identifies a format: patterns of its weights}. The first format present is downloaded:
 # ours or KerasHub's, Hugging Face's, Google's.
 WEIGHTS = {

@@ -59,7 +59,8 @@ _HEADS = {
 }
 _TASKS = {theirs: ours for ours, theirs in _HEADS.items() if ours != "BertReranker"}
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the heads' weights
-_WITH_POOLER = ("BertModel", "BertForPreTraining", "XLMRobertaModel", "CamembertModel")
+_WITH_POOLER = ("BertModel", "BertForPreTraining")
+_WITH_POOLER += ("XLMRobertaModel", "CamembertModel", "RobertaModel")
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
 _FIXED = {
     "position_embedding_type": "absolute",

@@ -6,6 +6,11 @@ from typing import Any
 
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint, is_uncased, read_vocabulary
+from keras_bert.presets.formats.hugging_face_byte_pairs import (
+    fast_byte_pairs,
+    read_byte_pairs,
+    write_byte_pairs,
+)
 from keras_bert.presets.formats.hugging_face_sentence_piece import (
     fast_sentence_piece,
     read_sentence_piece,
@@ -23,6 +28,7 @@ _SPECIAL_TOKENS = {
     "mask_token": "[MASK]",
 }
 _CLASSES = {"xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer"}
+_CLASSES["roberta"] = "RobertaTokenizer"
 # Classes of transformers with BERT's algorithm, and classes defined by tokenizer.json.
 _SAME_AS_BERTS = (
     *("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast"),
@@ -45,6 +51,8 @@ def read_tokenizer(
     longest = int(min(settings.integer("model_max_length", high=10**31) or 512, 1 << 30))
     if family := sentence_piece_family(folder, settings, fast):
         return {"vocabulary": read_sentence_piece(folder, fast), "family": family}, longest
+    if byte_pairs := read_byte_pairs(folder, settings, fast):
+        return {"vocabulary": byte_pairs, "family": "roberta"}, longest
     normalizer = fast.fields("normalizer")
     _check_algorithm(folder, settings, fast)
     vocabulary = _vocabulary(folder, settings, fast, special, rows)
@@ -76,7 +84,10 @@ def read_tokenizer(
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes all that programs in Python, Rust and JavaScript look for."""
     tokenizer = checkpoint.own_tokenizer
-    tokenizer.save_vocabulary(folder / tokenizer.asset)
+    if tokenizer.family == "roberta":
+        write_byte_pairs(tokenizer, folder)
+    else:
+        tokenizer.save_assets(folder)
     fast = fast_tokenizer(tokenizer, checkpoint.sequence_length, checkpoint.truncation)
     special = {role: tokenizer.id_to_token(id) for role, id in _special_ids(tokenizer).items()}
     write_json(folder / "tokenizer.json", fast)
@@ -144,7 +155,7 @@ def fast_tokenizer(
                 for token in (cls, sep)
             },
         },
-        **(_fast_wordpiece(tokenizer) if not tokenizer.family else fast_sentence_piece(tokenizer)),
+        **_FAST.get(tokenizer.family, fast_sentence_piece)(tokenizer),
     }
 
 
@@ -167,6 +178,9 @@ def _fast_wordpiece(tokenizer):
             "vocab": {token: id for id, token in enumerate(tokenizer.get_vocabulary())},
         },
     }
+
+
+_FAST = {None: _fast_wordpiece, "roberta": fast_byte_pairs}
 
 
 def _special_ids(tokenizer):

@@ -1,0 +1,137 @@
+"""`BytePairTokenizer`: the tokens of RoBERTa, by Hugging Face's `tokenizers`."""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_bert.files.remote import read_utf8
+from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_path, shown
+from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.sentence_piece import plain, without_spaces
+
+_SPECIAL = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+
+
+class BytePairTokenizer(Tokenizer):
+    """Tokenizer of RoBERTa and DistilRoBERTa: byte pair encoding of the bytes of UTF-8.
+
+    A space belongs to the word after it, so a word at the beginning of a text has another token
+    than within it. No character is unknown. Pairs are `<s> A </s> </s> B </s>`. Needs the package
+    `tokenizers`. There is none in TensorFlow: texts must be in memory, and the exported SavedModel
+    takes token ids.
+
+    Source: Radford et al. 2019, section 2.2; `RobertaTokenizer` of transformers.
+
+    Args:
+        vocabulary: dict of `vocab`, `{token: id}` from 0 without gaps, and `merges`, a list of
+            pairs of tokens in the order of their training; or the path of such a JSON file.
+
+    Raises:
+        ValueError: if the vocabulary is of another form, or lacks a special token.
+        ImportError: if `tokenizers` isn't installed.
+
+    Example:
+    ```python
+    tokenizer = BytePairTokenizer.from_preset("hf://FacebookAI/roberta-base")
+    tokenizer.tokenize("A fine book.")
+    ```
+    """
+
+    num_separators = 2
+    has_graph = False
+    family = "roberta"
+    asset = "byte_pairs.json"
+    _contents_are = "a dict of vocab and merges"
+
+    def __init__(self, vocabulary: str | os.PathLike | dict[str, Any], family: str = "roberta"):
+        super().__init__(vocabulary)
+
+    @staticmethod
+    def _read(vocabulary):
+        if isinstance(vocabulary, dict):
+            return vocabulary
+        check_path("vocabulary", vocabulary)
+        return json.loads(read_utf8(vocabulary))
+
+    @staticmethod
+    def _contents(vocabulary):
+        return vocabulary if isinstance(vocabulary, dict) else None
+
+    def _set_vocabulary(self, vocabulary):
+        try:
+            from tokenizers import Tokenizer as Pieces
+            from tokenizers import decoders, models, pre_tokenizers
+        except ImportError as error:
+            raise ImportError(
+                "This vocabulary needs tokenizers: pip install tokenizers."
+            ) from error
+        ids, merges = (vocabulary.get(name) for name in ("vocab", "merges"))
+        if not ids or sorted(ids.values()) != [*range(len(ids))] or not isinstance(merges, list):
+            raise ValueError(
+                "The vocabulary of a BytePairTokenizer is a dict of vocab, whose ids are 0, 1, 2 "
+                f"and so on, and merges; got {shown(vocabulary)}."
+            )
+        if missing := [token for token in _SPECIAL.values() if token not in ids]:
+            raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(missing)}.")
+        self._merges = [tuple(pair) for pair in merges]
+        self._ids, self._tokens = ids, sorted(ids, key=ids.__getitem__)
+        for name, token in _SPECIAL.items():
+            setattr(self, f"{name}_token_id", ids[token])
+        self._pieces = Pieces(models.BPE(ids, self._merges))
+        self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        self._pieces.decoder = decoders.ByteLevel()
+
+    @classmethod
+    def from_preset(cls, source: str | os.PathLike) -> "BytePairTokenizer":
+        """Loads the tokenizer of a preset or of published weights.
+
+        Args:
+            source: any source that `BertTask.from_preset` accepts. From the Hugging Face hub, only
+                the small files are downloaded.
+
+        Raises:
+            ValueError: if the source is unknown or has another tokenizer.
+        """
+        from keras_bert.presets.preprocessors import load_tokenizer
+
+        return load_tokenizer(cls, source)
+
+    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        rows = [row.ids for row in self._pieces.encode_batch_fast(plain(texts))]
+        ids = np.fromiter((i for row in rows for i in row), "int32")
+        return ids, np.fromiter(map(len, rows), "int64", len(rows))
+
+    def ids_of_words(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        return self.flat_ids([f" {word}" for word in words])
+
+    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
+        texts = plain(texts)
+        rows = self._pieces.encode_batch(texts)
+        ids = np.fromiter((i for row in rows for i in row.ids), "int32")
+        offsets = [span for row in rows for span in row.offsets]
+        starts, ends = np.array(offsets, "int64").reshape(-1, 2).T
+        lengths = np.fromiter((len(row.ids) for row in rows), "int64", len(rows))
+        return ids, *without_spaces(texts, starts, ends, lengths), lengths
+
+    def words(self) -> list[str]:
+        return [self._text([token]).removeprefix(" ") or " " for token in self._tokens]
+
+    def save_vocabulary(self, path: str | os.PathLike) -> None:
+        with whole_file(path) as file:
+            json.dump(self.contents(), file, ensure_ascii=False)
+
+    def settings(self) -> dict:
+        return {"family": self.family}
+
+    def contents(self) -> dict[str, Any]:
+        """Returns the vocabulary that the constructor takes."""
+        return {"vocab": self._ids, "merges": [*map(list, self._merges)]}
+
+    _vocabulary = contents
+
+    def _text(self, tokens):
+        return self._pieces.decoder.decode(tokens)

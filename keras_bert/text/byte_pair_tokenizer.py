@@ -115,7 +115,7 @@ class BytePairTokenizer(Tokenizer):
         offsets = [span for row in rows for span in row.offsets]
         starts, ends = np.array(offsets, "int64").reshape(-1, 2).T
         lengths = np.fromiter((len(row.ids) for row in rows), "int64", len(rows))
-        return ids, *without_spaces(texts, starts, ends, lengths), lengths
+        return ids, *without_spaces(texts, starts, ends, lengths, r"\s"), lengths
 
     def words(self) -> list[str]:
         return [self._text([token]).removeprefix(" ") or " " for token in self._tokens]

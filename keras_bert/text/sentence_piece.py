@@ -21,7 +21,6 @@ SPACES = (
     "[\\x00-\\x20\\x7f\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u2581\u3000\ufeff\ufffd]"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
-_SPACE = re.compile(SPACES)
 
 
 def loaded(model: bytes) -> Any:
@@ -101,7 +100,11 @@ def plain(texts: Sequence[str]) -> list[str]:
 
 
 def without_spaces(
-    texts: Sequence[str], starts: np.ndarray, ends: np.ndarray, lengths: np.ndarray
+    texts: Sequence[str],
+    starts: np.ndarray,
+    ends: np.ndarray,
+    lengths: np.ndarray,
+    spaces: str = SPACES,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Takes the spaces from both ends of tokens; a token of spaces alone is empty, at its end.
 
@@ -111,7 +114,7 @@ def without_spaces(
     text = "".join(texts)
     begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
     is_space = np.zeros(len(text), bool)
-    is_space[[match.start() for match in _SPACE.finditer(text)]] = True
+    is_space[[match.start() for match in re.finditer(spaces, text)]] = True
     letters = np.append(np.flatnonzero(~is_space), len(text))
     starts, ends = starts + begins, ends + begins
     starts = np.minimum(letters[np.searchsorted(letters, starts)], ends)

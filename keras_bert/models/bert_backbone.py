@@ -30,8 +30,8 @@ class BertBackbone(Backbone):
     All tasks build on it, and your own tasks can too. It is also DistilBERT's encoder, with
     `num_segments=0, pooler_activation="relu"`, ELECTRA's, with `pooler_activation="gelu"` and
     perhaps an `embedding_dim`, and that of RoBERTa, XLM-RoBERTa and CamemBERT, with
-    `num_segments=1`. None of these is pre-trained with a pooler: in transformers it belongs to the head that classifies
-    sequences, and without that head it is new.
+    `num_segments=1`. None of these is pre-trained with a pooler: in transformers it belongs to the
+    head that classifies sequences, and without that head it is new.
     Source: Devlin et al. 2019, section 3; google-research/bert modeling.py; Sanh et al. 2019,
     "DistilBERT", section 3; Clark et al. 2020, "ELECTRA", section 3; Conneau et al. 2020, "XLM-R".
 

@@ -59,8 +59,9 @@ class BertPreprocessor:
     `read`, `listed`, `answers`, `serve` and `signature`.
 
     Args:
-        tokenizer: a `BertTokenizer`, or a `SentencePieceTokenizer`, whose special tokens take the
-            place of [CLS], [SEP] and [PAD], with two of [SEP] between the texts of a pair.
+        tokenizer: a `BertTokenizer`; or a `SentencePieceTokenizer` or `BytePairTokenizer`, whose
+            special tokens take the place of [CLS], [SEP] and [PAD], with two of [SEP] in a pair's
+            middle.
         sequence_length: int, S, at least 3; a pair needs at least 5, for one token of each text.
         truncation: the part of a long text to keep. `"head"` keeps the beginning, `"tail"` the
             end. `"head_tail"` keeps both, with a quarter of the room for the beginning: 128 and

@@ -23,7 +23,7 @@ class Embeddings(keras.layers.Layer):
     Call arguments:
         token_ids: `[B, S]` int32 in `[0, V)`.
         segment_ids: `[B, S]` int32 in `[0, num_segments)`; None means segment 0 everywhere. Ignored
-            without a segment table.
+            without a segment table, and with one of a single row.
         sequence_ids: `[B, S]` int32, the number of each token's sequence in a packed row. Positions
             restart with each sequence. None means one sequence per row.
 
@@ -94,8 +94,9 @@ class Embeddings(keras.layers.Layer):
             positions = positions_in_sequences(sequence_ids)  # [B, S]
         x = self.token_embedding(token_ids)  # [B, S, E]
         if self.segment_embedding is not None:
-            segments = ops.zeros_like(token_ids) if segment_ids is None else segment_ids
-            x = x + self.segment_embedding(segments)
+            if segment_ids is None or self.num_segments == 1:
+                segment_ids = ops.zeros_like(token_ids)
+            x = x + self.segment_embedding(segment_ids)
         x = x + self.position_embedding(positions)  # [S, E] or [B, S, E]
         x = self.output_dropout(self.norm(x), training=training)
         return x if self.projection is None else self.projection(x)  # [B, S, H]

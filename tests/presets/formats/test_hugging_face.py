@@ -220,7 +220,7 @@ def test_the_report_lists_every_weight(encoder, heads, folder, caplog):
     ("config", "message"),
     [
         ({"model_type": "gpt2"}, "model_type='gpt2', .* loads 'bert', 'distilbert', 'electra', "),
-        ({"model_type": "roberta"}, "model_type='roberta'.*; 'bert' is nearest"),
+        ({"model_type": "robert"}, "model_type='robert'.*; 'roberta' is nearest"),
         ({"add_cross_attention": True}, "add_cross_attention=True"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads="),

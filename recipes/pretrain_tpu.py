@@ -190,7 +190,8 @@ def phase_steps(args):
 def batch_after(args, share):
     """Returns the rows of a batch, and its parts, after a share of the phase: all after --ramp."""
     divisor = 8 >> min(3, int(3 * share / args.ramp)) if args.ramp else 1
-    return args.batch_size // divisor, -(-args.accumulation_steps // divisor)
+    rows, parts = args.batch_size // divisor, -(-args.accumulation_steps // divisor)
+    return rows, next(n for n in range(parts, rows + 1) if rows % n == 0)
 
 
 def check_intervals(args, steps):
@@ -275,7 +276,7 @@ def main(argv=None):
 
     def keep_preset(epoch, logs):
         step = steps_done()
-        if step % args.preset_every == 0:
+        if step // args.preset_every > (step - args.save_every) // args.preset_every:
             model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
 

@@ -82,4 +82,4 @@ def _text(row, name, place, reports):
         )
     if isinstance(value, str):
         value = value.encode("utf-8", "surrogatepass")  # half a pair, escaped in JSON, is invalid
-    return value and decoding.decode_utf8(value, reports, lambda offset: place())
+    return None if value is None else decoding.decode_utf8(value, reports, lambda offset: place())

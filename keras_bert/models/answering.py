@@ -20,7 +20,7 @@ from keras_bert.models.task_data import (
     with_extra_inputs,
 )
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
+from keras_bert.preprocessing.raw import as_arrays, count, is_dataset, is_raw, is_single
 
 
 class Answering:
@@ -133,6 +133,8 @@ class Answering:
             x, y = labels_of(x)
         x, y, _ = in_memory(self, x, y)
         check_columns(self, y=y)
+        if hasattr(y, "__len__") and not isinstance(y, (str, dict)):
+            check_one_each(count(x), "examples", labels=y)
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y)
         return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)

@@ -90,6 +90,7 @@ class BertPreprocessor:
     sequence_length: int
     truncation: str
 
+    tokenizer_class: type[Tokenizer] | None = None  # of presets; by default, that of their family
     max_texts = 2  # the most texts that one example may have
     prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows

@@ -29,7 +29,7 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
 
     For a model of the Hugging Face hub, only the small files are downloaded.
     """
-    if str(source).endswith(".txt"):
+    if str(source).endswith(".txt") and issubclass(cls, tokenizer_class(None)):
         return cls(source, lowercase=lowercase is not False)
     path = Path(local_source(source, weights=False))
     if _is_hugging_face(path):
@@ -106,8 +106,8 @@ def preprocessor_from(
     with explained(source):
         if given is not None:
             return made.like(given, **settings)
-        tokenizer = tokenizer_class(tokenizer.get("family"))(**tokenizer)
-        return made(tokenizer, **{**text, **settings})
+        kind = made.tokenizer_class or tokenizer_class(tokenizer.get("family"))
+        return made(kind(**tokenizer), **{**text, **settings})
 
 
 def _task_settings(source):

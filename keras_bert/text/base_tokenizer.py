@@ -233,6 +233,8 @@ _CLASSES["roberta"] = "BytePairTokenizer"
 
 def tokenizer_class(family: str | None) -> type[Tokenizer]:
     """Returns the class of the tokenizers of a `family`; of `BertTokenizer` there is none."""
+    if family is not None:
+        check_one_of("family", family, _CLASSES)
     return getattr(import_module("keras_bert"), _CLASSES.get(family or "", "BertTokenizer"))
 
 

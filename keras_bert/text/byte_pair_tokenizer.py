@@ -69,7 +69,8 @@ class BytePairTokenizer(Tokenizer):
             raise ImportError(
                 "This vocabulary needs tokenizers: pip install tokenizers."
             ) from error
-        ids, merges = (vocabulary.get(name) for name in ("vocab", "merges"))
+        fields = vocabulary if isinstance(vocabulary, dict) else {}
+        ids, merges = (fields.get(name) for name in ("vocab", "merges"))
         if not ids or sorted(ids.values()) != [*range(len(ids))] or not isinstance(merges, list):
             raise ValueError(
                 "The vocabulary of a BytePairTokenizer is a dict of vocab, whose ids are 0, 1, 2 "

@@ -9,7 +9,8 @@ import numpy as np
 
 MODEL_FILE = "sentencepiece.bpe.model"
 # Numbers of fields in sentencepiece_model.proto, and kinds of fields in Protocol Buffers.
-PIECE, _TRAINER, NORMALIZER, CHARACTERS = 1, 2, 3, 2
+PIECE, TRAINER, NORMALIZER, CHARACTERS = 1, 2, 3, 2
+UNIGRAM = 1  # in `TrainerSpec.ModelType`
 _VARINT, _BYTES = 0, 2
 # {family: its tokens before those of the SentencePiece model, whose first three give way to them}
 FAMILIES = {
@@ -18,7 +19,8 @@ FAMILIES = {
 }
 # Characters that normalization turns into spaces, or deletes, for `re` and for RE2.
 SPACES = (
-    "[\\x00-\\x20\\x7f\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u2581\u3000\ufeff\ufffd]"
+    "[\\x01-\\x20\\x7f\x8f\x9f\xa0\u061c\u1680\u2000-\u200c\u200e\u200f\u2028\u2029\u202f\u205f"
+    "\u2581\u3000\ufeff\ufffd]"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
 
@@ -89,14 +91,14 @@ def unigram_model(pieces: Iterable[tuple[str, float]], characters: bytes) -> byt
         )
 
     special = [piece("<unk>", 0, 2), piece("<s>", 0, 3), piece("</s>", 0, 3)]
-    model = field(_TRAINER, b"\x18\x01")  # unigram
+    model = field(TRAINER, bytes([0x18, UNIGRAM]))
     normalizer = field(NORMALIZER, field(1, b"nmt_nfkc") + field(CHARACTERS, characters))
     return b"".join([*special, *(piece(*each) for each in pieces), model, normalizer])
 
 
 def plain(texts: Sequence[str]) -> list[str]:
-    """Replaces bytes that aren't UTF-8, which SentencePiece does not take."""
-    return [text if text.isascii() else _SURROGATES.sub("\ufffd", text) for text in texts]
+    """Replaces bytes that aren't UTF-8 with a character that no vocabulary has."""
+    return [text if text.isascii() else _SURROGATES.sub("\ue000", text) for text in texts]
 
 
 def without_spaces(

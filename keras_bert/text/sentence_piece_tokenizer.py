@@ -18,11 +18,15 @@ from keras_bert.text.sentence_piece import (
     MODEL_FILE,
     NORMALIZER,
     PIECE,
+    TRAINER,
+    UNIGRAM,
     fields,
     loaded,
     plain,
     without_spaces,
 )
+
+_MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # in `TrainerSpec`
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -82,6 +86,15 @@ class SentencePieceTokenizer(Tokenizer):
             raise ValueError(
                 f"A SentencePiece model of {self.family} begins with <unk>, <s>, </s>; this one "
                 f"with {', '.join(pieces[:3])}."
+            )
+        trainer = b"".join(part for number, _, part in fields(vocabulary) if number == TRAINER)
+        kind = {number: whole[-1] for number, whole, _ in fields(trainer)}
+        special = {token for tokens in FAMILIES.values() for token in tokens} - {*pieces[:3]}
+        if kind.get(_MODEL_TYPE, UNIGRAM) != UNIGRAM or kind.get(_BYTE_FALLBACK):
+            raise ValueError("SentencePieceTokenizer takes unigram models without byte_fallback.")
+        if own := {"<mask>", *special} & {*pieces}:
+            raise ValueError(
+                f"The SentencePiece model has {min(own)} itself, which is added to it."
             )
         self.proto = vocabulary
         special = FAMILIES[self.family]

@@ -179,7 +179,7 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, tok
     path = tmp_path / "a.parquet"
     texts = pyarrow.array([b"Word1.", None, b"Word2 \xff.", b"Word3."])
     parquet.write_table(pyarrow.table({"text": texts}), path, row_group_size=3)
-    lines = ['{"text": "Word1."}', "", '{"text": null}', '{"text": "Word2 \\ud800."}']
+    lines = ['{"text": "Word1."}', '{"text": ""}', '{"text": null}', '{"text": "Word2 \\ud800."}']
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     corpus = prepare([path, tmp_path / "a.jsonl"], tmp_path / "out", tokenizer)
     assert corpus.num_documents == 5

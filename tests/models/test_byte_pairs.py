@@ -141,6 +141,7 @@ def test_the_served_model_takes_token_ids(task_of, tensorflow, tmp_path, caplog)
 def test_what_is_no_vocabulary_of_its_kind_is_refused(task_of, contents, tmp_path, refused):
     vocab, merges = contents["vocab"], contents["merges"]
     refused("ids are 0, 1, 2 .* and merges; got", BytePairTokenizer, {"vocab": vocab})
+    refused("and merges; got", BytePairTokenizer, {})
     gap = {**vocab, "<mask>": 999}
     refused("ids are 0, 1, 2", BytePairTokenizer, {"vocab": gap, "merges": merges})
     few = {token: i for i, token in enumerate(t for t in vocab if t != "</s>")}

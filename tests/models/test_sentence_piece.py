@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import re
 import shutil
 
 import keras
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertTask, BertTokenizer, SentencePieceTokenizer, prepare_corpus
-from keras_bert.text.sentence_piece import MODEL_FILE, field, fields
+from keras_bert.text.sentence_piece import MODEL_FILE, SPACES, TRAINER, field, fields
 
 LANGUAGES = """The quick brown fox can't jump (over) 13 lazy dogs!
 Der Fuchs überquert die Straße, sagt man.
@@ -123,11 +124,21 @@ def test_the_graph_has_the_tokens_of_python(tokenizer, tensorflow):
 
     texts = LANGUAGES + ODD + odd_texts(1000)
     ops = graph_tokenizer(tokenizer)
-    expected = ops.tokenize_with_offsets(tensorflow.constant([text.encode() for text in texts]))
+    texts += [b"ab\xe4\xbd cd", b"\xff\xfe"]
+    expected = ops.tokenize_with_offsets(
+        tensorflow.constant([text if isinstance(text, bytes) else text.encode() for text in texts])
+    )
     found = tokenizer.tokenize_with_offsets(texts, unit="bytes")
     for theirs, ours in zip(expected, found, strict=True):
         assert theirs.to_list() == ours
     assert ops.tokenize(tensorflow.constant(texts)).to_list() == found[0]
+
+
+def test_every_space_and_no_letter_is_left_out_of_places(tokenizer):
+    points = [chr(point) for point in range(1, 0x10000) if not 0xD800 <= point < 0xE000]
+    normalized = tokenizer._pieces.normalize([f"a{point}b" for point in points])
+    gone = {c for c, text in zip(points, normalized, strict=True) if text in ("▁ab", "▁a▁b")}
+    assert gone == {c for c in points if re.fullmatch(SPACES, c)}
 
 
 def test_pairs_have_two_separators_and_no_segments(task_of):
@@ -222,6 +233,11 @@ def test_what_is_no_vocabulary_of_its_kind_is_refused(task_of, model_file, tmp_p
     )
     refused("begins with <unk>, <s>, </s>; this one with", SentencePieceTokenizer, other)
     refused("family must be", SentencePieceTokenizer, model_file, "bert")
+    for change, message in (
+        (field(TRAINER, b"\x18\x02"), "unigram models without byte_fallback"),
+        (field(1, field(1, b"<pad>")), "has <pad> itself"),
+    ):
+        refused(message, SentencePieceTokenizer, model_file.read_bytes() + change)
     config = {"vocabulary": str(model_file), "family": "xlm-roberta"}
     refused("as a SentencePiece model in base64", SentencePieceTokenizer.from_config, config)
     model.save_to_preset(tmp_path / "preset")
@@ -236,6 +252,11 @@ def test_what_is_no_vocabulary_of_its_kind_is_refused(task_of, model_file, tmp_p
     assert plain.backbone.num_segments == 1
     refused("architecture=", model.save_to_google, tmp_path / "google")
     model.save_to_hugging_face(tmp_path / "theirs")
+    (tmp_path / "theirs/sentence_bert_config.json").write_text('{"do_lower_case": true}')
+    (tmp_path / "theirs/modules.json").write_text('[{"type": "m.Transformer", "path": ""}]')
+    with pytest.raises(ValueError, match="lowercases text, but has a cased vocabulary"):
+        SentencePieceTokenizer.from_preset(tmp_path / "theirs")
+    (tmp_path / "theirs/modules.json").unlink()
     fast = json.loads((tmp_path / "theirs/tokenizer.json").read_text())
     (tmp_path / "theirs" / MODEL_FILE).unlink()
     for change, message in (

@@ -166,6 +166,8 @@ def explained(source: object, fault: str = "can't be loaded", advice: str = "") 
     """
     try:
         yield
+    except ImportError:  # which says what to install
+        raise
     except Exception as error:
         if isinstance(error, ValueError) and str(error).startswith(str(source)):
             raise

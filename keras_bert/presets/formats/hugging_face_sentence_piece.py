@@ -38,9 +38,9 @@ def fast_sentence_piece(tokenizer: Tokenizer) -> dict[str, Any]:
     special = FAMILIES[tokenizer.family]
     words = {"type": "WhitespaceSplit"}
     spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    characters = base64.b64encode(tokenizer.characters()).decode()
+    characters = base64.b64encode(tokenizer.characters()).decode() or None
     return {
-        "normalizer": {"type": "Precompiled", "precompiled_charsmap": characters},
+        "normalizer": characters and {"type": "Precompiled", "precompiled_charsmap": characters},
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [words, spaces],

@@ -49,10 +49,12 @@ def read_tokenizer(
     fast = JsonFields(folder / "tokenizer.json")
     special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"))
     longest = int(min(settings.integer("model_max_length", high=10**31) or 512, 1 << 30))
-    if family := sentence_piece_family(folder, settings, fast):
-        return {"vocabulary": read_sentence_piece(folder, fast), "family": family}, longest
-    if byte_pairs := read_byte_pairs(folder, settings, fast):
-        return {"vocabulary": byte_pairs, "family": "roberta"}, longest
+    family = sentence_piece_family(folder, settings, fast)
+    read = read_sentence_piece(folder, fast) if family else read_byte_pairs(folder, settings, fast)
+    if read:
+        if lowercases:
+            raise ValueError(f"{folder} lowercases text, but has a cased vocabulary.")
+        return {"vocabulary": read, "family": family or "roberta"}, longest
     normalizer = fast.fields("normalizer")
     _check_algorithm(folder, settings, fast)
     vocabulary = _vocabulary(folder, settings, fast, special, rows)

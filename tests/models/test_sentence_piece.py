@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import pickle
 import re
 import shutil
@@ -192,7 +193,7 @@ def test_the_served_model_answers_alike(task_of, cases, name, tensorflow, tmp_pa
     assert decoded == [[*np.atleast_1d(answer[key])] for answer in expected]
 
 
-def test_hugging_face_folders_come_and_go(task_of, tmp_path):
+def test_hugging_face_folders_come_and_go(task_of, tmp_path, caplog):
     model = task_of("classes")
     answers = model.answer(["a b", "c (x)"])
     model.save_to_hugging_face(tmp_path / "ours")
@@ -208,8 +209,11 @@ def test_hugging_face_folders_come_and_go(task_of, tmp_path):
         assert SentencePieceTokenizer.from_preset(tmp_path / folder).tokenize(texts) == expected
     settings = json.loads((tmp_path / "fast/tokenizer_config.json").read_text())
     settings["tokenizer_class"] = "TokenizersBackend"
+    settings["added_tokens_decoder"] = {"999": {"content": "<query>"}}
     (tmp_path / "fast/tokenizer_config.json").write_text(json.dumps(settings))
-    assert BertTask.from_preset(tmp_path / "fast").preprocessor.tokenizer.family == kind
+    with caplog.at_level(logging.WARNING, "keras_bert"):
+        assert BertTask.from_preset(tmp_path / "fast").preprocessor.tokenizer.family == kind
+    assert "<query> were added to the vocabulary as unsplit tokens; Sentence" in caplog.text
 
 
 def test_masked_words_are_filled(make_backbone, make_case, tokenizer):

@@ -16,7 +16,8 @@ from keras_bert.presets.formats.hugging_face_sentence_piece import (
     read_sentence_piece,
     sentence_piece_family,
 )
-from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
+from keras_bert.text.sentence_piece import FAMILIES
 
 logger = logging.getLogger("keras_bert")
 
@@ -54,6 +55,10 @@ def read_tokenizer(
     if read:
         if lowercases:
             raise ValueError(f"{folder} lowercases text, but has a cased vocabulary.")
+        added = _added_tokens(settings, fast, JsonFields(folder / "added_tokens.json"))
+        known = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
+        kind = tokenizer_class(family or "roberta").__name__
+        _warn_of(folder, {*added} - known, kind)
         return {"vocabulary": read, "family": family or "roberta"}, longest
     normalizer = fast.fields("normalizer")
     _check_algorithm(folder, settings, fast)
@@ -227,12 +232,7 @@ def _vocabulary(folder, settings, fast, special, rows):
         tokens.pop(None, None)
     if not tokens:
         return []
-    whole = set(added) - set(tokens.values()) - set(special)
-    if whole:
-        message = (
-            "%s: %s were added to the vocabulary as unsplit tokens; BertTokenizer splits them."
-        )
-        logger.warning(message, folder, ", ".join(sorted(whole)))
+    _warn_of(folder, set(added) - set(tokens.values()) - set(special), "BertTokenizer")
     for token, index in added.items():
         tokens.setdefault(index, token)
     last = max(tokens)
@@ -242,6 +242,13 @@ def _vocabulary(folder, settings, fast, special, rows):
             f"{rows:,} rows: they belong to different models."
         )
     return [tokens.get(index, "") for index in range(last + 1)]
+
+
+def _warn_of(folder, whole, kind):
+    """Warns of tokens that are never split there, and are here."""
+    if whole:
+        message = "%s: %s were added to the vocabulary as unsplit tokens; %s splits them."
+        logger.warning(message, folder, ", ".join(sorted(whole)), kind)
 
 
 def _added_tokens(settings, fast, file):

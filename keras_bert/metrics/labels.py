@@ -66,6 +66,8 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
     """
     from sklearn.metrics import accuracy_score, f1_score
 
+    if others := {*np.unique(labels), *np.unique(predictions)} - {0, 1}:
+        raise ValueError(f"Labels are 0 or 1, [n, C]; got {min(others)}.")
     exact_match = float(accuracy_score(labels, predictions))
     labels, predictions = np.asarray(labels, int), np.asarray(predictions, int)
     # scikit-learn treats a single column as a list of classes

@@ -96,7 +96,8 @@ def test_labels_that_never_occur_count_nothing():
     ("labels", "predictions", "message"),
     [
         ([[1, 0]], [[1]], "multilabel"),
-        ([[1, 0]], [[0.7, 0.1]], "continuous"),
+        ([[1, 0]], [[0.7, 0.1]], "0 or 1, .*; got 0.1"),
+        ([[1, 2]], [[1, 0]], "got 2"),
     ],
 )
 def test_what_are_no_labels_is_refused(labels, predictions, message):

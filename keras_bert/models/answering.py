@@ -133,7 +133,7 @@ class Answering:
             x, y = labels_of(x)
         x, y, _ = in_memory(self, x, y)
         check_columns(self, y=y)
-        if hasattr(y, "__len__") and not isinstance(y, (str, dict)):
+        if isinstance(y, (list, np.ndarray)) and isinstance(x, (list, tuple)) and is_raw(x):
             check_one_each(count(x), "examples", labels=y)
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y)

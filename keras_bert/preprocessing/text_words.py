@@ -127,6 +127,8 @@ def _kind(token):
     """Classifies a token: marks, Chinese characters, a continuing piece ("##..."), or 0."""
     if token.startswith("##"):
         return _GOES_ON
+    if not token:
+        return 0
     if all(map(is_punctuation, token)):
         return _MARK
     return _CHARACTER if all(map(is_cjk, token)) else 0

@@ -275,8 +275,9 @@ def main(argv=None):
         return int(keras.ops.convert_to_numpy(model.optimizer.iterations))
 
     def keep_preset(epoch, logs):
-        step = steps_done()
-        if step // args.preset_every > (step - args.save_every) // args.preset_every:
+        step, before = steps_done(), saved.pop()
+        saved.append(step)
+        if step // args.preset_every > before // args.preset_every:
             model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
 
@@ -287,6 +288,7 @@ def main(argv=None):
     def grow(epoch, logs):
         model.stop_training |= batch_now() != batch
 
+    saved = [done]  # the step of the last checkpoint
     throughput = keras_bert.callbacks.Throughput(args.batch_size * args.phase)
     callbacks = [throughput, keras_bert.callbacks.Perplexity()]
     callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=grow))

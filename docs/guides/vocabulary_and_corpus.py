@@ -69,7 +69,7 @@ corpus
 # patterns, local, in `gs://` buckets, or in data sets of the Hugging Face Hub, which are downloaded
 # to its cache:
 #
-# ```python
+# ```py
 # keras_bert.prepare_corpus(
 #     "hf://datasets/user/name@main/data/train-*.parquet",  # without a pattern, all of its files
 #     "corpus",

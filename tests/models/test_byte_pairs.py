@@ -55,11 +55,14 @@ def task_of(make_backbone, make_case, varied, tokenizer):
     return make
 
 
-def assert_same(found, expected):
+def assert_same(found, expected, rtol=0):
     for answer, other in zip(found, expected, strict=True):
         assert answer.keys() == other.keys()
-        for name in answer:
-            np.testing.assert_array_equal(answer[name], other[name], err_msg=name)
+        for name, value in answer.items():
+            if rtol and np.asarray(value).dtype.kind == "f":
+                np.testing.assert_allclose(value, other[name], rtol, err_msg=name)
+            else:
+                np.testing.assert_array_equal(value, other[name], err_msg=name)
 
 
 def test_texts_come_back_and_every_token_has_its_place(tokenizer):
@@ -118,7 +121,7 @@ def test_hugging_face_folders_come_and_go(task_of, tokenizer, tmp_path):
     (tmp_path / "old/tokenizer.json").unlink()
     for folder in ("ours", "old"):
         back = BertTask.from_preset(tmp_path / folder)
-        assert_same(back.answer(TEXTS[:2]), answers)
+        assert_same(back.answer(TEXTS[:2]), answers, rtol=1e-5)  # as other kernels round
         found = BytePairTokenizer.from_preset(tmp_path / folder)
         assert found.tokenize(TEXTS) == tokenizer.tokenize(TEXTS)
 

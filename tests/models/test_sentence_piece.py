@@ -79,11 +79,14 @@ def task_of(make_backbone, make_case, varied, tokenizer):
     return make
 
 
-def assert_same(found, expected):
+def assert_same(found, expected, rtol=0):
     for answer, other in zip(found, expected, strict=True):
         assert answer.keys() == other.keys()
-        for name in answer:
-            np.testing.assert_array_equal(answer[name], other[name], err_msg=name)
+        for name, value in answer.items():
+            if rtol and np.asarray(value).dtype.kind == "f":
+                np.testing.assert_allclose(value, other[name], rtol, err_msg=name)
+            else:
+                np.testing.assert_array_equal(value, other[name], err_msg=name)
 
 
 def odd_texts(number):
@@ -203,7 +206,7 @@ def test_hugging_face_folders_come_and_go(task_of, tmp_path, caplog):
     (tmp_path / "fast" / MODEL_FILE).unlink()  # newer versions of transformers write none
     for folder in ("ours", "fast"):
         back = BertTask.from_preset(tmp_path / folder)
-        assert_same(back.answer(["a b", "c (x)"]), answers)
+        assert_same(back.answer(["a b", "c (x)"]), answers, rtol=1e-5)  # as other kernels round
         texts = LANGUAGES + ODD + odd_texts(300)
         expected = model.preprocessor.tokenizer.tokenize(texts)
         assert SentencePieceTokenizer.from_preset(tmp_path / folder).tokenize(texts) == expected

@@ -275,8 +275,9 @@ def main(argv=None):
         return int(keras.ops.convert_to_numpy(model.optimizer.iterations))
 
     def keep_preset(epoch, logs):
-        step, before = steps_done(), saved.pop()
-        saved.append(step)
+        nonlocal saved
+        step, before = steps_done(), saved
+        saved = step
         if step // args.preset_every > before // args.preset_every:
             model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
@@ -288,7 +289,7 @@ def main(argv=None):
     def grow(epoch, logs):
         model.stop_training |= batch_now() != batch
 
-    saved = [done]  # the step of the last checkpoint
+    saved = done  # the step of the last checkpoint
     throughput = keras_bert.callbacks.Throughput(args.batch_size * args.phase)
     callbacks = [throughput, keras_bert.callbacks.Perplexity()]
     callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=grow))

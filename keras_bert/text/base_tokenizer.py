@@ -15,9 +15,10 @@ from keras_bert.text.wordpieces import byte_places
 class Tokenizer:
     """Base class of tokenizers: turns texts into ids, with the place of each token.
 
-    A subclass has, beside the methods without a body here, `_read` of a vocabulary or its file;
-    `_set_vocabulary`, which sets `_tokens`, `_ids` and the special tokens; `_vocabulary`, for a
-    config in JSON, and `_contents` of that config, or None; and `_text`, which joins tokens.
+    A subclass defines the methods that raise a NotImplementedError. It also has `_read`, of a
+    vocabulary or its file; `_set_vocabulary`, which sets `_tokens`, `_ids` and the special tokens;
+    `_vocabulary`, for a config in JSON, and `_contents` of that config, or None; and `_text`, which
+    joins tokens.
 
     Attributes:
         pad_token_id, unk_token_id, cls_token_id, sep_token_id, mask_token_id: ints.
@@ -193,9 +194,9 @@ class Tokenizer:
             ValueError: if the tokens aren't those that the config was saved with.
         """
         if saved := self._saved:
-            self._saved = None
             self._set_vocabulary(self._read(os.path.join(folder, self.asset)))
             saved.check(self._tokens)
+            self._saved = None
 
     def get_config(self) -> dict:
         """Returns the constructor's arguments, with the contents of the vocabulary."""

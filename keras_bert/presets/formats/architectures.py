@@ -36,8 +36,8 @@ class Architecture:
         renamed: `{part of the name of a weight of BERT's: its name here}`, replaced in this order.
         heads: `{task: parts}`, more such parts of the weights of a task.
         root: str, with which the names of the encoder's weights begin; None means `name`.
-        skips_padding: bool, whether positions count from the row of the position table behind that
-            with the number of the padding token. The rows before it are of no use.
+        skips_padding: bool, whether the first position is the row of the position table after the
+            one with the padding token's id. Rows before it are unused.
     """
 
     name: str

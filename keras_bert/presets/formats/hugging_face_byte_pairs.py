@@ -8,14 +8,17 @@ from keras_bert.files.remote import read_utf8
 from keras_bert.files.whole import whole_file
 from keras_bert.text.base_tokenizer import Tokenizer
 
+_BACKEND = "TokenizersBackend"
+
 
 def read_byte_pairs(folder: Path, settings: JsonFields, fast: JsonFields) -> dict[str, Any] | None:
     """Returns the vocabulary of a folder's `BytePairTokenizer`; None if it has another."""
     model, kind = fast.fields("model"), settings.text("tokenizer_class", "")
     files = folder / "vocab.json", folder / "merges.txt"
-    if kind.removesuffix("Fast") != "RobertaTokenizer" and not (
-        model.text("type") == "BPE" and "<mask>" in model.fields("vocab").values
-    ):
+    is_theirs = model.text("type") == "BPE" and "<mask>" in model.fields("vocab").values
+    if not is_theirs and (model or not all(file.is_file() for file in files)):
+        return None
+    if kind.removesuffix("Fast") not in ("", "RobertaTokenizer", "PreTrainedTokenizer", _BACKEND):
         return None
     if model:
         steps = fast.fields("pre_tokenizer").text("type"), fast.fields("normalizer").text("type")

@@ -9,14 +9,13 @@ import numpy as np
 
 from keras_bert.files.remote import read_utf8
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_path, shown
-from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece import plain, without_spaces
+from keras_bert.messages import check_one_of, check_path, shown
+from keras_bert.text.subword_tokenizer import SubwordTokenizer
 
 _SPECIAL = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
 
 
-class BytePairTokenizer(Tokenizer):
+class BytePairTokenizer(SubwordTokenizer):
     """Tokenizer of RoBERTa and DistilRoBERTa: byte pair encoding of the bytes of UTF-8.
 
     A space belongs to the word after it, so a word at the beginning of a text has another token
@@ -41,13 +40,14 @@ class BytePairTokenizer(Tokenizer):
     ```
     """
 
-    num_separators = 2
     has_graph = False
     family = "roberta"
     asset = "byte_pairs.json"
+    _spaces = r"\s"
     _contents_are = "a dict of vocab and merges"
 
     def __init__(self, vocabulary: str | os.PathLike | dict[str, Any], family: str = "roberta"):
+        check_one_of("family", family, ["roberta"])
         super().__init__(vocabulary)
 
     @staticmethod
@@ -86,37 +86,13 @@ class BytePairTokenizer(Tokenizer):
         self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         self._pieces.decoder = decoders.ByteLevel()
 
-    @classmethod
-    def from_preset(cls, source: str | os.PathLike) -> "BytePairTokenizer":
-        """Loads the tokenizer of a preset or of published weights.
-
-        Args:
-            source: any source that `BertTask.from_preset` accepts. From the Hugging Face hub, only
-                the small files are downloaded.
-
-        Raises:
-            ValueError: if the source is unknown or has another tokenizer.
-        """
-        from keras_bert.presets.preprocessors import load_tokenizer
-
-        return load_tokenizer(cls, source)
-
-    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        rows = [row.ids for row in self._pieces.encode_batch_fast(plain(texts))]
-        ids = np.fromiter((i for row in rows for i in row), "int32")
-        return ids, np.fromiter(map(len, rows), "int64", len(rows))
+    def _cut(self, texts, with_offsets):
+        encode = self._pieces.encode_batch if with_offsets else self._pieces.encode_batch_fast
+        rows = encode(texts)
+        return [row.ids for row in rows], [row.offsets for row in rows] if with_offsets else None
 
     def ids_of_words(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         return self.flat_ids([f" {word}" for word in words])
-
-    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
-        texts = plain(texts)
-        rows = self._pieces.encode_batch(texts)
-        ids = np.fromiter((i for row in rows for i in row.ids), "int32")
-        offsets = [span for row in rows for span in row.offsets]
-        starts, ends = np.array(offsets, "int64").reshape(-1, 2).T
-        lengths = np.fromiter((len(row.ids) for row in rows), "int64", len(rows))
-        return ids, *without_spaces(texts, starts, ends, lengths, r"\s"), lengths
 
     def words(self) -> list[str]:
         return [self._text([token]).removeprefix(" ") or " " for token in self._tokens]
@@ -124,9 +100,6 @@ class BytePairTokenizer(Tokenizer):
     def save_vocabulary(self, path: str | os.PathLike) -> None:
         with whole_file(path) as file:
             json.dump(self.contents(), file, ensure_ascii=False)
-
-    def settings(self) -> dict:
-        return {"family": self.family}
 
     def contents(self) -> dict[str, Any]:
         """Returns the vocabulary that the constructor takes."""

@@ -1,11 +1,8 @@
-"""SentencePiece models: their families, and the places of their tokens. N texts, T tokens."""
+"""SentencePiece models: their families, and the fields of their files."""
 
-import re
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
-
-import numpy as np
 
 MODEL_FILE = "sentencepiece.bpe.model"
 # Numbers of fields in sentencepiece_model.proto, and kinds of fields in Protocol Buffers.
@@ -22,7 +19,6 @@ SPACES = (
     "[\\x01-\\x20\\x7f\x8f\x9f\xa0\u061c\u1680\u2000-\u200c\u200e\u200f\u2028\u2029\u202f\u205f"
     "\u2581\u3000\ufeff\ufffd]"
 )
-_SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
 
 
 def loaded(model: bytes) -> Any:
@@ -94,32 +90,3 @@ def unigram_model(pieces: Iterable[tuple[str, float]], characters: bytes) -> byt
     model = field(TRAINER, bytes([0x18, UNIGRAM]))
     normalizer = field(NORMALIZER, field(1, b"nmt_nfkc") + field(CHARACTERS, characters))
     return b"".join([*special, *(piece(*each) for each in pieces), model, normalizer])
-
-
-def plain(texts: Sequence[str]) -> list[str]:
-    """Replaces bytes that aren't UTF-8 with a character that no vocabulary has."""
-    return [text if text.isascii() else _SURROGATES.sub("\ue000", text) for text in texts]
-
-
-def without_spaces(
-    texts: Sequence[str],
-    starts: np.ndarray,
-    ends: np.ndarray,
-    lengths: np.ndarray,
-    spaces: str = SPACES,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Takes the spaces from both ends of tokens; a token of spaces alone is empty, at its end.
-
-    `starts` and `ends` are the places of tokens in their texts, int64 `[T]`; `lengths` are the
-    numbers of tokens of the texts, `[N]`.
-    """
-    text = "".join(texts)
-    begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
-    is_space = np.zeros(len(text), bool)
-    is_space[[match.start() for match in re.finditer(spaces, text)]] = True
-    letters = np.append(np.flatnonzero(~is_space), len(text))
-    starts, ends = starts + begins, ends + begins
-    starts = np.minimum(letters[np.searchsorted(letters, starts)], ends)
-    before = np.searchsorted(letters, ends) - 1
-    ends = np.maximum(np.where(before < 0, 0, letters[before] + 1), starts)
-    return starts - begins, ends - begins

@@ -11,25 +11,24 @@ import numpy as np
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_of, check_path
-from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.sentence_piece import (
     CHARACTERS,
     FAMILIES,
     MODEL_FILE,
     NORMALIZER,
     PIECE,
+    SPACES,
     TRAINER,
     UNIGRAM,
     fields,
     loaded,
-    plain,
-    without_spaces,
 )
+from keras_bert.text.subword_tokenizer import SubwordTokenizer
 
 _MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # in `TrainerSpec`
 
 
-class SentencePieceTokenizer(Tokenizer):
+class SentencePieceTokenizer(SubwordTokenizer):
     """Tokenizer of XLM-RoBERTa, multilingual MiniLM and E5, and CamemBERT.
 
     A SentencePiece model normalizes a text, marks the beginnings of words with "▁", and chooses the
@@ -63,8 +62,8 @@ class SentencePieceTokenizer(Tokenizer):
     ```
     """
 
-    num_separators = 2
     asset = MODEL_FILE
+    _spaces = SPACES
     _contents_are = "a SentencePiece model in base64"
 
     def __init__(self, vocabulary: str | os.PathLike | bytes, family: str = "xlm-roberta"):
@@ -89,10 +88,10 @@ class SentencePieceTokenizer(Tokenizer):
             )
         trainer = b"".join(part for number, _, part in fields(vocabulary) if number == TRAINER)
         kind = {number: whole[-1] for number, whole, _ in fields(trainer)}
-        special = {token for tokens in FAMILIES.values() for token in tokens} - {*pieces[:3]}
+        added = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
         if kind.get(_MODEL_TYPE, UNIGRAM) != UNIGRAM or kind.get(_BYTE_FALLBACK):
             raise ValueError("SentencePieceTokenizer takes unigram models without byte_fallback.")
-        if own := {"<mask>", *special} & {*pieces}:
+        if own := added & {*pieces[3:]}:
             raise ValueError(
                 f"The SentencePiece model has {min(own)} itself, which is added to it."
             )
@@ -106,36 +105,13 @@ class SentencePieceTokenizer(Tokenizer):
         self.mask_token_id = len(self._tokens) - 1
         self._found = set()
 
-    @classmethod
-    def from_preset(cls, source: str | os.PathLike) -> "SentencePieceTokenizer":
-        """Loads the tokenizer of a preset or of published weights.
-
-        Args:
-            source: any source that `BertTask.from_preset` accepts. From the Hugging Face hub, only
-                the small files are downloaded.
-
-        Raises:
-            ValueError: if the source is unknown or has another tokenizer.
-        """
-        from keras_bert.presets.preprocessors import load_tokenizer
-
-        return load_tokenizer(cls, source)
-
-    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        rows = self._pieces.encode(plain(texts), return_type="numpy")
-        return self._own(np.concatenate([*rows, np.zeros(0, "int32")])), _lengths(rows)
-
-    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
-        texts = plain(texts)
+    def _cut(self, texts, with_offsets):
+        if not with_offsets:
+            return self._pieces.encode(texts, return_type="numpy"), None
         rows = self._pieces.encode(texts, return_type="offset_mapping")
-        ids = np.array([i for row in rows for i in row["ids"]], "int32")
-        offsets = [span for row in rows for span in row["offsets"]]
-        starts, ends = np.array(offsets, "int64").reshape(-1, 2).T
-        lengths = _lengths([row["ids"] for row in rows])
-        return self._own(ids), *without_spaces(texts, starts, ends, lengths), lengths
+        return [row["ids"] for row in rows], [row["offsets"] for row in rows]
 
     def _own(self, ids):
-        """Turns the model's ids into those of the family."""
         ids = np.where(ids == 0, self.unk_token_id, ids + self.shift).astype("int32")
         self._found.update(np.unique(ids).tolist())
         return ids
@@ -174,9 +150,6 @@ class SentencePieceTokenizer(Tokenizer):
         of_normalizer = {name: contents for name, _, contents in fields(of_model[NORMALIZER])}
         return of_normalizer.get(CHARACTERS, b"")
 
-    def settings(self) -> dict:
-        return {"family": self.family}
-
     def _vocabulary(self):
         return base64.b64encode(self.proto).decode()
 
@@ -189,7 +162,3 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _text(self, tokens):
         return "".join(tokens).replace("▁", " ").strip()
-
-
-def _lengths(rows):
-    return np.fromiter(map(len, rows), "int64", len(rows))

@@ -27,7 +27,8 @@ class BytePairTokenizer(SubwordTokenizer):
 
     Args:
         vocabulary: dict of `vocab`, `{token: id}` from 0 without gaps, and `merges`, a list of
-            pairs of tokens in the order of their training; or the path of such a JSON file.
+            pairs of tokens in the order of their training; perhaps `add_prefix_space`, whether a
+            text's first word has the token of one after a space; or the path of such a JSON file.
 
     Raises:
         ValueError: if the vocabulary is of another form, or lacks a special token.
@@ -78,12 +79,15 @@ class BytePairTokenizer(SubwordTokenizer):
             )
         if missing := [token for token in _SPECIAL.values() if token not in ids]:
             raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(missing)}.")
+        self.add_prefix_space = bool(fields.get("add_prefix_space"))
         self._merges = [tuple(pair) for pair in merges]
         self._ids, self._tokens = ids, sorted(ids, key=ids.__getitem__)
         for name, token in _SPECIAL.items():
             setattr(self, f"{name}_token_id", ids[token])
         self._pieces = Pieces(models.BPE(ids, self._merges))
-        self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(
+            add_prefix_space=self.add_prefix_space
+        )
         self._pieces.decoder = decoders.ByteLevel()
 
     def _cut(self, texts, with_offsets):
@@ -103,7 +107,8 @@ class BytePairTokenizer(SubwordTokenizer):
 
     def contents(self) -> dict[str, Any]:
         """Returns the vocabulary that the constructor takes."""
-        return {"vocab": self._ids, "merges": [*map(list, self._merges)]}
+        merges = [*map(list, self._merges)]
+        return {"vocab": self._ids, "merges": merges, "add_prefix_space": self.add_prefix_space}
 
     _vocabulary = contents
 

@@ -129,6 +129,17 @@ def test_hugging_face_folders_come_and_go(assert_close, task_of, tokenizer, tmp_
         assert found.tokenize(TEXTS) == tokenizer.tokenize(TEXTS)
 
 
+def test_a_first_word_may_have_the_token_of_one_after_a_space(contents, task_of, tmp_path):
+    model = task_of("classes")
+    model.preprocessor.tokenizer = BytePairTokenizer({**contents, "add_prefix_space": True})
+    tokenize = model.preprocessor.tokenizer.tokenize
+    assert tokenize("fox") == tokenize(" fox") == BytePairTokenizer(contents).tokenize(" fox")
+    model.save_to_preset(tmp_path / "preset")
+    model.save_to_hugging_face(tmp_path / "theirs")
+    for folder in ("preset", "theirs"):
+        assert BytePairTokenizer.from_preset(tmp_path / folder).tokenize("fox") == tokenize("fox")
+
+
 def test_the_served_model_takes_token_ids(task_of, tensorflow, tmp_path, caplog):
     model = task_of("classes")
     with caplog.at_level(logging.WARNING, "keras_bert"):

@@ -35,7 +35,9 @@ def read_byte_pairs(folder: Path, settings: JsonFields, fast: JsonFields) -> dic
     pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges or []]
     for token in fast.listed_fields("added_tokens"):
         vocab.setdefault(token.text("content"), token.integer("id"))
-    return {"vocab": vocab, "merges": pairs}
+    key = "add_prefix_space"
+    adds_space = settings.boolean(key, fast.fields("pre_tokenizer").boolean(key, False))
+    return {"vocab": vocab, "merges": pairs, key: adds_space}
 
 
 def write_byte_pairs(tokenizer: Tokenizer, folder: Path) -> None:
@@ -48,7 +50,8 @@ def write_byte_pairs(tokenizer: Tokenizer, folder: Path) -> None:
 
 def fast_byte_pairs(tokenizer: Tokenizer) -> dict[str, Any]:
     """Returns the parts of a `tokenizer.json` that byte pair encoding decides on."""
-    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    level["use_regex"] = True
-    model = {"type": "BPE", "unk_token": None, "byte_fallback": False}
-    return {"pre_tokenizer": level, "decoder": level, "model": {**model, **tokenizer.contents()}}
+    contents = tokenizer.contents()
+    level = {"type": "ByteLevel", "add_prefix_space": contents.pop("add_prefix_space")}
+    level |= {"trim_offsets": True, "use_regex": True}
+    model = {"type": "BPE", "unk_token": None, "byte_fallback": False, **contents}
+    return {"pre_tokenizer": level, "decoder": level, "model": model}

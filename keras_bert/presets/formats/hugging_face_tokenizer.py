@@ -93,8 +93,10 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     tokenizer = checkpoint.own_tokenizer
     if tokenizer.family == "roberta":
         write_byte_pairs(tokenizer, folder)
+        more = {"add_prefix_space": tokenizer.add_prefix_space}
     else:
         tokenizer.save_assets(folder)
+        more = {}
     fast = fast_tokenizer(tokenizer, checkpoint.sequence_length, checkpoint.truncation)
     special = {role: tokenizer.id_to_token(id) for role, id in _special_ids(tokenizer).items()}
     write_json(folder / "tokenizer.json", fast)
@@ -103,6 +105,7 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
         "tokenizer_class": _CLASSES.get(tokenizer.family, "BertTokenizer"),
         "model_max_length": checkpoint.sequence_length,
         **special,
+        **more,
     }
     if tokenizer.family is None:
         settings |= {

@@ -11,8 +11,10 @@ BERT-Base is written first.
 
 With `--first_results` it measures CPU seconds, user and system, from the start of a process: to the
 first and the second answer of a classifier from a preset, and to the end of an epoch of 64 texts.
+KerasHub runs on TensorFlow; sentence-transformers, which has no classifier, gives embeddings.
 
-The libraries take turns. Needs torch and transformers (the extra `parity`).
+The libraries take turns. Needs torch, transformers and sentence-transformers (the extra `parity`),
+and keras-hub.
 """
 
 import argparse
@@ -30,7 +32,7 @@ import numpy as np
 
 TEXTS = [f"The {word} was {how}." for word in ("film", "book") for how in ("good", "bad")] * 16
 LABELS = ["good" in text for text in TEXTS]
-WAYS = ("tensorflow", "jax", "torch", "transformers")
+WAYS = ("tensorflow", "jax", "torch", "transformers", "keras_hub", "sentence_transformers")
 
 
 def parse_args(argv=None):
@@ -131,6 +133,33 @@ def transformers_epoch(model):
     yield cpu_seconds()
 
 
+def keras_hub_classifier(model):
+    import keras_hub
+
+    return keras_hub.models.BertTextClassifier.from_preset(model)
+
+
+def keras_hub_answers(model):
+    classifier = keras_hub_classifier(model)
+    for _ in range(2):
+        classifier.predict(TEXTS[:1], verbose=0)
+        yield cpu_seconds()
+
+
+def keras_hub_epoch(model):
+    keras_hub_classifier(model).fit(np.array(TEXTS), np.array(LABELS, "int32"), verbose=0)
+    yield cpu_seconds()
+
+
+def sentence_transformers_answers(model):
+    from sentence_transformers import SentenceTransformer
+
+    embedder = SentenceTransformer(model, device="cpu")
+    for _ in range(2):
+        embedder.encode(TEXTS[:1])
+        yield cpu_seconds()
+
+
 def measured(name, model, backend="tensorflow"):
     """Calls a function of this file in a new process."""
     command = [sys.executable, __file__, "--model", model, "--child", name]
@@ -159,18 +188,25 @@ def print_loading(args, folder):
 def print_first_results(args, folder):
     import keras_bert
 
-    preset, theirs = f"{folder}/preset", f"{folder}/theirs"
+    preset, hugging_face, keras_hub = (f"{folder}/{n}" for n in ("preset", "hf", "keras_hub"))
     classifier = keras_bert.BertClassifier.from_preset(args.model, num_classes=2)
     classifier.save_to_preset(preset)
-    classifier.save_to_hugging_face(theirs)
+    classifier.save_to_hugging_face(hugging_face)
+    classifier.save_to_keras_hub(keras_hub)
+    peers = {
+        "transformers": (hugging_face, "torch"),
+        "keras_hub": (keras_hub, "tensorflow"),
+        "sentence_transformers": (args.model, "torch"),
+    }
+    calls = []
     for way in args.ways:
         for what in ("answers", "epoch"):
-            if way == "transformers":
-                call = f"transformers_{what}", theirs, "torch"
-            else:
-                call = what, preset, way
-            found = [measured(*call) for _ in range(args.turns)]
-            print(f"{way:13}{what:9}", *(" then ".join(f"{s:.1f}" for s in x) for x in found))
+            name = f"{way}_{what}" if way in peers else what
+            if name in globals():
+                calls.append((way, what, (name, *peers.get(way, (preset, way)))))
+    seconds = [[measured(*call) for _, _, call in calls] for _ in range(args.turns)]
+    for (way, what, _), turns in zip(calls, zip(*seconds, strict=True), strict=True):
+        print(f"{way:22}{what:9}", *(" then ".join(f"{s:.1f}" for s in x) for x in turns))
 
 
 def main(argv=None):

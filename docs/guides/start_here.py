@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Start here
+# # Start here: a tutorial
 #
 # A published BERT answers something useful in ten lines. This one compares the meanings of
 # sentences: it finds the entry of a help page that fits a question, though they share no words.

@@ -101,7 +101,7 @@ for block in backbone.blocks[:-3:-1]:  # the last block, then the one below it
 # And `backbone.trainable = True` does nothing if it is True already, so set the layers' own.
 
 # %%
-[layer.name for layer in backbone.layers]
+print(*(layer.name for layer in backbone.layers))
 
 # %% [markdown]
 # ## Rates by layer

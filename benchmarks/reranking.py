@@ -41,8 +41,8 @@ def read(path, number, others):
 
 
 def reciprocal_rank(scores):
-    """Scores a ranking whose first document is the right one."""
-    return 1 / (1 + sum(score > scores[0] for score in scores[1:]))
+    """Scores a ranking whose first document is the right one; ties count as half."""
+    return 1 / (1 + sum((score > scores[0]) + (score == scores[0]) / 2 for score in scores[1:]))
 
 
 def main(argv=None):

@@ -90,9 +90,9 @@ for name, scores in {"searched": searched, "reranked": reranked}.items():
 #     --output reranker
 # ```
 #
-# A new head takes many pairs: after 4,000, it orders worse than the vectors of all-MiniLM-L6-v2
-# ([measured](../results.md#reranking)). `from_preset` loads published cross-encoders of
-# sentence-transformers, too, which need no training.
+# On paragraphs of SQuAD, 3,900 pairs raise a reranker's MRR from .28 to .94, where vectors have .92
+# ([measured](../results.md#reranking)). `from_preset` also loads published cross-encoders of
+# sentence-transformers, which need no training.
 #
 # ## Reference: your data and the loss
 #

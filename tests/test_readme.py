@@ -112,16 +112,57 @@ def test_python_blocks_run_in_order(page, books, published, tmp_path, monkeypatc
     if page == README:
         assert len(text_of(page).splitlines()) <= 200
         assert (folder / "pretrained" / "config.json").is_file()
-        assert names["signature"](text=["a book"])["label"].numpy()[0] in (b"bad", b"good")
+        assert names["signature"](text=["a book"])["label"].numpy()[0] in (b"0", b"1")
 
 
-def test_the_first_block_starts_from_published_weights():
-    assert PUBLISHED[0] in blocks(README, "python")[0]
+def test_the_first_block_is_short_and_needs_no_training():
+    first = blocks(README, "python")[0]
+    assert any(source in first for source in PUBLISHED) and ".fit(" not in first
+    assert len(first.splitlines()) <= 12
+
+
+def test_readme_counts_the_lines_of_the_programs_side_by_side():
+    page = ROOT / "docs" / "coming_from.md"
+    section = text_of(page).partition("## One program, three libraries")[2].partition("\n## ")[0]
+    programs = re.findall(r"```py(?:thon)?\n(.*?)```", section, flags=re.DOTALL)
+    counts = [len(re.findall(r"^.*\S", program, flags=re.MULTILINE)) for program in programs]
+    claim = r"has (\d+) lines,\s+(\d+) with KerasHub and (\d+) with transformers"
+    assert counts == [int(number) for number in re.search(claim, text_of(README)).groups()]
+
+
+@pytest.mark.parametrize("repository", ["https://github.com/user/name/", ""])
+def test_readme_of_the_wheel_has_no_dead_links(repository, tmp_path, monkeypatch):
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    for folder in ("keras_bert", "recipes", "out"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "keras_bert" / "__init__.py").write_text('__version__ = "1.0"')
+    monkeypatch.setenv("REPOSITORY_URL", repository)
+    build = "from setuptools import build_meta as b; b.prepare_metadata_for_build_wheel('out')"
+    command = [sys.executable, "-c", build]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    metadata = next((tmp_path / "out").rglob("METADATA")).read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", metadata)
+    if not repository:
+        assert "REPOSITORY_URL is not set" in done.stderr
+        return
+    assert "Project-URL: Repository, https://github.com/user/name\n" in metadata
+    assert links and all(link.startswith("https://") for link in links)
+    own = [link.partition("/HEAD/")[2].partition("#")[0] for link in links if "/HEAD/" in link]
+    assert "docs/attention.svg" in own and all((ROOT / path).exists() for path in own)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["freeze", "out of memory", "GPU", "early stopping", "multi-label", "tutorial", "cheat sheet"],
+)
+def test_words_that_strangers_search_for_are_on_a_page(words):
+    assert any(words.lower() in text_of(page).lower() for page in PAGES if page != README)
 
 
 @each_page
 def test_commands_name_scripts_and_options_that_exist(page, monkeypatch):
-    for script, *arguments in [command for command in commands(page) if command[0] != "-m"]:
+    for script, *arguments in [each for each in commands(page) if not each[0].startswith("-")]:
         monkeypatch.syspath_prepend(str((ROOT / script).parent))
         spec = importlib.util.spec_from_file_location("script", ROOT / script)
         module = importlib.util.module_from_spec(spec)

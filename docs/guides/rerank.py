@@ -90,6 +90,10 @@ for name, scores in {"searched": searched, "reranked": reranked}.items():
 #     --output reranker
 # ```
 #
+# On paragraphs of SQuAD, 3,900 pairs raise a reranker's MRR from .28 to .94, where vectors have .92
+# ([measured](../results.md#reranking)). `from_preset` also loads published cross-encoders of
+# sentence-transformers, which need no training.
+#
 # ## Reference: your data and the loss
 #
 # | your data | call | loss |

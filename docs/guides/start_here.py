@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Start here
+# # Start here: a tutorial
 #
 # A published BERT answers something useful in ten lines. This one compares the meanings of
 # sentences: it finds the entry of a help page that fits a question, though they share no words.
@@ -106,10 +106,13 @@ again.answer("I need a new password.")["label"]
 # | questions with choices | [choose](choose.py) |
 # | documents to search | [embed and search](embed_and_search.py), [rerank](rerank.py) |
 # | another model, for which BERT makes the features | [features](features.py) |
+# | layers of your own, to put on BERT | [your own head](your_own_head.py) |
 # | plain text of your field | [go on from published weights](domain.py) |
 # | plain text of another language | [vocabulary and corpus](vocabulary_and_corpus.py) |
 # | time and hardware | [pre-train](pretrain.py), [many devices](many_devices.py) |
 # | a trained model | [look inside](look_inside.py), [serve](serve.py) |
 #
-# The [recipes](../recipes.md) are scripts to read, run and copy. Their page lists the files that each
-# takes, and its scores; [results](../results.md) has what was measured.
+# The [cheat sheet](../cheat_sheet.md) has every task in six lines. [Which model, length, rate and
+# batch](../which_model.md) has settings to start with, and [troubleshooting](../troubleshooting.md)
+# what may go wrong. The [recipes](../recipes.md) are scripts to read, run and copy. Their page lists
+# the files that each takes, and its scores; [results](../results.md) has what was measured.

@@ -74,7 +74,7 @@ def pretraining_dataset(
         packed: bool, whether several short sequences share a row, so that almost nothing is padded.
             Losses are the same as with one sequence per row.
         sequences_per_row: int, the most sequences K that a packed row holds.
-        seed: int.
+        seed: int, of all random choices.
         start_step: int, the number of batches to skip.
         shard: `(index, count)`: this pipeline reads one of `count` disjoint parts of the data.
         epochs: int, passes over the corpus; None for endless data. A batch may span two epochs, and

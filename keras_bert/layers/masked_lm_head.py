@@ -37,7 +37,7 @@ class MaskedLMHead(keras.layers.Layer):
     Args:
         token_embedding: the encoder's `keras.layers.ReversibleEmbedding`, whose table is shared.
         activation: the encoder's activation.
-        layer_norm_epsilon: float.
+        layer_norm_epsilon: float, added to the variance in the LayerNorm.
 
     Call arguments:
         sequence_output: `[B, S, H]`.

@@ -18,7 +18,7 @@ class SelfAttention(keras.layers.Layer):
 
     Args:
         num_heads: int, N, a divisor of `hidden_dim`.
-        hidden_dim: int, H.
+        hidden_dim: int, H, the width of a token's vector.
         dropout: float, for the attention probabilities.
         causal: bool, whether a token sees no later one.
 

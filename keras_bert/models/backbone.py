@@ -28,8 +28,8 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         embeddings: the layer that makes vectors of token ids.
         blocks: list of the L layers above it, from bottom to top. A block may have an attribute
             `remat`.
-        vocabulary_size: int, V.
-        hidden_dim: int, H.
+        vocabulary_size: int, V, the number of tokens in the vocabulary.
+        hidden_dim: int, H, the width of a token's vector.
         max_sequence_length: int, the length of the longest row.
         **kwargs: arguments of `keras.Model`.
 

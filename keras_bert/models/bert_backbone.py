@@ -36,18 +36,18 @@ class BertBackbone(Backbone):
     "DistilBERT", section 3; Clark et al. 2020, "ELECTRA", section 3; Conneau et al. 2020, "XLM-R".
 
     Args:
-        vocabulary_size: int, V.
+        vocabulary_size: int, V, the number of tokens in the vocabulary.
         num_layers: int, number of encoder blocks.
-        num_heads: int, N.
-        hidden_dim: int, H.
-        intermediate_dim: int, I.
+        num_heads: int, N, attention heads of each block; they divide `hidden_dim`.
+        hidden_dim: int, H, the width of a token's vector.
+        intermediate_dim: int, I, the width between a block's two dense layers; usually 4 H.
         dropout: float, for the whole encoder.
         max_sequence_length: int, rows of the position table.
         num_segments: int, rows of the segment table; 0 for an encoder without one, which has no
             input `segment_ids` and ignores them.
         activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name from Keras.
         attention_dropout: float, for the attention probabilities; None means `dropout`.
-        layer_norm_epsilon: float.
+        layer_norm_epsilon: float, added to the variance in each LayerNorm.
         remat: bool, whether training recomputes each block for the gradients instead of keeping its
             intermediate results. This saves memory and costs a second forward pass. It can also be
             set later: `backbone.remat = True`.

@@ -113,7 +113,7 @@ def show_attention(
 
     Args:
         model: a task with a preprocessor.
-        text: str.
+        text: str, the text to show.
         pair: str, a second text; or None.
         layer: int, from 0, the layer to show first.
         head: int, from 0, the head to show first; None means all.

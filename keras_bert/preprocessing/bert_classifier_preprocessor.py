@@ -25,7 +25,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     Args:
         tokenizer: a `BertTokenizer`.
-        sequence_length: int, S.
+        sequence_length: int, S, the most tokens of a row, special ones included.
         truncation: see `BertPreprocessor`.
         label_names: C strings, the class names; "0", "1", ... by default.
         multi_label: bool, whether a text may have several classes, or none. Labels are then a list

@@ -43,7 +43,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     Args:
         tokenizer: a `BertTokenizer`.
-        sequence_length: int, S.
+        sequence_length: int, S, the most tokens of a row, special ones included.
         truncation: see `BertPreprocessor`.
         prompts: dict of strings by name, such as `{"query": "query: ", "document": "passage: "}`,
             which some published embedders need before their texts; or None. `encode_query` and

@@ -23,7 +23,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
 
     Args:
         tokenizer: a `BertTokenizer`.
-        sequence_length: int, S.
+        sequence_length: int, S, the most tokens of a row, special ones included.
         truncation: see `BertPreprocessor`.
 
     Example:

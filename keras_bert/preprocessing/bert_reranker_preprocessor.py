@@ -26,7 +26,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
 
     Args:
         tokenizer: a `BertTokenizer`.
-        sequence_length: int, S.
+        sequence_length: int, S, the most tokens of a row, special ones included.
         truncation: see `BertPreprocessor`.
         activation: `"sigmoid"` for scores from 0 to 1, or `"linear"` for logits as scores. The
             order of documents is the same.

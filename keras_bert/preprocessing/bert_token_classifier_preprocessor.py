@@ -29,7 +29,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     Args:
         tokenizer: a `BertTokenizer`.
-        sequence_length: int, S.
+        sequence_length: int, S, the most tokens of a row, special ones included.
         truncation: see `BertPreprocessor`.
         label_names: C strings, the tags: "O", "B-LOC", ...; "0", "1", ... by default. The BIO,
             IOB1 and BIOES schemes are supported. A tag without a prefix is a one-word entity; "O"

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.preprocessing.choice_rows import with_choice_check
-from keras_bert.preprocessing.class_labels import graph_class_numbers, with_class_check
+from keras_bert.preprocessing.choice_examples import with_choice_check
+from keras_bert.preprocessing.class_labels import with_class_check
 
 slices = tf.data.Dataset.from_tensor_slices
 
@@ -64,18 +64,6 @@ def test_no_labels_and_names_are_refused_at_once():
         with_class_check(slices({"token_ids": np.zeros((2, 4))}), 3)
     with pytest.raises(ValueError, match="class numbers; the dataset yields strings.*label_names"):
         with_class_check(examples(np.array(["good", "bad"])), 3)
-
-
-def test_names_become_numbers_in_the_graph():
-    names = ["bad", "fine", "good"]
-    data = slices(["good", "bad", "fine"]).batch(2).map(lambda y: graph_class_numbers(y, names))
-    assert np.concatenate(list(data.as_numpy_iterator())).tolist() == [2, 0, 1]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="one of bad, fine, good.*god"):
-        list(slices(["good", "god"]).batch(2).map(lambda y: graph_class_numbers(y, names)))
-    with pytest.raises(ValueError, match="must be class numbers; the dataset yields strings"):
-        graph_class_numbers(tf.constant(["good"]), None)
-    numbers = tf.constant([7])
-    assert graph_class_numbers(numbers, None) is numbers
 
 
 def test_places_of_choices_are_checked_on_their_way():

@@ -27,23 +27,6 @@ def model():
     )
 
 
-def test_a_task_without_extra_inputs_takes_anything(model):
-    plain = SimpleNamespace(backbone=model.backbone, input=model.backbone.input)
-    x = ["a"]
-    assert with_extra_inputs(plain, x) is x
-
-
-def test_extra_inputs_become_arrays_of_finite_numbers(model):
-    for x in ({"text": ["a"] * 3}, {"token_ids": IDS}):
-        found = with_extra_inputs(model, {**x, "features": FEATURES.astype("float64").tolist()})
-        assert found["features"].dtype == np.float32
-        assert np.array_equal(found["features"], FEATURES)
-        missing = FEATURES.astype("float64")
-        missing[1, 0] = np.nan
-        with pytest.raises(ValueError, match="that of row 1 in column 0 is nan"):
-            with_extra_inputs(model, {**x, "features": missing})
-
-
 def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
     x = {"token_ids": IDS, "features": FEATURES.astype("float64")}
     for data in (x, (x, [0, 1, 2])):
@@ -67,7 +50,7 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
         ({"text": ["a"] * 3, "features": FEATURES[:, :1]}, r"must be \[n, 2\].*shape \(3, 1\)"),
         ({"text": ["a"] * 3, "features": [1, 2, 3]}, r"must be \[n, 2\].*shape \(3,\)"),
         (slices({"text": ["a"], "features": IDS[:1]}), r"must be \[n, 2\].*shape \(4,\)"),
-        ({"text": ["a"], "features": [["x", "y"]]}, "must be an array of numbers.*table.numbers"),
+        ({"text": ["a"], "features": [["x", "y"]]}, "must be numbers, a row.*table.numbers"),
     ],
 )
 def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message):

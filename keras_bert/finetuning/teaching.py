@@ -107,7 +107,7 @@ class TaughtRows:
 
     @property
     def num_sequences(self) -> int:
-        """How many sequences an example has; see `ChoiceRows`."""
+        """How many sequences an example has; see `PairRows`."""
         return getattr(self.rows, "num_sequences", 1)
 
     def num_tokens(self) -> np.ndarray:

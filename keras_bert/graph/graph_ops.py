@@ -26,7 +26,6 @@ segment_min = tf.math.unsorted_segment_min
 segment_sum = tf.math.unsorted_segment_sum
 sigmoid = tf.sigmoid
 softmax = tf.nn.softmax
-stable_argsort = functools.partial(tf.argsort, stable=True)
 stack = tf.stack
 strings = tf.constant
 take = tf.gather
@@ -45,12 +44,6 @@ def cut(texts, rows, starts, ends):
     characters = tf.strings.bytes_split(texts).flat_values
     parts = numbers.with_flat_values(tf.gather(characters, numbers.flat_values))
     return tf.strings.reduce_join(parts, axis=-1)
-
-
-def first_of_each(groups, texts):
-    keys = tf.strings.join([tf.strings.as_string(groups), texts], separator=" ")
-    _, key = tf.unique(keys, tf.int64)
-    return tf.math.unsorted_segment_min(arange(size(key)), key, tf.reduce_max(key) + 1)
 
 
 def flatnonzero(values):

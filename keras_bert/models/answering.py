@@ -128,9 +128,9 @@ class Answering:
         """
         scorer = self.scorer
         if is_dataset(x):
-            from keras_bert.preprocessing.text_streams import labels_of
+            from keras_bert.preprocessing.text_streams import arrays_of
 
-            x, y = labels_of(x)
+            x, y, _ = arrays_of(x)
         x, y, _ = in_memory(self, x, y)
         check_columns(self, y=y)
         if isinstance(y, (list, np.ndarray)) and isinstance(x, (list, tuple)) and is_raw(x):

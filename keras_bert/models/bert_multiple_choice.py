@@ -5,7 +5,7 @@ import keras
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
-from keras_bert.preprocessing.choice_rows import choice_targets, with_choice_check
+from keras_bert.preprocessing.choice_examples import choice_targets, with_choice_check
 from keras_bert.scoring.label_scorers import ChoiceScorer
 from keras_bert.training.adamw import AdamW
 

@@ -7,12 +7,11 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_bool, check_int, check_number, check_one_of
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import as_label_names, class_targets, graph_class_numbers
 from keras_bert.preprocessing.raw import Labels, Tensor
-from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, ops_of, windowed
+from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.tokens import Tokens
 
 WINDOW_POOLINGS = ("mean", "max")
 
@@ -21,12 +20,9 @@ WINDOW_POOLINGS = ("mean", "max")
 class BertClassifierPreprocessor(BertPreprocessor):
     """Preprocessor of `BertClassifier`: texts and labels in, labels and probabilities out.
 
-    Calls pack texts, as those of `BertPreprocessor`.
+    Calls and the other arguments are those of `BertPreprocessor`.
 
     Args:
-        tokenizer: a `BertTokenizer`.
-        sequence_length: int, S, the most tokens of a row, special ones included.
-        truncation: see `BertPreprocessor`.
         label_names: C strings, the class names; "0", "1", ... by default.
         multi_label: bool, whether a text may have several classes, or none. Labels are then a list
             of names for each text, or `[n, C]` of 0 and 1.
@@ -81,41 +77,30 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Whether the model predicts a score instead of classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
 
-    def rows(
-        self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
-    ) -> TextRows:
+    def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
         """Makes `TextRows`, which are windows if `window_stride` is set."""
         rows = super().rows(columns, extra_inputs, targets)
-        return windowed(rows, self.window_stride) if self.cuts_windows else rows
+        return WindowRows.of(rows, self.window_stride) if self.cuts_windows else rows
 
     def targets(self, labels: Labels) -> np.ndarray:
-        """Converts labels, given by name or by number, to the loss's form.
-
-        See `labels` of this class; the result is class numbers `[n]`, with `multi_label` 0 and 1,
-        `[n, C]` float32.
-        """
+        """Converts names or numbers to class numbers `[n]`; or to 0 and 1, `[n, C]` float32."""
         return class_targets(labels, self.label_names, self.multi_label)
 
     def stream_targets(self, labels: Tensor) -> Tensor:
-        """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if self.is_regression or self.multi_label:
             return super().stream_targets(labels)
         return graph_class_numbers(labels, self.label_names)
 
     def pooled(self, outputs: Any, rows: TextRows | None) -> Any:
         """Pools the logits of windows into logits of texts, `[n, C]`."""
-        if rows is None or rows.counts is None:
+        if not isinstance(rows, WindowRows):
             return outputs
         ops = ops_of(outputs)
         pool = ops.segment_max if self.window_pooling == "max" else ops.segment_mean
         return pool(outputs, rows.text, ops.size(rows.counts))
 
     def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
-        """Turns logits into labels and probabilities.
-
-        Args:
-            outputs: logits `[B, C]`, pooled.
-            rows: unused.
+        """Turns pooled logits `[B, C]` into labels and probabilities.
 
         Returns:
             A dict of `probabilities` `[B, C]`; `labels` `[B, C]`, the class names in order; and
@@ -137,14 +122,3 @@ class BertClassifierPreprocessor(BertPreprocessor):
             "label": ops.take(names, ops.argmax(outputs, axis=-1)),
             "labels": labels,
         }
-
-    def serve(self, predict: Predict, text: Tensor, **extra_inputs: Tensor) -> dict:
-        """Answers raw strings `[B]`, in windows if `window_stride` is set."""
-        if not self.cuts_windows:
-            return super().serve(predict, text, **extra_inputs)
-        from keras_bert.graph.tokenizer import graph_tokens
-
-        rows = self.rows((graph_tokens(self, text),), extra_inputs, ())
-        ops = rows.columns[0].ops
-        inputs, *_ = rows.batch(ops.arange(ops.size(rows.text)), LONGEST)
-        return self.answers(self.pooled(predict(inputs), rows))

@@ -39,12 +39,9 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     Inputs of batches are a tuple of dicts, one for each text of an example.
 
-    Calls pack texts, as those of `BertPreprocessor`.
+    Calls and the other arguments are those of `BertPreprocessor`.
 
     Args:
-        tokenizer: a `BertTokenizer`.
-        sequence_length: int, S, the most tokens of a row, special ones included.
-        truncation: see `BertPreprocessor`.
         prompts: dict of strings by name, such as `{"query": "query: ", "document": "passage: "}`,
             which some published embedders need before their texts; or None. `encode_query` and
             `encode_document` of `BertEmbedder` prepend them, and so does training on pairs without
@@ -95,6 +92,8 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         is_own_loss = y is not None and label_array(as_arrays(y)).ndim > 1  # of vectors
         if is_own_loss or (y is None and not with_labels):
             return super().read(x, y, sample_weight, with_labels)
+        if y is not None and sample_weight is not None:
+            raise ValueError("Examples with scores or classes take no sample_weight.")
         columns = text_columns(x)
         weights = weight_arrays(sample_weight)
         if len(columns) > 1:
@@ -103,8 +102,6 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             raise ValueError(
                 "Texts alone don't train an embedder: give pairs, scores of pairs, or classes."
             )
-        if weights is not None:
-            raise ValueError("Texts with classes take no sample_weight.")
         return labelled_texts(self, columns[0], as_arrays(y))
 
     def streamed(self, dataset: Dataset, batching: Batching, with_labels: bool) -> Dataset:

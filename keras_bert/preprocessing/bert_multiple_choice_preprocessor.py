@@ -3,28 +3,25 @@
 from typing import Any
 
 import keras
-import numpy.typing as npt
+import numpy as np
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows, choice_targets
+from keras_bert.preprocessing.choice_examples import check_choices, check_places, choice_targets
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
-from keras_bert.preprocessing.text_rows import LONGEST, ops_of
+from keras_bert.preprocessing.text_rows import PairRows, ops_of
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertMultipleChoicePreprocessor(BertPreprocessor):
     """Preprocessor of `BertMultipleChoice`: questions with choices in, the best choice out.
 
-    Each choice is paired with the context, `[CLS] context [SEP] choice [SEP]`. If a pair is too
-    long, its longer text loses tokens first. Questions may differ in the number of their choices.
-    Source: Devlin et al. 2019, section 4.4.
+    Questions are dicts of `context`, `choices` and, for training, `label`, the index of the right
+    choice, as `read_choices` returns them; the labels may also be apart. Questions may differ in
+    the number of their choices, at least two; a choice of "" is missing. Each choice is paired with
+    the context, `[CLS] context [SEP] choice [SEP]`. If a pair is too long, its longer text loses
+    tokens first. Source: Devlin et al. 2019, section 4.4.
 
-    Calls pack texts, as those of `BertPreprocessor`.
-
-    Args:
-        tokenizer: a `BertTokenizer`.
-        sequence_length: int, S, the most tokens of a row, special ones included.
-        truncation: see `BertPreprocessor`.
+    Calls and arguments are those of `BertPreprocessor`.
 
     Example:
     >>> from keras_bert import BertMultipleChoicePreprocessor, BertTokenizer
@@ -39,46 +36,38 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     packs = None
     signature = {"context": 1, "choices": 2}
 
-    def read(
-        self,
-        x: Examples,
-        y: Labels | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        with_labels: bool = False,
-    ) -> ChoiceRows:
-        """Reads questions: dicts of `context`, `choices` and, for training, `label`.
-
-        Args:
-            x: a list of dicts, as `read_choices` returns them, or one dict. A choice of "" is
-                missing.
-            y: `[n]` ints, the index of each right choice, unless the questions have a `label`.
-            sample_weight: None.
-            with_labels: bool, whether labels are needed.
-
-        Raises:
-            ValueError: if something is not a question or has fewer than two choices, or a label
-                is not the index of a choice.
-        """
-        if sample_weight is not None:
-            raise ValueError("Questions have no weights: leave sample_weight out.")
-        questions = listed(x)
-        if y is None and with_labels:
-            y = [q.get("label") if isinstance(q, dict) else None for q in questions]
-        return choice_rows(questions, self, y)
-
     def listed(self, x: Examples) -> list[dict]:
-        return listed(x)
+        questions = listed(x)
+        check_choices(questions)
+        return questions
+
+    def labels_in(self, examples: list[dict]) -> Labels:
+        return [question.get("label") for question in examples]
+
+    def rows_of(self, examples: list[dict], targets: tuple) -> PairRows:
+        texts = [list(example["choices"]) for example in examples]
+        most = max(map(len, texts))
+        padded = [[*own, *[""] * (most - len(own))] for own in texts]
+        is_there = np.array([[*map(bool, own)] for own in padded])
+        if targets:
+            check_places(targets[0].reshape(-1).tolist(), is_there)
+        contexts = self.tokenized([example["context"] for example in examples])
+        choices = self.tokenized([text for own in padded for text in own])
+        return PairRows(
+            self.packer,
+            (contexts, choices),
+            targets=targets,
+            num_sequences=most,
+            is_there=is_there,
+            texts=texts,
+        )
 
     def targets(self, labels: Labels) -> Labels:
         """Checks that labels are indices of choices, and returns them."""
         return choice_targets(labels)
 
-    def answers(self, outputs: Any, rows: ChoiceRows | None = None) -> dict:
-        """Finds the most probable choice.
-
-        Args:
-            outputs: logits `[B, C]`.
-            rows: the result of `read`; None for prepared inputs.
+    def answers(self, outputs: Any, rows: PairRows | None = None) -> dict:
+        """Finds the most probable choice by logits `[B, C]`.
 
         Returns:
             A dict of `label`, int64 `[B]`, the index of the most probable choice, and
@@ -100,27 +89,17 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
         import tensorflow as tf
 
-        from keras_bert.graph.tokenizer import graph_tokens
-
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
         with tf.control_dependencies([same]):
             is_there = choices != ""  # [B, C]
-        contexts = graph_tokens(self, context)
-        ops = contexts.ops
-        question, places = ops.nonzero(is_there)
-        rows = ChoiceRows(
-            self.packer,
-            ops.width(choices),
-            contexts,
-            graph_tokens(self, ops.take_at(choices, question, places)),
-            ops.row_sums(is_there),
-            places,
-        )
-        inputs, *_ = rows.batch(ops.arange(ops.size(context)), LONGEST)
+        columns = self.tokenized(context), self.tokenized(tf.reshape(choices, [-1]))
+        most = tf.shape(choices, tf.int64)[1]
+        rows = PairRows(self.packer, columns, num_sequences=most, is_there=is_there)
+        [inputs] = rows.as_batch()
         answers = self.answers(predict(inputs))
         return {
-            "probabilities": answers["probabilities"] * ops.cast(is_there, "float32"),
+            "probabilities": answers["probabilities"] * tf.cast(is_there, "float32"),
             "label": answers["label"],
             "choice": tf.gather(choices, answers["label"], batch_dims=1),
         }

@@ -20,15 +20,13 @@ from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.raw import (
     Examples,
     Labels,
-    TextExamples,
     as_arrays,
-    extra_input_array,
     is_dataset,
     text_columns,
     text_examples,
 )
 from keras_bert.preprocessing.sample_weights import weight_arrays
-from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, packed
+from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens
@@ -56,13 +54,14 @@ class BertPreprocessor:
     turns raw examples into training batches, and `answers` turns the model's outputs into answers.
     Texts in memory are NumPy's business; those of a `tf.data.Dataset` and of the exported
     SavedModel become tensors by the same code. A task with another kind of example overrides
-    `read`, `listed`, `answers`, `serve` and `signature`.
+    `listed`, `labels_in`, `rows_of`, `answers`, `serve` and `signature`.
 
     Args:
         tokenizer: a `BertTokenizer`; or a `SentencePieceTokenizer` or `BytePairTokenizer`, whose
             special tokens take the place of [CLS], [SEP] and [PAD], with two of [SEP] in a pair's
             middle.
-        sequence_length: int, S, at least 3; a pair needs at least 5, for one token of each text.
+        sequence_length: int, S, the most tokens of a row, special ones included: at least 3; a pair
+            needs at least 5, for one token of each text.
         truncation: the part of a long text to keep. `"head"` keeps the beginning, `"tail"` the
             end. `"head_tail"` keeps both, with a quarter of the room for the beginning: 128 and
             382 of 510 tokens. Sun et al. 2019 (section 5.3.1) found this best for reviews.
@@ -116,10 +115,8 @@ class BertPreprocessor:
     ) -> dict[str, Any]:
         columns = [texts] if pairs is None else [texts, pairs]
         if any(hasattr(column, "graph") for column in columns):  # of a graph of TensorFlow
-            from keras_bert.graph.tokenizer import graph_tokens
-
-            return self.packer(*(graph_tokens(self, column) for column in columns))
-        columns = [_column(column) for column in columns]
+            return self.packer(*map(self.tokenized, columns))
+        columns = [text_columns(each, 1)[0] if np.size(each) else [] for each in columns]
         check_one_each(len(columns[0]), "texts", **{"second texts": columns[-1]})
         return self.packer(*map(self.tokenized, columns))
 
@@ -157,20 +154,27 @@ class BertPreprocessor:
                 differ in number.
         """
         examples = self.listed(x)
+        if y is None and with_labels:
+            y = self.labels_in(examples)
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
         targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
         targets += () if sample_weight is None else (weight_arrays(sample_weight),)
         for part in keras.tree.flatten(targets):
-            check_one_each(len(examples), "texts", **{"labels or weights": part})
-        columns = tuple(map(self.tokenized, examples.columns))
-        return self.rows(columns, examples.extra_inputs, targets)
+            check_one_each(len(examples), "examples", **{"labels or weights": part})
+        return self.rows_of(examples, targets)
 
-    def rows(
-        self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
-    ) -> TextRows:
-        """Makes `TextRows` of token ids; a preprocessor that cuts windows overrides this."""
-        return TextRows(self.packer, columns, extra_inputs=extra_inputs, targets=targets)
+    def labels_in(self, examples: Any) -> Labels | None:
+        """Returns the labels that listed examples contain, if they do."""
+        return None
+
+    def rows_of(self, examples: Any, targets: tuple) -> Rows:
+        """Makes rows of listed examples, with labels and weights if there are any."""
+        return self.rows(examples.columns, examples.extra_inputs, targets)
+
+    def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
+        """Makes rows of columns of texts, lists of str or tensors."""
+        return TextRows(self.packer, tuple(map(self.tokenized, columns)), extra_inputs, targets)
 
     def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
         """Yields raw examples in parts, so that answering them takes bounded memory."""
@@ -178,9 +182,7 @@ class BertPreprocessor:
             from keras_bert.preprocessing.text_streams import text_batches
 
             for columns, extra, _ in text_batches(x, size, False, self.max_texts):
-                columns = text_columns(tuple(columns))
-                extra = {n: extra_input_array(n, v.numpy()) for n, v in extra.items()}
-                yield TextExamples(columns, extra)
+                yield text_examples({"text": tuple(columns), **extra}, self.max_texts)
             return
         examples = self.listed(x)
         for start in range(0, max(len(examples), 1), size):
@@ -252,6 +254,11 @@ class BertPreprocessor:
         """Converts labels to the loss's form; a task with classes accepts names too."""
         return labels
 
+    def stream_rows(self, columns: tuple, extra_inputs: dict[str, Any], rest: tuple) -> TextRows:
+        """Makes rows of a batch from a `tf.data.Dataset`; the rest are labels and weights."""
+        targets = (self.stream_targets(rest[0]), *rest[1:]) if rest else ()
+        return self.rows(columns, extra_inputs, targets)
+
     def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if labels.dtype == "string":
@@ -284,9 +291,12 @@ class BertPreprocessor:
 
         Args:
             predict: a function that maps a dict of inputs to the model's outputs.
-            text: string, `[B]` texts or `[B, 2]` pairs.
+            text: string, `[B]` texts or, unless `signature` says otherwise, `[B, 2]` pairs.
             **extra_inputs: tensors `[B, ...]`.
         """
+        if self.signature == {"text": 1}:  # no pairs
+            rows = self.rows((text,), extra_inputs, ())
+            return self.answers(self.pooled(predict(rows.as_batch()[0]), rows))
         import tensorflow as tf
 
         columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
@@ -295,19 +305,16 @@ class BertPreprocessor:
         is_text = tf.reduce_all(shape[1:] <= 2) & (tf.size(shape) == 2)
         with tf.control_dependencies([tf.debugging.Assert(is_text, [message, tf.shape(text)])]):
             columns = tf.ensure_shape(tf.identity(columns), [None, None])
+
+        def inputs_of(*texts):
+            return self.rows(texts, {}, ()).as_batch()[0]
+
         inputs = tf.cond(
             shape[1] == 2,
-            lambda: self.graph_inputs(columns[:, 0], columns[:, 1]),
-            lambda: self.graph_inputs(columns[:, 0]),
+            lambda: inputs_of(columns[:, 0], columns[:, 1]),
+            lambda: inputs_of(columns[:, 0]),
         )
         return self.answers(predict({**inputs, **extra_inputs}))
-
-    def graph_inputs(self, *texts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Packs strings `[B]`, or pairs of them, in the graph, padded to the longest."""
-        from keras_bert.graph.tokenizer import graph_tokens
-
-        columns = tuple(graph_tokens(self, each) for each in texts)
-        return packed([columns], self.packer, LONGEST)[0]
 
     def for_model(
         self, backbone: keras.Model, outputs: keras.KerasTensor | dict[str, keras.KerasTensor]
@@ -384,13 +391,21 @@ class BertPreprocessor:
         shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
 
-    def tokenized(self, texts: list[str]) -> Tokens:
-        """Tokenizes n texts, with the prompt if there is one."""
+    def tokenized(self, texts: list[str] | tf.Tensor) -> Tokens:
+        """Tokenizes n texts, a list or a tensor, with the prompt if there is one."""
+        if not isinstance(texts, list):
+            from keras_bert.graph.tokenizer import graph_tokens
+
+            return graph_tokens(self, texts)
         texts = [self.prompt + text for text in texts] if self.prompt else texts
         return Tokens.of(*self.tokenizer.flat_ids(texts), numpy_ops)
 
-    def located(self, texts: list[str]) -> TextTokens:
-        """Tokenizes n texts, with the place of each token."""
+    def located(self, texts: list[str] | tf.Tensor) -> TextTokens:
+        """Tokenizes n texts, a list or a tensor, with the place of each token."""
+        if not isinstance(texts, list):
+            from keras_bert.graph.tokenizer import graph_text_tokens
+
+            return graph_text_tokens(self, texts)
         return TextTokens.of(texts, *self.tokenizer.flat_ids_with_offsets(texts), numpy_ops)
 
 
@@ -401,16 +416,6 @@ def no_answers(kind: str) -> ValueError:
         "save_to_preset(folder), fine-tune BertClassifier.from_preset(folder, num_classes=2) or "
         "another task, and export that."
     )
-
-
-def _column(texts):
-    """Returns `[B]` texts, given in any form, as a list."""
-    shape = (1,) if isinstance(texts, (str, bytes)) else np.shape(texts)
-    if len(shape) != 1:
-        raise ValueError(
-            f"A preprocessor takes [B] texts, or [B] texts and [B] second texts; got shape {shape}."
-        )
-    return text_columns(texts)[0] if shape[0] else []
 
 
 def _arrays(values):

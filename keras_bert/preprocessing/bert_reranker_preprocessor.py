@@ -8,9 +8,8 @@ import numpy as np
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.raw import Labels, Tensor
-from keras_bert.preprocessing.text_rows import DocumentRows, ops_of, relevance_targets
+from keras_bert.preprocessing.text_rows import PairRows, ops_of, relevance_targets, row_by_row
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.tokens import Tokens
 
 ACTIVATIONS = ("sigmoid", "linear")
 
@@ -22,21 +21,11 @@ class BertRerankerPreprocessor(BertPreprocessor):
     Each document is paired with its query, `[CLS] query [SEP] document [SEP]`. If a pair is too
     long, its longer text loses tokens first.
 
-    Calls pack texts, as those of `BertPreprocessor`.
+    Calls and the other arguments are those of `BertPreprocessor`.
 
     Args:
-        tokenizer: a `BertTokenizer`.
-        sequence_length: int, S, the most tokens of a row, special ones included.
-        truncation: see `BertPreprocessor`.
         activation: `"sigmoid"` for scores from 0 to 1, or `"linear"` for logits as scores. The
             order of documents is the same.
-
-    Call arguments:
-        texts: `[B]` strings, the queries.
-        pairs: `[B]` strings, a document for each.
-
-    Returns:
-        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Raises:
         ValueError: if the activation is unknown.
@@ -66,36 +55,28 @@ class BertRerankerPreprocessor(BertPreprocessor):
         check_one_of("activation", activation, ACTIVATIONS)
         self.activation = activation
 
-    def rows(
-        self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
-    ) -> DocumentRows:
-        """Makes `DocumentRows` of queries and one or two documents for each."""
+    def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> PairRows:
+        """Makes `PairRows` of queries and one or two documents for each."""
         if len(columns) < 2:
             raise ValueError(
                 "A BertReranker takes pairs, or (query, positive, negative); got single texts."
             )
-        return DocumentRows(self.packer, columns, extra_inputs=extra_inputs, targets=targets)
+        queries, *documents = columns
+        number, documents = len(documents), row_by_row(documents)
+        columns = self.tokenized(queries), self.tokenized(documents)
+        return PairRows(self.packer, columns, extra_inputs, targets, num_sequences=number)
 
     def targets(self, labels: Labels) -> np.ndarray:
         """Converts relevance, a teacher's scores or margins to float32; see `BertReranker`."""
         return relevance_targets(labels)
 
     def stream_targets(self, labels: Tensor) -> Tensor:
-        """Converts the relevance of a batch from a `tf.data.Dataset`, in the graph."""
         import tensorflow as tf
 
         return tf.cast(super().stream_targets(labels), tf.float32)
 
-    def answers(self, outputs: Any, rows: DocumentRows | None = None) -> dict:
-        """Turns logits into scores.
-
-        Args:
-            outputs: logits `[B, D]`.
-            rows: the result of `read`, or None for prepared inputs.
-
-        Returns:
-            A dict of `score`, float32: `[B]` with `rows` of pairs, otherwise `[B, D]`.
-        """
+    def answers(self, outputs: Any, rows: PairRows | None = None) -> dict:
+        """Turns logits `[B, D]` into `score`, float32: `[B]` with `rows` of pairs, or `[B, D]`."""
         scores = ops_of(outputs).sigmoid(outputs) if self.activation == "sigmoid" else outputs
         is_pair = rows is not None and rows.num_sequences == 1
         return {"score": scores[:, 0] if is_pair else scores}
@@ -111,6 +92,5 @@ class BertRerankerPreprocessor(BertPreprocessor):
         )
         with tf.control_dependencies([is_right]):
             query = tf.broadcast_to(query, tf.shape(documents))
-        inputs = self.graph_inputs(query, documents)
-        outputs = predict({name: values[:, None] for name, values in inputs.items()})
-        return {"score": self.answers(outputs)["score"][:, 0]}
+        rows = self.rows((query, documents), {}, ())
+        return self.answers(predict(rows.as_batch()[0]), rows)

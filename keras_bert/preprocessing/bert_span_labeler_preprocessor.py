@@ -27,12 +27,9 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     so are all windows of an impossible question. Training leaves out examples without an answer.
     Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert run_squad.py.
 
-    Calls pack texts, as those of `BertPreprocessor`.
+    Calls and the other arguments are those of `BertPreprocessor`.
 
     Args:
-        tokenizer: a `BertTokenizer`.
-        sequence_length: int, S; 384 in the paper.
-        truncation: see `BertPreprocessor`.
         document_stride: int, tokens from the start of a window to the start of the next one.
         max_question_length: int, tokens; longer questions lose their last tokens.
         max_answer_length: int, tokens.
@@ -93,17 +90,11 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         sample_weight: npt.ArrayLike | None = None,
         with_labels: bool = False,
     ) -> QuestionWindows:
-        """Reads questions: dicts of `question`, `context` and, for training, `answers`.
-
-        Args:
-            x: a list of dicts, as `read_squad` returns them, or one dict.
-            y: None; examples contain their answers.
-            sample_weight: None.
-            with_labels: bool, whether answers are needed.
+        """Reads questions, dicts as of `read_squad`: `question`, `context`, and `answers` to train.
 
         Raises:
-            ValueError: if something is not a question on a context, or no question has an answer
-                to train on.
+            ValueError: if something is not a question on a context, no question has an answer to
+                train on, or there are labels or weights apart from the questions.
         """
         if y is not None or sample_weight is not None:
             raise ValueError("Questions contain answers: leave y and sample_weight out.")
@@ -122,8 +113,8 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
 
         Args:
             outputs: a dict of logits, `start` and `end`, `[N, S]`.
-            rows: the result of `read`; None for prepared inputs.
-            n_best: int; more than 1 adds the next best answers.
+            rows: as for `BertPreprocessor`.
+            n_best: int; more than 1 adds the next best answers, in memory alone.
 
         Returns:
             A dict of `[B]` values.
@@ -148,8 +139,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         """Answers questions `[B]` on contexts `[B]` of any length."""
         import tensorflow as tf
 
-        from keras_bert.graph.tokenizer import graph_text_tokens, graph_tokens
-
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
         with tf.control_dependencies([same]):
@@ -157,15 +146,14 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         blank = tf.fill([tf.cast(none, tf.int32)], "")
         asked, read = (tf.concat([texts, blank], axis=0) for texts in (question, context))
         own = tf.range(tf.size(asked, tf.int64))
-        questions, contexts = graph_tokens(self, asked), graph_text_tokens(self, read)
-        rows = question_windows(self, questions, contexts, own)
+        rows = question_windows(self, self.tokenized(asked), self.located(read), own)
         answers = self.answers(_outputs_by_block(predict, rows), rows)
         return {name: values[: tf.shape(question)[0]] for name, values in answers.items()}
 
 
 def _outputs_by_block(predict, rows):
     """Computes the outputs `[N, S]` of windows, `_WINDOWS` at a time, S that of the longest."""
-    ops = rows.questions.ops
+    ops = rows.ops
     full = dataclasses.replace(LONGEST, pad_to="full")
     longest = ops.maximum_of(rows.num_tokens())
 

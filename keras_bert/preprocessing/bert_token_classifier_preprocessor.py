@@ -12,7 +12,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
-from keras_bert.preprocessing.text_rows import LONGEST, ops_of
+from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer
@@ -25,12 +25,9 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     A word is labeled on its first piece. A sentence longer than a sequence is split between words
     into several rows. Source: Devlin et al. 2019, section 5.3.
 
-    Calls pack texts, as those of `BertPreprocessor`.
+    Calls and the other arguments are those of `BertPreprocessor`.
 
     Args:
-        tokenizer: a `BertTokenizer`.
-        sequence_length: int, S, the most tokens of a row, special ones included.
-        truncation: see `BertPreprocessor`.
         label_names: C strings, the tags: "O", "B-LOC", ...; "0", "1", ... by default. The BIO,
             IOB1 and BIOES schemes are supported. A tag without a prefix is a one-word entity; "O"
             is no entity.
@@ -77,7 +74,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                 string or a list of strings.
             y: for each sentence a list of tags, by name or by number.
             sample_weight: None.
-            with_labels: bool, whether tags are needed.
+            with_labels: see `BertPreprocessor`.
 
         Raises:
             ValueError: if there are no words, a word has no tag, or a tag is unknown.
@@ -100,9 +97,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             return
         words, documents = words_and_documents(x)
         own = np.arange(len(words)) if documents is None else np.asarray(documents)
-        if len(own) != len(words):
-            yield x  # `read` raises the error
-            return
         ends, start = np.append(1 + np.flatnonzero(own[1:] != own[:-1]), len(words)), 0
         while start < len(words):
             end = int(ends[np.searchsorted(ends, min(start + size, len(words)))])
@@ -124,11 +118,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         ]
 
     def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:
-        """Turns logits into tags of words, entities of texts, or labels of tokens.
-
-        Args:
-            outputs: logits `[N, S, C]`.
-            rows: the result of `read`; None for prepared inputs.
+        """Turns logits `[N, S, C]` into tags of words, entities of texts, or labels of tokens.
 
         Returns:
             A dict. For words: `label`, `[W]` of each sentence; `probabilities`, `[W, C]` of each;
@@ -159,9 +149,5 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def serve(self, predict: Predict, text: Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
-        from keras_bert.graph.tokenizer import graph_text_tokens
-
-        rows = text_words(graph_text_tokens(self, text), self.packer)
-        ops = rows.windows.ops
-        inputs, *_ = rows.batch(ops.arange(ops.size(rows.windows.lengths)), LONGEST)
-        return self.answers(predict(inputs), rows)
+        rows = text_words(self.located(text), self.packer)
+        return self.answers(predict(rows.as_batch()[0]), rows)

@@ -40,22 +40,6 @@ def named_classes(preprocessor: Any, num_classes: int) -> Any:
     return preprocessor
 
 
-def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
-    """Converts labels `[n]` to class numbers; those by number are returned unchanged.
-
-    >>> class_numbers(["yes", "no", "yes"], ["no", "yes"]).tolist()
-    [1, 0, 1]
-    """
-    array = label_array(labels)
-    if array.dtype.kind not in "USO" or not array.size:
-        return labels
-    hint = _naming_hint(array, names)
-    chosen = [
-        class_number(f"Label {n} is", label, names, hint) for n, label in enumerate(array.flat)
-    ]
-    return np.array(chosen, "int32").reshape(array.shape)
-
-
 def class_number(what: str, label: Any, names: Sequence[str], hint: str = "") -> int:
     """Returns the number of a class, by its name or number; errors begin with `what`.
 
@@ -117,13 +101,24 @@ def class_targets(
 
     Labels `[n]`, by name or number, become class numbers; with `multi_label`, see `label_matrix`;
     with one class, they are the numbers of a regression. `names` are None if they are unknown.
+
+    >>> class_targets(["yes", "no", "yes"], ["no", "yes"]).tolist()
+    [1, 0, 1]
     """
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
         number_array("Labels of a regression", labels)
         return as_floats(labels, "float64")
-    labels = _whole(np.asarray(class_numbers(labels, names or [])))
+    labels = label_array(labels)
+    if labels.dtype.kind in "USO" and labels.size:
+        hint = _naming_hint(labels, names or [])
+        chosen = (
+            class_number(f"Label {n} is", label, names or [], hint)
+            for n, label in enumerate(labels.flat)
+        )
+        labels = np.array([*chosen], "int32").reshape(labels.shape)
+    labels = _whole(labels)
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
     is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
     if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):

@@ -10,25 +10,20 @@ from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.raw import number_array
-from keras_bert.preprocessing.text_rows import packed
-from keras_bert.text.tokens import SegmentPacker, Tokens
+from keras_bert.preprocessing.text_rows import TextRows, packed
 
 
-@dataclasses.dataclass
-class TextColumns:
+@dataclasses.dataclass(kw_only=True)
+class TextColumns(TextRows):
     """Examples of several texts, such as an anchor and its positive, each in a row of its own.
 
+    The columns are those of k texts, and the targets scores, if there are any, or weights.
+
     Attributes:
-        packer: a `SegmentPacker`.
-        columns: k `Tokens` `[n]`.
         numbers: int32 `[n, k]`, equal for equal texts; or None if there are scores.
-        targets: a tuple of scores, float32 `[n]`, if there are any, and of weights.
     """
 
-    packer: SegmentPacker
-    columns: tuple[Tokens, ...]
     numbers: Any
-    targets: tuple = ()
 
     def num_tokens(self) -> np.ndarray:
         lengths = [self.packer.lengths(column) for column in self.columns]
@@ -40,39 +35,31 @@ class TextColumns:
         Inputs are a tuple of k dicts of `[B, S]`, each as long as its own longest text. Labels are
         scores, `[B]`, or the numbers of the texts in the batch, `[B, k]`.
         """
-        ops = self.columns[0].ops
-        columns = (packed([(each.take(rows),)], self.packer, batching) for each in self.columns)
-        inputs = tuple(row for [row] in columns)
-        targets = tuple(ops.take(values, rows) for values in self.targets)
+        inputs = tuple(packed([each.take(rows)], self.packer, batching) for each in self.columns)
+        targets = tuple(self.ops.take(values, rows) for values in self.targets)
         if self.numbers is None:
             return (inputs, *targets)
-        numbers = ops.take(self.numbers, rows)  # float32, as losses need them, holds 16 million
-        return (inputs, ops.renumbered(numbers), *targets)
+        numbers = self.ops.take(self.numbers, rows)
+        # Losses take numbers as float32, which holds 16 million.
+        return (inputs, self.ops.renumbered(numbers), *targets)
 
 
-@dataclasses.dataclass
-class LabelledTexts:
+@dataclasses.dataclass(kw_only=True)
+class LabelledTexts(TextRows):
     """Texts with classes, from which each batch draws positives and negatives.
 
     Each text is an anchor once in an epoch. Its positive is another text of its class, and its
     negative one of another class, both drawn uniformly.
 
     Attributes:
-        packer: a `SegmentPacker`.
-        texts: `Tokens` `[n]`.
         classes: int32 `[n]`.
         by_class: int64 `[n]`, the numbers of the texts, sorted by class.
         starts: int64 `[C + 1]`, where each class begins in `by_class`, and n.
     """
 
-    packer: SegmentPacker
-    texts: Tokens
     classes: np.ndarray
     by_class: np.ndarray
     starts: np.ndarray
-
-    def num_tokens(self) -> np.ndarray:
-        return self.packer.lengths(self.texts)
 
     def batch(self, numbers: np.ndarray, batching: Batching) -> tuple:
         """Makes `(inputs, labels)` of anchors, positives and negatives by number, int64 `[B, 3]`.
@@ -80,8 +67,8 @@ class LabelledTexts:
         Inputs are a tuple of three dicts of `[B, S]`. Labels are classes, `[B, 3]`, so that texts
         of a class aren't negatives of each other.
         """
-        columns = (packed([(self.texts.take(n),)], self.packer, batching) for n in numbers.T)
-        return tuple(row for [row] in columns), self.classes[numbers]
+        inputs = tuple(self.inputs(each, batching) for each in numbers.T)
+        return inputs, self.classes[numbers]
 
     def batches(self, batching: Batching) -> Batches:
         """Makes batches with new draws in each epoch, a function of the seed."""
@@ -122,13 +109,11 @@ def text_columns_rows(
         targets = () if weights is None else (weights,)
         for part in targets:
             check_one_each(len(columns[0]), "examples", weights=part)
-    elif weights is not None:
-        raise ValueError("Pairs with scores, whose loss ranks them, take no sample_weight.")
     else:
         targets = (score_array(scores, len(columns[0]), len(columns)),)
     own = preprocessor.of_columns(len(columns), scores)
     tokens = tuple(each.tokenized(x) for each, x in zip(own, columns, strict=True))
-    return TextColumns(preprocessor.packer, tokens, numbers, targets)
+    return TextColumns(preprocessor.packer, tokens, targets=targets, numbers=numbers)
 
 
 def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> LabelledTexts:
@@ -152,10 +137,10 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
         )
     return LabelledTexts(
         preprocessor.packer,
-        preprocessor.tokenized(texts),
-        classes.astype("int32"),
-        np.argsort(classes, kind="stable"),
-        np.concatenate([[0], np.cumsum(counts)]),
+        (preprocessor.tokenized(texts),),
+        classes=classes.astype("int32"),
+        by_class=np.argsort(classes, kind="stable"),
+        starts=np.concatenate([[0], np.cumsum(counts)]),
     )
 
 

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.preprocessing.batches import Batches, in_parts
+from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.text_rows import LONGEST, Rows
 from keras_bert.text import numpy_ops
@@ -30,17 +30,12 @@ def packed_batches(rows: Rows, batching: Batching, length: int, packs: str) -> B
     seed = batching.seed if batching.shuffle else None
     numbers = best_fit(rows.num_tokens(), length, batching.sequences_per_row, seed)  # [rows, K]
 
-    def order(generator):
-        every = np.arange(len(numbers))
-        every = generator.permutation(every) if batching.shuffle else every
-        return [numbers[part] for part in in_parts(every, batching)]
-
-    def make(numbers):
-        is_used = numbers >= 0
-        unpacked = rows.batch(numbers[is_used], LONGEST)
+    def make(part):
+        is_used = numbers[part] >= 0
+        unpacked = rows.batch(numbers[part][is_used], LONGEST)
         return packed(unpacked, is_used, length, packs, numpy_ops)
 
-    return Batches(order, make, batching)
+    return row_batches(np.full(len(numbers), length), make, batching)
 
 
 def check_packable(extra_inputs: dict | None) -> None:

@@ -23,7 +23,7 @@ def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWind
         raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
     windows = windows_of(examples, preprocessor)
     labels = window_labels(windows, examples, [span for span in spans if span is not None])
-    return dataclasses.replace(windows, targets=labels)
+    return dataclasses.replace(windows, targets=(labels,))
 
 
 def windows_of(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
@@ -69,27 +69,26 @@ def window_labels(
 
 def check_questions(examples: Sequence[dict]) -> None:
     """Raises a ValueError if something is not a question on a context."""
-
-    def is_question(example):
-        keys = ("question", "context")
-        return isinstance(example, dict) and all(isinstance(example.get(k), str) for k in keys)
-
     expected = "A question must be a dict of two strings, {'question': ..., 'context': ...}"
-    check_each(examples, is_question, expected)
+    kinds = {"question": str, "context": str}
+    check_each(examples, lambda example: _holds(example, kinds), expected)
 
 
 def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
     """Raises a ValueError if the answers of a question are not as `read_squad` returns them."""
-
-    def is_answer(answer):
-        if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
-            return False
-        return not with_starts or isinstance(answer.get("answer_start"), numbers.Integral)
+    kinds = {"text": str, "answer_start": numbers.Integral} if with_starts else {"text": str}
 
     def are_answers(answers):
-        return isinstance(answers, (list, tuple)) and all(map(is_answer, answers))
+        is_list = isinstance(answers, (list, tuple))
+        return is_list and all(_holds(answer, kinds) for answer in answers)
 
     check_each([example.get("answers", ()) for example in examples], are_answers, _ANSWERS)
+
+
+def _holds(value, kinds):
+    """Returns whether a value is a dict with values of these kinds."""
+    is_dict = isinstance(value, dict)
+    return is_dict and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
 
 
 def check_scored(examples: Sequence[dict]) -> None:

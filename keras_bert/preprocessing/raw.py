@@ -223,16 +223,10 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
 
 def extra_input_array(name: str, values: Any) -> np.ndarray:
     """Converts numbers `[n, ...]` to an array, floats as float32."""
-    try:
-        array = np.asarray(values)
-        array = array if array.dtype.kind in "iub" else array.astype("float32")
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be an array of numbers with one row for each text: {error}. Read a "
-            "file's column with table.numbers([column])."
-        ) from error
-    check_all_finite(name, array, "Leave the row out, or fill the value, such as with the mean.")
-    return array
+    expected = "numbers, a row for each text, such as table.numbers([column])"
+    fix = "Leave the row out, or fill the value, such as with the mean."
+    array = number_array(name, values, expected, lambda shape: True, fix)
+    return np.asarray(values) if np.asarray(values).dtype.kind in "iub" else array
 
 
 @dataclasses.dataclass

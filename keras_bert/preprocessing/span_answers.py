@@ -3,9 +3,13 @@
 B questions, N windows, S sequence, K best spans of a window, A tokens of the longest answer.
 """
 
+import itertools
 from typing import Any
 
+import numpy as np
+
 from keras_bert.preprocessing.question_windows import QuestionWindows
+from keras_bert.text import numpy_ops
 
 NO_SPAN = -1e30
 """The score of a missing span, lower than any real score."""
@@ -29,7 +33,7 @@ def span_answers(
         `null_odds`; with `n_best` above 1 also the `n_best_...` values, of different lengths, the
         best first. `BertSpanLabelerPreprocessor.answers` documents them.
     """
-    ops = windows.questions.ops
+    ops = windows.ops
     spans = _spans_of_windows(windows, outputs, max_answer_length, n_best, ops)
     question, number = windows.question, ops.size(windows.context)
     best = ops.segment_max(spans["score"][:, 0], question, number)  # [B]
@@ -56,11 +60,9 @@ def span_answers(
     }
     if n_best > 1:
         row = _first_row(spans["null"], null, question, ops)  # where "no answer" scores lowest
-        nulls = {"score": null, "start": 0 * row, "end": 0 * row}
-        for name in ("start_logit", "end_logit"):
-            nulls[name] = ops.take(spans[f"null_{name}"], row)
-        ranked = _sorted_spans(spans, nulls, question, number, null_threshold is not None, ops)
-        answers |= _n_best(windows, ranked, total, n_best, ops)
+        logits = (spans[f"null_{name}"][row] for name in ("start_logit", "end_logit"))
+        nulls = np.stack([null, *np.zeros((2, len(null))), *logits], axis=1).tolist()
+        answers |= _n_best(windows, spans, nulls, total, n_best, null_threshold is not None)
     return answers
 
 
@@ -127,45 +129,26 @@ def _first_row(values, extremes, question, ops):
     return ops.segment_min(rows, ops.where(is_it, question, -1), ops.size(extremes))
 
 
-def _sorted_spans(of_windows, nulls, question, number, may_be_null, ops):
-    """Sorts all spans of each question, the best first, with "no answer" if it may have none."""
+def _n_best(windows, spans, nulls, total, n_best, may_be_null):
+    """Returns the best spans of each question in memory, without repeated texts, best first.
+
+    "No answer", of which `nulls` are the score, 0, 0 and both logits, competes if it may be an
+    answer, or if there is no other.
+    """
     names = ("score", "start", "end", "start_logit", "end_logit")
-    width = ops.width(of_windows["score"])
-    spans = {name: ops.reshape(of_windows[name], [-1]) for name in names}
-    spans["question"] = ops.repeat(question, width)
-    is_span = ops.flatnonzero(spans["score"] > NO_SPAN)
-    spans = {name: ops.take(values, is_span) for name, values in spans.items()}
-    counts = ops.segment_sum(0 * spans["question"] + 1, spans["question"], number)
-    listed = ops.flatnonzero((counts == 0) | may_be_null)
-    nulls = {**nulls, "question": ops.arange(number)}
-    spans = {
-        name: ops.concat([values, ops.take(nulls[name], listed)], axis=0)
-        for name, values in spans.items()
-    }
-    by_score = ops.stable_argsort(-spans["score"])
-    by_question = ops.stable_argsort(ops.take(spans["question"], by_score))
-    order = ops.take(by_score, by_question)
-    return {name: ops.take(values, order) for name, values in spans.items()}
-
-
-def _n_best(windows, spans, total, n_best, ops):
-    """Returns the best spans of each question without repeated texts."""
-    question, number = spans["question"], ops.size(total)
-    texts, context = windows.contexts.texts, ops.take(windows.context, question)
-    answer = ops.cut(texts, context, spans["start"], spans["end"])
-    places = ops.located(texts, context, spans["start"], spans["end"])
-    columns = {
-        "answer": answer,
-        "start": places["start"],
-        "end": places["end"],
-        "score": ops.exp(spans["score"] - ops.take(total, question)),
-        "start_logit": spans["start_logit"],
-        "end_logit": spans["end_logit"],
-    }
-    first = ops.first_of_each(question, answer)
-    of_first = ops.take(question, first)
-    counts = ops.segment_sum(0 * of_first + 1, of_first, number)
-    rank = ops.arange(ops.size(first)) - ops.repeat(ops.cumsum(counts) - counts, counts)
-    kept = ops.take(first, ops.flatnonzero(rank < n_best))
-    counts = ops.minimum(counts, n_best)
-    return {f"n_best_{n}": ops.ragged(ops.take(v, kept), counts) for n, v in columns.items()}
+    ends = np.searchsorted(windows.question, np.arange(1, len(total)))
+    columns = ([part.ravel().tolist() for part in np.split(spans[n], ends)] for n in names)
+    found = {f"n_best_{name}": [] for name in ("answer", *names)}
+    for number, rows in enumerate(zip(*columns, strict=True)):
+        ranked = [row for row in zip(*rows, strict=True) if row[0] > NO_SPAN]
+        ranked += [nulls[number]] if may_be_null or not ranked else []
+        text, best = windows.contexts.texts[windows.context[number]], {}
+        for row in sorted(ranked, key=lambda row: -row[0]):
+            best.setdefault(text[int(row[1]) : int(row[2])], row)
+        best = dict(itertools.islice(best.items(), n_best))
+        found["n_best_answer"].append(numpy_ops.strings([*best]))
+        for name, column in zip(names, zip(*best.values(), strict=True), strict=True):
+            dtype = "int64" if name in ("start", "end") else "float32"
+            found[f"n_best_{name}"].append(np.array(column, dtype))
+        found["n_best_score"][-1] = np.exp(found["n_best_score"][-1] - total[number])
+    return found

@@ -8,13 +8,13 @@ import numpy as np
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_arrays
-from keras_bert.preprocessing.text_rows import packed
+from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.tokens import Tokens, numbered
 
 
-class TaggedRows:
+class TaggedRows(TextRows):
     """Words of sentences, as rows for the model.
 
     A sentence is one row. If it is too long, it is split between words into several rows. With
@@ -49,10 +49,7 @@ class TaggedRows:
         self.lengths = np.array([*map(len, words)], "int64")
         if not self.lengths.sum():
             raise ValueError("There are no words: give at least one sentence with words.")
-        if documents is not None:
-            check_one_each(len(words), "sentences", documents=documents)
         room = preprocessor.sequence_length - 2
-        self.packer = preprocessor.packer
         self.pieces, self.starts = _pieces(words, preprocessor.tokenizer, room)
         ends = np.cumsum(self.lengths)
         own = _split(self.starts, ends - self.lengths, ends, room)  # [N, 2]
@@ -60,22 +57,19 @@ class TaggedRows:
         if documents is not None:
             context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
         self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
-
-    def num_tokens(self) -> np.ndarray:
-        return self.starts[self.windows[:, 3]] - self.starts[self.windows[:, 0]] + 2
+        first, last = self.starts[context].T
+        tokens = Tokens(self.pieces, first, last - first, numpy_ops)
+        super().__init__(preprocessor.packer, (tokens,))
 
     def batch(self, rows: np.ndarray, batching: Batching) -> tuple:
         """Makes `(inputs,)`, or `(inputs, labels, weights)` with weight 1 at first pieces."""
-        first, last = self.starts[self.windows[rows][:, [0, 3]]].T
-        tokens = Tokens(self.pieces, first, last - first, numpy_ops)
-        [inputs] = packed([(tokens,)], self.packer, batching)
+        inputs = self.inputs(rows, batching)
         if self.labels is None:
             return (inputs,)
         row, word, position = self._first_pieces(self.windows[rows])
-        classes = np.zeros(inputs["token_ids"].shape, "int32")
-        weights = np.zeros(classes.shape, "float32")
-        classes[row, position], weights[row, position] = self.labels[word], 1
-        return inputs, classes, weights
+        shape, places = inputs["token_ids"].shape, (row, position)
+        weights = numpy_ops.put(shape, places, np.ones(len(word), "float32"))
+        return inputs, numpy_ops.put(shape, places, self.labels[word]), weights
 
     def at_words(self, outputs: np.ndarray) -> np.ndarray:
         """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""
@@ -96,17 +90,15 @@ def _sentence_words(index, words):
 
 
 def _pieces(words, tokenizer, room):
-    """Returns `(pieces, starts)` of all words; each distinct word is tokenized once."""
+    """Returns `(pieces, starts)` of all words."""
     flat = [word for sentence in words for word in sentence]
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(flat))}
-    order = np.array([numbers[word] for word in flat])
-    distinct = Tokens.of(*tokenizer.ids_of_words(list(numbers)), numpy_ops)
-    values, lengths = distinct.values, np.minimum(distinct.lengths, room)
+    tokens = Tokens.of(*tokenizer.ids_of_words(flat), numpy_ops)
+    values, lengths = tokens.values, np.minimum(tokens.lengths, room)
     values[-1] = tokenizer.unk_token_id
-    begins = np.where(lengths > 0, distinct.starts, len(values) - 1)
-    lengths = np.maximum(lengths, 1)[order]
+    begins = np.where(lengths > 0, tokens.starts, len(values) - 1)
+    lengths = np.maximum(lengths, 1)
     word, piece = numbered(lengths, numpy_ops)
-    pieces = np.append(values[begins[order][word] + piece], np.int32(0))
+    pieces = np.append(values[begins[word] + piece], np.int32(0))
     return pieces, np.concatenate([[0], np.cumsum(lengths)])
 
 
@@ -166,4 +158,7 @@ def holds_words(x: Any) -> bool:
 def words_and_documents(x: Any) -> tuple[list, Any]:
     """Returns `(sentences, documents)`, the documents None if sentences are alone."""
     words, documents = (x["words"], x.get("documents")) if isinstance(x, dict) else (x, None)
-    return list(as_arrays(words)), documents
+    words = list(as_arrays(words))
+    if documents is not None:
+        check_one_each(len(words), "sentences", documents=documents)
+    return words, documents

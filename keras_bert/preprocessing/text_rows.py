@@ -1,8 +1,9 @@
 """Texts as rows for the model, and the relevance of documents. n texts, N rows, B of a batch."""
 
 import dataclasses
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import keras
 import numpy as np
@@ -32,83 +33,122 @@ class Rows(Protocol):
 
 @dataclasses.dataclass
 class TextRows:
-    """Rows of texts: one for each text or pair, or several windows of a long text.
+    """Rows of one sequence each: a text, a pair of texts, or a window of a long text.
+
+    Rows of other kinds of examples are subclasses.
 
     Attributes:
         packer: a `SegmentPacker`.
-        columns: one or two `Tokens` `[N]`.
-        text: int64 `[N]`, the text of each window; None if each text is one row.
-        counts: int64 `[n]`, the number of windows of each text; None if each text is one row.
-        extra_inputs: a dict of arrays `[n, ...]`.
-        targets: a tuple of labels and weights, if any: arrays `[n, ...]` or dicts of them.
+        columns: one or two `Tokens` `[N]`, the texts of each row.
+        extra_inputs: a dict of arrays `[N, ...]`.
+        targets: a tuple of labels and weights, if any: arrays `[N, ...]` or dicts of them.
     """
 
     packer: SegmentPacker
     columns: tuple[Tokens, ...]
-    text: Any = None
-    counts: Any = None
     extra_inputs: dict[str, Any] = dataclasses.field(default_factory=dict)
     targets: tuple = ()
+
+    @property
+    def ops(self) -> ModuleType:
+        """`numpy_ops` or `graph_ops`."""
+        return self.columns[0].ops
 
     def num_tokens(self) -> np.ndarray:
         return self.packer.lengths(*self.columns)
 
+    def batch(self, rows: Any, batching: Batching) -> tuple:
+        own = keras.tree.map_structure(
+            lambda values: self.ops.take(values, rows), (self.extra_inputs, *self.targets)
+        )
+        return ({**self.inputs(rows, batching), **own[0]}, *own[1:])
+
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         """Makes the model's inputs, a dict of `[B, ...]`, for rows by number."""
-        columns = tuple(column.take(rows) for column in self.columns)
-        return packed([columns], self.packer, batching)[0]
+        return packed([column.take(rows) for column in self.columns], self.packer, batching)
 
-    def batch(self, rows: Any, batching: Batching) -> tuple:
-        ops = self.columns[0].ops
-        inputs = self.inputs(rows, batching)
-        texts = rows if self.text is None else ops.take(self.text, rows)
-        own = keras.tree.map_structure(
-            lambda values: ops.take(values, texts), (self.extra_inputs, *self.targets)
-        )
-        return ({**inputs, **own[0]}, *own[1:])
+    def as_batch(self, batching: Batching = LONGEST) -> tuple:
+        """Makes one batch of all rows."""
+        return self.batch(self.ops.arange(self.ops.size(self.columns[0].lengths)), batching)
 
 
-@dataclasses.dataclass
-class DocumentRows(TextRows):
-    """Queries, each with the same number of documents, as `[CLS] query [SEP] document [SEP]`.
+@dataclasses.dataclass(kw_only=True)
+class WindowRows(TextRows):
+    """Windows of texts, each with its text's extra inputs, labels and weights.
 
-    The columns are the queries and then D columns of documents. Inputs are `[B, D, S]`.
+    Attributes:
+        text: int64 `[N]`, the text of each window.
+        counts: int64 `[n]`, the number of windows of each text.
     """
 
-    @property
-    def num_sequences(self) -> int:
-        """D."""
-        return len(self.columns) - 1
+    text: Any
+    counts: Any
+
+    @classmethod
+    def of(cls, rows: TextRows, window_stride: int) -> Self:
+        """Cuts the texts of `TextRows` into overlapping windows."""
+        if len(rows.columns) > 1:
+            raise ValueError("Windows need single texts; window_stride=None truncates pairs.")
+        [texts] = rows.columns
+        windows, counts = texts.windows(rows.packer.sequence_length - 2, window_stride)
+        text, _ = numbered(counts, texts.ops)
+        extra_inputs, *targets = keras.tree.map_structure(
+            lambda values: texts.ops.take(values, text), (rows.extra_inputs, *rows.targets)
+        )
+        targets = tuple(targets)
+        return cls(rows.packer, (windows,), extra_inputs, targets, text=text, counts=counts)
+
+
+@dataclasses.dataclass(kw_only=True)
+class PairRows(TextRows):
+    """Rows of D pairs each: a query with each of its documents, or a question with its choices.
+
+    The columns are the first texts, `[N]`, and the second ones of all rows, `[N x D]`. Inputs are
+    `[B, D, S]`.
+
+    Attributes:
+        num_sequences: int, D.
+        is_there: bool `[N, D]`, False for a missing pair, whose inputs are 0; None if none is.
+        texts: N lists of str, the second texts that are there, if answers name them; or None.
+    """
+
+    num_sequences: Any
+    is_there: Any = None
+    texts: list[list[str]] | None = None
 
     def num_tokens(self) -> np.ndarray:
-        queries, *documents = self.columns
-        lengths = [self.packer.lengths(queries, column) for column in documents]
-        return np.max(lengths, axis=0)  # of each example's longest pair
+        lengths = self.packer.lengths(*self._pairs(np.arange(len(self.columns[0].lengths))))
+        return lengths.reshape(-1, self.num_sequences).max(axis=1)  # of each row's longest pair
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
-        queries, *documents = (column.take(rows) for column in self.columns)
-        pairs = packed([(queries, column) for column in documents], self.packer, batching)
-        return {name: queries.ops.stack([p[name] for p in pairs], axis=1) for name in pairs[0]}
+        ops, inputs = self.ops, packed(self._pairs(rows), self.packer, batching)
+        width = inputs["token_ids"].shape[-1] or ops.width(inputs["token_ids"])
+        shape = [ops.size(rows), self.num_sequences, width]
+        inputs = {name: ops.reshape(values, shape) for name, values in inputs.items()}
+        if self.is_there is None:
+            return inputs
+        is_there = ops.cast(ops.take(self.is_there, rows), "int32")[..., None]
+        return {name: values * is_there for name, values in inputs.items()}
+
+    def _pairs(self, rows):
+        ops, number, (firsts, seconds) = self.ops, self.num_sequences, self.columns
+        numbers = rows[:, None] * number + ops.arange(number)  # [B, D]
+        return firsts.take(ops.repeat(rows, number)), seconds.take(ops.reshape(numbers, [-1]))
 
 
-def packed(
-    segments: list[tuple[Tokens, ...]], packer: SegmentPacker, batching: Batching
-) -> list[dict[str, Any]]:
-    """Packs several batches of one or two texts a row to one width, that of the `batching`."""
-    ops = segments[0][0].ops
-    lengths = ops.concat([packer.lengths(*each) for each in segments], axis=0)
-    width = batching.width(lengths, packer.sequence_length, ops)
-    return [packer(*each, width=width) for each in segments]
+def packed(columns: Sequence[Tokens], packer: SegmentPacker, batching: Batching) -> dict:
+    """Packs one or two texts a row to the width of a `Batching`."""
+    width = batching.width(packer.lengths(*columns), packer.sequence_length, columns[0].ops)
+    return packer(*columns, width=width)
 
 
-def windowed(rows: TextRows, window_stride: int) -> TextRows:
-    """Cuts the texts of `TextRows` into overlapping windows."""
-    if len(rows.columns) > 1:
-        raise ValueError("Windows need single texts; window_stride=None truncates pairs.")
-    [texts] = rows.columns
-    windows, counts = texts.windows(rows.packer.sequence_length - 2, window_stride)
-    text, _ = numbered(counts, texts.ops)
-    return dataclasses.replace(rows, columns=(windows,), text=text, counts=counts)
+def row_by_row(columns: Sequence) -> Any:
+    """Joins D columns of N texts, lists or tensors, to `[N x D]`: the texts of row 0, of row 1."""
+    if isinstance(columns[0], list):
+        return [text for row in zip(*columns, strict=True) for text in row]
+    import tensorflow as tf
+
+    return tf.reshape(tf.stack(columns, axis=1), [-1])
 
 
 def ops_of(outputs: Any) -> ModuleType:

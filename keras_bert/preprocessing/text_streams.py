@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,27 +12,35 @@ import tensorflow as tf
 from keras_bert.corpus.packed_rows import best_fit
 from keras_bert.graph import graph_ops
 from keras_bert.graph.datasets import map_batches, prefetched
-from keras_bert.graph.tokenizer import graph_tokens
 from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.dataset_checks import finite, with_finite_check, with_target_checks
+from keras_bert.preprocessing.dataset_checks import with_finite_check, with_target_checks
 from keras_bert.preprocessing.embedding_rows import TextColumns
 from keras_bert.preprocessing.packed_batches import check_packable, packed
-from keras_bert.preprocessing.raw import is_raw, split_inputs
-from keras_bert.preprocessing.text_rows import LONGEST
+from keras_bert.preprocessing.raw import split_inputs
+from keras_bert.preprocessing.text_rows import LONGEST, TextRows
 
 _PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait for
 _as_written = tf.autograph.experimental.do_not_convert  # AutoGraph takes time
 
 
 def stream_batches(
-    preprocessor: Any, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
+    preprocessor: Any,
+    dataset: tf.data.Dataset,
+    batching: Batching,
+    with_labels: bool,
+    rows_of: Callable[[tuple, dict, tuple], TextRows] | None = None,
 ) -> tf.data.Dataset:
-    """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`."""
+    """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`.
+
+    `rows_of` makes rows of any number of columns of texts, extra inputs, and labels with weights;
+    by default, the preprocessor does.
+    """
     batching.check_unsorted("Texts of a dataset")
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
-    dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
+    most = preprocessor.max_texts if rows_of is None else math.inf
+    dataset = text_batches(dataset, size, with_labels, most)
     if batching.packed:
         check_packable(dataset.element_spec[1])
         dataset = dataset.rebatch(_PACKED_AT_ONCE)
@@ -38,13 +48,9 @@ def stream_batches(
         dataset = dataset.rebatch(size, drop_remainder=True)
 
     def read(columns, extra, rest, batching=batching):
-        targets = ()
-        if rest and with_labels:
-            rest = with_target_checks(rest)
-            targets = (preprocessor.stream_targets(rest[0]), *rest[1:])
-        columns = tuple(graph_tokens(preprocessor, each) for each in columns)
-        rows = preprocessor.rows(columns, with_finite_check(extra), targets)
-        return rows.batch(graph_ops.arange(graph_ops.size(rows.columns[0].lengths)), batching)
+        rest = with_target_checks(rest) if rest and with_labels else ()
+        rows = (rows_of or preprocessor.stream_rows)(columns, with_finite_check(extra), rest)
+        return rows.as_batch(batching)
 
     if batching.packed:
         unpacked = _as_written(functools.partial(read, batching=LONGEST))
@@ -82,46 +88,30 @@ def stream_columns(
     preprocessor: Any, dataset: tf.data.Dataset, batching: Batching
 ) -> tf.data.Dataset:
     """Makes training batches of a dataset of `(anchor, positive, ...)` or `((a, b), score)`."""
-    batching.check_unsorted("Texts of a dataset")
-    batching = batching.for_rows(preprocessor.sequence_length)
     spec = dataset.element_spec
-    parts = spec if isinstance(spec, tuple) else (spec,)
-    are_texts = all(map(is_strings, parts))
-    columns, rest = (parts, ()) if are_texts else (parts[0], parts[1:])
-    columns = columns if isinstance(columns, tuple) else (columns,)
-    ranks = {part.shape.rank for part in columns if is_strings(part)}
-    is_right = all(map(is_strings, columns)) and len(columns) > 1 and ranks in ({0}, {1})
-    if (
-        not is_right
-        or len(rest) > 1
-        or any(is_strings(part) or part.dtype.is_complex for part in rest)
-    ):
-        raise ValueError(
-            "A dataset that trains an embedder must yield (anchor, positive, negative, ...) or "
-            f"((text, other), score), batched or not; got {spec}. Classes must be in memory."
-        )
-    dataset = dataset.map(lambda *x: (x, ()) if are_texts else (x[0], x[1:]))
-    if ranks == {0}:
-        dataset = dataset.batch(batching.batch_size)
-    if batching.drop_remainder:
-        dataset = dataset.rebatch(batching.batch_size, drop_remainder=True)
+    are_texts = isinstance(spec, tuple) and all(map(is_strings, spec))
 
-    def read(columns, rest):
-        own = preprocessor.of_columns(len(columns), rest[0] if rest else None)
-        tokens = tuple(graph_tokens(*pair) for pair in zip(own, columns, strict=True))
+    def rows_of(columns, extra, scores):
+        is_right = len(columns) > 1 and not extra and len(scores) < 2
+        if not is_right or any(each.dtype.is_complex for each in scores):
+            raise ValueError(
+                "A dataset that trains an embedder must yield (anchor, positive, negative, ...) or "
+                f"((text, other), score), batched or not; got {spec}. Classes must be in memory."
+            )
+        own = preprocessor.of_columns(len(columns), scores[0] if scores else None)
+        tokens = tuple(each.tokenized(x) for each, x in zip(own, columns, strict=True))
+        scores = tuple(tf.cast(each, "float32") for each in scores)
         numbers = None
-        if not rest:
+        if not scores:
             every = tf.unique(tf.concat(columns, axis=0)).idx
             numbers = tf.transpose(tf.reshape(every, [len(columns), -1]))
-        targets = tuple(finite(tf.cast(scores, "float32"), "Scores") for scores in rest)
-        rows = TextColumns(preprocessor.packer, tokens, numbers, targets)
-        return rows.batch(graph_ops.arange(graph_ops.size(tokens[0].lengths)), batching)
+        return TextColumns(preprocessor.packer, tokens, targets=scores, numbers=numbers)
 
-    return map_batches(dataset, read)
+    return stream_batches(preprocessor, dataset, batching, not are_texts, rows_of)
 
 
 def text_batches(
-    dataset: tf.data.Dataset, batch_size: int, with_labels: bool, most: int = 2
+    dataset: tf.data.Dataset, batch_size: int, with_labels: bool, most: float = 2
 ) -> tf.data.Dataset:
     """Converts a dataset of texts to batches of `((columns), extra inputs, rest)`.
 
@@ -132,9 +122,9 @@ def text_batches(
     """
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
-    is_pair = len(parts) == 2 and not with_labels and all(map(is_strings, parts))
-    if not isinstance(spec, tuple) or is_pair:
-        dataset = dataset.map(lambda *x: (x if is_pair else x[0],))
+    are_texts = len(parts) > 1 and not with_labels and all(map(is_strings, parts))
+    if not isinstance(spec, tuple) or are_texts:
+        dataset = dataset.map(lambda *x: (x if are_texts else x[0],))
 
     def in_order(x, *rest):
         text, extra = split_inputs(x)
@@ -144,7 +134,7 @@ def text_batches(
     columns, extra, rest = dataset.element_spec
     ranks = [column.shape.rank for column in columns if is_strings(column)]
     is_alike = len(ranks) == len(columns) <= most and len(set(ranks)) == 1
-    is_batch = ranks[:1] == [1] or (ranks == [2] and columns[0].shape[1] in range(1, most + 1))
+    is_batch = ranks[:1] == [1] or (ranks == [2] and 1 <= (columns[0].shape[1] or 0) <= most)
     is_batch = is_batch and not any(part.shape.rank == 0 for part in tf.nest.flatten(rest))
     is_text = is_alike and (is_batch or ranks[0] == 0)
     if not is_text or len(rest) > 2 or any(map(is_strings, tf.nest.flatten(rest[1:]))):
@@ -173,14 +163,6 @@ def arrays_of(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
     join = np.concatenate if is_batch else np.stack
     joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
     return (*joined, None, None)[:3]
-
-
-def labels_of(dataset: tf.data.Dataset) -> tuple[Any, Any]:
-    """Reads a dataset of raw texts or of prepared batches as `(x, labels)` in memory."""
-    x, y, _ = arrays_of(dataset)
-    if y is None and not is_raw(x):
-        raise ValueError("scores needs labels: make the dataset yield (x, label).")
-    return x, y
 
 
 def is_strings(spec: object) -> bool:

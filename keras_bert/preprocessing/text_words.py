@@ -10,23 +10,20 @@ from typing import Any
 import numpy as np
 
 from keras_bert.metrics.entities import split_tag
-from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.text_rows import packed
+from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text.characters import is_cjk, is_punctuation
-from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
+from keras_bert.text.tokens import SegmentPacker, TextTokens, numbered
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
 _kinds_of_tokens = weakref.WeakKeyDictionary()  # of tokenizers, whose tokens are many
 
 
-@dataclasses.dataclass
-class TextWords:
-    """Words of texts, each with its row and position. W words, N rows.
+@dataclasses.dataclass(kw_only=True)
+class TextWords(TextRows):
+    """Words of texts, each with its row, a window, and position. W words, N rows.
 
     Attributes:
         texts: `[B]` strings.
-        packer: a `SegmentPacker`.
-        windows: `Tokens` `[N]`.
         text: int64 `[W]`, the text of each word, in ascending order.
         window: int64 `[W]`, the row in which each word has the most context.
         position: int64 `[W]`, the position of each word's first piece in the packed row.
@@ -35,20 +32,11 @@ class TextWords:
     """
 
     texts: Any
-    packer: SegmentPacker
-    windows: Tokens
     text: Any
     window: Any
     position: Any
     start: Any
     end: Any
-
-    def num_tokens(self) -> np.ndarray:
-        return self.packer.lengths(self.windows)
-
-    def batch(self, rows: Any, batching: Batching) -> tuple:
-        """Makes `(inputs,)` for rows by number, `[B]`."""
-        return tuple(packed([(self.windows.take(rows),)], self.packer, batching))
 
 
 def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
@@ -72,9 +60,9 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
     number = (place - room // 2 + stride // 2) // stride  # the window with the nearest middle
     number = ops.minimum(ops.maximum(number, 0), ops.take(counts, text) - 1)
     return TextWords(
+        packer,
+        (windows,),
         texts=read.texts,
-        packer=packer,
-        windows=windows,
         text=text,
         window=ops.take(ops.cumsum(counts) - counts, text) + number,
         position=1 + place - number * stride,
@@ -139,7 +127,7 @@ def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -
 
     Tags may have no prefixes. See `BertTokenClassifierPreprocessor.answers` for the result.
     """
-    ops = words.windows.ops
+    ops = words.ops
     parts = [split_tag(name) for name in label_names]
     type_names = sorted({type_ for _, type_ in parts})
     opens, closes, inside = (

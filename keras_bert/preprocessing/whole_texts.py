@@ -7,8 +7,11 @@ import keras
 import numpy as np
 
 from keras_bert.messages import shown
+from keras_bert.preprocessing.text_rows import TextRows
+from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.numpy_ops import ragged
+from keras_bert.text.tokens import Tokens
 from keras_bert.text.vocabulary import MASK
 
 
@@ -34,30 +37,22 @@ def masked_inputs(
 
     Returns the inputs, `mask_positions` `[B, P]` among them, and the masked tokens of each text.
     """
-    tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
-    rows = []
+    tokenizer, most = preprocessor.tokenizer, preprocessor.sequence_length - 1
+    rows, counts = [], []
     for text in texts:
         parts = as_str("A text", text).split(MASK)
         if len(parts) == 1:
             raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
-        row = [tokenizer.cls_token_id]
-        for ids in ragged(*tokenizer.flat_ids(parts)):
-            row += [*ids, tokenizer.mask_token_id]
-        row[-1] = tokenizer.sep_token_id
-        if len(row) > longest:
-            if tokenizer.mask_token_id in row[longest - 1 :]:
-                raise ValueError(
-                    f"A text has a [MASK] beyond the {longest - 1} tokens read: {shown(text)}."
-                )
-            row[longest - 1 :] = [tokenizer.sep_token_id]
-        rows.append(np.array(row, "int32"))
-    length = max(map(len, rows))
-    positions = [np.flatnonzero(row == tokenizer.mask_token_id) for row in rows]
-    padding_mask = np.stack([np.arange(length) < len(row) for row in rows])
-    inputs = {
-        "token_ids": keras.utils.pad_sequences(rows, padding="post", value=tokenizer.pad_token_id),
-        "segment_ids": np.zeros((len(rows), length), "int32"),
-        "padding_mask": padding_mask.astype("int32"),
-        "mask_positions": keras.utils.pad_sequences(positions, padding="post"),
-    }
-    return inputs, [len(row) for row in positions]
+        first, *others = ragged(*tokenizer.flat_ids(parts))
+        masked = (np.append(np.int32(tokenizer.mask_token_id), ids) for ids in others)
+        rows.append(np.concatenate([first, *masked]))
+        counts.append(len(others))
+    lengths = np.array([*map(len, rows)], "int64")
+    tokens = Tokens.of(np.concatenate(rows), lengths, numpy_ops)
+    [inputs] = TextRows(preprocessor.packer, (tokens,)).as_batch()
+    positions = [np.flatnonzero(r == tokenizer.mask_token_id) for r in inputs["token_ids"]]
+    for text, count, own in zip(texts, counts, positions, strict=True):
+        if len(own) < count:
+            raise ValueError(f"A text has a [MASK] beyond the {most} tokens read: {shown(text)}.")
+    inputs["mask_positions"] = keras.utils.pad_sequences(positions, padding="post")
+    return inputs, counts

@@ -185,16 +185,23 @@ def read_table(
     text = read_utf8(path)
     if not text.strip():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
-    if name.endswith(".jsonl"):
-        return Table(path, *_json_rows(path, text, malformed))
+    is_json = name.endswith(".jsonl")
     delimiter = delimiter or ("," if name.endswith(".csv") else "\t")
-    rows, lines, skipped = _parse(path, text, delimiter, quoting, malformed)
-    if not header:
+    rows, lines, skipped = [], [], []
+    for line, row, wrong in _json(text) if is_json else _csv(path, text, delimiter, quoting):
+        if wrong is None:
+            rows.append(row)
+            lines.append(line)
+        elif malformed == "error":
+            raise ValueError(f"{path}, line {line}: {wrong}")
+        else:
+            skipped.append(line)
+    if not header and not is_json:
         columns = [str(number) for number in range(len(rows[0]))]
         return Table(path, columns, rows, lines, skipped)
-    if len(rows) == 1:
-        skips = f" {len(skipped)} have a different number of columns." if skipped else ""
-        raise ValueError(f"{path} has no rows below its header: {shown(rows[0], 120)}.{skips}")
+    if len(rows) < 2:
+        skips = f" Malformed rows: {len(skipped)}." if skipped else ""
+        raise ValueError(f"{path} has no rows below its header: {shown(rows[:1], 120)}.{skips}")
     columns = [name.strip() for name in rows[0]]
     if repeated := [name for name in columns if columns.count(name) > 1]:
         raise ValueError(
@@ -213,65 +220,53 @@ def _cell(value):
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _parse(path, text, delimiter, quoting, malformed):
-    """Returns `(rows, lines, skipped)`: lists of fields, their lines, the lines of skipped rows."""
+def _csv(path, text, delimiter, quoting):
+    """Yields `(line, fields, what is wrong with them)` of each row; the last is None if nothing."""
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
         strict=quoting,
     )
-    rows, lines, skipped, line = [], [], [], 1
+    first, line = [], 1
     limit = csv.field_size_limit(sys.maxsize)  # texts may have any length
     try:
         for row in reader:
-            if not row and rows and len(rows[0]) == 1:
-                row = [""]
-            if row and rows and len(row) != len(rows[0]):
-                if malformed == "error":
-                    raise ValueError(
-                        f"{path}, line {line}: {len(row)} columns, but the first row has "
-                        f"{len(rows[0])}: {shown(row, 120)}. Fix the row, or check the delimiter "
-                        f"({delimiter!r}) and the quotes."
-                    )
-                skipped.append(line)
+            row = [""] if not row and len(first) == 1 else row
+            first = first or row
+            if len(row) == len(first) > 0:
+                yield line, row, None
             elif row:
-                rows.append(row)
-                lines.append(line)
+                wrong = f"{len(row)} columns, but the first row has {len(first)}: {shown(row, 120)}"
+                advice = f"Fix the row, or check the delimiter ({delimiter!r}) and the quotes."
+                yield line, row, f"{wrong}. {advice}"
             line = reader.line_num + 1
     except csv.Error as error:
-        advice = _delimiter_hint(rows[0] if rows else []) or (
+        advice = _delimiter_hint(first) or (
             " Double a quote inside a quoted field; if quotes have no meaning in this file, read "
             "it with quoting=False."
         )
         raise ValueError(f"{path}, line {line}: malformed row ({error}).{advice}") from error
     finally:
         csv.field_size_limit(limit)
-    return rows, lines, skipped
 
 
-def _json_rows(path, text, malformed):
-    """Reads lines of JSON; strings are kept, and numbers and booleans become JSON text."""
-    columns, rows, lines, skipped = None, [], [], []
+def _json(text):
+    """Yields, like `_csv`, a header of the keys, and lines of JSON; strings are kept."""
+    columns = None
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             row = _json_row(line, columns)
         except (ValueError, RecursionError) as error:
-            if malformed == "error":
-                raise ValueError(
-                    f"{path}, line {number}: {shown(line)}: {error}. Each line needs a JSON object "
-                    "with the keys of the first line."
-                ) from error
-            skipped.append(number)
+            advice = "Each line needs a JSON object with the keys of the first line."
+            yield number, [], f"{shown(line)}: {error}. {advice}"
             continue
-        columns = columns or list(row)
-        rows.append([row[name] for name in columns])
-        lines.append(number)
-    if not rows:
-        raise ValueError(f"{path} has no rows: none of its lines is a JSON object.")
-    return columns, rows, lines, skipped
+        if columns is None:
+            columns = list(row)
+            yield number, columns, None
+        yield number, [row[name] for name in columns], None
 
 
 def _json_row(line, columns):

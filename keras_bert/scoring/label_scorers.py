@@ -9,7 +9,7 @@ from keras_bert.metrics.labels import classification_scores, multi_label_scores,
 from keras_bert.preprocessing.raw import listed
 from keras_bert.preprocessing.tagged_rows import holds_words, words_and_documents
 from keras_bert.readers.conll import write_conll
-from keras_bert.scoring.scorer import Scorer, write_table
+from keras_bert.scoring.scorer import Scorer
 
 
 class ClassScorer(Scorer):
@@ -34,17 +34,13 @@ class ClassScorer(Scorer):
         numbers = [names.index(answer["label"]) for answer in answers]
         return classification_scores(labels, np.array(numbers), len(names))
 
-    def write(self, folder, split, answers, x, y=None):
-        """Writes `{split}_predictions.tsv`: index, label and probabilities, or index and score.
-
-        Several labels of a text are separated by "|".
-        """
+    def table(self, answers):
+        """Returns the score, or the label and probabilities; several labels with "|" between."""
         if self.preprocessor.is_regression:
-            write_table(folder, split, ["score"], ([answer["score"]] for answer in answers))
-            return
+            return ["score"], ([answer["score"]] for answer in answers)
         names = self.preprocessor.label_names
         rows = ([_label(answer, names), *answer["probabilities"]] for answer in answers)
-        write_table(folder, split, ["label", *names], rows)
+        return ["label", *names], rows
 
 
 def _label(answer, names):
@@ -70,12 +66,11 @@ class ChoiceScorer(Scorer):
         scores = classification_scores(labels, np.array([answer["label"] for answer in answers]))
         return {"accuracy": scores["accuracy"]}
 
-    def write(self, folder, split, answers, x, y=None):
-        """Writes `{split}_predictions.tsv`: index, label and the probability of each choice."""
+    def table(self, answers):
+        """Returns the label and the probability of each choice."""
         most = max(len(answer["probabilities"]) for answer in answers)
         header = ["label", *(f"probability{number}" for number in range(most))]
-        rows = ([int(answer["label"]), *answer["probabilities"]] for answer in answers)
-        write_table(folder, split, header, rows)
+        return header, ([int(answer["label"]), *answer["probabilities"]] for answer in answers)
 
 
 class TagScorer(Scorer):

@@ -7,7 +7,7 @@ from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import score_array
 from keras_bert.preprocessing.raw import as_arrays, text_columns, text_examples
-from keras_bert.scoring.scorer import Scorer, write_table
+from keras_bert.scoring.scorer import Scorer
 
 
 class RelevanceScorer(Scorer):
@@ -50,9 +50,8 @@ class RelevanceScorer(Scorer):
         all_scores = retrieval_scores(relevance, scores, k=10)
         return {name: all_scores[name] for name in self.names}
 
-    def write(self, folder, split, answers, x, y=None):
-        """Writes `{split}_predictions.tsv`: index and score."""
-        write_table(folder, split, ["score"], ([answer["score"]] for answer in answers))
+    def table(self, answers):
+        return ["score"], ([answer["score"]] for answer in answers)
 
 
 class VectorScorer(Scorer):

@@ -74,18 +74,24 @@ class Scorer:
         x: Examples,
         y: Labels | None = None,
     ) -> None:
-        """Writes answers to a folder, by default as lines of JSON, `{split}_answers.jsonl`."""
-        with whole_file(Path(folder) / f"{split}_answers.jsonl") as file:
-            for answer in answers:
-                print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
+        """Writes answers to a folder, as their `table` or as lines of JSON.
 
+        The files are `{split}_predictions.tsv`, whose floats have six digits, and
+        `{split}_answers.jsonl`.
+        """
+        table = self.table(answers)
+        name = f"{split}_answers.jsonl" if table is None else f"{split}_predictions.tsv"
+        with whole_file(Path(folder) / name) as file:
+            if table is None:
+                for answer in answers:
+                    print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
+                return
+            header, rows = table
+            print("index", *header, sep="\t", file=file)
+            for index, row in enumerate(rows):
+                cells = (cell if isinstance(cell, (str, int)) else f"{cell:.6g}" for cell in row)
+                print(index, *cells, sep="\t", file=file)
 
-def write_table(
-    folder: str | os.PathLike, split: str, header: Iterable[str], rows: Iterable[list]
-) -> None:
-    """Writes rows of cells with their index, `{split}_predictions.tsv`; floats to six digits."""
-    with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
-        print("index", *header, sep="\t", file=file)
-        for index, row in enumerate(rows):
-            cells = (cell if isinstance(cell, (str, int)) else f"{cell:.6g}" for cell in row)
-            print(index, *cells, sep="\t", file=file)
+    def table(self, answers: list[dict]) -> tuple[list[str], Iterable[list]] | None:
+        """Returns the header and the rows of a table of answers; None if they have another form."""
+        return None

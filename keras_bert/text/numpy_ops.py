@@ -29,7 +29,6 @@ repeat = np.repeat
 reshape = np.reshape
 row_sums = functools.partial(np.sum, axis=1, dtype="int64")
 size = len
-stable_argsort = functools.partial(np.argsort, kind="stable")
 stack = np.stack
 take = operator.getitem
 take_columns = functools.partial(np.take, axis=1)  # `[N, S]` and `[...]` give `[N, ...]`
@@ -62,14 +61,6 @@ def located(
             for name in ("start", "end"):
                 found[f"{name}_byte"][rows == row] = before[found[name][rows == row]]
     return found
-
-
-def first_of_each(groups: np.ndarray, texts: np.ndarray) -> np.ndarray:
-    """Returns where each distinct text of each group occurs first, in ascending order."""
-    first = {}
-    for place, key in enumerate(zip(groups.tolist(), texts.tolist(), strict=True)):
-        first.setdefault(key, place)
-    return np.array([*first.values()], "int64")
 
 
 def ragged(values: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:

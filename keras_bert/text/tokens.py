@@ -45,8 +45,10 @@ class Tokens:
         """Cuts texts to their first tokens."""
         return dataclasses.replace(self, lengths=self.ops.minimum(self.lengths, most))
 
-    def windows(self, room: int, stride: int) -> tuple[Self, Any]:
+    def windows(self, room: Any, stride: Any) -> tuple[Self, Any]:
         """Cuts texts into overlapping windows; returns them, and int64 `[N]`, their numbers.
+
+        The room and the stride are ints, or int64 `[N]`, one for each text.
 
         They start `stride` tokens apart, and the last one ends with the text. A text that fits, or
         is empty, is one window. With a room of 4 and a stride of 2, seven tokens are the windows
@@ -55,6 +57,7 @@ class Tokens:
         ops = self.ops
         counts = 1 + ops.maximum(-((room - self.lengths) // stride), 0)  # [N], rounded up
         text, number = numbered(counts, ops)
+        room, stride = (ops.take(each + 0 * counts, text) for each in (room, stride))
         shift = number * stride
         lengths = ops.minimum(ops.take(self.lengths, text) - shift, room)
         starts = ops.take(self.starts, text) + shift

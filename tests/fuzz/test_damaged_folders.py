@@ -1,5 +1,6 @@
 """Damaged folders load, or raise a ValueError that names them."""
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -24,73 +25,55 @@ WRONG += ([1, "x"], {"content": 1}, {"type": "x"}, "gelu")
 WRONG += ("keras_bert>sizes", "keras_bert>finetune")
 
 
-def mutate(folder: Path, seed: int) -> str:
-    """Damages one or two files of a folder; returns a description."""
+def mutate(folder: Path, seed: int) -> None:
+    """Damages one or two files of a folder, in a way that the seed repeats."""
     chance = random.Random(seed)
-    said = []
     for _ in range(chance.choice((1, 1, 1, 2))):
         files = sorted(path for path in folder.rglob("*") if path.is_file())
-        if not files:
-            break
         texts = [path for path in files if path.suffix == ".json"]
-        path = chance.choice(texts if texts and chance.random() < 0.75 else files)
-        said.append(f"{path.name}: {_mutate_file(path, chance)}")
-    return "; ".join(said)
+        if files:
+            _mutate_file(
+                chance.choice(texts if texts and chance.random() < 0.75 else files), chance
+            )
 
 
 def _mutate_file(path, chance):
-    if path.suffix == ".json" and chance.random() < 0.9:
-        return _mutate_json(path, chance)
-    if path.suffix == ".safetensors" and chance.random() < 0.5:
-        return _mutate_tensors(path, chance)
-    return _mutate_bytes(path, chance)
+    mutate = {".json": _mutate_json, ".safetensors": _mutate_tensors}.get(path.suffix)
+    if mutate is None or chance.random() < (0.1 if path.suffix == ".json" else 0.5):
+        mutate = _mutate_bytes
+    with contextlib.suppress(LookupError, ValueError, RecursionError, SafetensorError, OSError):
+        mutate(path, chance)  # of a file that was damaged before there is an error
 
 
 def _mutate_json(path, chance):
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError):  # damaged before
-        return "left"
+    content = json.loads(path.read_text("utf-8"))
     if chance.random() < 0.04:
         depth = chance.choice((50, 900, 100_000))
         path.write_text('{"a": ' * depth + "1" + "}" * depth)
-        return f"nested {depth} times"
+        return
     places = list(_places(content))
     if not places or chance.random() < 0.03:
-        wrong = chance.choice(WRONG)
-        path.write_text(json.dumps(wrong))
-        return f"is {wrong!r}"
+        path.write_text(json.dumps(chance.choice(WRONG)))
+        return
     holder, key = chance.choice(places)
     old, how = holder[key], chance.randrange(8)
     if how == 0:
         del holder[key]
-        said = "deleted"
     elif how == 1:
         holder[key] = chance.choice(HUGE)
-        said = f"is {holder[key]!r}"
     elif how == 2:
         holder[key] = [old] if chance.random() < 0.5 else {"x": old}
-        said = "wrapped"
     elif how == 3:
-        depth = chance.choice((20, 200, 700))
-        for _ in range(depth):
+        for _ in range(chance.choice((20, 200, 700))):
             old = [old]
         holder[key] = old
-        said = f"nested {depth} times"
     elif how == 4 and isinstance(old, (int, float)):
         holder[key] = -old if chance.random() < 0.3 else old * chance.choice((2, 1000, 0.5))
-        said = f"is {holder[key]!r}"
     elif how == 5 and isinstance(holder, dict):
         holder[chance.choice(("x", "0", "999999999", "", "vocab_size"))] = holder.pop(key)
-        said = "renamed"
     else:
         holder[key] = chance.choice(WRONG)
-        said = f"is {holder[key]!r}"
-    try:
-        path.write_text(json.dumps(content))
-    except RecursionError:  # nested twice
-        return "left"
-    return f"{key!r} {said}"
+    path.write_text(json.dumps(content))
 
 
 def _places(content):
@@ -102,12 +85,7 @@ def _places(content):
 
 
 def _mutate_tensors(path, chance):
-    try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError):
-        return "left"
-    if not tensors:
-        return "left"
+    tensors = load_file(path)
     name = chance.choice(sorted(tensors))
     tensor, how = tensors[name], chance.randrange(7)
     if how == 0:
@@ -126,29 +104,23 @@ def _mutate_tensors(path, chance):
     else:
         tensors[name] = tensor[:-1].copy()
     save_file(tensors, path, metadata={"format": "pt"})
-    return f"{name} changed ({how})"
 
 
 def _mutate_bytes(path, chance):
-    content = bytearray(path.read_bytes())
-    how = chance.randrange(5)
+    content, how = bytearray(path.read_bytes()), chance.randrange(5)
     if how == 0:
         path.unlink()
-        return "removed"
+        return
     if how == 1:
-        kept = chance.randrange(len(content) + 1)
-        path.write_bytes(content[:kept])
-        return f"cut at {kept} of {len(content)}"
-    if how == 2 or not content:
-        path.write_bytes(b"")
-        return "empty"
-    spots = [chance.randrange(len(content)) for _ in range(chance.choice((1, 3, 30)))]
-    for spot in spots:
-        content[spot] = (
-            chance.randrange(256) if how == 3 else content[spot] ^ 1 << chance.randrange(8)
-        )
+        content = content[: chance.randrange(len(content) + 1)]
+    elif how == 2 or not content:
+        content = b""
+    else:
+        for _ in range(chance.choice((1, 3, 30))):
+            spot = chance.randrange(len(content))
+            bit = content[spot] ^ 1 << chance.randrange(8)
+            content[spot] = chance.randrange(256) if how == 3 else bit
     path.write_bytes(content)
-    return f"{len(spots)} bytes changed"
 
 
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
@@ -168,7 +140,8 @@ def faults_of(folders, use, work, seeds, until=None, whole_every=1):
         folder = work / "damaged"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
-        said = f"seed {seed}, {source.name}: {mutate(folder, seed)}"
+        mutate(folder, seed)
+        said = f"seed {seed}, {source.name}"
         started = time.process_time()
         faulthandler.dump_traceback_later(300, exit=False)
         try:

@@ -71,11 +71,12 @@ def test_any_bytes_are_a_table_or_an_error(written, content, name, options):
     check_table(written(content, name), **options)
 
 
-@given(rows=rows, line_end=st.sampled_from(["\n", "\r\n", "\r"]))
-def test_a_written_table_is_read_back(written, rows, line_end):
+@given(rows=rows, line_end=st.sampled_from(["\n", "\r\n", "\r"]), delimiter=st.sampled_from(",\t"))
+def test_a_written_table_is_read_back(written, rows, line_end, delimiter):
     file = io.StringIO()
-    csv.writer(file, lineterminator=line_end, quoting=csv.QUOTE_ALL).writerows(rows)
-    path = written(file.getvalue(), "a.csv")
+    options = {"lineterminator": line_end, "delimiter": delimiter, "quoting": csv.QUOTE_ALL}
+    csv.writer(file, **options).writerows(rows)
+    path = written(file.getvalue(), "a.csv" if delimiter == "," else "a.tsv")
     table = read(read_table, path, header=False)
     assert (table is None) == (not rows)
     if rows:

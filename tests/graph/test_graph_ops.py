@@ -50,7 +50,6 @@ def cases(generator, n):
         "concat": [([ints, counts], 0), ([grid, coarse[:, :2]], 1)],
         "cumsum": [(ints,), (columns, 1)],
         "exp": [(floats,)],
-        "first_of_each": [(np.sort(counts), words)] if n else [],
         "flatnonzero": [(bools,), (ints > 9,)],
         "full": [([n], -1e30, "float32"), ([1], True, "bool"), ([n, 2], 3, "int64")],
         "in_blocks": [(lambda rows: {"a": 2 * rows}, np.int64(n), 4, {"a": ("int64", [])})]
@@ -78,7 +77,6 @@ def cases(generator, n):
         "size": [(ints,), (grid,)],
         "smallest_of": [([4, 8, 16], np.int64(least)) for least in (1, 4, 5, 16)],
         "softmax": [(grid,), (30 * grid,)],
-        "stable_argsort": [(np.round(floats),), (ints,)],
         "stack": [([ints, counts], 1), ([grid, coarse], 1)],
         "strings": [(WORDS,)],
         "take": [(grid, numbers), (ints, numbers)],

@@ -18,8 +18,6 @@ from keras_bert import (
     BertTokenClassifierPreprocessor,
     BertTokenizer,
 )
-from keras_bert.graph import graph_ops
-from keras_bert.graph.tokenizer import graph_text_tokens, graph_tokens
 from keras_bert.preprocessing.packed_batches import packed
 from keras_bert.preprocessing.question_windows import question_windows
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
@@ -64,73 +62,51 @@ def logits(keys, classes):
     return ops.take(LOGITS, (31 * keys[..., None] + 101 * np.arange(classes)) % len(LOGITS))
 
 
-class Reader:
-    """Functions that tokenize in Python or in a graph."""
-
-    def __init__(self, preprocessor, ops):
-        self.preprocessor, self.ops = preprocessor, ops
-
-    def tokens(self, texts):
-        if self.ops is numpy_ops:
-            return self.preprocessor.tokenized(texts)
-        return graph_tokens(self.preprocessor, texts)
-
-    def located(self, texts):
-        if self.ops is numpy_ops:
-            return self.preprocessor.located(texts)
-        return graph_text_tokens(self.preprocessor, texts)
-
-    def all(self, rows, count, batching=LONGEST):
-        return rows.batch(self.ops.arange(self.ops.size(count)), batching)
-
-
-def classified(reader, *columns):
+def classified(preprocessor, *columns):
     """Inputs and answers of a classifier: of texts, pairs or windows."""
-    preprocessor = reader.preprocessor
-    rows = preprocessor.rows(tuple(map(reader.tokens, columns)), {}, ())
-    [inputs] = reader.all(rows, rows.columns[0].lengths)
-    outputs = logits(reader.ops.row_sums(keys(inputs)), 3)
+    rows = preprocessor.rows(columns, {}, ())
+    [inputs] = rows.as_batch()
+    outputs = logits(rows.ops.row_sums(keys(inputs)), 3)
     return inputs, preprocessor.answers(preprocessor.pooled(outputs, rows))
 
 
-def reranked(reader, *columns):
-    rows = reader.preprocessor.rows(tuple(map(reader.tokens, columns)), {}, ())
-    [inputs] = reader.all(rows, rows.columns[0].lengths)
+def reranked(preprocessor, *columns):
+    rows = preprocessor.rows(columns, {}, ())
+    [inputs] = rows.as_batch()
     outputs = logits(keys(inputs)[:, :, 1], 1)[..., 0]
-    return inputs, reader.preprocessor.answers(outputs, rows)
+    return inputs, preprocessor.answers(outputs, rows)
 
 
-def found_entities(reader, texts):
-    rows = text_words(reader.located(texts), reader.preprocessor.packer)
-    [inputs] = reader.all(rows, rows.windows.lengths)
-    return inputs, reader.preprocessor.answers(logits(keys(inputs), len(TAGS)), rows)
+def found_entities(preprocessor, texts):
+    rows = text_words(preprocessor.located(texts), preprocessor.packer)
+    [inputs] = rows.as_batch()
+    return inputs, preprocessor.answers(logits(keys(inputs), len(TAGS)), rows)
 
 
-def answered(reader, questions, contexts):
-    preprocessor = reader.preprocessor
-    own = reader.ops.arange(reader.ops.size(contexts) if reader.ops is graph_ops else len(contexts))
-    texts = reader.tokens(questions), reader.located(contexts)
-    rows = question_windows(preprocessor, *texts, own)
-    [inputs] = reader.all(rows, rows.question)
+def answered(preprocessor, questions, contexts):
+    texts = preprocessor.tokenized(questions), preprocessor.located(contexts)
+    ops = texts[0].ops
+    rows = question_windows(preprocessor, *texts, ops.arange(ops.size(texts[0].lengths)))
+    [inputs] = rows.as_batch()
     outputs = logits(keys(inputs), 2)
     outputs = {"start": outputs[..., 0], "end": outputs[..., 1]}
     places = rows.places(LENGTH)
     parts = rows.question, rows.first, rows.length, places["begins"], places["in_context"]
-    return inputs, parts, preprocessor.answers(outputs, rows, n_best=6)
+    return inputs, parts, preprocessor.answers(outputs, rows)
 
 
-def in_packed_rows(reader, is_used, labels, *columns):
+def in_packed_rows(preprocessor, is_used, labels, *columns):
     """Packed rows of classifiers' sequences, of tags and of answers."""
-    rows = reader.preprocessor.rows(tuple(map(reader.tokens, columns)), {}, ())
-    [inputs] = reader.all(rows, rows.columns[0].lengths)
-    place = labels % reader.ops.row_sums(inputs["padding_mask"])
+    rows = preprocessor.rows(columns, {}, ())
+    [inputs] = rows.as_batch()
+    place = labels % rows.ops.row_sums(inputs["padding_mask"])
     targets = {
         "sequences": (labels,),
         "tokens": (inputs["token_ids"], inputs["padding_mask"]),
-        "positions": ({"start": reader.ops.cast(place, "int32")},),
+        "positions": ({"start": rows.ops.cast(place, "int32")},),
     }
     return [
-        packed((inputs, *each), is_used, SLOTS * LENGTH, packs, reader.ops)
+        packed((inputs, *each), is_used, SLOTS * LENGTH, packs, rows.ops)
         for packs, each in targets.items()
     ]
 
@@ -149,11 +125,11 @@ def in_both(tokenizer):
         preprocessor = kind(tokenizer, LENGTH, **settings)
         tensors = [tf.constant(column) for column in columns]
         in_graph = tf.function(
-            lambda *tensors: function(Reader(preprocessor, graph_ops), *tensors),
+            lambda *tensors: function(preprocessor, *tensors),
             [tf.TensorSpec([None, *t.shape[1:]], t.dtype) for t in tensors],
             autograph=False,
         )
-        return in_graph(*tensors), function(Reader(preprocessor, numpy_ops), *columns)
+        return in_graph(*tensors), function(preprocessor, *columns)
 
     return in_both
 

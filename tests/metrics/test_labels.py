@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, f1_score, hamming_loss
+from sklearn.metrics import accuracy_score, f1_score, hamming_loss, matthews_corrcoef
 
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 
@@ -11,25 +11,15 @@ LABELS = GENERATOR.integers(0, 2, (60, 5))
 PREDICTIONS = np.where(GENERATOR.random((60, 5)) < 0.7, LABELS, 1 - LABELS)
 
 
-def test_binary_scores_are_those_counted_by_hand():
-    # true positives 3, false positives 1, false negatives 2, true negatives 4
-    labels = [1, 1, 1, 0, 1, 1, 0, 0, 0, 0]
-    predictions = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+@pytest.mark.parametrize(("most", "average"), [(1, "binary"), (2, "macro")])
+def test_scores_of_classes_are_scikit_learns(most, average):
+    labels, predictions = GENERATOR.integers(0, most + 1, (2, 60))
     scores = classification_scores(labels, predictions)
-    assert scores["accuracy"] == pytest.approx(7 / 10)
-    assert scores["f1"] == pytest.approx(2 * 3 / (2 * 3 + 1 + 2))
-    assert scores["mcc"] == pytest.approx((3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6))
-
-
-def test_f1_of_three_classes_is_the_mean_over_classes():
-    labels = [0, 0, 1, 1, 2, 2]
-    predictions = [0, 1, 1, 1, 2, 0]
-    f1 = [2 * 1 / (2 + 1 + 1), 2 * 2 / (4 + 1 + 0), 2 * 1 / (2 + 0 + 1)]
-    scores = classification_scores(labels, predictions)
-    assert scores["f1"] == pytest.approx(sum(f1) / 3)
-    # R_K of Gorodkin 2004: n = 6, 4 right, true counts 2 2 2, predicted counts 2 3 1
-    expected = (4 * 6 - (2 * 2 + 2 * 3 + 2 * 1)) / math.sqrt((36 - 14) * (36 - 12))
-    assert scores["mcc"] == pytest.approx(expected)
+    assert scores == {
+        "accuracy": pytest.approx(np.mean(labels == predictions)),
+        "f1": pytest.approx(f1_score(labels, predictions, average=average)),
+        "mcc": pytest.approx(matthews_corrcoef(labels, predictions)),
+    }
 
 
 def test_one_class_for_all_has_no_correlation_and_no_warning(recwarn):
@@ -51,8 +41,6 @@ def test_f1_is_over_classes_when_there_are_more_than_occur():
 @pytest.mark.parametrize(
     ("labels", "predictions", "num_classes", "message"),
     [
-        ([0, 1], [0], None, r"\[2, 1\]"),
-        ([], [], None, "empty"),
         ([0, 2], [0, 1], 2, "0 to 1, or names; got 0 to 2"),
         ([0, -1], [0, 1], None, "got -1 to 1"),
         ([0.5, 1.0], [0.0, 1.0], None, "continuous"),
@@ -95,7 +83,6 @@ def test_labels_that_never_occur_count_nothing():
 @pytest.mark.parametrize(
     ("labels", "predictions", "message"),
     [
-        ([[1, 0]], [[1]], "multilabel"),
         ([[1, 0]], [[0.7, 0.1]], "0 or 1, .*; got 0.1"),
         ([[1, 2]], [[1, 0]], "got 2"),
     ],

@@ -145,7 +145,7 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x, 
         refused("y must have a value for each example", model.fit, x, y)
     refused("y is empty", model.fit, x, [])
     for columns in ([0, 1], [1.0]), ([0], None):
-        refused("There are 2 (texts|rows) but 1 ", model.batches, x, *columns)
+        refused("There are 2 (examples|rows) but 1 ", model.batches, x, *columns)
     for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
         refused(r"y must have a value for each.*shape=\(2, 0\)", regression.batches, x, y)
 

@@ -108,7 +108,7 @@ def test_a_stream_gives_the_batches_of_memory(tensorflow, model, refused):
         tensorflow.nest.map_structure(np.testing.assert_array_equal, found, expected)
     refused("must yield .anchor, positive", model.batches, data((ANCHORS, np.arange(8))))
     wrong = data(((ANCHORS, POSITIVES), np.full(8, np.nan)))
-    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="Scores must be finite"):
+    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="must be finite numbers"):
         list(model.batches(wrong))
     refused("score.*complex", model.batches, data(((ANCHORS, POSITIVES), np.full(8, 1j))))
 

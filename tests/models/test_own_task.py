@@ -111,7 +111,7 @@ def test_a_share_of_the_texts_validates(reviewer):
     history = reviewer.fit(TEXTS, LABELS, validation_split=0.5, verbose=0).history
     assert "val_loss" in history
     reviewer.set_weights(start)
-    with pytest.raises(ValueError, match="6 texts but 5"):
+    with pytest.raises(ValueError, match="6 examples but 5"):
         reviewer.fit(TEXTS, {name: labels[:5] for name, labels in LABELS.items()})
 
 

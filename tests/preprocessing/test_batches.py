@@ -4,7 +4,6 @@ import tensorflow as tf
 
 from keras_bert import Batching
 from keras_bert.preprocessing.batches import prepared_batches, row_batches
-from keras_bert.preprocessing.text_streams import labels_of
 
 LENGTHS = np.random.default_rng(0).integers(3, 33, size=200)
 BUCKETS = (8, 16, 32)
@@ -83,10 +82,6 @@ def test_inputs_in_memory_become_batches():
     assert [len(y) for _, y in dropped] == [2, 2]
 
 
-def test_a_dataset_stays_as_it_is_and_is_read_with_its_labels():
+def test_a_dataset_stays_as_it_is():
     dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(2)
     assert prepared_batches(dataset, None, None, Batching(3)) is dataset
-    x, y = labels_of(dataset)
-    assert np.array_equal(x["token_ids"], X["token_ids"]) and y.tolist() == Y.tolist()
-    texts, y = labels_of(tf.data.Dataset.from_tensor_slices((["a", "b"], [1, 0])))
-    assert texts.tolist() == [b"a", b"b"] and y.tolist() == [1, 0]

@@ -3,11 +3,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import Batching, BertClassifierPreprocessor
-from keras_bert.scoring.label_scorers import ClassScorer
 
 NAMES = ["bad", "fine", "good"]
 LOGITS = np.array([[1, 3, 2], [0, -1, -2]], "float32")
-TEXTS = ["a b c", "", "abcdefghijklmnop" * 2, "d e f g h i j k l m n"]
 
 
 @pytest.fixture(scope="module")
@@ -54,38 +52,26 @@ def test_answers_are_labels_and_probabilities(assert_close, make):
     assert make(["x"]).answers(np.array([[1.5], [2]])).keys() == {"score"}
 
 
-@pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
-def test_logits_of_windows_are_pooled(assert_close, make, pooling, pool):
-    preprocessor = make(window_stride=2, window_pooling=pooling)
+@pytest.mark.parametrize("stride", [1, 2, 4, 6])
+def test_windows_start_a_stride_apart_until_one_reaches_the_end(make, stride):
+    texts = [[*"abcdefghijklmnopqrstu"[:number]] for number in (0, 1, 6, 7, 8, 12, 13, 21)]
+    expected, owners = [], []
+    for owner, text in enumerate(texts):
+        last = max(0, -(-(len(text) - 6) // stride))  # the number of a text's last window
+        expected += [text[stride * n : stride * n + 6] for n in range(last + 1)]
+        owners += [owner] * (last + 1)
+    x = {"text": [*map(" ".join, texts)], "features": 10.0 * np.arange(8)}
+    preprocessor = make(window_stride=stride)
     assert preprocessor.cuts_windows and preprocessor.signature == {"text": 1}
-    rows = preprocessor.read(TEXTS)
-    counts = rows.counts
-    assert counts[:2].tolist() == [1, 1] and counts.sum() > 6
-    logits = np.random.default_rng(0).normal(size=(counts.sum(), 3)).astype("float32")
-    found = preprocessor.pooled(logits, rows)
-    parts = np.split(logits, np.cumsum(counts)[:-1])
-    assert_close(found, np.stack([pool(part, axis=0) for part in parts]))
-    assert preprocessor.pooled(logits, None) is logits
-
-
-def test_a_dataset_of_texts_is_cut_into_the_same_windows(make):
-    preprocessor = make(window_stride=3)
-    labels = ["good", "bad", "fine", "good"]
-    batching = Batching(2, pad_to="longest")
-    in_memory = preprocessor.batches(TEXTS, labels, batching=batching)
-    dataset = tf.data.Dataset.from_tensor_slices((TEXTS, labels))
-    streamed = preprocessor.batches(dataset, batching=batching)
-    for found, expected in zip(streamed, in_memory, strict=True):
-        tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
-
-
-def test_scores_suit_the_task(make):
-    answers = [{"label": "good"}, {"label": "bad"}]
-    assert ClassScorer(make()).score(answers, None, ["good", "fine"])["accuracy"] == 0.5
-    several = [{"is_label": np.array([True, False, True])}, {"is_label": np.zeros(3, bool)}]
-    scorer = ClassScorer(make(multi_label=True))
-    assert scorer.score(several, None, [["good", "bad"], []])["micro_f1"] == 1
-    scores = [{"score": 1.0}, {"score": 2.0}, {"score": 4.0}]
-    assert ClassScorer(make(["x"])).score(scores, None, [2, 4, 8])["pearson"] == pytest.approx(1)
-    with pytest.raises(ValueError, match="scores needs labels: give y"):
-        ClassScorer(make()).score(answers, None)
+    rows = preprocessor.read(x, np.arange(8) % 3, np.arange(8) / 2)
+    assert rows.counts.tolist() == np.bincount(owners).tolist()
+    assert rows.num_tokens().tolist() == [len(window) + 2 for window in expected]
+    order = np.arange(len(expected))[::-1]
+    inputs, labels, weights = rows.batch(order, Batching(pad_to="longest"))
+    texts = [make().tokenizer.detokenize(row[1:].tolist()) for row in inputs["token_ids"]]
+    assert [text.split("[SEP]")[0].split() for text in texts] == expected[::-1]
+    owners = np.array(owners)[::-1]
+    assert np.array_equal(inputs["features"], 10 * owners)
+    assert np.array_equal(labels, owners % 3) and np.array_equal(weights, owners / 2)
+    with pytest.raises(ValueError, match="need single texts.*None"):
+        preprocessor.read((["a"], ["b"]))

@@ -3,8 +3,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import Batching, BertMultipleChoicePreprocessor
-from keras_bert.scoring.label_scorers import ChoiceScorer
 
+FULL, LONGEST = Batching(pad_to="full"), Batching(pad_to="longest")
+GOOD = {"context": "a", "choices": ["b", "c"], "label": 0}
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e"], "label": 1},
     {"context": "f", "choices": ["g", "h", "i"], "label": 0},
@@ -14,6 +15,32 @@ QUESTIONS = [
 @pytest.fixture(scope="module")
 def preprocessor(tokenizer):
     return BertMultipleChoicePreprocessor(tokenizer, sequence_length=14)
+
+
+@pytest.mark.parametrize("batching", [FULL, LONGEST])
+def test_every_choice_is_packed_with_its_context(preprocessor, batching):
+    """Of two to five choices, some longer than a sequence, some missing; contexts may be empty."""
+    generator = np.random.default_rng(1)
+
+    def text():
+        return " ".join(generator.choice([*"abcdefgh"], generator.integers(0, 12)))
+
+    questions = [
+        [text(), "a", *(text() for _ in range(generator.integers(1, 5)))] for _ in "ab" * 20
+    ]
+    questions = [(context, ["b", *choices]) for context, *choices in questions]
+    examples = [{"context": a, "choices": choices, "label": 1} for a, choices in questions]
+    rows, numbers = preprocessor.read(examples, with_labels=True), generator.permutation(40)
+    inputs, labels = rows.batch(numbers, batching)
+    assert {values.shape for values in inputs.values()} == {(40, 6, 14)} and labels.sum() == 40
+    for row, number in enumerate(numbers):
+        context, choices = questions[number]
+        is_there = np.array([*map(bool, choices), *[False] * (6 - len(choices))])
+        expected = preprocessor([context] * len(choices), choices)
+        for name, values in expected.items():
+            assert np.array_equal(inputs[name][row, is_there], values[is_there[: len(choices)]])
+            assert not inputs[name][row, ~is_there].any()
+        assert rows.num_tokens()[number] == inputs["padding_mask"][row].sum(axis=-1).max()
 
 
 def test_buckets_count_the_tokens_of_all_choices(preprocessor):
@@ -35,9 +62,9 @@ def test_labels_are_in_the_questions_or_in_y(preprocessor):
     assert labels.tolist() == given.tolist() == [1, 0]
     with pytest.raises(ValueError, match="question 0 .*got None"):
         preprocessor.batches(without)
-    with pytest.raises(ValueError, match="have no weights: leave sample_weight out"):
-        preprocessor.batches(QUESTIONS, sample_weight=[1, 2])
-    with pytest.raises(ValueError, match="2 questions but 1 labels: give one for each"):
+    [(_, labels, weights)] = preprocessor.batches(QUESTIONS, sample_weight=[1, 2])
+    assert labels.tolist() == [1, 0] and weights.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="2 examples but 1 labels or weights: give one for each"):
         preprocessor.batches(without, [1])
     assert isinstance(preprocessor.batches(without, with_labels=False)[0], dict)
 
@@ -58,13 +85,24 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
     assert "choice" not in prepared and prepared["probabilities"].shape == (2, 3)
 
 
-def test_scores_are_the_accuracy(preprocessor):
-    answers = [{"label": 1}, {"label": 2}]
-    assert ChoiceScorer(preprocessor).score(answers, QUESTIONS) == {"accuracy": 0.5}
-    assert ChoiceScorer(preprocessor).score(answers, QUESTIONS, [1, 2]) == {"accuracy": 1}
-
-
-@pytest.mark.parametrize("x", ["a b", ["a", "b"], tf.data.Dataset.from_tensors("a"), np.array("a")])
-def test_whole_texts_are_refused(preprocessor, x):
-    with pytest.raises(ValueError, match="number 0 is"):
-        preprocessor.read(x)
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [
+        ([GOOD, "a"], "number 1 is 'a'"),
+        ("a b", "number 0 is"),
+        (tf.data.Dataset.from_tensors("a"), "number 0 is"),
+        (np.array("a"), "number 0 is"),
+        ([GOOD, {**GOOD, "context": 3}], "number 1 is"),
+        ([{**GOOD, "choices": "bc"}], "a dict of a string and of two or more strings"),
+        ([{"context": "a", "label": 0}], "number 0 is"),
+        ([GOOD, {**GOOD, "choices": ["b", ""]}], "number 1 is .*'b', ''"),
+        ([{**GOOD, "label": 2}], "question 0 .*choices, 0, 1; got 2"),
+        ([{**GOOD, "label": -1}], "got -1"),
+        ([{**GOOD, "label": True}], "got True"),
+        ([{"context": "a", "choices": ["b", "c"]}], "got None"),
+        ([{**GOOD, "choices": ["", "b", "c"]}], "choices, 1, 2; got 0"),
+    ],
+)
+def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):
+    with pytest.raises(ValueError, match=message):
+        preprocessor.read(examples, with_labels=True)

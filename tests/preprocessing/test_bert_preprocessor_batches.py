@@ -142,7 +142,7 @@ def test_texts_are_cut_into_parts_of_bounded_size(preprocessor):
     ("arguments", "message"),
     [
         (([], []), "There are no texts"),
-        ((TEXTS, LABELS, WEIGHTS[:4]), "6 texts but 4 labels or weights"),
+        ((TEXTS, LABELS, WEIGHTS[:4]), "6 examples but 4 labels or weights"),
         ((TEXTS, None, WEIGHTS), "weights but no labels: give y with sample_weight"),
         ((slices(TEXTS), LABELS), "yields its labels and weights"),
         ((slices(TEXTS, SECONDS),), "Labels must be numbers; the dataset yields strings"),

@@ -72,7 +72,7 @@ def test_entities_of_texts_are_those_of_conlleval(preprocessor):
     texts = ["ab (ä) c.", "", "中国 d", " ".join("abcdefghijklmnopqrst")]
     words = preprocessor.read(texts)
     for _ in range(20):
-        outputs = generator.normal(0, 3, (len(words.windows.starts), 10, 7)).astype("float32")
+        outputs = generator.normal(0, 3, (len(words.num_tokens()), 10, 7)).astype("float32")
         found = preprocessor.answers(outputs, words)
         found = {name: [values.tolist() for values in each] for name, each in found.items()}
         logits = outputs[words.window, words.position]
@@ -119,6 +119,7 @@ def test_scores_are_those_of_entities(preprocessor):
         ((["a b"], [0]), "trains on lists of words.*got texts"),
         ((("a", "b"),), "up to 1 text.*got 2"),
         ((WORDS, TAGS, [1, 1, 1]), "no sample_weight"),
+        (({"words": WORDS, "documents": [0]},), "3 sentences but 1 documents"),
         ((WORDS, [["O", "LOC"], [], []]), "Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC"),
         ((WORDS[:1], tf.constant(["O"])), "Sentence 0 must have a list of tags"),
         ((WORDS, [["O", 7], [], []]), "Sentence 0 has the tag 7"),

@@ -23,12 +23,6 @@ def test_masked_tokens_stand_where_the_words_were(preprocessor):
     assert {values.dtype for values in inputs.values()} == {np.dtype("int32")}
 
 
-def test_other_words_of_a_text_are_the_tokenizers(preprocessor):
-    inputs, _ = masked_inputs(["Spain. rain in [MASK]"], preprocessor)
-    expected = preprocessor.tokenizer("Spain. rain in")
-    assert inputs["token_ids"][0].tolist() == [2, *expected, 4, 3]
-
-
 def test_a_long_text_is_cut_after_its_masked_tokens(preprocessor):
     inputs, _ = masked_inputs(["[MASK] " + "rain " * 20], preprocessor)
     assert inputs["token_ids"].tolist() == [[2, 4, 5, 5, 5, 5, 5, 3]]

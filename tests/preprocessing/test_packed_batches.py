@@ -9,8 +9,6 @@ from keras_bert import (
     BertClassifierPreprocessor,
     BertEmbedderPreprocessor,
     BertPreprocessor,
-    BertSpanLabelerPreprocessor,
-    BertTokenClassifierPreprocessor,
 )
 from keras_bert.preprocessing.packed_batches import best_fit
 
@@ -102,37 +100,6 @@ def test_streams_are_packed_as_they_come(tokenizer):
         seen = sum((packed_labels(batch, expected, weights) for batch in batches), [])
         assert sorted(seen) == list(range(1500)) and max(seen[:900]) < 1024
         assert np.concatenate([x["sequence_ids"] for x, *_ in batches]).astype(bool).mean() > fill
-
-
-def test_tags_stay_at_their_words(tokenizer):
-    rng = np.random.default_rng(0)
-    words = [text.split() for text in texts_of(20, rng)]
-    tags = [[LETTERS.index(word) for word in sentence] for sentence in words]
-    preprocessor = BertTokenClassifierPreprocessor(tokenizer, 24, label_names=LETTERS)
-    data = preprocessor.batches(words, tags, batching=Batching(64, packed=True))
-    [(inputs, labels, weights)] = data
-    is_word = weights > 0
-    assert is_word.sum() == sum(map(len, words))
-    a = tokenizer.get_vocabulary().index("a")
-    np.testing.assert_array_equal(inputs["token_ids"][is_word] - a, labels[is_word])
-    assert set(inputs) == {"token_ids", "segment_ids", "sequence_ids"}
-
-
-def test_answers_are_positions_in_the_packed_row(tokenizer):
-    rng = np.random.default_rng(0)
-    questions = []
-    for context in texts_of(20, rng):
-        start = 2 * int(rng.integers(len(context.split())))
-        answer = {"text": context[start], "answer_start": start}
-        questions.append({"question": "z", "context": context, "answers": [answer]})
-    preprocessor = BertSpanLabelerPreprocessor(tokenizer, 32, max_question_length=4)
-    data = preprocessor.batches(questions, batching=Batching(64, packed=True))
-    [(inputs, labels, weights)] = data
-    vocabulary = tokenizer.get_vocabulary()
-    answers = [vocabulary.index(q["answers"][0]["text"]) for q in questions]
-    for name in ("start", "end"):
-        found = np.take_along_axis(inputs["token_ids"], labels[name], axis=1)
-        assert sorted(found[weights[name] > 0]) == sorted(answers)
 
 
 def test_texts_without_labels_are_packed(tokenizer):

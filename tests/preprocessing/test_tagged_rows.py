@@ -51,8 +51,10 @@ def labeled_words(batch, tokenizer):
 def test_first_pieces_are_trained_on_once(preprocessor, sentences, pieces, documents, batching):
     words, labels = sentences
     rows = TaggedRows(words, preprocessor, documents, labels)
-    found = labeled_words(batch_of(rows, batching=batching), preprocessor.tokenizer)
+    batch = batch_of(rows, batching=batching)
+    found = labeled_words(batch, preprocessor.tokenizer)
     assert found == list(zip(pieces, sum(labels, []), strict=True))
+    assert rows.at_words(batch[0]["token_ids"]).tolist() == [ids[0] for ids in pieces]
 
 
 def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
@@ -75,15 +77,6 @@ def test_long_sentences_are_split_between_words(preprocessor):
     assert rows.windows.tolist() == [[0, 0, 3, 3], [3, 3, 5, 5], [5, 5, 6, 6]]
     places = np.arange(30).reshape(3, 10)  # ten of each row
     assert rows.at_words(places).tolist() == [1, 4, 6, 11, 13, 21]
-
-
-def test_outputs_of_words_are_those_of_their_first_pieces(preprocessor, sentences):
-    words, _ = sentences
-    rows = TaggedRows(words, preprocessor, [i // 7 for i in range(100)])
-    assert rows.lengths.tolist() == [*map(len, words)]
-    [inputs] = batch_of(rows)
-    found = rows.at_words(inputs["token_ids"])
-    assert np.array_equal(found, rows.pieces[rows.starts[:-1]])
 
 
 def test_context_comes_from_the_document_alone_and_fills_the_sequence(preprocessor):
@@ -119,17 +112,16 @@ def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
 
 
 @pytest.mark.parametrize(
-    ("words", "labels", "documents", "message"),
+    ("words", "labels", "message"),
     [
-        ([], [], None, "There are no words"),
-        ([[], []], None, None, "There are no words"),
-        (["a b"], None, None, "Sentence 0 must be a list of words; got the string 'a b'"),
-        ([["a"], ["a", 3]], None, None, "The word 3 of sentence 1"),
-        ([["a"]], [], None, "1 sentences but 0 lists of labels"),
-        ([["a"], ["b"]], [[0], [0, 1]], None, "1 words in sentence 1 but 2 labels"),
-        ([["a"]], [[0]], [0, 1], "1 sentences but 2 documents"),
+        ([], [], "There are no words"),
+        ([[], []], None, "There are no words"),
+        (["a b"], None, "Sentence 0 must be a list of words; got the string 'a b'"),
+        ([["a"], ["a", 3]], None, "The word 3 of sentence 1"),
+        ([["a"]], [], "1 sentences but 0 lists of labels"),
+        ([["a"], ["b"]], [[0], [0, 1]], "1 words in sentence 1 but 2 labels"),
     ],
 )
-def test_what_is_not_tagged_is_refused(preprocessor, words, labels, documents, message):
+def test_what_is_not_tagged_is_refused(preprocessor, words, labels, message):
     with pytest.raises(ValueError, match=message):
-        TaggedRows(words, preprocessor, documents, labels)
+        TaggedRows(words, preprocessor, labels=labels)

@@ -38,7 +38,7 @@ def test_every_word_of_a_long_text_is_read_where_it_stands_amid(tokenizer, seque
     for length in (1, 7, 8, 9, 12, 13, 100, 333):
         letters = np.random.default_rng(length).choice([*"abcdefghijklmnopqrst"], length)
         words = words_of(preprocessor, " ".join(letters))
-        token_ids = preprocessor.packer(words.windows)["token_ids"]
+        token_ids = words.as_batch()[0]["token_ids"]
         window, position = words.window, words.position
         read = token_ids[window, position]
         assert [tokenizer.id_to_token(int(i)) for i in read] == letters.tolist(), length

@@ -79,8 +79,12 @@ def test_tags_against_their_scheme(write, tags, message, repaired):
     assert (sentences.tags, sentences.num_repaired) == ([repaired.split()], 1)
 
 
-def test_other_columns_are_chosen_by_number(write):
+def test_other_columns_are_chosen_by_number(write, tmp_path):
+    with pytest.raises(ValueError, match="missing.txt can't be read"):
+        read_conll(tmp_path / "missing.txt")
     path = write("Ada NNP B-NP B-PER\nsleeps VBZ B-VP O\n")
+    with pytest.raises(ValueError, match="scheme must be one of"):
+        read_conll(path, scheme="iob")
     assert read_conll(path, tag_column=1).tags == [["NNP", "VBZ"]]
     assert read_conll(path, tag_column=-2).tags == [["B-NP", "B-VP"]]
     for column in (0, 4, -4):
@@ -104,13 +108,6 @@ def test_other_columns_are_chosen_by_number(write):
 def test_other_files_are_refused_with_the_line(write, text, message):
     with pytest.raises(ValueError, match=f"rows.tsv.*{message}"):
         read_conll(write(text))
-
-
-def test_files_that_cannot_be_read_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="can't be read"):
-        read_conll(tmp_path / "missing.txt")
-    with pytest.raises(ValueError, match="scheme must be one of"):
-        read_conll(tmp_path / "missing.txt", scheme="iob")
 
 
 def test_a_word_that_begins_like_a_byte_order_mark_is_written_and_read(tmp_path):

@@ -1,10 +1,19 @@
+"""Labels and inputs of datasets, and extra inputs, are checked on their way to a model."""
+
+from types import SimpleNamespace
+
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.preprocessing.choice_rows import with_choice_check
-from keras_bert.preprocessing.class_labels import graph_class_numbers, with_class_check
+from keras_bert.models.task_data import with_extra_inputs
+from keras_bert.preprocessing.choice_examples import with_choice_check
+from keras_bert.preprocessing.class_labels import with_class_check
+from keras_bert.preprocessing.dataset_checks import with_input_checks
 
+IDS = np.zeros((3, 4), "int32")
+FEATURES = np.arange(6).reshape(3, 2)
 slices = tf.data.Dataset.from_tensor_slices
 
 
@@ -66,18 +75,6 @@ def test_no_labels_and_names_are_refused_at_once():
         with_class_check(examples(np.array(["good", "bad"])), 3)
 
 
-def test_names_become_numbers_in_the_graph():
-    names = ["bad", "fine", "good"]
-    data = slices(["good", "bad", "fine"]).batch(2).map(lambda y: graph_class_numbers(y, names))
-    assert np.concatenate(list(data.as_numpy_iterator())).tolist() == [2, 0, 1]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="one of bad, fine, good.*god"):
-        list(slices(["good", "god"]).batch(2).map(lambda y: graph_class_numbers(y, names)))
-    with pytest.raises(ValueError, match="must be class numbers; the dataset yields strings"):
-        graph_class_numbers(tf.constant(["good"]), None)
-    numbers = tf.constant([7])
-    assert graph_class_numbers(numbers, None) is numbers
-
-
 def test_places_of_choices_are_checked_on_their_way():
     mask = np.array([[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 1], [1, 0]]], "int32")
     inputs = {"token_ids": 5 * mask, "padding_mask": mask}
@@ -97,3 +94,48 @@ def test_places_of_choices_are_checked_on_their_way():
     bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
     assert len(list(with_choice_check(bare))) == 1
     assert with_choice_check("of another kind") == "of another kind"
+
+
+@pytest.fixture(scope="module")
+def model():
+    """What of a task with two features is looked at."""
+    ids, features = keras.Input((None,), name="token_ids"), keras.Input((2,), name="features")
+    return SimpleNamespace(
+        backbone=SimpleNamespace(
+            input={"token_ids": ids}, vocabulary_size=9, num_segments=2, max_sequence_length=4
+        ),
+        input={"token_ids": ids, "features": features},
+        takes_columns=False,
+        takes_packed_rows=False,
+    )
+
+
+def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
+    x = {"token_ids": IDS, "features": FEATURES.astype("float64")}
+    for data in (x, (x, [0, 1, 2])):
+        single, dataset = slices(data), slices(data).batch(2)
+        assert with_extra_inputs(model, single) is single
+        checked = with_input_checks(model, with_extra_inputs(model, dataset))
+        spec = checked.element_spec if data is x else checked.element_spec[0]
+        assert spec["features"].dtype == tf.float32
+        assert len(list(checked)) == len(dataset)
+    x["features"][2, 1] = np.inf
+    with pytest.raises(tf.errors.InvalidArgumentError, match="features must be finite numbers"):
+        list(with_input_checks(model, slices(x).batch(2)))
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (["a"] * 3, r"takes features alongside text: give {'text': texts, 'features': \[n, 2\]"),
+        (np.array(["a"] * 3), "takes features alongside text"),
+        (slices(["a"]), "takes features alongside text"),
+        ({"text": ["a"] * 3, "features": FEATURES[:, :1]}, r"must be \[n, 2\].*shape \(3, 1\)"),
+        ({"text": ["a"] * 3, "features": [1, 2, 3]}, r"must be \[n, 2\].*shape \(3,\)"),
+        (slices({"text": ["a"], "features": IDS[:1]}), r"must be \[n, 2\].*shape \(4,\)"),
+        ({"text": ["a"], "features": [["x", "y"]]}, "must be numbers, a row.*table.numbers"),
+    ],
+)
+def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message):
+    with pytest.raises(ValueError, match=message):
+        with_extra_inputs(model, x)

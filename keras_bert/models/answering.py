@@ -7,7 +7,6 @@ from typing import Any, overload
 import keras
 import numpy as np
 
-from keras_bert.messages import check_one_each
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.models.task_data import (
     batching_of,
@@ -92,8 +91,7 @@ class Answering:
         """
         preprocessor = preprocessor_of(self)
         batch_size = batching_of(batch_size=batch_size).batch_size
-        if options:
-            _check_options(preprocessor, options)
+        inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
         x, *_ = in_memory(self, x, with_labels=False)
         if not is_raw(x):
             _check_unpacked(x)
@@ -132,23 +130,10 @@ class Answering:
 
             x, y = labels_of(x)
         x, y, _ = in_memory(self, x, y)
-        check_columns(self, y=y)
-        if isinstance(y, (list, np.ndarray)) and isinstance(x, (list, tuple)) and is_raw(x):
-            check_one_each(count(x), "examples", labels=y)
+        check_columns(self, count(x) if is_raw(x) else None, y=y)
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y)
         return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
-
-
-def _check_options(preprocessor, options):
-    known = inspect.signature(preprocessor.answers)
-    try:
-        known.bind(None, None, **options)
-    except TypeError as error:
-        raise TypeError(
-            f"answer {error}. Its options are those of {type(preprocessor).__name__}.answers: "
-            f"{', '.join([*known.parameters][2:]) or 'none'}."
-        ) from error
 
 
 def _check_unpacked(x):
@@ -178,19 +163,16 @@ def _raw_outputs(task, x, batch_size, steps=None, **kwargs):
 
 
 def _evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
-    """Evaluates texts by the pooled logits of their windows."""
     if is_dataset(x):
         from keras_bert.preprocessing.text_streams import arrays_of
 
         x, y, sample_weight = arrays_of(x)
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
-    sample_weight = example_weights(task, y, sample_weight)
+    sample_weight = example_weights(task, y, sample_weight, count(x))
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
-    check_one_each(len(logits), "texts", labels=y)
     if sample_weight is not None:
-        check_one_each(len(logits), "texts", weights=sample_weight)
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
     task.reset_metrics()
     logs = task.compute_metrics(None, y, logits, sample_weight)

@@ -8,8 +8,7 @@ import numpy as np
 from keras_bert.losses import BINARY
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone, scores_of_several
+from keras_bert.models.task_parts import head_policy, scores_of_several
 from keras_bert.preprocessing.text_rows import (
     check_relevance,
     relevance_targets,
@@ -38,11 +37,8 @@ class BertReranker(BertTask):
     example stay together in a batch, however the batch is split over replicas or steps.
 
     Args:
-        backbone: a `Backbone`, such as `BertBackbone`.
-        preprocessor: a `BertRerankerPreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
-        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
-        **kwargs: arguments of `keras.Model`.
+        **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Call arguments:
         inputs: a dict of the backbone's inputs, each `[B, D, S]`, D the number of documents of a
@@ -68,8 +64,7 @@ class BertReranker(BertTask):
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        check_backbone("BertReranker", backbone, "pooled_output")
-        policy = head_policy(dtype, backbone)
+        policy = head_policy("BertReranker", backbone, dtype, "pooled_output")
         inputs, logits, head = scores_of_several(backbone, dropout, policy, "documents")  # [B, D]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head

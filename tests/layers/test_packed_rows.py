@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.packed_rows import ClsVectors
+from keras_bert.layers.packed_rows import ClsVectors, packed_rows
 
 VECTORS = np.random.default_rng(5).normal(size=(3, 7, 4)).astype("float32")
 LENGTHS = [7, 1, 4]
@@ -14,8 +14,9 @@ SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1] * 7, [1, 1, 2, 3, 3, 3, 3]])
 CLS_POSITIONS = np.array([[0, 3, 0], [0, 0, 0], [0, 2, 3]])  # 0 where there is no sequence
 
 
-def vectors_of(last, **inputs):
-    return ops.convert_to_numpy(ClsVectors(last)(VECTORS, **inputs))
+def vectors_of(last, padding_mask=None, **packed):
+    with packed_rows(packed):
+        return ops.convert_to_numpy(ClsVectors(last)(VECTORS, padding_mask=padding_mask))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "bool"])

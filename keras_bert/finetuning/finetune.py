@@ -280,8 +280,7 @@ def shown_classes(counts: dict[str, int], most: int = 10) -> str:
 
 def _selected(scorer, select, scores, dev):
     names = scorer.names_for(dev.x, dev.y) if scores is None else ()
-    if select is None and names:
-        return names[0]
+    select = names[0] if select is None and names else select
     if select is None:
         raise ValueError("Pass select, the name of the score that selects the best epoch.")
     if names:

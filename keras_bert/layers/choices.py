@@ -29,16 +29,10 @@ class ChoicesAsRows(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class RowsAsChoices(keras.layers.Layer):
-    """Layer that reshapes choice scores to logits `[B, C]` and hides missing choices.
+    """Layer that reshapes choice scores `[B x C, 1]` to logits `[B, C]` and hides missing choices.
 
-    Call arguments:
-        scores: `[B x C, 1]`.
-        token_ids: `[B, C, S]`; only its shape is used.
-        padding_mask: `[B, C, S]` integers or booleans, true at tokens. A choice that is all padding
-            is missing. None if no choice is missing.
-
-    Returns:
-        `[B, C]` float32.
+    Of `token_ids`, `[B, C, S]`, only the shape is used. `padding_mask`, `[B, C, S]` integers or
+    booleans, is true at tokens: a choice that is all padding is missing. None misses no choice.
 
     Example:
     >>> import numpy as np

@@ -24,9 +24,11 @@ class Embeddings(keras.layers.Layer):
         token_ids: `[B, S]` int32 in `[0, V)`.
         segment_ids: `[B, S]` int32 in `[0, num_segments)`; None means segment 0 everywhere. Ignored
             without a segment table, and with one of a single row.
+        sequence_ids: `[B, S]` int32, the number of each token's sequence in a packed row. Positions
+            restart with each sequence. None means one sequence per row.
 
     Returns:
-        `[B, S, H]`. In packed rows positions restart with each sequence.
+        `[B, S, H]`.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Embeddings(keras.layers.Layer):
         if width != hidden_dim:
             self.projection = dense(hidden_dim, "projection", dtype=dtype)
 
-    def build(self, token_ids_shape, segment_ids_shape=None):
+    def build(self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None):
         tables = (self.token_embedding, self.segment_embedding, self.position_embedding)
         for each in filter(None, tables):
             each.build(token_ids_shape)
@@ -77,7 +79,7 @@ class Embeddings(keras.layers.Layer):
         for each in filter(None, (self.norm, self.projection)):
             each.build(vectors)
 
-    def call(self, token_ids, segment_ids=None, training=None):
+    def call(self, token_ids, segment_ids=None, sequence_ids=None, training=None):
         length = token_ids.shape[1]
         if length is not None and length > self.max_sequence_length:
             raise ValueError(
@@ -85,7 +87,7 @@ class Embeddings(keras.layers.Layer):
                 f"{self.max_sequence_length} rows. Shorten them (sequence_length), or build the "
                 f"model with max_sequence_length={length} or more."
             )
-        sequence_ids = packed_input("sequence_ids")
+        sequence_ids = packed_input("sequence_ids", sequence_ids)
         if sequence_ids is None:
             positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")  # [S]
         else:
@@ -99,13 +101,22 @@ class Embeddings(keras.layers.Layer):
         x = self.output_dropout(self.norm(x), training=training)
         return x if self.projection is None else self.projection(x)  # [B, S, H]
 
-    def compute_output_shape(self, token_ids_shape, segment_ids_shape=None):
+    def compute_output_shape(
+        self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None
+    ):
         return (*token_ids_shape, self.hidden_dim)
 
     def get_config(self):
-        names = ("vocabulary_size", "hidden_dim", "max_sequence_length", "num_segments", "dropout")
-        names += ("layer_norm_epsilon", "embedding_dim")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "max_sequence_length": self.max_sequence_length,
+            "num_segments": self.num_segments,
+            "dropout": self.dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "embedding_dim": self.embedding_dim,
+        }
 
 
 def positions_in_sequences(sequence_ids):

@@ -117,11 +117,9 @@ class BertClassifier(BertTask):
             batch_size: as in `BertTask.fit`.
             class_weight: a dict of weights by name or number, 1 if missing; or `"balanced"`,
                 n / (C x the texts of the class). The weights multiply `sample_weight`.
-            **kwargs: arguments of `BertTask.fit`. With a `window_stride`, `validation_data` scores
-                each window by itself; `evaluate` scores whole texts.
-
-        Returns:
-            The `History`, as `keras.Model.fit`.
+            **kwargs: arguments of `BertTask.fit`, whose `History` is returned. With a
+                `window_stride`, `validation_data` scores each window by itself; `evaluate` scores
+                whole texts.
 
         Raises:
             ValueError: if a label, a class of `class_weight` or a feature is invalid.

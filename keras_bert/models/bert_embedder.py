@@ -257,7 +257,6 @@ class BertEmbedder(BertTask):
         return np.concatenate(found)
 
     def _both(self, texts, others, batch_size, kinds=(None, None)):
-        """Returns the vectors of both, `[n, H]` and `[m, H]`."""
         found = []
         for x, kind in zip((texts, others), kinds, strict=True):
             if is_raw(x):

@@ -26,14 +26,12 @@ def test_tokens_attend_to_tokens_alone(assert_close, varied):
     assert_close(found[:, 1], alone)
 
 
-def test_a_packed_sequence_attends_to_itself(varied):
+def test_a_packed_sequence_attends_to_itself_and_a_causal_token_to_none_after_it(varied):
     ids = np.array([[1, 1, 1, 2, 2, 0], [1, 1, 2, 2, 2, 2]])
     found = probabilities(varied(BertBackbone(10, **SIZE)), sequence_ids=ids)
     is_other = (ids[:, :, None] != ids[:, None, :])[None, :, None]
     assert not found[np.broadcast_to(is_other, found.shape)].any()
 
-
-def test_a_causal_token_attends_to_none_after_it(varied):
     found = probabilities(varied(BertBackbone(10, causal=True, **SIZE)))
     assert not np.triu(found, 1).any() and (np.tril(found) > 0).sum() == 2 * 2 * 2 * 21
 

@@ -45,21 +45,6 @@ def test_any_preset_gives_an_embedder(backbone, inputs, tmp_path, difference):
     assert type(BertBackbone.from_preset(tmp_path / "preset")) is BertBackbone
 
 
-def test_it_trains_by_a_loss_of_the_users(backbone, preprocessor, eager, refused):
-    model = BertEmbedder(backbone, preprocessor=preprocessor)
-    refused("compares the vectors of several texts", model.fit, TEXTS, np.zeros((4, 16)))
-    eager(model, optimizer=keras.optimizers.Adam(0.01), loss="cosine_similarity")
-    losses = model.fit(TEXTS, np.eye(16)[:4], epochs=4, verbose=0).history["loss"]
-    assert losses[-1] < losses[0]
-
-
-def test_hidden_states_end_in_the_sequence_output(assert_close, deep, inputs):
-    states = deep.hidden_states(inputs)
-    assert len(states) == 4
-    assert_close(states[-1], deep(inputs)["sequence_output"])
-    assert_close(states[0], deep.embeddings(inputs["token_ids"], inputs["segment_ids"]), sums=0)
-
-
 @pytest.mark.parametrize("combine", ["concat", "sum", "mean", "weighted"])
 def test_chosen_layers_are_combined_before_pooling(deep, inputs, assert_close, combine):
     model = BertEmbedder(deep, normalize=False, layers=[-1, 0, 2], combine=combine)

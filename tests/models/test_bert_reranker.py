@@ -170,13 +170,3 @@ def test_scores_are_means_over_the_queries(model, caplog, refused):
     refused("None of the 2 queries has a relevant document", model.scores, PAIRS, np.zeros(5))
     refused(r"a relevance each.*\(2, 1\)", model.scores, [("a", "b"), ("c", "d")], [[1.0], [0.0]])
     refused("got 3 columns of texts", model.scores, TRIPLETS, [1, 0])
-
-
-def test_settings_are_saved(model, tmp_path):
-    model.save_to_preset(tmp_path / "preset")
-    model.compile("sgd", loss=MarginMeanSquaredError())
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert isinstance(loaded.loss, MarginMeanSquaredError)
-    linear = BertReranker.from_preset(tmp_path / "preset", activation="linear", sequence_length=9)
-    assert (linear.preprocessor.activation, linear.preprocessor.sequence_length) == ("linear", 9)

@@ -25,16 +25,6 @@ def examples(number=40):
         yield {"id": str(index), "question": question, "context": context, "answers": answers}
 
 
-def test_logits_of_start_and_end(model, inputs, assert_close):
-    outputs = model.predict(inputs, verbose=0)
-    assert set(outputs) == {"start", "end"}
-    encoded = keras.ops.convert_to_numpy(model.backbone(inputs)["sequence_output"])
-    logits = encoded @ np.asarray(model.head.kernel) + np.asarray(model.head.bias)
-    assert outputs["start"].shape == outputs["end"].shape == (8, 12)
-    assert_close(outputs["start"], logits[..., 0])
-    assert_close(outputs["end"], logits[..., 1])
-
-
 def test_it_learns_to_answer(make_backbone, make_case):
     model = make_case("questions", make_backbone(dropout=0.0))
     model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.01)})

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from keras.dtype_policies import DTypePolicyMap
 
 from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
 from keras_bert.layers.dense_and_norms import FeatureNormalization
@@ -110,12 +109,3 @@ def test_each_dropout_acts_in_training_only(name, randomized, difference):
         for part in dropouts:
             part.rate = 0.5 if part is each else 0.0
         assert difference(layer(*args, **kwargs, training=True), still) > 1e-3, each.path
-
-
-def test_a_policy_map_may_keep_norms_in_float32():
-    policies = DTypePolicyMap("mixed_bfloat16")
-    policies[r"layer/\w+_norm"] = "float32"
-    block = EncoderBlock(2, 8, 16, name="layer", dtype=policies)
-    assert np.isfinite(ops.convert_to_numpy(block(X, padding_mask=MASK))).all()
-    outputs = [block.attention_norm(X), block.output_dense(np.ones((1, 16)))]
-    assert dtypes(outputs) == ["float32", "bfloat16"]

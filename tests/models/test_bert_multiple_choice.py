@@ -43,19 +43,6 @@ def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     assert accuracy == (probabilities.argmax(-1) == labels).mean()
 
 
-def test_labels_that_are_no_choices_are_refused(bare, choices, refused):
-    for labels, message in (
-        ([0, 4], "question 1 .* 0, 1, 2, 3; got 4"),
-        ([0, -1], "0 for the first; got"),
-        ([0.0, 1.0], "0 for the first"),
-        (["a", "b"], "0 for the first"),
-    ):
-        refused(message, bare.fit, choices, np.array(labels), verbose=0)
-    choices["padding_mask"][0, 2] = 0
-    with pytest.raises(ValueError, match="question 0 .*choices, 0, 1, 3; got 2"):
-        bare.evaluate(choices, np.array([2, 2]), verbose=0)
-
-
 def test_it_learns_from_raw_questions(make_backbone, preprocessor):
     model = BertMultipleChoice(make_backbone(dropout=0.0), preprocessor, dropout=0.0)
     model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.003)})

@@ -104,18 +104,6 @@ def test_losses_are_those_of_the_data(model):
     assert model.evaluate(TRIPLETS, y, verbose=0) == pytest.approx(expected, rel=1e-4)
 
 
-def test_datasets_hold_pairs_and_triplets(model, tensorflow):
-    for x, y, loss in (
-        (PAIRS, [1.0, 0, 1, 0, 0], "mean_squared_error"),
-        (TRIPLETS, [1.0, -2], MarginMeanSquaredError()),
-    ):
-        model.compile("sgd", loss=loss, run_eagerly=True)
-        columns = tuple(map(list, zip(*x, strict=True)))
-        data = tensorflow.data.Dataset.from_tensor_slices((columns, y)).batch(5)
-        expected = model.evaluate(x, y, verbose=0)
-        assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
-
-
 def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, tensorflow, refused):
     message = "a relevance from 0 to 1.*MarginMeanSquaredError.*example 1 is 3"
     refused(message, model.fit, PAIRS[:2], [1, 3], verbose=0)

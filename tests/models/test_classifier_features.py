@@ -63,15 +63,6 @@ def test_checkpoints_keep_the_normalization(reader, eager, assert_close, tensorf
     assert restored.feature_normalization.is_adapted
 
 
-def test_features_that_are_none_are_refused(model, reader, inputs, refused):
-    missing = np.where(np.arange(24).reshape(8, 3) == 7, np.nan, 1.0)
-    for call in (lambda x: model.fit(x, LABELS), model.predict):
-        refused("that of row 2 in column 1 is nan", call, {**inputs, "features": missing})
-        refused(r"takes features alongside text: give .*\[n, 3\]", call, inputs)
-    with pytest.raises(ValueError, match="8 texts but 7 rows of features"):
-        reader.predict({"text": TEXTS, "features": FEATURES[:7]})
-
-
 def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
     x = {**inputs, "features": FEATURES.astype("float32")}
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(4)

@@ -27,15 +27,10 @@ Le renard a mangé l'œuf ; c'est fini.
 El zorro cruzó la montaña en mayo. ¿Por qué?
 Лиса перешла дорогу, и никто её не видел.
 Η αλεπού πέρασε τον δρόμο.
-Лисицата пресече пътя вчера.
-Tilki yolu geçti, kimse görmedi.
 عبر الثعلب الطريق في الليل.
-Con cáo đã băng qua đường.
 สุนัขจิ้งจอกข้ามถนน
 狐狸昨天穿过了马路。我们没有看见它。
-लोमड़ी ने सड़क पार की।
-Mbweha alivuka barabara usiku.
-لومڑی نے سڑک پار کی۔""".splitlines()
+लोमड़ी ने सड़क पार की।""".splitlines()
 ODD = [
     "",
     " ",
@@ -134,9 +129,7 @@ def test_special_tokens_have_the_places_of_their_family(tokenizer, model_file):
     ids = tokenizer.cls_token_id, tokenizer.pad_token_id, tokenizer.sep_token_id
     assert [tokens[i] for i in (*ids, tokenizer.unk_token_id)] == ["<s>", "<pad>", "</s>", "<unk>"]
     assert tokenizer.tokenize("中" + "Ω")[-1] == tokenizer.unk_token_id
-    assert tokenizer.detokenize(tokenizer.tokenize(LANGUAGES)) == LANGUAGES[:5] + [
-        tokenizer.detokenize(tokenizer.tokenize(text)) for text in LANGUAGES[5:]
-    ]
+    assert tokenizer.detokenize(tokenizer.tokenize(LANGUAGES[:5])) == LANGUAGES[:5]
     copy = pickle.loads(pickle.dumps(tokenizer))
     assert copy.get_config() == tokenizer.get_config()
     assert repr(copy) == f"SentencePieceTokenizer({len(tokens)} tokens, family={copy.family!r})"

@@ -171,50 +171,6 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
     assert worst[0] < 1e-4, worst
 
 
-def test_a_causal_encoder_equals_a_decoder_of_transformers(
-    assert_close,
-    difference,
-    their_parts,
-    torch,
-    transformers,
-    make_backbone,
-    randomized,
-    inputs,
-    tmp_path,
-):
-    ours = randomized(BertPretrainer(make_backbone(causal=True, dropout=0.0), next_sentence=False))
-    ours.save_to_hugging_face(tmp_path)
-    theirs = transformers.BertLMHeadModel.from_pretrained(tmp_path).eval()
-    assert theirs.config.is_decoder
-    tokens = torch.tensor(inputs["token_ids"])
-    is_token = torch.tensor(inputs["padding_mask"])
-    given = theirs(
-        input_ids=tokens,
-        token_type_ids=torch.tensor(inputs["segment_ids"]),
-        attention_mask=is_token,
-        labels=torch.where(is_token == 1, tokens, -100).long(),
-    )
-    given.loss.backward()
-    x = {**inputs, "mask_positions": np.tile(np.arange(11, dtype="int32"), (8, 1))}
-    y = {"masked_lm": inputs["token_ids"][:, 1:]}
-    weights = {"masked_lm": inputs["padding_mask"][:, 1:].astype("float32")}
-    expected = given.logits.detach().numpy()[:, :-1]
-    logits = [
-        part[weights["masked_lm"] == 1]
-        for part in (ours.predict_on_batch(x)["masked_lm"], expected)
-    ]
-    assert_close(*logits)
-    ours.compile(**ours.default_compile_args())
-    loss = ours.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)["loss"]
-    np.testing.assert_allclose(loss, float(given.loss.detach()), rtol=1e-5)
-    expected = {name: parameter.grad for name, parameter in theirs.named_parameters()}
-    found = gradients(ours, x, y, weights)
-    assert {"embeddings/token_embedding/embeddings", "masked_lm/bias"} <= found.keys()
-    worst = worst_gradient(their_parts, found, expected)
-    print(f"causal on {keras.backend.backend()}: {difference(*logits):.1e}, gradients {worst}")
-    assert worst[0] < 1e-5, worst
-
-
 def test_training_steps_equal_those_of_transformers_and_torch(their_parts, torch, make_theirs):
     theirs, folder = make_theirs("tiny")
     ours = BertPretrainer.from_preset(folder)
@@ -334,31 +290,6 @@ def test_other_architectures_have_the_numbers_of_transformers(
     assert_close(found, logits)
     assert_close(*states)
     assert worst[0] < 1e-5, worst
-
-
-def test_twenty_steps_of_other_architectures_have_the_losses_of_transformers(torch, make_other):
-    theirs, folder = make_other("SequenceClassification")
-    model = BertClassifier.from_preset(folder, dropout=0.0)
-    x, y, weights, batch = other_batch(torch, theirs)
-    batch["labels"] = torch.tensor(y["next_sentence"], dtype=torch.long)
-    optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
-    model.compile(
-        optimizer=AdamW(1e-3, weight_decay=0.0), **{"loss": model.default_compile_args()["loss"]}
-    )
-    losses = []
-    for _ in range(20):
-        loss = theirs.train()(**batch).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        rows = {name: values for name, values in x.items() if name != "mask_positions"}
-        history = model.fit(rows, y["next_sentence"], verbose=0, shuffle=False).history
-        losses.append((history["loss"][0], float(loss.detach())))
-    ours, expected = np.array(losses).T
-    print(f"{type(theirs).__name__}: {expected[0]:.4f} to {expected[-1]:.4f}, {ours - expected}")
-    assert expected[-1] < 0.8 * expected[0]
-    np.testing.assert_allclose(ours, expected, rtol=1e-4)
 
 
 def test_models_that_no_other_library_has_are_refused(make_backbone, tmp_path, refused):

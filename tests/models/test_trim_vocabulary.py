@@ -83,11 +83,15 @@ def test_words_to_keep(task_of, refused):
         refused(message, model.trim_vocabulary, ["a"], [word])
 
 
-def test_what_is_frozen_stays_frozen(task_of):
+def test_what_is_frozen_and_what_is_recorded_stays(task_of):
     model = task_of("classes")
+    model.record_training({"epochs": 3})
     model.backbone.blocks[0].trainable = False
-    frozen = model.trim_vocabulary(["a"]).trainable_variables
-    assert [v.path for v in frozen] == [v.path for v in model.trainable_variables]
+    small = model.trim_vocabulary(["a"])
+    assert training_of(small)["runs"] == training_of(model)["runs"]
+    assert [v.path for v in small.trainable_variables] == [
+        v.path for v in model.trainable_variables
+    ]
     model.backbone.blocks[0].trainable = True
 
 
@@ -136,17 +140,6 @@ def test_a_quantized_task(task_of, cases, assert_same):
     small = model.trim_vocabulary(x)
     assert str(table(small).dtype) == "int8"
     assert_same(small.answer(x), model.answer(x))
-
-
-def test_the_copy_is_served(task_of, tensorflow, tmp_path):
-    model, texts = task_of("classes"), ["rain in spain", "a b"]
-    model.record_training({"epochs": 3})
-    small = model.trim_vocabulary(texts)
-    assert training_of(small)["runs"] == training_of(model)["runs"]
-    small.export(tmp_path)
-    served = tensorflow.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
-    found = served(tensorflow.constant(texts))["label"].numpy()
-    assert [label.decode() for label in found] == [a["label"] for a in model.answer(texts)]
 
 
 def test_what_can_not_be_trimmed_is_refused(task_of, make_backbone, refused):

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer
+from keras_bert import BertClassifier, BertTokenizer
 
 ASSET = "assets/vocab.txt"
 
@@ -119,25 +119,3 @@ def test_a_tokenizer_without_its_asset_says_so(classifier, tmp_path, refused):
 def test_a_config_names_no_file(classifier, vocabulary, refused):
     config = {**classifier.preprocessor.tokenizer.get_config(), "vocabulary": vocabulary}
     refused("must hold its vocabulary as a list of str", BertTokenizer.from_config, config)
-
-
-@pytest.mark.slow
-def test_a_process_with_and_without_the_import(make_backbone, preprocessor, run_python, tmp_path):
-    words = preprocessor.tokenizer.get_vocabulary()
-    words += [f"word{number}" for number in range(30_522 - len(words))]
-    reader = BertClassifierPreprocessor(BertTokenizer(words), 12, label_names=["x", "y"])
-    task = BertClassifier(make_backbone(vocabulary_size=len(words)), preprocessor=reader)
-    task.fit(["a", "b"], ["x", "y"], verbose=0)
-    task.save(tmp_path / "task.keras")
-    program = """import sys, keras
-try: keras.saving.load_model(sys.argv[1])
-except TypeError as error: print(error, "###")
-from keras_bert import BertClassifier
-model = keras.saving.load_model(sys.argv[1])
-print(type(model).__name__, type(model.optimizer).__name__)"""
-    backend = keras.backend.backend()
-    printed = run_python("-c", program, tmp_path / "task.keras", KERAS_BACKEND=backend)
-    message, found = printed.split("###")
-    assert "Could not locate class 'BertClassifier'" in message and "keras_bert" in message
-    assert len(message) < 4000  # with the vocabulary in the config: 300,000
-    assert found.split() == ["BertClassifier", "AdamW"]

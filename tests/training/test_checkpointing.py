@@ -185,19 +185,6 @@ def test_a_file_from_before_kinds_were_noted_is_restored(tmp_path):
     np.testing.assert_array_equal(model.get_weights()[0], states[8])
 
 
-@pytest.mark.parametrize("score", ["val_loss", "f1"])
-def test_no_score_is_worse_than_nan(tmp_path, score):
-    worst = float("inf") if score == "val_loss" else -float("inf")
-    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path, keep=1, keep_best=score)
-    checkpoint.set_model(model)
-    best = []
-    for epoch, value in enumerate((float("nan"), worst, float("nan"), 0.5, float("nan"))):
-        model.optimizer.iterations.assign(4 * epoch + 4)
-        checkpoint.on_epoch_end(epoch, {score: value})
-        best.append(checkpoint.best_step())
-    assert best == [4, 8, 8, 16, 16]
-
-
 def test_the_best_checkpoint_stays(tmp_path):
     model, checkpoint = make_model(), TrainingCheckpoint(tmp_path, keep=1, keep_best="loss")
     checkpoint.set_model(model)

@@ -15,7 +15,7 @@ from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import features_in_memory, in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import split_examples
+from keras_bert.preprocessing.raw import count, split_examples
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, trains_alone, wait_for_all
@@ -227,8 +227,7 @@ class _Examples(NamedTuple):
 
     def num_examples(self):
         """Counts the labels, or the examples if they contain their labels."""
-        counted = self.x if self.y is None else self.y
-        return len(counted[0] if isinstance(counted, tuple) else counted)  # of columns, the first
+        return count(self.x) if self.y is None else len(self.y)
 
 
 def _examples(model, part, name):

@@ -33,14 +33,6 @@ class RowsAsChoices(keras.layers.Layer):
 
     Of `token_ids`, `[B, C, S]`, only the shape is used. `padding_mask`, `[B, C, S]` integers or
     booleans, is true at tokens: a choice that is all padding is missing. None misses no choice.
-
-    Example:
-    >>> import numpy as np
-    >>> padding_mask = np.array([[[1, 1], [1, 0], [0, 0]]])
-    >>> scores = np.array([[0.5], [2.0], [3.0]], "float32")
-    >>> logits = RowsAsChoices()(scores, token_ids=padding_mask, padding_mask=padding_mask)
-    >>> logits.numpy().tolist()
-    [[0.5, 2.0, -1000000000.0]]
     """
 
     def call(self, scores, token_ids, padding_mask=None):

@@ -76,10 +76,6 @@ def layer_places(layers, num_layers):
     """Returns the indices in `hidden_states` of layers counted from either end.
 
     0 is the embeddings, 1 to `num_layers` are the blocks, and -1 is the last block.
-
-    Example:
-    >>> layer_places([0, -1], num_layers=12)
-    [0, 12]
     """
     is_list = isinstance(layers, (list, tuple, range)) or getattr(layers, "ndim", 0) == 1
     if not is_list or not len(layers):

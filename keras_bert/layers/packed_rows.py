@@ -21,11 +21,6 @@ def packed_rows(inputs):
     """Gives layers the inputs of packed rows inside a `with` block; without any, nothing changes.
 
     They are `sequence_ids`, `[B, S]` integers, and perhaps `cls_positions`, `[B, K]`.
-
-    Example:
-    >>> with packed_rows({"sequence_ids": [[1, 1, 2, 0]]}):
-    ...     packed_input("sequence_ids").numpy().tolist()
-    [[1, 1, 2, 0]]
     """
     inputs = {name: ops.convert_to_tensor(x, "int32") for name, x in inputs.items()}
     token = _INPUTS.set(inputs or _INPUTS.get())
@@ -55,14 +50,6 @@ class ClsVectors(keras.layers.Layer):
     Returns:
         `[B, H]`, or `[B, K, H]` for packed rows with `cls_positions`; without these, the vector of
         a packed row's first sequence.
-
-    Example:
-    >>> import numpy as np
-    >>> vectors = np.arange(4.0).reshape(1, 4, 1)
-    >>> ClsVectors()(vectors).numpy().tolist()
-    [[0.0]]
-    >>> ClsVectors(last=True)(vectors, padding_mask=np.array([[1, 1, 1, 0]])).numpy().tolist()
-    [[2.0]]
     """
 
     def __init__(self, last=False, **kwargs):

@@ -107,21 +107,6 @@ def test_layers_are_saved_and_changed(assert_close, deep, inputs, randomized, tm
     assert_close(changed(inputs), BertEmbedder(deep, **other)(inputs))
 
 
-def test_adapted_layers_are_those_of_the_encoder(assert_close, deep, inputs, difference):
-    model = BertEmbedder(deep, pooling=None, normalize=False, layers=[-2, -1])
-    before = model(inputs)
-    for block in deep.blocks:
-        block.output_dense.enable_lora(2)
-        block.output_dense.lora_kernel_b.assign(np.linspace(-1, 1, 32).reshape(2, 16))
-    assert difference(model(inputs), before) > 0.01
-    tokens = inputs["padding_mask"] == 1
-    after, last = (
-        keras.ops.convert_to_numpy(x)[tokens]
-        for x in (model(inputs), deep(inputs)["sequence_output"])
-    )
-    assert_close(after[:, 16:], last)
-
-
 def test_scores_are_those_of_the_cosines(assert_close, model, varied):
     varied(model)
     others, scores = ["d e", "f g h", "i", "j k l"], [1.0, 2.0, 0.5, 4.0]

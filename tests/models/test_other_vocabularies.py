@@ -278,16 +278,6 @@ def test_a_corpus_has_the_tokens_of_bert(tokenizer, tmp_path, refused):
     refused(message, prepare_corpus, tmp_path / "a.txt", tmp_path / "corpus", tokenizer)
 
 
-def test_fields_are_made_as_they_are_read():
-    message = field(1, b"x" * 300) + field(2, b"") + b"\x1d\0\0\0\0" + b"\x20\x81\x01"
-    assert [(n, len(whole), len(contents)) for n, whole, contents in fields(message)] == [
-        (1, 303, 300),
-        (2, 2, 0),
-        (3, 5, 0),
-        (4, 3, 0),
-    ]
-
-
 def test_texts_come_back_and_every_token_has_its_place(byte_pairs):
     assert byte_pairs.detokenize(byte_pairs.tokenize(ENGLISH)) == ENGLISH
     for text, ids, starts, ends in zip(

@@ -61,7 +61,7 @@ def get_strategy(
 
     Raises:
         ValueError: if the name is unknown or belongs to another backend, the strategy doesn't take
-            `address` or `devices`, or its devices are not found or don't answer.
+            `address` or `devices`, or its devices are not found.
 
     Example:
     >>> get_strategy("single").num_replicas_in_sync

@@ -17,6 +17,7 @@ Strategy: TypeAlias = "tf.distribute.Strategy | JaxDevices | OneDevice"
 """The result of `get_strategy`."""
 
 _NAMES = ("auto", "single", "mirrored", "multiworker", "tpu")
+_SECONDS_TO_ANSWER = 10  # for a TPU to answer
 _PREFIX = "KERAS_DISTRIBUTION_"  # JOB_ADDRESSES, NUM_PROCESSES, PROCESS_ID
 
 
@@ -61,7 +62,7 @@ def get_strategy(
 
     Raises:
         ValueError: if the name is unknown or belongs to another backend, the strategy doesn't take
-            `address` or `devices`, or its devices are not found.
+            `address` or `devices`, or its devices are not found or don't answer.
 
     Example:
     >>> get_strategy("single").num_replicas_in_sync
@@ -194,6 +195,8 @@ def _mirrored(devices):
 def _tpu(address):
     import tensorflow as tf
 
+    if address.startswith("grpc://"):
+        _check_answers(address)
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu=address)
     except Exception as error:  # many kinds, none documented
@@ -202,6 +205,25 @@ def _tpu(address):
             f"address, or choose 'mirrored' or 'single'. TensorFlow reported: {error}"
         ) from error
     return tf.distribute.TPUStrategy(resolver)
+
+
+def _check_answers(address):
+    """Raises a ValueError if no gRPC server answers at `grpc://host:port` in time.
+
+    TensorFlow's `connect` would wait forever, holding a lock that every later op waits for.
+    """
+    import grpc
+
+    channel = grpc.insecure_channel(address.removeprefix("grpc://"))
+    try:
+        grpc.channel_ready_future(channel).result(timeout=_SECONDS_TO_ANSWER)
+    except grpc.FutureTimeoutError as error:
+        raise ValueError(
+            f"Nothing answers at {address!r} within {_SECONDS_TO_ANSWER} s. Check that the TPU is "
+            "running, and that the address is grpc://host:port, usually with port 8470."
+        ) from error
+    finally:
+        channel.close()
 
 
 def _multiworker():

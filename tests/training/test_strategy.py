@@ -1,11 +1,16 @@
 import contextlib
+import http.server
 import importlib.util
 import json
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier
+from keras_bert.training import strategy as strategy_module
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.strategy import get_strategy
 
@@ -33,6 +38,40 @@ def test_mirrored_takes_what_there_is(tensorflow, refused):
     if not gpus:
         assert get_strategy("auto", devices=1) is get_strategy("single", devices=1)
         refused("'auto', which is 'single' here, takes one device", get_strategy, "auto", devices=2)
+
+
+@ON_TENSORFLOW
+@pytest.mark.parametrize("name", ["auto", "tpu"])
+def test_an_address_that_refuses_or_stays_silent_or_speaks_http_is_told(
+    monkeypatch, name, free_addresses
+):
+    monkeypatch.setattr(strategy_module, "_SECONDS_TO_ANSWER", 0.2)  # in place of ten
+
+    def stays_silent(address):
+        with pytest.raises(ValueError, match=f"Nothing answers at 'grpc://{address}' within 0.2 s"):
+            get_strategy(name, address=f"grpc://{address}")
+
+    stays_silent(free_addresses(1)[0])
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        stays_silent(f"127.0.0.1:{silent.getsockname()[1]}")
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        answering = threading.Thread(target=server.handle_request)
+        answering.start()
+        stays_silent(f"127.0.0.1:{server.server_port}")
+        answering.join()
+
+
+@ON_TENSORFLOW
+def test_a_server_of_grpc_answers():
+    import grpc  # TensorFlow requires it
+
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        strategy_module._check_answers(f"grpc://127.0.0.1:{port}")
+    finally:
+        server.stop(None)
 
 
 @ON_TENSORFLOW

@@ -199,10 +199,7 @@ class BertEmbedder(BertTask):
     def similarity_pairwise(self, texts, others, batch_size=None):
         """Computes the cosine of each text with its counterpart, `[n]` float32.
 
-        Args:
-            texts: as in `similarity`.
-            others: the counterparts, as many.
-            batch_size: int; 32 by default.
+        Arguments are those of `similarity`, with as many `others` as `texts`.
         """
         texts, others = self._both(texts, others, batch_size)
         check_one_each(len(texts), "texts", others=others)

@@ -111,7 +111,6 @@ HEADS = [
     ("BertForPreTraining", {"tie_word_embeddings": False}, BertPretrainer),
     ("BertForMaskedLM", {"hidden_act": "gelu_new", "layer_norm_eps": 1e-5}, BertPretrainer),
     ("BertForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
-    ("BertLMHeadModel", {"is_decoder": True}, BertPretrainer),
     ("BertForSequenceClassification", {"num_labels": 3, "hidden_act": "relu"}, BertClassifier),
     ("BertForSequenceClassification", {"num_labels": 1, "type_vocab_size": 4}, BertClassifier),
     ("BertForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
@@ -138,7 +137,7 @@ HEADS = [
     ("XLMRobertaForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
     ("XLMRobertaForQuestionAnswering", {}, BertSpanLabeler),
 ]
-WITHOUT_POOLER = ("MaskedLM", "CausalLM", "LMHeadModel", "TokenClassification", "QuestionAnswering")
+WITHOUT_POOLER = ("MaskedLM", "CausalLM", "TokenClassification", "QuestionAnswering")
 
 
 @pytest.mark.parametrize(("architecture", "config", "ours"), HEADS)

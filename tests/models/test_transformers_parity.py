@@ -171,6 +171,50 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
     assert worst[0] < 1e-4, worst
 
 
+def test_a_causal_encoder_equals_a_decoder_of_transformers(
+    assert_close,
+    difference,
+    their_parts,
+    torch,
+    transformers,
+    make_backbone,
+    randomized,
+    inputs,
+    tmp_path,
+):
+    ours = randomized(BertPretrainer(make_backbone(causal=True, dropout=0.0), next_sentence=False))
+    ours.save_to_hugging_face(tmp_path)
+    theirs = transformers.BertLMHeadModel.from_pretrained(tmp_path).eval()
+    assert theirs.config.is_decoder
+    tokens = torch.tensor(inputs["token_ids"])
+    is_token = torch.tensor(inputs["padding_mask"])
+    given = theirs(
+        input_ids=tokens,
+        token_type_ids=torch.tensor(inputs["segment_ids"]),
+        attention_mask=is_token,
+        labels=torch.where(is_token == 1, tokens, -100).long(),
+    )
+    given.loss.backward()
+    x = {**inputs, "mask_positions": np.tile(np.arange(11, dtype="int32"), (8, 1))}
+    y = {"masked_lm": inputs["token_ids"][:, 1:]}
+    weights = {"masked_lm": inputs["padding_mask"][:, 1:].astype("float32")}
+    expected = given.logits.detach().numpy()[:, :-1]
+    logits = [
+        part[weights["masked_lm"] == 1]
+        for part in (ours.predict_on_batch(x)["masked_lm"], expected)
+    ]
+    assert_close(*logits)
+    ours.compile(**ours.default_compile_args())
+    loss = ours.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)["loss"]
+    np.testing.assert_allclose(loss, float(given.loss.detach()), rtol=1e-5)
+    expected = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    found = gradients(ours, x, y, weights)
+    assert {"embeddings/token_embedding/embeddings", "masked_lm/bias"} <= found.keys()
+    worst = worst_gradient(their_parts, found, expected)
+    print(f"causal on {keras.backend.backend()}: {difference(*logits):.1e}, gradients {worst}")
+    assert worst[0] < 1e-5, worst
+
+
 def test_training_steps_equal_those_of_transformers_and_torch(their_parts, torch, make_theirs):
     theirs, folder = make_theirs("tiny")
     ours = BertPretrainer.from_preset(folder)

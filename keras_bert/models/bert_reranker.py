@@ -9,6 +9,7 @@ from keras_bert.losses import BINARY
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, scores_of_several
+from keras_bert.preprocessing.raw import text_columns
 from keras_bert.preprocessing.text_rows import (
     check_relevance,
     relevance_targets,
@@ -89,17 +90,14 @@ class BertReranker(BertTask):
             ValueError: if there is no query or no document, `top_k` is above the number of
                 documents, or a score is NaN.
         """
-        queries = [query] if isinstance(query, str) else _listed("query", query)
-        if not all(isinstance(text, str) and text.strip() for text in queries):
+        queries = _texts(query)
+        if not all(map(str.strip, queries)):
             raise ValueError(f"Queries must be non-empty strings; got {shown(queries)}.")
-        documents = _listed("documents", documents)
+        documents = [documents] if isinstance(documents, str) else list(documents)
         if isinstance(query, str) or all(isinstance(document, str) for document in documents):
             documents = [documents] * len(queries)
         check_one_each(len(queries), "queries", **{"lists of documents": documents})
-        documents = [
-            _listed(f"documents of {text!r}", candidates)
-            for text, candidates in zip(queries, documents, strict=True)
-        ]
+        documents = [_texts(own) for own in documents]
         if top_k is not None:
             check_int("top_k", top_k, at_most=min(map(len, documents)))
         several = [*zip(queries, documents, strict=True)]
@@ -138,6 +136,10 @@ class BertReranker(BertTask):
         return not self.compiled or isinstance(self.loss, BINARY)
 
 
+def _texts(values):
+    return text_columns(values if isinstance(values, str) else list(values), most=1)[0]
+
+
 def _check_documents(loss, y, y_pred):
     is_own = isinstance(loss, keras.losses.Loss) and not type(loss).__module__.startswith("keras.")
     takes_index = isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
@@ -149,11 +151,3 @@ def _check_documents(loss, y, y_pred):
             f"This loss takes a label for each document; each query has {number} documents but one "
             "label. Examples (query, positive, negative) train with MarginMeanSquaredError()."
         )
-
-
-def _listed(name, values):
-    is_list = hasattr(values, "__iter__") and not isinstance(values, (str, bytes, dict))
-    listed = list(values) if is_list else []
-    if not listed:
-        raise ValueError(f"{name} must be a list of strings, at least one; got {shown(values)}.")
-    return listed

@@ -212,6 +212,12 @@ def _check_teacher(model, teacher):
                 f"{shown(value)}. Start both from the same vocabulary, and train them on the same "
                 "labels."
             )
+    longest, most = model.preprocessor.sequence_length, teacher.backbone.max_sequence_length
+    if longest > most:
+        raise ValueError(
+            f"The model reads rows of {longest} tokens, and the teacher has {most} positions: load "
+            f"the model with sequence_length={most}."
+        )
 
 
 def _compared(task):

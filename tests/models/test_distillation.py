@@ -251,7 +251,7 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     check("needs a preprocessor", teacher)
     short = keras_bert.BertClassifierPreprocessor(letters, 8)
     teacher = keras_bert.BertClassifier(make_backbone(max_sequence_length=8), 3, short)
-    check("12 tokens don't fit into a position table of 8 rows", teacher)
+    check("rows of 12 tokens, and the teacher has 8 positions", teacher)
     for name, value in {"temperature": 0, "alpha": 1.5}.items():
         check(name, pair("classes")[1], **{name: value})
     questions, spans = cases["questions"][1], pair("questions")

@@ -287,6 +287,8 @@ def check_columns(task, rows=None, **columns):
                 continue
             if not _is_column(part):
                 raise ValueError(f"{name} must have a value for each example; got {shown(part)}.")
+            if len(part) == 0:
+                raise ValueError(f"{name} is empty: give a value for each example.")
             if rows is not None:
                 check_one_each(rows, "rows", **{"labels or weights": part})
 

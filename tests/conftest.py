@@ -64,6 +64,12 @@ def no_collection_of_what_is_left():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True)
+def seeded():
+    """Starts every test from the same seed."""
+    keras.utils.set_random_seed(1)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_xla_for_the_host_of_a_tpu():
     """Sets Keras's own models to `jit_compile=False` where "auto" would choose what isn't there.

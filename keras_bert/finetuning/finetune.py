@@ -11,11 +11,11 @@ from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
 from keras_bert.finetuning.teaching import Teaching, rows_of_texts, start_teaching, taught
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
-from keras_bert.messages import check_int, check_number, check_one_of
+from keras_bert.messages import check_int, check_number, check_one_of, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import features_in_memory, in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import split_examples
+from keras_bert.preprocessing.raw import count, is_dataset, is_raw, split_examples
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, trains_alone, wait_for_all
@@ -227,19 +227,16 @@ class _Examples(NamedTuple):
 
     def num_examples(self):
         """Counts the labels, or the examples if they contain their labels."""
-        counted = self.x if self.y is None else self.y
-        return len(counted[0] if isinstance(counted, tuple) else counted)  # of columns, the first
+        return count(self.x) if self.y is None else len(self.y)
 
 
 def _examples(model, part, name):
     part = part if isinstance(part, tuple) and 0 < len(part) < 4 else (part,)
     part = _Examples(*in_memory(model, *part))
-    is_prepared = isinstance(part.x, dict) and "token_ids" in part.x
-    if is_prepared or hasattr(part.x, "element_spec"):
-        kind = "prepared inputs" if is_prepared else "a tf.data.Dataset"
+    if is_dataset(part.x) or not is_raw(part.x):
         raise ValueError(
-            f"finetune takes raw examples in memory, (x, y); {name} is {kind}. Pass texts, or "
-            "call fit, which takes any batches."
+            f"finetune takes raw examples in memory, (x, y); {name} is {shown(part.x)}. Pass "
+            "texts, or call fit, which takes any batches."
         )
     return part
 
@@ -280,8 +277,7 @@ def shown_classes(counts: dict[str, int], most: int = 10) -> str:
 
 def _selected(scorer, select, scores, dev):
     names = scorer.names_for(dev.x, dev.y) if scores is None else ()
-    if select is None and names:
-        return names[0]
+    select = names[0] if select is None and names else select
     if select is None:
         raise ValueError("Pass select, the name of the score that selects the best epoch.")
     if names:

@@ -29,24 +29,10 @@ class ChoicesAsRows(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class RowsAsChoices(keras.layers.Layer):
-    """Layer that reshapes choice scores to logits `[B, C]` and hides missing choices.
+    """Layer that reshapes choice scores `[B x C, 1]` to logits `[B, C]` and hides missing choices.
 
-    Call arguments:
-        scores: `[B x C, 1]`.
-        token_ids: `[B, C, S]`; only its shape is used.
-        padding_mask: `[B, C, S]` integers or booleans, true at tokens. A choice that is all padding
-            is missing. None if no choice is missing.
-
-    Returns:
-        `[B, C]` float32.
-
-    Example:
-    >>> import numpy as np
-    >>> padding_mask = np.array([[[1, 1], [1, 0], [0, 0]]])
-    >>> scores = np.array([[0.5], [2.0], [3.0]], "float32")
-    >>> logits = RowsAsChoices()(scores, token_ids=padding_mask, padding_mask=padding_mask)
-    >>> logits.numpy().tolist()
-    [[0.5, 2.0, -1000000000.0]]
+    Of `token_ids`, `[B, C, S]`, only the shape is used. `padding_mask`, `[B, C, S]` integers or
+    booleans, is true at tokens: a choice that is all padding is missing. None misses no choice.
     """
 
     def call(self, scores, token_ids, padding_mask=None):

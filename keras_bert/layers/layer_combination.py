@@ -1,7 +1,6 @@
 """Combination of a token's vectors from several encoder layers."""
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_bert.messages import check_int, check_one_of
@@ -77,19 +76,10 @@ def layer_places(layers, num_layers):
     """Returns the indices in `hidden_states` of layers counted from either end.
 
     0 is the embeddings, 1 to `num_layers` are the blocks, and -1 is the last block.
-
-    Example:
-    >>> layer_places([0, -1], num_layers=12)
-    [0, 12]
     """
     is_list = isinstance(layers, (list, tuple, range)) or getattr(layers, "ndim", 0) == 1
     if not is_list or not len(layers):
         raise ValueError(f"layers must be a list of numbers, such as [-1, -2]; got {layers!r}.")
     for layer in layers:
-        is_number = isinstance(layer, (int, np.integer))
-        if not is_number or not -num_layers - 1 <= layer <= num_layers:
-            raise ValueError(
-                f"There is no layer {layer!r}: this encoder has layers 0 (the embeddings) to "
-                f"{num_layers}, or -1 to {-num_layers - 1} from the end."
-            )
+        check_int("A number of layers", layer, at_least=-num_layers - 1, at_most=num_layers)
     return [int(layer) % (num_layers + 1) for layer in layers]

@@ -21,11 +21,6 @@ def packed_rows(inputs):
     """Gives layers the inputs of packed rows inside a `with` block; without any, nothing changes.
 
     They are `sequence_ids`, `[B, S]` integers, and perhaps `cls_positions`, `[B, K]`.
-
-    Example:
-    >>> with packed_rows({"sequence_ids": [[1, 1, 2, 0]]}):
-    ...     packed_input("sequence_ids").numpy().tolist()
-    [[1, 1, 2, 0]]
     """
     inputs = {name: ops.convert_to_tensor(x, "int32") for name, x in inputs.items()}
     token = _INPUTS.set(inputs or _INPUTS.get())
@@ -50,39 +45,26 @@ class ClsVectors(keras.layers.Layer):
 
     Call arguments:
         sequence_output: `[B, S, H]`.
-        cls_positions: `[B, K]` int32 in `[0, S)`, for packed rows; None means the first token.
         padding_mask: `[B, S]`, true at tokens, or None; read with `last` alone.
-        sequence_ids: `[B, S]`, the sequences of packed rows, or None; read with `last` alone.
 
     Returns:
-        `[B, H]`, or `[B, K, H]` with `cls_positions`. Without them, packed rows give the vector of
-        their first sequence.
-
-    Example:
-    >>> import numpy as np
-    >>> vectors = np.arange(4.0).reshape(1, 4, 1)
-    >>> ClsVectors()(vectors).numpy().tolist()
-    [[0.0]]
-    >>> ClsVectors()(vectors, cls_positions=np.array([[0, 2]])).numpy().tolist()
-    [[[0.0], [2.0]]]
-    >>> ClsVectors(last=True)(vectors, padding_mask=np.array([[1, 1, 1, 0]])).numpy().tolist()
-    [[2.0]]
+        `[B, H]`, or `[B, K, H]` for packed rows with `cls_positions`; without these, the vector of
+        a packed row's first sequence.
     """
 
     def __init__(self, last=False, **kwargs):
         super().__init__(**kwargs)
         self.last = last
 
-    def call(self, sequence_output, cls_positions=None, padding_mask=None, sequence_ids=None):
-        cls_positions = packed_input("cls_positions", cls_positions)
+    def call(self, sequence_output, padding_mask=None):
+        cls_positions = packed_input("cls_positions")
         if self.last:
-            sequence_ids = packed_input("sequence_ids", sequence_ids)
-            return _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids)
+            return _last_vectors(sequence_output, cls_positions, padding_mask)
         if cls_positions is None:
             return sequence_output[:, 0, :]
         return gather_positions(sequence_output, cls_positions)
 
-    def compute_output_spec(self, sequence_output, *args, **kwargs):
+    def compute_output_spec(self, sequence_output, padding_mask=None):
         # A functional model has one shape for its pooled vectors: that of unpacked rows.
         batch, _, width = sequence_output.shape
         return keras.KerasTensor((batch, width), dtype=self.compute_dtype)
@@ -99,8 +81,9 @@ def _own_tokens(sequence_ids, cls_positions):
     return ops.equal(sequence_ids, ops.expand_dims(numbers, 1))
 
 
-def _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids):
+def _last_vectors(sequence_output, cls_positions, padding_mask):
     places = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
+    sequence_ids = packed_input("sequence_ids")
     if sequence_ids is not None:
         is_own = _own_tokens(sequence_ids, cls_positions)  # [B, K, S]
     elif cls_positions is not None:
@@ -118,32 +101,24 @@ def _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids):
 class SequenceLogits(keras.layers.Layer):
     """Layer that gives each sequence of a packed row its own logits, for a softmax over its tokens.
 
-    Call arguments:
-        logits: `[B, S]`.
-        sequence_ids: `[B, S]` int32, the number of each token's sequence in a packed row; None
-            means one sequence per row.
-        cls_positions: `[B, K]` int32, whose number of slots K the layer reads; or None.
-
-    Returns:
-        `[B, S]` unchanged, or `[B, K, S]` for packed rows, -10,000 at the tokens of other
-        sequences.
+    `[B, S]` logits stay unchanged, or become `[B, K, S]` for packed rows with `cls_positions`,
+    -10,000 at the tokens of other sequences.
 
     Example:
     >>> import numpy as np
-    >>> logits, sequence_ids = np.array([[1.0, 2.0, 3.0]]), np.array([[1, 1, 2]])
-    >>> SequenceLogits()(logits, sequence_ids, cls_positions=np.array([[0, 2]])).numpy().tolist()
+    >>> with packed_rows({"sequence_ids": [[1, 1, 2]], "cls_positions": [[0, 2]]}):
+    ...     SequenceLogits()(np.array([[1.0, 2.0, 3.0]])).numpy().tolist()
     [[[1.0, 2.0, -10000.0], [-10000.0, -10000.0, 3.0]]]
     """
 
-    def call(self, logits, sequence_ids=None, cls_positions=None):
-        sequence_ids = packed_input("sequence_ids", sequence_ids)
-        cls_positions = packed_input("cls_positions", cls_positions)
+    def call(self, logits):
+        sequence_ids, cls_positions = packed_input("sequence_ids"), packed_input("cls_positions")
         if sequence_ids is None or cls_positions is None:
             return logits
         is_own = _own_tokens(sequence_ids, cls_positions)
         return ops.where(is_own, ops.expand_dims(logits, 1), HIDDEN)  # [B, K, S]
 
-    def compute_output_spec(self, logits, sequence_ids=None, cls_positions=None):
+    def compute_output_spec(self, logits):
         # A functional model has one shape for its logits: that of unpacked rows.
         return keras.KerasTensor(logits.shape, dtype=self.compute_dtype)
 

@@ -14,11 +14,7 @@ class Pooling(keras.layers.Layer):
 
     Source: Reimers and Gurevych 2019, section 3.
 
-    Args:
-        pooling: `"mean"`, `"max"` or `"cls"`; None returns all token vectors, 0 at padding.
-        normalize: bool, whether the resulting vectors are scaled to length 1.
-        truncate_dim: int, the number of first values that a vector keeps, before it is scaled; or
-            None for all.
+    Arguments are those of `BertEmbedder`.
 
     Call arguments:
         sequence_output: `[B, S, H]`.

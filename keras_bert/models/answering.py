@@ -7,18 +7,8 @@ from typing import Any, overload
 import keras
 import numpy as np
 
-from keras_bert.messages import check_one_each
+from keras_bert.models import task_data
 from keras_bert.models.row_outputs import row_outputs
-from keras_bert.models.task_data import (
-    batching_of,
-    check_columns,
-    example_weights,
-    in_memory,
-    keras_data,
-    model_data,
-    preprocessor_of,
-    with_extra_inputs,
-)
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_arrays, count, is_dataset, is_raw, is_single
 
@@ -36,11 +26,11 @@ class Answering:
         if not self.compiled:
             self.compile()
         self.check_whole_executions(kwargs)
-        x, y, sample_weight = in_memory(self, x, y, sample_weight)
-        if is_raw(x) and preprocessor_of(self).cuts_windows:
+        x, y, sample_weight = task_data.in_memory(self, x, y, sample_weight)
+        if is_raw(x) and task_data.preprocessor_of(self).cuts_windows:
             return _evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
-        batching = batching_of(batching, batch_size).for_evaluation()
-        x, y, sample_weight = keras_data(self, x, y, sample_weight, batching)
+        batching = task_data.batching_of(batching, batch_size).for_evaluation()
+        x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
         batch_size = None if is_dataset(x) else batch_size
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
@@ -52,11 +42,11 @@ class Answering:
         examples in memory are read in batches of similar lengths, so that little is padding.
         """
         self.check_whole_executions(kwargs)
-        batch_size = batching_of(batch_size=batch_size).batch_size
-        x, *_ = in_memory(self, x, with_labels=False)
+        batch_size = task_data.batching_of(batch_size=batch_size).batch_size
+        x, *_ = task_data.in_memory(self, x, with_labels=False)
         if is_raw(x):
             return _raw_outputs(self, x, batch_size, **kwargs)
-        x, *_ = model_data(self, x, with_labels=False)
+        x, *_ = task_data.model_data(self, x, with_labels=False)
         return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
 
     def predict_batches(self, x, batch_size=None, **kwargs):
@@ -90,17 +80,16 @@ class Answering:
             ValueError: if there is no preprocessor, or `x` is not what it reads.
             TypeError: if an option is none of the preprocessor's.
         """
-        preprocessor = preprocessor_of(self)
-        batch_size = batching_of(batch_size=batch_size).batch_size
-        if options:
-            _check_options(preprocessor, options)
-        x, *_ = in_memory(self, x, with_labels=False)
+        preprocessor = task_data.preprocessor_of(self)
+        batch_size = task_data.batching_of(batch_size=batch_size).batch_size
+        inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
+        x, *_ = task_data.in_memory(self, x, with_labels=False)
         if not is_raw(x):
             _check_unpacked(x)
             outputs = self.predict(x, batch_size=batch_size, verbose=verbose)
             return answer_dicts(preprocessor.answers(outputs, **options))
         answers = []
-        for part in preprocessor.parts(with_extra_inputs(self, x)):
+        for part in preprocessor.parts(task_data.with_extra_inputs(self, x)):
             rows = preprocessor.read(part)
             outputs = outputs_of(self, rows, batch_size, verbose=verbose)
             answers += answer_dicts(preprocessor.answers(outputs, rows, **options))
@@ -131,24 +120,11 @@ class Answering:
             from keras_bert.preprocessing.text_streams import arrays_of
 
             x, y, _ = arrays_of(x)
-        x, y, _ = in_memory(self, x, y)
-        check_columns(self, y=y)
-        if isinstance(y, (list, np.ndarray)) and isinstance(x, (list, tuple)) and is_raw(x):
-            check_one_each(count(x), "examples", labels=y)
+        x, y, _ = task_data.in_memory(self, x, y)
+        task_data.check_columns(self, count(x) if is_raw(x) else None, y=y)
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y)
         return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
-
-
-def _check_options(preprocessor, options):
-    known = inspect.signature(preprocessor.answers)
-    try:
-        known.bind(None, None, **options)
-    except TypeError as error:
-        raise TypeError(
-            f"answer {error}. Its options are those of {type(preprocessor).__name__}.answers: "
-            f"{', '.join([*known.parameters][2:]) or 'none'}."
-        ) from error
 
 
 def _check_unpacked(x):
@@ -161,7 +137,7 @@ def _check_unpacked(x):
 
 
 def _raw_outputs(task, x, batch_size, steps=None, **kwargs):
-    preprocessor, x = preprocessor_of(task), with_extra_inputs(task, x)
+    preprocessor, x = task_data.preprocessor_of(task), task_data.with_extra_inputs(task, x)
     if is_dataset(x) and not preprocessor.cuts_windows:
         has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(task.output))
         pad_to = "full" if has_tokens else "auto"
@@ -178,19 +154,16 @@ def _raw_outputs(task, x, batch_size, steps=None, **kwargs):
 
 
 def _evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
-    """Evaluates texts by the pooled logits of their windows."""
     if is_dataset(x):
         from keras_bert.preprocessing.text_streams import arrays_of
 
         x, y, sample_weight = arrays_of(x)
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
-    sample_weight = example_weights(task, y, sample_weight)
+    sample_weight = task_data.example_weights(task, y, sample_weight, count(x))
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
-    check_one_each(len(logits), "texts", labels=y)
     if sample_weight is not None:
-        check_one_each(len(logits), "texts", weights=sample_weight)
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
     task.reset_metrics()
     logs = task.compute_metrics(None, y, logits, sample_weight)
@@ -204,7 +177,7 @@ def _evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, *
 
 def outputs_of(task, rows, batch_size, **kwargs):
     """Predicts rows that the preprocessor read; pools those of examples that have several."""
-    batch_size = batching_of(batch_size=batch_size).batch_size
+    batch_size = task_data.batching_of(batch_size=batch_size).batch_size
     longest = task.preprocessor.sequence_length
     pooled = task.preprocessor.pooled(row_outputs(task, rows, longest, batch_size, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)

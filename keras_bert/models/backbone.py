@@ -3,13 +3,15 @@
 import keras
 
 from keras_bert.layers.dense_and_norms import EPSILON
+from keras_bert.messages import check_one_of, check_path
 from keras_bert.models.compiling import Retracing
-from keras_bert.models.exporting import export_encoder
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import quantization_config, quantized_from_config
 from keras_bert.training.keras_internals import all_layers
+
+TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 
 
 class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
@@ -170,3 +172,14 @@ def _check_contract(name, inputs, outputs, blocks, hidden_dim):
         lacks.append("blocks")
     if lacks:
         raise ValueError(f"{name} is no Backbone that tasks can use; it lacks {', '.join(lacks)}.")
+
+
+def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
+    """Writes a model of token ids; see `BertTask.export`. Keras writes other formats."""
+    check_path("filepath", filepath)
+    check_one_of("format", format, ("tf_saved_model", *TOKEN_ID_FORMATS, "torch"))
+    if format not in TOKEN_ID_FORMATS:
+        return keras.Model.export(model, filepath, format=format, **kwargs)
+    from keras_bert.serving.export_token_ids import export_token_ids
+
+    return export_token_ids(model, filepath, format, **kwargs)

@@ -9,9 +9,8 @@ from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
-from keras_bert.models.task_parts import check_backbone, number_of_classes
+from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets, with_class_check
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
@@ -29,15 +28,12 @@ class BertClassifier(BertTask):
     Source: Devlin et al. 2019, section 4.1; google-research/bert run_classifier.py.
 
     Args:
-        backbone: a `Backbone`, such as `BertBackbone`.
         num_classes: int, C; 1 is regression: one number, trained by its squared error. None means
             the number of the preprocessor's `label_names`.
-        preprocessor: a `BertClassifierPreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
         num_features: int, K, numbers alongside each text. They are scaled to mean 0 and variance 1
             and concatenated with the pooled output before the logits; see `adapt_features`.
-        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
-        **kwargs: arguments of `keras.Model`.
+        **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Call arguments:
         inputs: a dict of the backbone's inputs and, with `num_features`, `features`, `[B, K]`
@@ -73,10 +69,9 @@ class BertClassifier(BertTask):
         dtype=None,
         **kwargs,
     ):
-        check_backbone("BertClassifier", backbone, "pooled_output")
+        policy = head_policy("BertClassifier", backbone, dtype, "pooled_output")
         num_classes = number_of_classes("BertClassifier", num_classes, preprocessor, at_least=1)
         check_int("num_features", num_features, at_least=0)
-        policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
         inputs = dict(backbone.input)
@@ -122,11 +117,9 @@ class BertClassifier(BertTask):
             batch_size: as in `BertTask.fit`.
             class_weight: a dict of weights by name or number, 1 if missing; or `"balanced"`,
                 n / (C x the texts of the class). The weights multiply `sample_weight`.
-            **kwargs: arguments of `BertTask.fit`. With a `window_stride`, `validation_data` scores
-                each window by itself; `evaluate` scores whole texts.
-
-        Returns:
-            The `History`, as `keras.Model.fit`.
+            **kwargs: arguments of `BertTask.fit`, whose `History` is returned. With a
+                `window_stride`, `validation_data` scores each window by itself; `evaluate` scores
+                whole texts.
 
         Raises:
             ValueError: if a label, a class of `class_weight` or a feature is invalid.

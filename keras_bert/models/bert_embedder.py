@@ -10,9 +10,8 @@ from keras_bert.messages import check_all_finite, check_int, check_one_each, sho
 from keras_bert.metrics.embeddings import EMBED_AGAIN, nearest, unit
 from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import preprocessor_of
-from keras_bert.models.task_parts import check_backbone
+from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.raw import is_dataset, is_raw, text_columns
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
@@ -30,7 +29,6 @@ class BertEmbedder(BertTask):
     Source: Reimers and Gurevych 2019; layers: Devlin et al. 2019, section 5.3 and table 7.
 
     Args:
-        backbone: a `Backbone`, such as `BertBackbone`.
         pooling: `"mean"` or `"max"` of the tokens, or `"cls"`, the first token. None returns the
             vectors of the tokens, 0 at padding; such a model can't be exported.
         normalize: bool, whether each vector is scaled to length 1, so that the dot product of two
@@ -44,12 +42,7 @@ class BertEmbedder(BertTask):
             length 1; None for all. Take one of the `matryoshka_dims` that a model was trained with.
         matryoshka_dims: ints, such as `(384, 256, 128)`: also trains vectors truncated to each of
             these lengths (Kusupati et al. 2022). None trains whole vectors.
-        preprocessor: a `BertEmbedderPreprocessor`, for raw text; or None.
-        dtype: the dtype policy of pooling, as of `BertBackbone`; None means the backbone's.
-        **kwargs: arguments of `keras.Model`.
-
-    Call arguments:
-        inputs: a dict of the backbone's inputs.
+        **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Returns:
         `[B, H]` float32, or `[B, S, H]` with `pooling=None`. If L layers are concatenated, the
@@ -92,8 +85,7 @@ class BertEmbedder(BertTask):
         dtype=None,
         **kwargs,
     ):
-        check_backbone("BertEmbedder", backbone)
-        policy = head_policy(dtype, backbone)
+        policy = head_policy("BertEmbedder", backbone, dtype)
         inputs = dict(backbone.input)
         pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
         if pooling == "cls" and backbone.causal:
@@ -207,10 +199,7 @@ class BertEmbedder(BertTask):
     def similarity_pairwise(self, texts, others, batch_size=None):
         """Computes the cosine of each text with its counterpart, `[n]` float32.
 
-        Args:
-            texts: as in `similarity`.
-            others: the counterparts, as many.
-            batch_size: int; 32 by default.
+        Arguments are those of `similarity`, with as many `others` as `texts`.
         """
         texts, others = self._both(texts, others, batch_size)
         check_one_each(len(texts), "texts", others=others)
@@ -265,7 +254,6 @@ class BertEmbedder(BertTask):
         return np.concatenate(found)
 
     def _both(self, texts, others, batch_size, kinds=(None, None)):
-        """Returns the vectors of both, `[n, H]` and `[m, H]`."""
         found = []
         for x, kind in zip((texts, others), kinds, strict=True):
             if is_raw(x):

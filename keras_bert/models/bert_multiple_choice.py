@@ -3,8 +3,7 @@
 import keras
 
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone, scores_of_several
+from keras_bert.models.task_parts import head_policy, scores_of_several
 from keras_bert.preprocessing.choice_examples import choice_targets, with_choice_check
 from keras_bert.scoring.label_scorers import ChoiceScorer
 from keras_bert.training.adamw import AdamW
@@ -20,11 +19,8 @@ class BertMultipleChoice(BertTask):
     `BertMultipleChoicePreprocessor`. Source: Devlin et al. 2019, section 4.4.
 
     Args:
-        backbone: a `Backbone`, such as `BertBackbone`.
-        preprocessor: a `BertMultipleChoicePreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
-        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
-        **kwargs: arguments of `keras.Model`.
+        **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Call arguments:
         inputs: a dict of the backbone's inputs, each `[B, C, S]`, C the number of choices. A
@@ -51,8 +47,7 @@ class BertMultipleChoice(BertTask):
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        check_backbone("BertMultipleChoice", backbone, "pooled_output")
-        policy = head_policy(dtype, backbone)
+        policy = head_policy("BertMultipleChoice", backbone, dtype, "pooled_output")
         inputs, logits, head = scores_of_several(backbone, dropout, policy, "choices")  # [B, C]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head

@@ -8,10 +8,9 @@ from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.losses import LogitCrossentropy
 from keras_bert.messages import check_bool, check_int, shown
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.precision import head_policy
 from keras_bert.models.scoring import token_likelihoods
 from keras_bert.models.task_data import preprocessor_of
-from keras_bert.models.task_parts import check_backbone
+from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.whole_texts import masked_inputs, whole_texts
 from keras_bert.training.adamw import AdamW
 
@@ -26,14 +25,11 @@ class BertPretrainer(BertTask):
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
     Args:
-        backbone: a `Backbone`, such as `BertBackbone`.
         next_sentence: bool; False trains masked LM alone, and is needed for a causal encoder.
-        preprocessor: a `BertPreprocessor`, saved with the model and its presets; or None.
         masked_lm_activation: activation of the masked-LM head; None means the backbone's.
         masked_lm_epsilon: float, for the head's LayerNorm; None means the backbone's.
         tie_embeddings: bool; False gives the head its own table instead of the encoder's.
-        dtype: the dtype policy of the heads, as of `BertBackbone`; None means the backbone's.
-        **kwargs: arguments of `keras.Model`.
+        **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Call arguments:
         inputs: a dict of the backbone's inputs and
@@ -72,14 +68,13 @@ class BertPretrainer(BertTask):
     ):
         check_bool("next_sentence", next_sentence)
         output = "pooled_output" if next_sentence else "sequence_output"
-        check_backbone("BertPretrainer", backbone, output)
+        policy = head_policy("BertPretrainer", backbone, dtype, output)
         check_bool("tie_embeddings", tie_embeddings)
         if next_sentence and backbone.causal:
             raise ValueError(
                 "A causal encoder is trained to predict the next word, not the next sentence: pass "
                 "next_sentence=False."
             )
-        policy = head_policy(dtype, backbone)
         if masked_lm_activation is None:
             masked_lm_activation = backbone.activation
         if masked_lm_epsilon is None:

@@ -8,8 +8,8 @@ import numpy as np
 from keras_bert.losses import BINARY
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone, scores_of_several
+from keras_bert.models.task_parts import head_policy, scores_of_several
+from keras_bert.preprocessing.raw import text_columns
 from keras_bert.preprocessing.text_rows import (
     check_relevance,
     relevance_targets,
@@ -38,11 +38,8 @@ class BertReranker(BertTask):
     example stay together in a batch, however the batch is split over replicas or steps.
 
     Args:
-        backbone: a `Backbone`, such as `BertBackbone`.
-        preprocessor: a `BertRerankerPreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
-        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
-        **kwargs: arguments of `keras.Model`.
+        **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Call arguments:
         inputs: a dict of the backbone's inputs, each `[B, D, S]`, D the number of documents of a
@@ -68,8 +65,7 @@ class BertReranker(BertTask):
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        check_backbone("BertReranker", backbone, "pooled_output")
-        policy = head_policy(dtype, backbone)
+        policy = head_policy("BertReranker", backbone, dtype, "pooled_output")
         inputs, logits, head = scores_of_several(backbone, dropout, policy, "documents")  # [B, D]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
@@ -94,17 +90,14 @@ class BertReranker(BertTask):
             ValueError: if there is no query or no document, `top_k` is above the number of
                 documents, or a score is NaN.
         """
-        queries = [query] if isinstance(query, str) else _listed("query", query)
-        if not all(isinstance(text, str) and text.strip() for text in queries):
+        queries = _texts(query)
+        if not all(map(str.strip, queries)):
             raise ValueError(f"Queries must be non-empty strings; got {shown(queries)}.")
-        documents = _listed("documents", documents)
+        documents = [documents] if isinstance(documents, str) else list(documents)
         if isinstance(query, str) or all(isinstance(document, str) for document in documents):
             documents = [documents] * len(queries)
         check_one_each(len(queries), "queries", **{"lists of documents": documents})
-        documents = [
-            _listed(f"documents of {text!r}", candidates)
-            for text, candidates in zip(queries, documents, strict=True)
-        ]
+        documents = [_texts(own) for own in documents]
         if top_k is not None:
             check_int("top_k", top_k, at_most=min(map(len, documents)))
         several = [*zip(queries, documents, strict=True)]
@@ -143,6 +136,10 @@ class BertReranker(BertTask):
         return not self.compiled or isinstance(self.loss, BINARY)
 
 
+def _texts(values):
+    return text_columns(values if isinstance(values, str) else list(values), most=1)[0]
+
+
 def _check_documents(loss, y, y_pred):
     is_own = isinstance(loss, keras.losses.Loss) and not type(loss).__module__.startswith("keras.")
     takes_index = isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
@@ -154,11 +151,3 @@ def _check_documents(loss, y, y_pred):
             f"This loss takes a label for each document; each query has {number} documents but one "
             "label. Examples (query, positive, negative) train with MarginMeanSquaredError()."
         )
-
-
-def _listed(name, values):
-    is_list = hasattr(values, "__iter__") and not isinstance(values, (str, bytes, dict))
-    listed = list(values) if is_list else []
-    if not listed:
-        raise ValueError(f"{name} must be a list of strings, at least one; got {shown(values)}.")
-    return listed

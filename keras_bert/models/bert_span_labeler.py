@@ -6,8 +6,7 @@ from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.packed_rows import SequenceLogits
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone, warn_if_causal
+from keras_bert.models.task_parts import head_policy, warn_if_causal
 from keras_bert.scoring.span_scorers import SpanScorer
 from keras_bert.training.adamw import AdamW
 
@@ -23,14 +22,8 @@ class BertSpanLabeler(BertTask):
     Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert run_squad.py.
 
     Args:
-        backbone: a `Backbone`, such as `BertBackbone`.
-        preprocessor: a `BertSpanLabelerPreprocessor`, for raw text; or None.
         dropout: float, for the vectors of tokens; Google's code has none, DistilBERT's 0.1.
-        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
-        **kwargs: arguments of `keras.Model`.
-
-    Call arguments:
-        inputs: a dict of the backbone's inputs.
+        **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Returns:
         A dict of logits, `start` and `end`, `[B, S]` float32. Padding has logits too, and takes
@@ -55,9 +48,8 @@ class BertSpanLabeler(BertTask):
     uses_pooler = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.0, dtype=None, **kwargs):
-        check_backbone("BertSpanLabeler", backbone)
+        policy = head_policy("BertSpanLabeler", backbone, dtype)
         warn_if_causal("BertSpanLabeler", backbone)
-        policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(2, "logits", dtype=policy)
         inputs = dict(backbone.input)

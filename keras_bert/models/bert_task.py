@@ -1,17 +1,19 @@
 """The base of every task: a backbone, a head, and the preprocessor that knows text."""
 
+import dataclasses
+
 import keras
 
 import keras_bert
 from keras_bert.messages import check_number, check_path
 from keras_bert.models import compiling, task_data
 from keras_bert.models.answering import Answering
-from keras_bert.models.exporting import export_encoder
+from keras_bert.models.backbone import export_encoder
 from keras_bert.models.fit_schedule import start_schedule
 from keras_bert.models.lora import Lora
-from keras_bert.models.precision import head_policy, policy_config, set_policy
+from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
-from keras_bert.models.task_parts import check_backbone, fitting_preprocessor, preprocessor_config
+from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
 from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
@@ -42,11 +44,15 @@ class BertTask(
         inputs: a dict of Keras inputs, those of `backbone.input` among them.
         outputs: a Keras tensor, or a dict of them.
         backbone: a `Backbone`, such as `BertBackbone`.
-        preprocessor: one of `preprocessor_class()`, for raw examples; or None. Any other
-            `BertPreprocessor` is converted, with that class's defaults.
+        preprocessor: one of `preprocessor_class()`, such as `BertClassifierPreprocessor`, for raw
+            examples; or None. Any other `BertPreprocessor` is converted, with that class's
+            defaults.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's. A
             subclass also gives it to the layers of its head.
         **kwargs: those of `keras.Model`.
+
+    Call arguments:
+        inputs: a dict of the backbone's inputs, and of those that the task adds.
 
     Raises:
         ValueError: if the preprocessor's vocabulary or sequence length is larger than the
@@ -73,9 +79,9 @@ class BertTask(
 
     def __init__(self, inputs, outputs, backbone, preprocessor=None, dtype=None, **kwargs):
         check_keras_arguments(type(self), kwargs)
-        check_backbone(type(self).__name__, backbone)
+        policy = head_policy(type(self).__name__, backbone, dtype)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        set_policy(self, dtype, head_policy(dtype, backbone))
+        set_policy(self, dtype, policy)
         self.backbone = backbone
         self.preprocessor = preprocessor
 
@@ -231,7 +237,8 @@ class BertTask(
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
         check_number("validation_split", validation_split, at_least=0, below=1)
-        batching = task_data.merged_batching(batching, batch_size, shuffle)
+        batching = task_data.batching_of(batching, batch_size)
+        batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
         x, y, sample_weight = (
             task_data.in_memory(self, x, y, sample_weight)
             if validation_split

@@ -5,8 +5,7 @@ import keras
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone, number_of_classes, warn_if_causal
+from keras_bert.models.task_parts import head_policy, number_of_classes, warn_if_causal
 from keras_bert.preprocessing.class_labels import token_targets
 from keras_bert.scoring.label_scorers import TagScorer
 from keras_bert.training.adamw import AdamW
@@ -21,15 +20,9 @@ class BertTokenClassifier(BertTask):
     `BertTokenClassifierPreprocessor`. Source: Devlin et al. 2019, section 5.3.
 
     Args:
-        backbone: a `Backbone`, such as `BertBackbone`.
         num_classes: int, C, at least 2; None means the number of the preprocessor's `label_names`.
-        preprocessor: a `BertTokenClassifierPreprocessor`, for words and raw text; or None.
         dropout: float, for the sequence output.
-        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
-        **kwargs: arguments of `keras.Model`.
-
-    Call arguments:
-        inputs: a dict of the backbone's inputs.
+        **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Returns:
         Logits `[B, S, C]`, float32.
@@ -64,12 +57,11 @@ class BertTokenClassifier(BertTask):
     def __init__(
         self, backbone, num_classes=None, preprocessor=None, dropout=0.1, dtype=None, **kwargs
     ):
-        check_backbone("BertTokenClassifier", backbone)
+        policy = head_policy("BertTokenClassifier", backbone, dtype)
         num_classes = number_of_classes(
             "BertTokenClassifier", num_classes, preprocessor, at_least=2
         )
         warn_if_causal("BertTokenClassifier", backbone)
-        policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
         inputs = dict(backbone.input)

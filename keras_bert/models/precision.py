@@ -23,11 +23,6 @@ def own_policy(dtype):
     return policy
 
 
-def head_policy(dtype, backbone):
-    """Returns the policy of a task's head: that of its backbone if `dtype` is None."""
-    return own_policy(backbone.dtype_policy if dtype is None else dtype)
-
-
 def set_policy(model, dtype, policy):
     """Sets a model's policy, by which `compile` scales losses, and those that a map names."""
     model.dtype_policy = policy

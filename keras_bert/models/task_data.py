@@ -1,6 +1,5 @@
 """Conversion of examples to Keras's training data: methods of `BertTask`."""
 
-import dataclasses
 import functools
 import math
 import types
@@ -115,12 +114,6 @@ def validation_data(task, data):
         )
     data = keras_data(task, *in_memory(task, *(data if isinstance(data, tuple) else (data,))))
     return data[0] if data[1] is None else data
-
-
-def merged_batching(batching, batch_size, shuffle):
-    """Merges the arguments of `fit` into one `Batching`."""
-    batching = batching_of(batching, batch_size)
-    return dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
 
 
 def batching_of(batching=None, batch_size=None):

@@ -7,6 +7,7 @@ from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.messages import check_int, logger
 from keras_bert.models.backbone import Backbone
+from keras_bert.models.precision import own_policy
 from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.training.keras_internals import writes_assets
 
@@ -23,6 +24,12 @@ def check_backbone(task, backbone, output="sequence_output"):
             f"{task} reads the {output} of its backbone, which {type(backbone).__name__} lacks; "
             f"its outputs are {', '.join(backbone.output)}."
         )
+
+
+def head_policy(task, backbone, dtype, output="sequence_output"):
+    """Checks a backbone; returns the policy of the head, the backbone's if `dtype` is None."""
+    check_backbone(task, backbone, output)
+    return own_policy(backbone.dtype_policy if dtype is None else dtype)
 
 
 def warn_if_causal(task, backbone):

@@ -15,7 +15,7 @@ import numpy as np
 
 from keras_bert.files.remote import names_in, open_bytes
 from keras_bert.files.whole import remove, remove_unfinished, whole_file
-from keras_bert.training.divergence import check_arrays, check_loss, optimizer_step
+from keras_bert.training.divergence import check_loss, check_weights, optimizer_step
 from keras_bert.training.processes import check_same, is_chief
 from keras_bert.training.strategy import scope_of
 
@@ -140,7 +140,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         arrays = [a if a.dtype.kind in "biuf" else np.float32(a) for a in arrays]
         trained = {id(v) for v in (*model.trainable_variables, *model.optimizer.variables)}
         checked = [pair for pair in zip(variables, arrays, strict=True) if id(pair[0]) in trained]
-        check_arrays(model, *zip(*checked, strict=True), self)
+        check_weights(model, self, checked)
         arrays = {f"{number:05d}": array for number, array in enumerate(arrays)}
         arrays[_KINDS] = np.array(_kinds(model))
         if is_chief(model):

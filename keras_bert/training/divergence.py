@@ -49,20 +49,13 @@ def check_loss(
         raise DivergedError(f"{became} {_remedy(checkpoint)}")
 
 
-def check_weights(model: keras.Model, checkpoint: Any) -> None:
-    """Raises a `DivergedError` if a trainable weight of a model is NaN or infinite."""
-    variables = model.trainable_variables
-    check_arrays(model, variables, map(keras.ops.convert_to_numpy, variables), checkpoint)
-
-
-def check_arrays(
-    model: keras.Model,
-    variables: Iterable[keras.Variable],
-    arrays: Iterable[np.ndarray],
-    checkpoint: Any,
+def check_weights(
+    model: keras.Model, checkpoint: Any, values: Iterable[tuple[keras.Variable, Any]] | None = None
 ) -> None:
-    """Raises a `DivergedError` if the values of a variable, one of `arrays`, aren't finite."""
-    for variable, array in zip(variables, arrays, strict=True):
+    """Raises a `DivergedError` if a value, by default a trainable weight, is NaN or infinite."""
+    if values is None:
+        values = ((each, keras.ops.convert_to_numpy(each)) for each in model.trainable_variables)
+    for variable, array in values:
         if not np.isfinite(array).all():
             raise DivergedError(
                 f"{variable.path} has values that are NaN or infinite after step "

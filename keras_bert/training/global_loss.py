@@ -19,7 +19,6 @@ from keras_bert.training.keras_internals import (
     step_loss,
     track_loss,
     update_metrics,
-    without_replica_scaling,
 )
 from keras_bert.training.packed_slots import has_slots, slot_weights, slots_as_rows, used_slots
 from keras_bert.training.processes import is_chief
@@ -168,7 +167,7 @@ class GlobalLoss(TrainerHooks):
         x, y, sample_weight, weights = part
         y_pred = self(x, training=training)
         with losses_weighted_by(self, examples):
-            loss = without_replica_scaling(step_loss(self, x, y, y_pred, weights, training))
+            loss = step_loss(self, x, y, y_pred, weights, training)
         track_loss(self, loss, examples)
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss

@@ -109,8 +109,10 @@ def step_loss(
     """Computes the loss of a train or test step, as Keras's own train steps do.
 
     Unlike `compute_loss`, it supports a user's `compute_loss` without the argument `training`.
+    Keras's division by the replicas is undone: `GlobalLoss` weights them by their rows.
     """
-    return model._compute_loss(x, y, y_pred, sample_weight, training)
+    loss = model._compute_loss(x, y, y_pred, sample_weight, training)
+    return unscale_loss_for_distribution(loss)
 
 
 def build_from_batch(model: keras.Model, batch: tuple) -> None:
@@ -158,11 +160,6 @@ def loss_means(model: keras.Model) -> list:
 def track_loss(model: keras.Model, loss: Any, rows: Any) -> None:
     """Adds a mean over `rows` to the mean that `fit` logs as "loss"."""
     model._loss_tracker.update_state(loss, sample_weight=rows)
-
-
-def without_replica_scaling(loss: Any) -> Any:
-    """Undoes Keras's division by the replicas, which `GlobalLoss` weights by their rows."""
-    return unscale_loss_for_distribution(loss)
 
 
 def dataset_specs(iterator: Any) -> Any:

@@ -30,17 +30,11 @@ def get_strategy(
     and `num_replicas_in_sync`. On JAX, models train with `keras.distribution.DataParallel` in it.
 
     On JAX several processes, on one machine or many, train as one. Start the same program in each
-    with the environment variables of `keras.distribution.initialize`, for example
-    `KERAS_DISTRIBUTION_JOB_ADDRESSES=10.0.0.1:1234`, the address of the first process,
-    `KERAS_DISTRIBUTION_NUM_PROCESSES=2` and `KERAS_DISTRIBUTION_PROCESS_ID=0` or 1. Call this
-    function before any other use of JAX: it joins the processes. Then
-
-    - each process gets the same data, with the same seeds, and each device takes its own rows of
-      every batch. `batch_size` counts the rows on all devices together, and results are the same as
-      on one device. `fit` compares the first batches;
-    - a batch may have any number of rows;
-    - each process calls the same functions. The first writes files and all read them, so their
-      folder must be visible to all.
+    with the environment variables of `keras.distribution.initialize` (see the guide to many
+    devices), and call this function before any other use of JAX: it joins the processes. Each gets
+    the same data, with the same seeds, and each device takes its own rows of every batch, of any
+    number; `fit` compares the first batches. `batch_size` counts the rows on all devices together.
+    The first process writes files and all read them, so their folder must be visible to all.
 
     If making entire batches is too much work for each process, give each its own part with
     `pretraining_dataset(shard=(index, count), batch_size=batch_size // count)`, under
@@ -241,13 +235,7 @@ def _multiworker():
             '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", '
             '"index": 0}}.'
         )
-    try:
-        return tf.distribute.MultiWorkerMirroredStrategy()
-    except RuntimeError as error:
-        raise ValueError(
-            "get_strategy('multiworker') must come before any other use of TensorFlow, which "
-            f"reported: {error}"
-        ) from error
+    return tf.distribute.MultiWorkerMirroredStrategy()
 
 
 def _keep_compiled_programs():

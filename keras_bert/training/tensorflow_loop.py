@@ -12,7 +12,6 @@ from keras_bert.training.keras_internals import (
     replica_specs,
     step_loss,
     track_loss,
-    without_replica_scaling,
     without_tracing_warning,
 )
 from keras_bert.training.packed_slots import sequences_per_row
@@ -191,7 +190,7 @@ class TrainLoop(GlobalLoss):
         ]
         with tf.GradientTape() as tape:
             tape.watch(everything[1])
-            loss = without_replica_scaling(step_loss(self, None, *everything, training))
+            loss = step_loss(self, None, *everything, training)
             scaled = self.optimizer.scale_loss(loss) if training else loss
         track_loss(self, loss, tf.cast(tf.shape(outputs)[0], "float32"))
         self.compute_metrics(None, y, outputs, sample_weight)

@@ -128,14 +128,12 @@ def test_answers_of_any_preprocessor_can_be_written(tmp_path):
         ({"dev": (TEXTS[:2], ["pro"])}, "2 .*1"),
         ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
-        ({"train": ({"token_ids": np.ones((2, 4))}, [0, 1])}, "train is prepared inputs"),
+        ({"train": ({"token_ids": np.ones((2, 4))}, [0, 1])}, "train is {'token_ids'"),
         ({"select": "f2"}, "select must be one of 'accuracy', 'f1', 'mcc'; got 'f2'"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
         ({"epochs": 0}, "epochs.*got 0"),
-        ({"patience": 0}, "patience.*got 0"),
         ({"dev": None}, "dev.*validation_split.*neither"),
         ({"validation_split": 0.5}, "dev.*validation_split.*both"),
-        ({"dev": None, "validation_split": 1.0}, "validation_split.*1.0"),
         ({"dev": None, "validation_split": 0.99}, "leaves none to train on"),
         ({"class_weight": "even"}, "balanced"),
         ({"batching": keras_bert.Batching(3), "accumulation_steps": 2}, "can't be split evenly"),
@@ -166,7 +164,7 @@ def test_the_classes_and_their_examples_are_shown(tmp_path, capsys, refused):
 
 def test_a_dataset_or_a_model_without_a_preprocessor_is_refused(tmp_path, tensorflow, refused):
     dataset = tensorflow.data.Dataset.from_tensor_slices((TEXTS, LABELS))
-    refused("train is a tf.data.Dataset", run, tmp_path, train=dataset)
+    refused("train is <_?TensorSliceDataset", run, tmp_path, train=dataset)
     model = make_model()
     model.preprocessor = None
     refused(r"BertClassifier\(.*preprocessor=BertClassifierP", run, tmp_path, model)

@@ -4,11 +4,13 @@ import pytest
 from keras import ops
 
 from keras_bert.layers.attention import attention
+from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.plain_attention import (
     Visibility,
     softmax_with_small_gradient,
     visibility_bias,
 )
+from keras_bert.layers.self_attention import SelfAttention
 
 MASK = np.arange(7) < np.array([[7], [4], [1]])
 SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 1, 1, 1], [1, 1, 2, 2, 3, 3, 3]])
@@ -95,3 +97,17 @@ def test_softmax_is_computed_in_float32():
 def test_training_computes_what_inference_computes(vectors, hidden):
     trained = attend(vectors, **hidden, training=True)
     np.testing.assert_array_equal(trained, attend(vectors, **hidden))
+
+
+def test_hidden_dim_must_be_a_multiple_of_num_heads(refused):
+    refused("hidden_dim=10 and num_heads=4", SelfAttention, num_heads=4, hidden_dim=10)
+
+
+def test_kernels_start_as_a_narrow_truncated_normal():
+    block = EncoderBlock(num_heads=2, hidden_dim=64, intermediate_dim=256)
+    block.build((None, None, 64))
+    for layer in (block.attention.query_key_value, block.intermediate_dense, block.output_dense):
+        kernel = ops.convert_to_numpy(layer.kernel)
+        assert 0.016 < kernel.std() < 0.019  # 0.88 of 0.02: cut at two deviations
+        assert np.abs(kernel).max() <= 0.04
+        assert not ops.convert_to_numpy(layer.bias).any()

@@ -1,7 +1,9 @@
 import keras
 import numpy as np
+from keras import ops
 
 from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.embeddings import Embeddings
 
 ONES = np.ones((101, 99), "float32")  # an odd number of values
 
@@ -38,3 +40,17 @@ def test_the_variables_name_is_valid_in_a_tensorflow_graph():
 def test_a_rate_outside_of_its_range_is_refused(refused):
     for rate in (-0.1, 1.0):
         refused("dropout rate must be", Dropout, rate)
+
+
+def test_dropout_follows_the_norm_of_embeddings(randomized):
+    layer = Embeddings(vocabulary_size=10, hidden_dim=8, max_sequence_length=6, dropout=0.4)
+    layer.build((None, None))
+    randomized(layer)
+    still, trained = (
+        ops.convert_to_numpy(layer(np.array([[2, 7, 7, 3], [2, 9, 3, 0]]), training=training))
+        for training in (False, True)
+    )
+    kept = trained != 0
+    assert 0.2 < kept.mean() < 0.95
+    rounded = 2**-16  # of the rate
+    np.testing.assert_allclose(trained[kept], still[kept] / 0.6, rtol=1.1 * rounded)

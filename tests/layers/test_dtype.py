@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from keras.dtype_policies import DTypePolicyMap
 
 from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
 from keras_bert.layers.dense_and_norms import FeatureNormalization
@@ -97,19 +96,12 @@ def test_a_copy_has_the_same_dtypes(name):
     assert {part.dtype_policy.name for part in copy._flatten_layers()} == {"mixed_bfloat16"}
 
 
-@pytest.mark.parametrize("name", ["embeddings", "attention", "block", "masked_lm"])
-def test_every_weight_has_a_gradient_and_dropout_acts_in_training_only(
-    name, randomized, gradients, difference
-):
+@pytest.mark.parametrize("name", ["embeddings", "attention", "block"])
+def test_each_dropout_acts_in_training_only(name, randomized, difference):
     make, args, kwargs, _ = LAYERS[name]
     layer = make()
     layer(*args, **kwargs)
     randomized(layer)
-    found = gradients(layer, *args, **kwargs)
-    for weight, gradient in zip(layer.trainable_weights, found, strict=True):
-        assert np.abs(getattr(gradient, "values", gradient).numpy()).max() > 0, weight.path
-    if name == "masked_lm":
-        return
     still = layer(*args, **kwargs)
     assert difference(layer(*args, **kwargs, training=False), still) == 0.0
     dropouts = [part for part in layer._flatten_layers() if isinstance(part, Dropout)]
@@ -117,36 +109,3 @@ def test_every_weight_has_a_gradient_and_dropout_acts_in_training_only(
         for part in dropouts:
             part.rate = 0.5 if part is each else 0.0
         assert difference(layer(*args, **kwargs, training=True), still) > 1e-3, each.path
-
-
-QUANTIZED = {
-    "embeddings": [r"layer/\w+_embedding", 3],
-    "block": [r"layer/(attention/)?\w+_(dense|value)", 4],
-    "masked_lm": [r"(head/)?(table|dense)", 2],
-}
-
-
-@pytest.mark.parametrize("name", QUANTIZED)
-def test_a_policy_map_quantizes_the_layers_that_it_names(name, randomized, difference):
-    make, args, kwargs, _ = LAYERS[name]
-    pattern, count = QUANTIZED[name]
-    policies = DTypePolicyMap("float32", {pattern: keras.dtype_policies.get("int8_from_float32")})
-    layer = make(policies)
-    outputs = layer(*args, **kwargs)
-    assert np.isfinite(ops.convert_to_numpy(outputs)).all()
-    modes = [part.quantization_mode for part in layer._flatten_layers()]
-    assert modes.count("int8") == count
-    assert [keras.backend.standardize_dtype(w.dtype) for w in layer.weights].count("int8") == count
-    copy = type(layer).from_config(layer.get_config())
-    copy(*args, **kwargs)
-    copy.set_weights(layer.get_weights())
-    assert difference(copy(*args, **kwargs), outputs) == 0.0
-
-
-def test_a_policy_map_may_keep_norms_in_float32():
-    policies = DTypePolicyMap("mixed_bfloat16")
-    policies[r"layer/\w+_norm"] = "float32"
-    block = EncoderBlock(2, 8, 16, name="layer", dtype=policies)
-    assert np.isfinite(ops.convert_to_numpy(block(X, padding_mask=MASK))).all()
-    outputs = [block.attention_norm(X), block.output_dense(np.ones((1, 16)))]
-    assert dtypes(outputs) == ["float32", "bfloat16"]

@@ -228,25 +228,6 @@ def test_cudnn_takes_what_its_gpu_has(jax, heads, length, capability, has_mask, 
     assert fits(query, gpu, has_mask) is taken
 
 
-def test_attention_gives_the_chosen_kernel_its_arguments(monkeypatch):
-    asked = []
-
-    def choose(query, visibility, dropout):
-        asked.append(dropout)
-        return lambda *arguments: arguments
-
-    monkeypatch.setattr("keras_bert.layers.attention.fused_kernel", choose)
-    vectors = [*VECTORS]
-    options = dict(zip(("query", "key", "value"), vectors, strict=True))
-    options |= {"padding_mask": HOLES, "sequence_ids": None, "dropout": Dropout(0.1)}
-    options |= {"causal": False, "window": 5, "training": True}
-    visibility = Visibility(HOLES, None, False, 5)
-    assert attention(**options) == (*vectors, visibility, options["dropout"], True)
-    options["training"] = False
-    assert attention(**options) == (*vectors, visibility, None, False)
-    assert asked == [options["dropout"], None]
-
-
 @pytest.mark.parametrize("kernel", ["cudnn_attention", "tpu_attention", "sdpa_attention"])
 def test_kernels_take_the_same_arguments_by_name(kernel):
     room = "fused_attention" if kernel == "sdpa_attention" else kernel

@@ -17,17 +17,6 @@ def test_weights_are_a_softmax_and_a_scale(assert_close):
     assert_close(layer(STATES), expected)
 
 
-def test_weights_learn_which_layer_counts():
-    inputs = [keras.Input((5, 4)) for _ in STATES]
-    model = keras.Model(inputs, LayerCombination("weighted", name="combination")(inputs))
-    model.compile(optimizer=keras.optimizers.Adam(0.1), loss="mse")
-    states = [np.tile(state, (75, 1, 1)) for state in STATES]
-    model.fit(states, 3.0 * states[1], batch_size=1, verbose=0)
-    layer = model.get_layer("combination")
-    shares = ops.convert_to_numpy(ops.softmax(layer.weights_before_softmax))
-    assert shares[1] > 0.9 and abs(float(layer.scale) - 3.0) < 0.4
-
-
 @pytest.mark.parametrize("combine", COMBINATIONS)
 def test_half_precision_is_combined_in_float32(combine):
     states = [ops.cast(np.full((1, 2, 2), 1.0), "bfloat16") for _ in range(3)]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.packed_rows import ClsVectors
+from keras_bert.layers.packed_rows import ClsVectors, gather_positions, packed_rows
 
 VECTORS = np.random.default_rng(5).normal(size=(3, 7, 4)).astype("float32")
 LENGTHS = [7, 1, 4]
@@ -14,8 +14,9 @@ SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1] * 7, [1, 1, 2, 3, 3, 3, 3]])
 CLS_POSITIONS = np.array([[0, 3, 0], [0, 0, 0], [0, 2, 3]])  # 0 where there is no sequence
 
 
-def vectors_of(last, **inputs):
-    return ops.convert_to_numpy(ClsVectors(last)(VECTORS, **inputs))
+def vectors_of(last, padding_mask=None, **packed):
+    with packed_rows(packed):
+        return ops.convert_to_numpy(ClsVectors(last)(VECTORS, padding_mask=padding_mask))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "bool"])
@@ -48,3 +49,10 @@ def test_the_ends_of_packed_sequences_need_sequence_ids(refused):
 def test_its_config_makes_it_again(last):
     config = keras.saving.serialize_keras_object(ClsVectors(last))
     assert keras.saving.deserialize_keras_object(config).last is last
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_positions_are_gathered_as_numpy_does(dtype):
+    expected = np.take_along_axis(VECTORS, CLS_POSITIONS[:, :, None], axis=1)
+    actual = gather_positions(ops.convert_to_tensor(VECTORS), CLS_POSITIONS.astype(dtype))
+    np.testing.assert_array_equal(ops.convert_to_numpy(actual), expected)

@@ -1,8 +1,7 @@
-"""Fixtures of the models' tests; every test starts from the same seed."""
+"""Fixtures of the models' tests."""
 
 import functools
 
-import keras
 import numpy as np
 import pytest
 
@@ -51,9 +50,23 @@ TASKS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    keras.utils.set_random_seed(1)
+@pytest.fixture(params=[name for name, (_, x, *_) in TASKS.items() if x is not None])
+def case_name(request):
+    """The name of each case with examples."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def assert_same():
+    """Asserts that answers are the same, to the bit."""
+
+    def check(found, expected):
+        for answer, other in zip(found, expected, strict=True):
+            assert answer.keys() == other.keys()
+            for name in answer:
+                np.testing.assert_array_equal(answer[name], other[name], err_msg=name)
+
+    return check
 
 
 @pytest.fixture(scope="session")
@@ -100,6 +113,20 @@ def eager_compile(monkeypatch):
 def cases():
     """`{name: (class, examples, labels, shape of outputs, key of answers, ...)}`; see `case`."""
     return TASKS
+
+
+@pytest.fixture(scope="session")
+def make_reading(make_backbone, make_case, varied):
+    """Makes the task of a case that reads with another tokenizer."""
+
+    def make(name, tokenizer, **sizes):
+        model = make_case(name, make_backbone(**sizes))
+        model.preprocessor.tokenizer = tokenizer
+        if name == "features":
+            model.adapt_features(FEATURES["features"])
+        return varied(model)
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertMultipleChoice, BertReranker
+from keras_bert import BertMultipleChoice
 
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e", "f g h"], "label": 1},
@@ -30,20 +30,6 @@ def choices(inputs):
     return {name: values.reshape(2, 4, 12) for name, values in inputs.items()}
 
 
-@pytest.mark.parametrize("kind", [BertMultipleChoice, BertReranker])
-def test_logits_are_products_of_the_pooled_output_with_a_vector(
-    kind, make_backbone, randomized, inputs, choices, assert_close
-):
-    bare = randomized(kind(make_backbone()))
-    pooled = keras.ops.convert_to_numpy(bare.backbone(inputs)["pooled_output"])
-    kernel, bias = (keras.ops.convert_to_numpy(w) for w in bare.head.weights)
-    assert kernel.shape == (16, 1)
-    logits = bare.predict(choices, verbose=0)
-    assert logits.shape == (2, 4) and logits.dtype == "float32" and np.ptp(logits) > 1e-3
-    assert_close(logits, (pooled @ kernel + bias).reshape(2, 4))
-    assert_close(bare(choices), logits)
-
-
 def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     more = {name: np.pad(values, ((0, 0), (1, 2), (0, 3))) for name, values in choices.items()}
     logits = bare.predict(more, verbose=0)
@@ -55,19 +41,6 @@ def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(logits[:, 1:5]))
     assert loss == pytest.approx(-np.log(probabilities[[0, 1], labels]).mean(), rel=1e-4)
     assert accuracy == (probabilities.argmax(-1) == labels).mean()
-
-
-def test_labels_that_are_no_choices_are_refused(bare, choices, refused):
-    for labels, message in (
-        ([0, 4], "question 1 .* 0, 1, 2, 3; got 4"),
-        ([0, -1], "0 for the first; got"),
-        ([0.0, 1.0], "0 for the first"),
-        (["a", "b"], "0 for the first"),
-    ):
-        refused(message, bare.fit, choices, np.array(labels), verbose=0)
-    choices["padding_mask"][0, 2] = 0
-    with pytest.raises(ValueError, match="question 0 .*choices, 0, 1, 3; got 2"):
-        bare.evaluate(choices, np.array([2, 2]), verbose=0)
 
 
 def test_it_learns_from_raw_questions(make_backbone, preprocessor):

@@ -102,14 +102,3 @@ def test_a_saved_model_has_the_same_table_and_optimizer(
     assert difference(model(x), loaded(x)) == 0.0
     assert loaded.masked_lm_head.token_embedding is loaded.backbone.token_embedding
     assert int(loaded.optimizer.iterations) == 1 and loaded.optimizer.weight_decay == 0.01
-
-
-def test_every_weight_has_a_gradient(tensorflow, model, randomized, pretraining_batch):
-    x, y, weights = pretraining_batch
-    randomized(model).compile(**model.default_compile_args())
-    with tensorflow.GradientTape() as tape:
-        loss = model.compute_loss(x, y, model(x, training=False), weights)
-    gradients = tape.gradient(loss, [w.value for w in model.trainable_weights])
-    for weight, gradient in zip(model.trainable_weights, gradients, strict=True):
-        values = tensorflow.convert_to_tensor(gradient).numpy()
-        assert np.isfinite(values).all() and np.abs(values).max() > 0, weight.path

@@ -111,9 +111,6 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
             bare.fit(inputs, wrong, sample_weight=weights)
 
 
-def test_datasets_of_texts_are_answered_and_those_of_pairs_are_not(model, varied, tf, refused):
-    slices = tf.data.Dataset.from_tensor_slices
-    answers = [varied(model).answer(x) for x in (TEXTS, slices(TEXTS))]
-    mine, streamed = ([answer["entity_text"] for answer in each] for each in answers)
-    assert mine == streamed and any(mine)
-    refused("must yield a text", model.answer, slices((TEXTS, TEXTS)))
+def test_datasets_of_pairs_are_refused(model, tf, refused):
+    pairs = tf.data.Dataset.from_tensor_slices((["a"], ["b"]))
+    refused("must yield a text", model.answer, pairs)

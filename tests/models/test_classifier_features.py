@@ -3,8 +3,10 @@
 import keras
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 from keras_bert import BertClassifier, BertClassifierPreprocessor, TrainingCheckpoint
+from keras_bert.layers.dense_and_norms import FeatureNormalization
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
 LABELS = np.array([0, 1, 1, 0, 1, 0, 0, 1])
@@ -63,15 +65,6 @@ def test_checkpoints_keep_the_normalization(reader, eager, assert_close, tensorf
     assert restored.feature_normalization.is_adapted
 
 
-def test_features_that_are_none_are_refused(model, reader, inputs, refused):
-    missing = np.where(np.arange(24).reshape(8, 3) == 7, np.nan, 1.0)
-    for call in (lambda x: model.fit(x, LABELS), model.predict):
-        refused("that of row 2 in column 1 is nan", call, {**inputs, "features": missing})
-        refused(r"takes features alongside text: give .*\[n, 3\]", call, inputs)
-    with pytest.raises(ValueError, match="8 texts but 7 rows of features"):
-        reader.predict({"text": TEXTS, "features": FEATURES[:7]})
-
-
 def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
     x = {**inputs, "features": FEATURES.astype("float32")}
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(4)
@@ -83,3 +76,26 @@ def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
 
 def test_other_libraries_have_no_place_for_features(model, tmp_path, refused):
     refused("num_features=3.*save_to_preset", model.save_to_hugging_face, tmp_path / "theirs")
+
+
+DATA = np.random.default_rng(1).normal([3e6, 0.1, -4, 0.1], [7, 1e-4, 100, 0], (50, 4))
+
+
+def normal(layer, data=DATA):
+    return keras.ops.convert_to_numpy(layer(data.astype("float32")))
+
+
+def test_columns_are_scaled_as_scikit_learn_scales_them():
+    layer = FeatureNormalization()
+    layer.adapt(DATA)
+    expected = StandardScaler().fit_transform(DATA.astype("float32").astype("float64"))
+    np.testing.assert_allclose(normal(layer), expected, atol=0.05)  # 3e6 in float32: steps of 0.25
+    assert np.abs(normal(layer)[:, 3]).max() < 1e-6  # the same in every row
+
+
+def test_a_new_layer_changes_nothing_and_says_so():
+    layer = FeatureNormalization()
+    assert (normal(layer) == DATA.astype("float32")).all()
+    assert not layer.is_adapted
+    layer.adapt(DATA[:, :4])
+    assert layer.is_adapted

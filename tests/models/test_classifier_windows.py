@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor
+from keras_bert import BertClassifier, BertClassifierPreprocessor
 
 TEXTS = [
     "a b c",
@@ -78,16 +78,6 @@ def test_evaluate_scores_whole_texts(model, tf, refused):
     loss, _ = model.evaluate(data, verbose=0)
     assert loss == pytest.approx((losses * np.arange(6)).mean(), rel=1e-4)
     refused("needs labels", model.evaluate, x)
-
-
-def test_a_stream_trains_on_the_windows_of_memory_with_features_and_weights(model, tf):
-    read_windows(model, 4)
-    data, batching = ({"text": TEXTS, "features": FEATURES}, LABELS, FEATURES[:, 0]), Batching(4)
-    in_memory = model.batches(*data, batching=batching)
-    stream = model.batches(tf.data.Dataset.from_tensor_slices(data), batching=batching)
-    assert len(in_memory) > 2
-    for found, expected in zip(stream, in_memory, strict=True):
-        tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
 
 
 def test_windows_that_cannot_be_cut_are_refused(model, refused):

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit, log_softmax, logsumexp
 
 import keras_bert
-from keras_bert import AdamW, Batching, finetune
+from keras_bert import Batching, finetune
 from keras_bert.finetuning import teaching
 from keras_bert.losses import Distillation
 from keras_bert.preprocessing.text_rows import LONGEST
@@ -62,10 +62,10 @@ def first_loss(eager_compile):
 
 
 def outputs(task, x):
-    """Logits of prepared rows, and which of their tokens are real."""
+    """Outputs of prepared rows."""
     batching = Batching(64, pad_to="longest")
     [inputs] = task.preprocessor.batches(x, batching=batching, with_labels=False)
-    return task.predict_on_batch(inputs), inputs
+    return task.predict_on_batch(inputs)
 
 
 def of_classes(teacher, student, labels):
@@ -76,11 +76,14 @@ def of_classes(teacher, student, labels):
 
 
 def of_numbers(teacher, student, labels):
+    labels = np.reshape(labels, teacher.shape)
     squares = ALPHA * (teacher - student) ** 2 + (1 - ALPHA) * (labels - student) ** 2
     return np.mean(squares, axis=-1)
 
 
 def of_relevance(teacher, student, labels):
+    labels = np.reshape(labels, teacher.shape)
+
     def cross_entropy(truth, logits):
         probabilities = expit(logits.astype("float64"))
         return -(truth * np.log(probabilities) + (1 - truth) * np.log1p(-probabilities))
@@ -90,33 +93,40 @@ def of_relevance(teacher, student, labels):
     return np.mean(ALPHA * T**2 * distance + (1 - ALPHA) * cross_entropy(labels, student), axis=-1)
 
 
+def by_hand(student, teacher, x, y, reference):
+    """The loss of a batch of all examples."""
+    [batch] = student.batches(x, y, batching=Batching(64, pad_to="longest"))
+    inputs, labels, *weights = batch
+    theirs, logits = (task.predict_on_batch(inputs) for task in (teacher, student))
+    if not isinstance(theirs, dict):
+        return np.average(reference(theirs, logits, labels), weights=(weights or [None])[0])
+    is_token = inputs["padding_mask"] == 1
+    theirs = {name: np.where(is_token, each, -1e9) for name, each in theirs.items()}
+    return np.mean([reference(theirs[name], logits[name], labels[name]) for name in labels])
+
+
 @pytest.mark.parametrize(
-    ("name", "packed"),
-    [("classes", True), ("pairs", False), ("features", False), ("choices", False)],
+    ("name", "reference", "packed"),
+    [
+        ("classes", of_classes, True),
+        ("pairs", of_classes, False),
+        ("features", of_classes, False),
+        ("choices", of_classes, False),
+        ("tags", of_classes, False),
+        ("tags", of_classes, True),
+        ("questions", of_classes, False),
+        ("score", of_numbers, False),
+        ("documents", of_relevance, False),
+    ],
 )
-def test_classes_and_choices_follow_the_teacher(
-    pair, cases, name, packed, first_loss, tmp_path, assert_close
+def test_outputs_follow_the_teacher_and_the_labels(
+    pair, cases, name, reference, packed, first_loss, tmp_path, assert_close
 ):
     student, teacher = pair(name)
     x, y = cases[name][1:3]
-    logits, labels = [outputs(task, x)[0] for task in (teacher, student)], y
-    if y is None:
-        labels = [choice["label"] for choice in x]
+    expected = by_hand(student, teacher, x, y, reference)
     loss = first_loss(student, teacher, x, y, tmp_path, batching=Batching(64, packed=packed))
-    assert_close(loss, np.mean(of_classes(*logits, labels)))
-
-
-@pytest.mark.parametrize(
-    ("name", "reference"), [("score", of_numbers), ("documents", of_relevance)]
-)
-def test_numbers_and_relevance_follow_the_teacher(
-    pair, cases, name, reference, first_loss, tmp_path, assert_close
-):
-    student, teacher = pair(name)
-    x, y = cases[name][1:3]
-    logits = [outputs(task, x)[0] for task in (teacher, student)]
-    loss = first_loss(student, teacher, x, y, tmp_path)
-    assert_close(loss, np.mean(reference(*logits, np.array(y)[:, None])), size=1.0)
+    assert_close(loss, expected, size=1.0)
 
 
 def test_several_labels_follow_the_teacher(
@@ -130,37 +140,8 @@ def test_several_labels_follow_the_teacher(
 
     student, teacher = make(1), varied(make(2))
     x, y = ["a b", "c", "d e f"], [["x"], [], ["y", "z"]]
-    logits = [outputs(task, x)[0] for task in (teacher, student)]
-    loss = first_loss(student, teacher, x, y, tmp_path)
-    labels = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 1]])
-    assert_close(loss, np.mean(of_relevance(*logits, labels)))
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_first_pieces_of_words_follow_the_teacher(
-    pair, cases, packed, first_loss, tmp_path, assert_close
-):
-    student, teacher = pair("tags")
-    x, y = cases["tags"][1:3]
-    (theirs, inputs), (logits, _) = (outputs(task, x) for task in (teacher, student))
-    of_words = of_classes(theirs, logits, np.zeros(logits.shape[:2], int))
-    is_word = inputs["padding_mask"] * (inputs["token_ids"] > 4)  # letters: a piece each
-    batching = Batching(64, packed=packed)
-    loss = first_loss(student, teacher, x, y, tmp_path, batching=batching)
-    assert_close(loss, np.sum(of_words * is_word) / np.sum(is_word))
-
-
-def test_positions_follow_the_teacher(pair, cases, first_loss, tmp_path, assert_close):
-    student, teacher = pair("questions")
-    x = cases["questions"][1]
-    (theirs, inputs), (logits, _) = (outputs(task, x) for task in (teacher, student))
-    labels = next(iter(student.batches(x, batching=Batching(64))))[1]
-    expected = []
-    for name, places in labels.items():
-        masked = np.where(inputs["padding_mask"] == 1, theirs[name], -1e9)
-        expected.append(np.mean(of_classes(masked, logits[name], places)))
-    loss = first_loss(student, teacher, x, None, tmp_path)
-    assert_close(loss, np.mean(expected))
+    expected = by_hand(student, teacher, x, y, of_relevance)
+    assert_close(first_loss(student, teacher, x, y, tmp_path), expected)
 
 
 def test_an_embedder_learns_vectors_of_texts_without_labels(
@@ -169,7 +150,7 @@ def test_an_embedder_learns_vectors_of_texts_without_labels(
     student, teacher = pair("vectors")
     texts, others = ["a b", "c", "d e f"], ["c", "g h", "i"]
     x = ["a b", "c", "d e f", "g h", "i"]  # each once
-    vectors = [outputs(task, x)[0] for task in (teacher, student)]
+    vectors = [outputs(task, x) for task in (teacher, student)]
     loss = first_loss(student, teacher, (texts, others), None, tmp_path)
     assert_close(loss, np.mean((vectors[0] - vectors[1]) ** 2), size=1.0)
     assert student.evaluate((texts, others), verbose=0) > 0  # by its own loss again
@@ -238,6 +219,12 @@ def test_a_teacher_that_was_interrupted_goes_on(pair, cases, tmp_path, monkeypat
     assert calls == [1]
 
 
+def test_its_loss_is_saved():
+    loss = Distillation(keras.losses.BinaryCrossentropy(from_logits=True), T, ALPHA)
+    copy = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert type(copy) is Distillation and copy.get_config() == loss.get_config()
+
+
 def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_path, refused):
     student, teacher = pair("classes")
     data = cases["classes"][1:3]
@@ -276,40 +263,3 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     packed = {"model": spans[0], "data": questions, "batching": Batching(packed=True)}
     check("logits of positions can't be packed", spans[1], **packed)
     assert not (tmp_path / "run").exists()
-
-
-def test_steps_equal_those_of_a_loop_in_torch(pair, cases, transformers, torch, tmp_path):
-    student, teacher = pair("classes")
-    x, y = cases["classes"][1:3]
-    for name, task in {"student": student, "teacher": teacher}.items():
-        task.save_to_hugging_face(tmp_path / name)
-    kind = transformers.BertForSequenceClassification
-    theirs, their_teacher = (kind.from_pretrained(tmp_path / n) for n in ("student", "teacher"))
-    theirs.config.hidden_dropout_prob = 0.0
-    optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
-    rows = teaching.taught(student, teacher, student.preprocessor.read(x, y), None, 32)
-    inputs, joined = rows.batch(np.arange(4), LONGEST)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    loss = keras.losses.deserialize(keras.losses.serialize(Distillation(loss, T, ALPHA)))
-    optimizer_of_ours = AdamW(1e-3, weight_decay=0.0, global_clipnorm=None)
-    student.compile(optimizer=optimizer_of_ours, loss=loss, run_eagerly=True)
-    names = ("input_ids", "token_type_ids", "attention_mask")
-    batch = {
-        name: torch.tensor(values) for name, values in zip(names, inputs.values(), strict=True)
-    }
-    with torch.no_grad():
-        wanted = torch.softmax(their_teacher(**batch).logits / T, -1)
-    for _ in range(20):
-        logits = theirs(**batch).logits
-        soft = torch.nn.functional.kl_div(
-            torch.log_softmax(logits / T, -1), wanted, reduction="batchmean"
-        )
-        hard = torch.nn.functional.cross_entropy(logits, torch.tensor(y))
-        expected = ALPHA * T**2 * soft + (1 - ALPHA) * hard
-        optimizer.zero_grad()
-        expected.backward()
-        optimizer.step()
-        student.reset_metrics()
-        assert float(student.train_on_batch(inputs, joined)) == pytest.approx(
-            expected.item(), rel=1e-5
-        )

@@ -70,7 +70,9 @@ def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32
     assert difference(outputs, expected(x)) == 0.0
 
 
-@pytest.mark.parametrize("name", ["classes", *(pytest.param(n, marks=WEEKLY) for n in TASKS[1:])])
+@pytest.mark.parametrize(
+    "name", ["classes", "pretrainer", *(pytest.param(n, marks=WEEKLY) for n in TASKS[1:-2])]
+)
 def test_a_policy_map_quantizes_and_is_in_the_config(make_backbone, of_task, difference, name):
     task, x = of_task(name, make_backbone())
     named = DTypePolicyMap("float32")

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertPreprocessor, BertTask
+from keras_bert import BertPreprocessor, BertTask
 from keras_bert.scoring.scorer import Scorer
 
 TEXTS = ["a b", "c", "d e f", "a c", "b", "e"]
@@ -115,25 +115,13 @@ def test_a_share_of_the_texts_validates(reviewer):
         reviewer.fit(TEXTS, {name: labels[:5] for name, labels in LABELS.items()})
 
 
-def test_it_is_loaded_by_itself_and_by_the_base(reviewer, assert_close, tmp_path):
-    expected = reviewer.predict(TEXTS, verbose=0)
-    reviewer.save_to_preset(tmp_path / "preset")
-    reviewer.save(tmp_path / "model.keras")
-    for loaded in (
-        BertReviewer.from_preset(tmp_path / "preset"),
-        BertTask.from_preset(tmp_path / "preset"),
-        keras.models.load_model(tmp_path / "model.keras"),
-    ):
-        assert type(loaded) is BertReviewer
-        assert type(loaded.preprocessor) is ReviewPreprocessor
-        assert loaded.preprocessor.get_config() == reviewer.preprocessor.get_config()
-        loaded.run_eagerly = True
-        assert_close(loaded.predict(TEXTS, verbose=0), expected)
-    other = BertReviewer.from_preset(tmp_path / "preset", topics=["u", "v"], sequence_length=6)
-    assert other.preprocessor.topics == ["u", "v"] and other.preprocessor.sequence_length == 6
-    encoder = BertClassifier.from_preset(tmp_path / "preset", num_classes=2)
-    assert type(encoder) is BertClassifier
-    assert set(encoder.load_report.new) == {"logits/kernel", "logits/bias"}
+def test_it_is_loaded_by_the_base(reviewer, assert_close, tmp_path):
+    reviewer.save_to_preset(tmp_path)
+    loaded = BertTask.from_preset(tmp_path)
+    assert type(loaded) is BertReviewer
+    assert loaded.preprocessor.get_config() == reviewer.preprocessor.get_config()
+    loaded.run_eagerly = True
+    assert_close(loaded.predict(TEXTS, verbose=0), reviewer.predict(TEXTS, verbose=0))
 
 
 def test_it_is_served(assert_close, tensorflow, reviewer, tmp_path):

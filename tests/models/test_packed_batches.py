@@ -132,24 +132,6 @@ def trained(model, x, y, weights, batching, eager, metrics):
     return {name: values[0] for name, values in history.history.items()}, np.concatenate(step)
 
 
-def test_batches_that_differ_in_sequences_evaluate_as_padded_rows(
-    assert_close, letters, backbone, varied, eager
-):
-    rng = np.random.default_rng(1)
-    model, texts, labels = classification(rng, letters, backbone)
-    eager(varied(model), metrics=["accuracy"], weighted_metrics=["accuracy"])
-    data = (texts, labels, rng.uniform(0.1, 3, 21))
-    packed = Batching(2, packed=True)
-    counts = [int(np.sum(weights > 0)) for *_, weights in model.batches(*data, batching=packed)]
-    assert sum(counts) == 21 and len(set(counts)) > 1
-    padded, found = (
-        model.evaluate(*data[:2], sample_weight=data[2], batching=batching, verbose=0)
-        for batching in (PADDED, packed)
-    )
-    assert_close(found, padded)
-    assert_close(model.evaluate(model.batches(*data, batching=packed), verbose=0), padded)
-
-
 def test_padding_takes_part_in_the_softmax_of_spans_unless_rows_are_packed(
     letters, backbone, eager
 ):
@@ -219,18 +201,3 @@ def test_tasks_of_one_sequence_per_row_refuse_to_pack(make, x, y, letters, backb
             read(x, y, batching=PACKED)
     with pytest.raises(ValueError, match=message):
         finetune(model, (x, y), (x, y), tmp_path / "run", batching=PACKED)
-
-
-def test_a_dataset_of_texts_is_packed_too(
-    assert_close, letters, backbone, tensorflow, eager, varied
-):
-    rng = np.random.default_rng(4)
-    model, texts, labels = classification(rng, letters, backbone, window_stride=6)
-    eager(varied(model), optimizer="sgd")
-    data = tensorflow.data.Dataset.from_tensor_slices((texts, labels))
-    expected = model.evaluate(texts, labels, batch_size=len(texts), verbose=0, return_dict=True)
-    found = model.evaluate(data, batching=PACKED, verbose=0, return_dict=True)
-    assert_close(found, expected)
-    loss = model.fit(data, batching=Batching(50, packed=True), verbose=0).history["loss"]
-    assert_close(loss, [expected["loss"]])
-    assert int(model.optimizer.iterations) == 1

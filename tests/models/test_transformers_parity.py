@@ -336,31 +336,6 @@ def test_other_architectures_have_the_numbers_of_transformers(
     assert worst[0] < 1e-5, worst
 
 
-def test_twenty_steps_of_other_architectures_have_the_losses_of_transformers(torch, make_other):
-    theirs, folder = make_other("SequenceClassification")
-    model = BertClassifier.from_preset(folder, dropout=0.0)
-    x, y, weights, batch = other_batch(torch, theirs)
-    batch["labels"] = torch.tensor(y["next_sentence"], dtype=torch.long)
-    optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
-    model.compile(
-        optimizer=AdamW(1e-3, weight_decay=0.0), **{"loss": model.default_compile_args()["loss"]}
-    )
-    losses = []
-    for _ in range(20):
-        loss = theirs.train()(**batch).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        rows = {name: values for name, values in x.items() if name != "mask_positions"}
-        history = model.fit(rows, y["next_sentence"], verbose=0, shuffle=False).history
-        losses.append((history["loss"][0], float(loss.detach())))
-    ours, expected = np.array(losses).T
-    print(f"{type(theirs).__name__}: {expected[0]:.4f} to {expected[-1]:.4f}, {ours - expected}")
-    assert expected[-1] < 0.8 * expected[0]
-    np.testing.assert_allclose(ours, expected, rtol=1e-4)
-
-
 def test_models_that_no_other_library_has_are_refused(make_backbone, tmp_path, refused):
     save = {kind: getattr(BertBackbone, f"save_to_{kind}") for kind in ("hugging_face", "google")}
     distilbert = make_backbone(num_segments=0, pooler_activation="relu")

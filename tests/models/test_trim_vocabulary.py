@@ -10,8 +10,6 @@ from keras_bert import BertPretrainer, BertTask, BertTokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 from keras_bert.training.training_record import training_of
 
-TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
-TASKS += ["documents", "vectors"]
 WORDS = ["rain", "##bow", "ra", "##inbz", "spain", "##bowl"]
 
 
@@ -22,17 +20,9 @@ def tokenizer():
 
 
 @pytest.fixture
-def task_of(make_backbone, make_case, varied, tokenizer):
+def task_of(make_reading, tokenizer):
     """Makes a task whose vocabulary has `tokenizer`'s words, and a row more in its table."""
-
-    def make(name, **arguments):
-        model = make_case(name, make_backbone(vocabulary_size=40, num_layers=2), **arguments)
-        reader = type(model.preprocessor).like(model.preprocessor)
-        reader.tokenizer = tokenizer
-        model.preprocessor = reader
-        return varied(model)
-
-    return make
+    return lambda name: make_reading(name, tokenizer, vocabulary_size=40, num_layers=2)
 
 
 def tokens(model):
@@ -43,18 +33,8 @@ def table(model):
     return keras.ops.convert_to_numpy(model.backbone.token_embedding.embeddings)
 
 
-def assert_same(found, expected):
-    for answer, other in zip(found, expected, strict=True):
-        assert answer.keys() == other.keys()
-        for name in answer:
-            np.testing.assert_array_equal(answer[name], other[name], err_msg=name)
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_answers_on_the_texts_are_the_same_bits(task_of, cases, name, tmp_path):
-    model, x = task_of(name), cases[name][1]
-    if name == "features":
-        model.adapt_features(x["features"])
+def test_answers_on_the_texts_are_the_same_bits(task_of, cases, case_name, assert_same, tmp_path):
+    model, x = task_of(case_name), cases[case_name][1]
     small = model.trim_vocabulary(x)
     assert type(small) is type(model) and small.preprocessor is not model.preprocessor
     assert tokens(small) == [*SPECIAL_TOKENS, *"abcdefghijklmnopq", "##s", ":"]
@@ -72,7 +52,7 @@ def test_the_whole_of_each_text_counts(task_of, tf):
         assert found & {*WORDS} == {"rain", "##bow", "spain"}
 
 
-def test_an_unknown_word_stays_unknown(task_of):
+def test_an_unknown_word_stays_unknown(task_of, assert_same):
     model = task_of("classes")
     assert model.preprocessor.tokenizer("rainbz") == [tokens(model).index("[UNK]")]
     small = model.trim_vocabulary("rainbz", keep=["ra", "##inbz"])  # two pieces of the word
@@ -103,11 +83,15 @@ def test_words_to_keep(task_of, refused):
         refused(message, model.trim_vocabulary, ["a"], [word])
 
 
-def test_what_is_frozen_stays_frozen(task_of):
+def test_what_is_frozen_and_what_is_recorded_stays(task_of):
     model = task_of("classes")
+    model.record_training({"epochs": 3})
     model.backbone.blocks[0].trainable = False
-    frozen = model.trim_vocabulary(["a"]).trainable_variables
-    assert [v.path for v in frozen] == [v.path for v in model.trainable_variables]
+    small = model.trim_vocabulary(["a"])
+    assert training_of(small)["runs"] == training_of(model)["runs"]
+    assert [v.path for v in small.trainable_variables] == [
+        v.path for v in model.trainable_variables
+    ]
     model.backbone.blocks[0].trainable = True
 
 
@@ -150,23 +134,12 @@ def test_the_tokens_of_a_corpus(task_of, tmp_path, refused):
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
-def test_a_quantized_task(task_of, cases, tmp_path):
+def test_a_quantized_task(task_of, cases, assert_same):
     model, x = task_of("classes"), cases["classes"][1]
     model.quantize("int8")
     small = model.trim_vocabulary(x)
     assert str(table(small).dtype) == "int8"
     assert_same(small.answer(x), model.answer(x))
-
-
-def test_the_copy_is_served(task_of, tensorflow, tmp_path):
-    model, texts = task_of("classes"), ["rain in spain", "a b"]
-    model.record_training({"epochs": 3})
-    small = model.trim_vocabulary(texts)
-    assert training_of(small)["runs"] == training_of(model)["runs"]
-    small.export(tmp_path)
-    served = tensorflow.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
-    found = served(tensorflow.constant(texts))["label"].numpy()
-    assert [label.decode() for label in found] == [a["label"] for a in model.answer(texts)]
 
 
 def test_what_can_not_be_trimmed_is_refused(task_of, make_backbone, refused):

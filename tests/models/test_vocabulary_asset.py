@@ -8,9 +8,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer
+from keras_bert import BertClassifier, BertTokenizer
 
-TASKS = ["classes", "tags", "questions", "choices", "documents", "vectors", "pretrainer"]
 ASSET = "assets/vocab.txt"
 
 
@@ -45,7 +44,7 @@ def assert_same(loaded, task):
         np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", ["classes", "pretrainer"])
 def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
     make_case, backbone, tmp_path, name
 ):
@@ -58,9 +57,9 @@ def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
         config = json.loads(archive.read("config.json"))
     assert tokenizer_config(config)["vocabulary"].keys() == {"size", "sha256"}
     assert_same(keras.saving.load_model(path), task)
-    if name in ("classes", "pretrainer"):  # as in older files
-        rewrite(path, lambda c, _: tokenizer_config(c).update(vocabulary=words), without=[ASSET])
-        assert_same(keras.saving.load_model(path), task)
+    # As in older files.
+    rewrite(path, lambda c, _: tokenizer_config(c).update(vocabulary=words), without=[ASSET])
+    assert_same(keras.saving.load_model(path), task)
 
 
 def test_folders_and_copies_keep_the_vocabulary(classifier, tmp_path):
@@ -120,25 +119,3 @@ def test_a_tokenizer_without_its_asset_says_so(classifier, tmp_path, refused):
 def test_a_config_names_no_file(classifier, vocabulary, refused):
     config = {**classifier.preprocessor.tokenizer.get_config(), "vocabulary": vocabulary}
     refused("must hold its vocabulary as a list of str", BertTokenizer.from_config, config)
-
-
-@pytest.mark.slow
-def test_a_process_with_and_without_the_import(make_backbone, preprocessor, run_python, tmp_path):
-    words = preprocessor.tokenizer.get_vocabulary()
-    words += [f"word{number}" for number in range(30_522 - len(words))]
-    reader = BertClassifierPreprocessor(BertTokenizer(words), 12, label_names=["x", "y"])
-    task = BertClassifier(make_backbone(vocabulary_size=len(words)), preprocessor=reader)
-    task.fit(["a", "b"], ["x", "y"], verbose=0)
-    task.save(tmp_path / "task.keras")
-    program = """import sys, keras
-try: keras.saving.load_model(sys.argv[1])
-except TypeError as error: print(error, "###")
-from keras_bert import BertClassifier
-model = keras.saving.load_model(sys.argv[1])
-print(type(model).__name__, type(model.optimizer).__name__)"""
-    backend = keras.backend.backend()
-    printed = run_python("-c", program, tmp_path / "task.keras", KERAS_BACKEND=backend)
-    message, found = printed.split("###")
-    assert "Could not locate class 'BertClassifier'" in message and "keras_bert" in message
-    assert len(message) < 4000  # with the vocabulary in the config: 300,000
-    assert found.split() == ["BertClassifier", "AdamW"]

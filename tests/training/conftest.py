@@ -10,11 +10,6 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvw
 TEXTS = ["a b c d", "e f g", "h i", "j"] * 2
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    keras.utils.set_random_seed(1)
-
-
 @pytest.fixture
 def mixed_bfloat16():
     keras.config.set_dtype_policy("mixed_bfloat16")

@@ -5,7 +5,6 @@ import functools
 from pathlib import Path
 
 import keras
-import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "keras_bert"
 INTERNALS = PACKAGE / "training" / "keras_internals.py"
@@ -90,25 +89,5 @@ def test_private_parts_are_touched_in_one_file():
         for path, tree in trees.items()
     }
     assert {path: names for path, names in touched.items() if names} == ALLOWED
-
-
-@pytest.mark.parametrize(
-    ("code", "name"),
-    [
-        ("from keras.src import losses", "keras.src"),
-        ("import tensorflow.python.framework.kernels", "tensorflow.python.framework.kernels"),
-        ("model._loss_tracker.update_state(1)", "_loss_tracker"),
-        ("self._trainable_variables_indices[0]", "_trainable_variables_indices"),
-        ("layer._path = 1", "_path"),
-        ("super()._compute_loss()", "_compute_loss"),
-        ("self._file = 1", None),
-        ("hasattr(spec, '_value_specs')", "_value_specs"),
-        ("class A(B):\n  def _symbolic_build(self): pass", "_symbolic_build"),
-        ("class A(B):\n  def _own(self): self._own()", None),
-        ("from keras_bert.training import adamw", None),
-    ],
-)
-def test_a_touch_is_found(code, name):
-    tree = ast.parse(code)
-    found = set(touched_names(tree, set(own_names(tree)), keras_names()))
-    assert found == ({name} if name else set())
+    found = set(touched_names(ast.parse(INTERNALS.read_text(encoding="utf-8")), (), keras_names()))
+    assert found >= {"keras.src.backend.common", "_loss_tracker", "_value_specs", "_symbolic_build"}

@@ -1,5 +1,4 @@
 import keras
-import ml_dtypes
 import numpy as np
 import pytest
 from keras import ops
@@ -11,12 +10,9 @@ KERNEL, BIAS = RNG.normal(size=(4, 6)), RNG.normal(size=(6,))
 GRADIENTS = [(RNG.normal(size=(4, 6)), RNG.normal(size=(6,))) for _ in range(3)]
 
 
-def reference(parts, bias_correction=True, rate=0.1, decay=0.01, dtype="float64"):
-    """You et al. 2020, algorithm 2, in float64; a kernel in so many parts, and a bias.
-
-    Weights are rounded to `dtype` after each step.
-    """
-    kernel, bias = (values.astype(dtype).astype("float64") for values in (KERNEL, BIAS))
+def reference(parts, bias_correction=True, rate=0.1, decay=0.01):
+    """You et al. 2020, algorithm 2, in float64; a kernel in so many parts, and a bias."""
+    kernel, bias = KERNEL.copy(), BIAS.copy()
     moments = [np.zeros((2, 4, 6)), np.zeros((2, 6))]
     for step, gradients in enumerate(GRADIENTS, start=1):
         updates = []
@@ -30,7 +26,6 @@ def reference(parts, bias_correction=True, rate=0.1, decay=0.01, dtype="float64"
             norms = [np.linalg.norm(values[:, part]) for values in (kernel, update)]
             kernel[:, part] -= rate * norms[0] / norms[1] * update[:, part]
         bias -= rate * updates[1]
-        kernel, bias = (values.astype(dtype).astype("float64") for values in (kernel, bias))
     return kernel, bias
 
 
@@ -45,15 +40,6 @@ def test_steps_equal_the_formula(assert_close, variable, bias_correction):
     optimizer = Lamb(0.1, bias_correction=bias_correction, global_clipnorm=None)
     actual = train(optimizer, [variable(KERNEL), variable(BIAS, "bias")])
     assert_close(actual, reference(1, bias_correction))
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_weights_of_half_precision_take_the_steps_of_the_formula(dtype):
-    weights = [keras.Variable(v, dtype=dtype, name=n) for v, n in ((KERNEL, "a"), (BIAS, "bias"))]
-    actual = train(Lamb(0.1, global_clipnorm=None), weights)
-    bound = float(ml_dtypes.finfo(dtype).eps)
-    for a, e in zip(actual, reference(1, dtype=dtype), strict=True):
-        np.testing.assert_allclose(a.astype("float64"), e, rtol=bound, atol=bound / 10)
 
 
 def test_queries_keys_and_values_are_scaled_each_by_itself(assert_close):

@@ -206,22 +206,25 @@ def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> No
             )
 
 
-def num_values(tensors: dict[str, Tensor]) -> int:
-    """Counts the values of tensors."""
-    return sum(math.prod(tensor.shape) for tensor in tensors.values())
-
-
 def translate(
-    tensors: dict[str, Tensor], spellings: dict[str, Spelling], source: str
-) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
-    """Renames another library's tensors to our names; also returns the shapes of the others."""
+    tensors: dict[str, Tensor],
+    backbone: dict,
+    spellings_of: Callable[[int], dict[str, Spelling]],
+    source: str,
+) -> dict[str, Any]:
+    """Renames another library's tensors to our names: the fields of a `Checkpoint` for weights.
+
+    `spellings_of` takes the number of layers, which is compared with the tensors before.
+    """
+    check_size(backbone, sum(math.prod(tensor.shape) for tensor in tensors.values()), source)
+    spellings = spellings_of(backbone["num_layers"])
     weights, used = {}, set()
     for name, spelling in spellings.items():
         if any(part in tensors for part in spelling.names):
             weights[name] = _concatenate(tensors, spelling, source)
             used.update(spelling.names)
     left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}
-    return weights, left_over
+    return {"weights": weights, "spellings": spellings, "left_over": left_over}
 
 
 def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[str, np.ndarray]:

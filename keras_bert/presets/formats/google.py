@@ -9,12 +9,10 @@ from keras_bert.messages import check_one_of, logger, missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
-    check_size,
     check_supported,
     explained,
     file_tensor,
     is_uncased,
-    num_values,
     read_vocabulary,
     spell,
     translate,
@@ -71,10 +69,8 @@ def read_google(path: Path) -> Checkpoint:
     check_one_of(f"hidden_act of {source}", hidden_act, _ACTIVATIONS)
     backbone["activation"] = config.text(_OWN_ACTIVATION, _ACTIVATIONS[hidden_act])
     tensors = _tensors(prefix, source)
-    check_size(backbone, num_values(tensors), config.path)
     task = _task(tensors)
-    spellings = google_spellings(backbone["num_layers"], task)
-    weights, left_over = translate(tensors, spellings, source)
+    found = translate(tensors, backbone, partial(google_spellings, task=task), source)
     tokenizer = {}
     if (folder / "vocab.txt").is_file():
         tokens = read_vocabulary(folder / "vocab.txt")
@@ -82,13 +78,11 @@ def read_google(path: Path) -> Checkpoint:
     return Checkpoint(
         source=source,
         backbone=backbone,
-        weights=weights,
         task=task,
-        task_arguments=_task_arguments(task, weights, config),
+        task_arguments=_task_arguments(task, found["weights"], config),
         tokenizer=tokenizer,
         sequence_length=backbone["max_sequence_length"],
-        spellings=spellings,
-        left_over=left_over,
+        **found,
     )
 
 

@@ -4,7 +4,7 @@ import logging
 import re
 import reprlib
 from collections import Counter
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from safetensors.numpy import save_file
@@ -15,9 +15,7 @@ from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
-    check_size,
     check_supported,
-    num_values,
     spell,
     translate,
 )
@@ -62,12 +60,7 @@ _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the h
 _WITH_POOLER = ("BertModel", "BertForPreTraining")
 _WITH_POOLER += ("XLMRobertaModel", "CamembertModel", "RobertaModel")
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
-_FIXED = {
-    "position_embedding_type": "absolute",
-    "add_cross_attention": False,
-    "pruned_heads": {},
-    "quantization_config": {},
-}
+_CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of the architecture
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 
@@ -93,13 +86,12 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     if kind.skips_padding:
         first_position = config.integer("pad_token_id", 1) + 1
         backbone["max_sequence_length"] -= first_position
-    check_size(backbone, num_values(tensors), config.path)
     task = _task(config, tensors, kind)
-    spellings = kind.spellings(backbone["num_layers"], task, first_position)
     tied = config.boolean("tie_word_embeddings", True)
-    tensors = _without_copies(tensors, spellings, tied)
-    weights, left_over = translate(tensors, spellings, source)
-    arguments = _task_arguments(task, config, weights, kind, source)
+    tensors = _without_copies(tensors, kind.spellings(0, task), tied)
+    spellings_of = partial(kind.spellings, task=task, first_position=first_position)
+    found = translate(tensors, backbone, spellings_of, source)
+    arguments = _task_arguments(task, config, found["weights"], kind, source)
     others = {}
     if task == "BertClassifier" and arguments["num_classes"] == 1:
         others["BertReranker"] = reranker_arguments(folder, config, arguments["dropout"])
@@ -128,15 +120,13 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     checkpoint = Checkpoint(
         source=source,
         backbone=backbone,
-        weights=weights,
         task=task,
         task_arguments=arguments,
         other_tasks=others,
         tokenizer=tokenizer,
         sequence_length=min(longest, backbone["max_sequence_length"]),
-        spellings=spellings,
-        left_over=left_over,
         refused=refused,
+        **found,
     )
     is_plain = cross_encoder_activation(folder, config) is None
     return checkpoint if is_plain else checkpoint.as_task("BertReranker")
@@ -266,22 +256,19 @@ def _architecture(config, source):
     if not config:
         raise ValueError(f"{source} has no config.json, which describes the model.")
     name = config.text("model_type", "bert")
-    if name not in ARCHITECTURES:
-        nearest = "".join(f"; {n!r} is nearest" for n in get_close_matches(name, ARCHITECTURES, 1))
-        raise ValueError(
-            f"{source} has model_type={reprlib.repr(name)}, which this library doesn't support; it "
-            f"loads {', '.join(map(repr, ARCHITECTURES))}{nearest}."
-        )
-    for key, only in _FIXED.items():
-        value = config.value(key, only)
-        if value and value != only:
+    check_one_of(f"model_type of {source}", name, ARCHITECTURES)
+    kind = ARCHITECTURES[name]
+    for key in _CHANGES:
+        if config.value(key) not in (None, False, {}, []):
             raise ValueError(
-                f"{source} has {key}={reprlib.repr(value)}, which this library doesn't support; it "
-                f"loads models with {key}={only!r}."
+                f"{source} has {key}={reprlib.repr(config.value(key))}, which this library doesn't "
+                "support."
             )
-    key = ARCHITECTURES[name].activation
-    check_one_of(f"{key} of {source}", config.text(key, "gelu"), _ACTIVATIONS)
-    return ARCHITECTURES[name]
+    choices = {"position_embedding_type": ("absolute", ["absolute"])}
+    choices[kind.activation] = ("gelu", _ACTIVATIONS)
+    for key, (default, supported) in choices.items():
+        check_one_of(f"{key} of {source}", config.text(key, default), supported)
+    return kind
 
 
 def _task(config, tensors, kind):

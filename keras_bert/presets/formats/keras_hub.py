@@ -80,27 +80,21 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
             f"{folder} holds a BERT with {num_weights} weights according to metadata.json, but "
             f"config.json describes {backbone.count_params()}: they belong to different models."
         )
-    spellings = keras_hub_spellings(backbone.num_layers)
     # Without this file, KerasHub silently initializes a new head.
     head = folder / "task.weights.h5"
     tensors = _tensors(theirs, head) if head.is_file() else {}
     tensors |= _tensors(backbone, folder / "model.weights.h5")
-    weights, left_over = translate(tensors, spellings, f"KerasHub preset {source}")
+    name, arguments = f"KerasHub preset {source}", {n: getattr(backbone, n) for n in _BACKBONE}
     preprocessor = JsonFields(folder / "preprocessor.json").fields("config")
     longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)
     return Checkpoint(
-        source=f"KerasHub preset {source}",
-        backbone={
-            "activation": _ACTIVATION,
-            **{name: getattr(backbone, name) for name in _BACKBONE},
-        },
-        weights=weights,
+        source=name,
+        backbone={"activation": _ACTIVATION, **arguments},
         task=_TASKS.get(task),
         task_arguments=_task_arguments(theirs, task, folder, source),
         tokenizer=_tokenizer(folder),
         sequence_length=min(longest, backbone.max_sequence_length),
-        spellings=spellings,
-        left_over=left_over,
+        **translate(tensors, arguments, keras_hub_spellings, name),
     )
 
 

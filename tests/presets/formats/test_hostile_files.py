@@ -27,7 +27,7 @@ def preset(backbone, tmp_path):
 @pytest.mark.parametrize("key", ["num_hidden_layers", "vocab_size", "hidden_size"])
 @pytest.mark.parametrize("value", [10**6, 10**9, 10**18])
 def test_a_huge_config_is_refused_before_a_model_is_made(encoder, folder, key, value):
-    assert_refused(folder(encoder, {key: value}), "config.json")
+    assert_refused(folder(encoder, {key: value}), f"config.json: {key}|a model of at least")
 
 
 def test_a_config_of_a_preset_that_names_too_much_is_refused(preset):

@@ -74,7 +74,8 @@ def read_google(path: Path) -> Checkpoint:
     tokenizer = {}
     if (folder / "vocab.txt").is_file():
         tokens = read_vocabulary(folder / "vocab.txt")
-        tokenizer = {"vocabulary": tokens, "lowercase": _is_lowercase(folder, config, tokens)}
+        lowercase = config.boolean(_OWN_CASING, is_uncased(tokens))
+        tokenizer = {"vocabulary": tokens, "lowercase": lowercase}
     return Checkpoint(
         source=source,
         backbone=backbone,
@@ -186,23 +187,3 @@ def _task_arguments(task, weights, config):
     if task == "BertSpanLabeler":
         return read_own_arguments(config.fields(OWN_SPAN_LABELER))
     return {}
-
-
-def _is_lowercase(folder, config, tokens):
-    """Detects lowercasing from the config, else the folder's name, else the vocabulary."""
-    if _OWN_CASING in config:
-        return config.boolean(_OWN_CASING)
-    by_vocabulary = is_uncased(tokens)
-    named = re.search(r"(?:^|[_-])(uncased|cased|chinese)(?:[_-]|$)", folder.name.lower())
-    if named is None:
-        return by_vocabulary
-    by_name = named[1] != "cased"
-    if by_name != by_vocabulary and named[1] != "chinese":
-        logger.warning(
-            "%s is named like a model of %s text, but its vocabulary looks otherwise. The name is "
-            "used; pass from_preset(..., lowercase=%s) to override it.",
-            folder,
-            named[1],
-            by_vocabulary,
-        )
-    return by_name

@@ -105,7 +105,7 @@ def test_added_tokens_keep_their_ids_and_are_reported(read, words, caplog):
     ("settings", "fast", "message"),
     [
         ({"strip_accents": False}, None, "strip_accents=False with do_lower_case=True"),
-        ({"do_lower_case": False, "strip_accents": True}, None, "strip_accents=True with do_lower"),
+        ({"do_lower_case": False, "strip_accents": True}, None, "strip_accents=True with do_low"),
         ({"tokenize_chinese_chars": False}, None, "tokenize_chinese_chars=False"),
         ({"tokenizer_class": "BertJapaneseTokenizer"}, None, "is a BertJapaneseTokenizer"),
         ({}, {"model": {"type": "BPE"}}, "is of type BPE; .* only WordPiece"),

@@ -1,7 +1,6 @@
 """Google's TF1 checkpoints are read: the outputs of its own code, and errors for faulty folders."""
 
 import json
-import logging
 
 import keras
 import numpy as np
@@ -96,29 +95,10 @@ def test_absent_keys_have_googles_defaults_and_others_are_ignored(google, golden
     assert (backbone["dropout"], backbone["attention_dropout"]) == (0.1, 0.1)
 
 
-@pytest.mark.parametrize(
-    ("name", "vocabulary", "lowercase", "contradiction"),
-    [
-        ("theirs", "uncased", True, None),
-        ("theirs", "cased", False, None),
-        ("uncased_L-2_H-32_A-2", "uncased", True, None),
-        ("multi_cased_L-2_H-32_A-2", "cased", False, None),
-        ("cased_L-2_H-32_A-2", "uncased", False, "a model of cased text, but its vocabulary looks"),
-        ("uncased_L-2_H-32_A-2", "cased", True, "a model of uncased text, but its vocabulary"),
-        ("chinese_L-2_H-32_A-2", "cased", True, None),
-    ],
-)
-def test_casing_comes_from_the_name_or_the_vocabulary(
-    google, caplog, name, vocabulary, lowercase, contradiction
-):
-    with caplog.at_level(logging.WARNING, "keras_bert"):
-        checkpoint = read_google(google(name=name, vocabulary=vocabulary))
-    assert checkpoint.tokenizer["lowercase"] is lowercase
-    if contradiction is None:
-        assert not caplog.text
-    else:
-        assert contradiction in caplog.text
-        assert f"lowercase={not lowercase}) to override" in caplog.text
+def test_casing_comes_from_the_vocabulary(google):
+    for vocabulary in ("uncased", "cased"):
+        checkpoint = read_google(google(name=vocabulary, vocabulary=vocabulary))
+        assert checkpoint.tokenizer["lowercase"] is (vocabulary == "uncased")
 
 
 def test_a_model_reads_text_with_the_folders_vocabulary(google):

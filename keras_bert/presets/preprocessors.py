@@ -1,6 +1,5 @@
 """Preprocessors and tokenizers of any source, with settings that the caller changes."""
 
-import inspect
 import logging
 import os
 from pathlib import Path
@@ -11,7 +10,7 @@ from keras_bert.presets.formats.checkpoint import Checkpoint, explained
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 from keras_bert.presets.formats.sentence_transformers import read_sentence_transformer
 from keras_bert.presets.preset_arguments import unknown_arguments
-from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.read_source import local_source, read_source
 from keras_bert.text.base_tokenizer import tokenizer_class
 
@@ -51,21 +50,6 @@ def _with_vocabulary(part, source):
     if not part:
         raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
     return part
-
-
-def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
-    """Splits arguments into those of a class and of its preprocessor; some are in both dicts."""
-    theirs = setting_names(cls)
-    own = inspect.signature(cls.__init__).parameters
-    model = {n: v for n, v in arguments.items() if n not in theirs or n in own}
-    return model, {n: v for n, v in arguments.items() if n in theirs}
-
-
-def setting_names(cls: type) -> list[str]:
-    """Lists the argument names of a class's preprocessor."""
-    if not hasattr(cls, "preprocessor_class"):
-        return []
-    return cls.preprocessor_class().arguments()
 
 
 def preprocessor_from(
@@ -112,23 +96,14 @@ def preprocessor_from(
 
 def _task_settings(source):
     """Returns `(class, settings)` of a source's preprocessor, without its text settings."""
-    if isinstance(source, PresetFolder):
-        kind, settings = source.settings
-    else:
-        kind = public_class(source.task or "BertTask").preprocessor_class()
-        settings = source.task_arguments
+    kind, settings = source.settings
     names = [name for name in kind.arguments() if name not in ("sequence_length", "truncation")]
     return kind, {name: settings[name] for name in names if name in settings}
 
 
 def _text(source, lowercase):
     """Returns the arguments of a source's tokenizer, if it has one, and those of sequences."""
-    if isinstance(source, PresetFolder):
-        tokenizer, text = source.text()
-    else:
-        if "text" in source.refused:
-            raise ValueError(source.refused["text"])
-        tokenizer, text = source.tokenizer, {"sequence_length": source.sequence_length}
+    tokenizer, text = source.text()
     return _with_casing(tokenizer, lowercase, source), text
 
 

@@ -13,7 +13,12 @@ import numpy as np
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_finite
-from keras_bert.presets.formats.checkpoint import check_size, checked_layers, explained
+from keras_bert.presets.formats.checkpoint import (
+    check_size,
+    checked_layers,
+    explained,
+    public_class,
+)
 from keras_bert.presets.formats.tensor_files import check_crc32, safe_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 from keras_bert.text.base_tokenizer import tokenizer_class
@@ -22,13 +27,10 @@ from keras_bert.training.keras_internals import set_initial_value
 FORMAT = 3
 
 
-def public_class(name: str) -> type:
-    """Imports the public class with this name."""
-    return getattr(import_module("keras_bert"), name)
-
-
 class PresetFolder:
     """A folder that `save_to_preset` wrote. Each file is read once; a damaged one is named."""
+
+    refused: dict[str, str] = {}  # as of a `Checkpoint`
 
     def __init__(self, path: Path, config: dict[str, Any]):
         self.path = path

@@ -5,6 +5,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,31 @@ class Checkpoint:
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
+    training = None  # no record of another library's
+
     def __str__(self) -> str:
         return self.source
+
+    @property
+    def model_class(self) -> type:
+        """The class of the source's model."""
+        return public_class(self.task or "BertBackbone")
+
+    @property
+    def backbone_class(self) -> type:
+        """The class of every encoder of another library."""
+        return public_class("BertBackbone")
+
+    @property
+    def settings(self) -> tuple[type, dict[str, Any]]:
+        """The preprocessor's class, and arguments among which its settings are."""
+        return public_class(self.task or "BertTask").preprocessor_class(), self.task_arguments
+
+    def text(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns the arguments of the tokenizer, if there is one, and those of sequences."""
+        if "text" in self.refused:
+            raise ValueError(self.refused["text"])
+        return self.tokenizer, {"sequence_length": self.sequence_length}
 
     def as_task(self, name: str) -> "Checkpoint":
         """Returns this checkpoint as one of the named class, if its head serves that class."""
@@ -93,6 +117,11 @@ class Checkpoint:
         )
         backbone = {**self.backbone, "num_layers": len(layers)}
         return replace(self, backbone=backbone, weights=weights, spellings=spellings)
+
+
+def public_class(name: str) -> type:
+    """Imports the public class with this name."""
+    return getattr(import_module("keras_bert"), name)
 
 
 def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:

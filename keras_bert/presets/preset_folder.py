@@ -1,7 +1,6 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, a vocabulary."""
 
 import copy
-import reprlib
 from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
@@ -12,7 +11,7 @@ import keras
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_finite
+from keras_bert.messages import check_finite, check_one_of
 from keras_bert.presets.formats.checkpoint import (
     check_size,
     checked_layers,
@@ -36,13 +35,7 @@ class PresetFolder:
         self.path = path
         self.keep_layers: list[int] = []  # empty for all
         self._saved = JsonFields(path / "config.json", config)
-        is_model = isinstance(config["class"], str) and isinstance(config.get("config"), dict)
-        if config.get("format") != FORMAT or not is_model:
-            raise ValueError(
-                f"{self._saved.path} is not from a keras_bert preset of format {FORMAT}: it has "
-                f"format={config.get('format')!r}, class={config['class']!r}, "
-                f"config={reprlib.repr(config.get('config'))}."
-            )
+        check_one_of(f"format of {self._saved.path}", config.get("format"), [FORMAT])
 
     def __str__(self) -> str:
         return str(self.path)

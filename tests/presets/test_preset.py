@@ -135,9 +135,9 @@ def test_a_missing_file_is_named(saved, name):
         ('{"format": 1, ', "config.json is not JSON"),
         ("[1, 2]", "must hold a JSON object; it holds a list"),
         ('{"model_type": "bert"}', "holds no weights, none of model.safetensors"),
-        ('{"format": 4, "class": "BertClassifier"}', "preset of format 3.*format=4"),
-        ('{"format": 2, "class": 3}', "preset of format 3.*format=2, class=3"),
-        ('{"format": 3, "class": "my>Mine"}', "class='my>Mine', config=None"),
+        ('{"format": 4, "class": "BertClassifier"}', "format of .*config.json must be one of 3; g"),
+        ('{"format": 3, "class": 3}', "config.json: class must be a string; got 3"),
+        ('{"format": 3, "class": "keras_bert>BertClassifier"}', "names the class '', which isn't"),
         ('{"format": 3, "class": "Mine", "config": {}}', "class 'Mine', which isn't defined"),
         (
             '{"format": 3, "class": "keras_bert>BertBackbone", "config": {"layers": 2}}',

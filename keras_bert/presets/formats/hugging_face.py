@@ -134,21 +134,30 @@ def read_hugging_face(folder: Path) -> Checkpoint:
 
 def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` as a folder for transformers."""
+    config = write_description(checkpoint, folder)
+    kind = ARCHITECTURES[config["model_type"]]
+    first = config["pad_token_id"] + 1 if kind.skips_padding else 0
+    spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task, first)
+    tensors = spell(checkpoint.weights, spellings)
+    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta"):
+        [bias] = spellings["masked_lm/bias"].names
+        tensors[_of_decoder(bias)] = tensors[bias]
+    if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
+        names = [*spellings["pooler/bias"].names, *spellings["pooler/kernel"].names]
+        pooler = {name: tensors.pop(name) for name in names}
+        save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
+    if checkpoint.task in (None, "BertEmbedder"):  # a plain encoder has no prefix
+        tensors = {name.removeprefix(f"{kind.root}."): array for name, array in tensors.items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
+    """Writes all files but the weights; returns what `config.json` has."""
     backbone, kind = checkpoint.backbone, ARCHITECTURES[checkpoint.backbone["architecture"]]
     supported = {
         "masked_lm_activation": (kind.masked_lm_activation or backbone["activation"],),
         "masked_lm_epsilon": (backbone["layer_norm_epsilon"],),
         "next_sentence": (False, True) if kind.name == "bert" else (False,),
-    }
-    check_supported(checkpoint, "transformers", supported)
-    config = write_description(checkpoint, folder)
-    _write_tensors(checkpoint, config, folder)
-
-
-def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
-    """Writes all files but the weights; returns what `config.json` has."""
-    kind = ARCHITECTURES[checkpoint.backbone["architecture"]]
-    supported = {
         "activation": tuple(_HIDDEN_ACTS),
         "causal": (False,) if checkpoint.task in _POOLED else (False, True),
         **{name: (value,) for name, value in kind.fixed.items()},
@@ -192,23 +201,6 @@ def _config(checkpoint, kind):
     if arguments.get("multi_label") or arguments.get("window_stride"):
         config[OWN_CLASSIFIER] = own_classifier_arguments(arguments)
     return config
-
-
-def _write_tensors(checkpoint, config, folder):
-    kind = ARCHITECTURES[config["model_type"]]
-    first = config["pad_token_id"] + 1 if kind.skips_padding else 0
-    spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task, first)
-    tensors = spell(checkpoint.weights, spellings)
-    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta"):
-        [bias] = spellings["masked_lm/bias"].names
-        tensors[_of_decoder(bias)] = tensors[bias]
-    if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
-        names = [*spellings["pooler/bias"].names, *spellings["pooler/kernel"].names]
-        pooler = {name: tensors.pop(name) for name in names}
-        save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
-    if checkpoint.task in (None, "BertEmbedder"):  # a plain encoder has no prefix
-        tensors = {name.removeprefix(f"{kind.root}."): array for name, array in tensors.items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def _plain_name(name, architecture):

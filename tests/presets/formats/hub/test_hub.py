@@ -139,8 +139,8 @@ CLIMBING = ["user/tiny@..", "user/tiny@../../x", "../tiny", "user/.."]
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("user/nothing", r"no model 'user/nothing'.*check the name"),
-        ("user/tiny@v9", r"'user/tiny' has no revision 'v9'"),
+        ("user/nothing", r"refuses 'user/nothing'.*Repository Not Found"),
+        ("user/tiny@v9", r"refuses 'user/tiny'.*Revision Not Found"),
         *(
             (name, "must be hf://user/name")
             for name in ("user/tiny/config.json", "", "@v2", "user/ti ny", *CLIMBING)
@@ -156,14 +156,10 @@ def test_an_unknown_model_is_refused(hub, name, message):
     ("status", "headers", "metadata_too", "message"),
     [
         # A private model, or none at all, for somebody without a token.
-        (401, {"X-Error-Code": "RepoNotFound"}, True, "no model 'user/tiny'.*HF_TOKEN"),
-        (401, {}, True, "Access to 'user/tiny' is denied.*HF_TOKEN"),
-        (403, {}, True, "Access to 'user/tiny' is denied.*HF_TOKEN"),
+        (401, {"X-Error-Code": "RepoNotFound"}, True, "HF_TOKEN.*Repository Not Found"),
+        (403, {}, True, "HF_TOKEN.*403 Forbidden"),
         # A gated model lets everybody see its card.
-        (401, {"X-Error-Code": "GatedRepo"}, False, "gated: request access on its page"),
-        (403, {"X-Error-Code": "GatedRepo"}, False, "gated: request access on its page"),
-        (403, {}, False, "Access to 'user/tiny' is denied.*HF_TOKEN"),
-        (404, {"X-Error-Code": "RepoNotFound"}, True, "no model 'user/tiny'.*HF_TOKEN"),
+        (401, {"X-Error-Code": "GatedRepo"}, False, "HF_TOKEN.*gated repo"),
         (500, {}, True, "could not be downloaded.*500"),
         (503, {}, False, "could not be downloaded.*503"),
     ],
@@ -278,4 +274,4 @@ def test_a_blob_that_models_share_may_have_another_name(hub):
 
 def test_weights_that_the_hub_lost_are_no_missing_model(hub, no_waiting):
     hub.lost = {"model.safetensors"}
-    assert_refused(r"user/tiny is on the hub, but a part .*: \S+/model.safetensors .*404")
+    assert_refused(r"refuses 'user/tiny'.*404.*/model.safetensors")

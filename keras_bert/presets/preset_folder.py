@@ -44,10 +44,7 @@ class PresetFolder:
         """Returns the path of a file; raises a ValueError if it is missing."""
         path = self.path / name
         if not path.is_file():
-            found = sorted(p.name for p in self.path.iterdir())
-            raise ValueError(
-                f"{self} is not a complete preset: {name} is missing (found: {found})."
-            )
+            raise ValueError(f"{self} is not a complete preset: {name} is missing.")
         return path
 
     @cached_property

@@ -19,11 +19,9 @@ from keras_bert.presets.formats.checkpoint import (
 )
 from keras_bert.presets.formats.weight_names import (
     BACKBONE,
-    OWN_CLASSIFIER,
-    OWN_SPAN_LABELER,
     google_spellings,
-    own_classifier_arguments,
-    read_own_arguments,
+    own_entry,
+    read_own_entry,
 )
 
 try:
@@ -113,18 +111,14 @@ def write_google(checkpoint: Checkpoint, folder: Path) -> None:
 
 
 def _config(checkpoint):
-    backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
+    backbone = checkpoint.backbone
     config = {key: backbone[ours] for ours, (key, _) in _BACKBONE.items()}
     config |= {
         "hidden_act": _HIDDEN_ACTS[backbone["activation"]],
         "initializer_range": 0.02,
         _OWN_ACTIVATION: backbone["activation"],
     }
-    if checkpoint.task == "BertSpanLabeler":
-        config[OWN_SPAN_LABELER] = arguments
-    if checkpoint.task == "BertClassifier":
-        own = {name: arguments[name] for name in ("dropout", "label_names")}
-        config[OWN_CLASSIFIER] = {**own, **own_classifier_arguments(arguments)}
+    config |= own_entry(checkpoint, "dropout", "label_names")
     if checkpoint.own_tokenizer:
         config[_OWN_CASING] = checkpoint.own_tokenizer.lowercase
     return config
@@ -133,17 +127,12 @@ def _config(checkpoint):
 def _prefix(path):
     if not path.is_dir():
         return path
-    latest = path / "checkpoint"
-    if latest.is_file():
-        named = re.search(
-            r'^model_checkpoint_path: "(.*)"$', latest.read_text(errors="replace"), re.MULTILINE
-        )
-        if named and (path / f"{Path(named[1]).name}.index").is_file():
-            return path / Path(named[1]).name
     found = sorted(file.with_suffix("") for file in path.glob("*.index"))
-    standard = path / "bert_model.ckpt"
-    if standard in found:
-        return standard
+    state = tf.train.get_checkpoint_state(str(path))  # perhaps with the path of another machine
+    latest = [path / Path(state.model_checkpoint_path).name] if state else []
+    for prefix in (*latest, path / "bert_model.ckpt"):
+        if prefix in found:
+            return prefix
     if len(found) != 1:
         raise ValueError(
             f"{path} must hold bert_model.ckpt.index and .data-*, or another single checkpoint; it "
@@ -179,11 +168,9 @@ def _task(tensors):
 
 
 def _task_arguments(task, weights, config):
+    arguments = read_own_entry(config, task)
     if task == "BertPretrainer":
-        return {"next_sentence": "next_sentence/kernel" in weights}
+        arguments["next_sentence"] = "next_sentence/kernel" in weights
     if task == "BertClassifier":
-        own = read_own_arguments(config.fields(OWN_CLASSIFIER))
-        return {"num_classes": weights["logits/kernel"].shape[-1], **own}
-    if task == "BertSpanLabeler":
-        return read_own_arguments(config.fields(OWN_SPAN_LABELER))
-    return {}
+        arguments["num_classes"] = weights["logits/kernel"].shape[-1]
+    return arguments

@@ -134,11 +134,8 @@ def _cached(name, revision, weights, error):
     except FileNotFoundError:
         wanted = f"{name} at revision {revision}" if revision else name
         raise ValueError(
-            f"{wanted} is not in the cache ({constants.HF_HUB_CACHE}), and HF_HUB_OFFLINE is set: "
-            "unset it to download."
-            if offline
-            else f"{wanted} could not be downloaded from {constants.ENDPOINT}: {reason}. Check the "
-            "connection and try again; the download resumes."
+            f"{wanted} is not in the cache, {constants.HF_HUB_CACHE}, and could not be downloaded "
+            f"from {constants.ENDPOINT}: {reason}. Try again; a download resumes."
         ) from error
     if not offline:
         logger.warning(
@@ -169,7 +166,6 @@ def reason_of(error: BaseException) -> str:
 
 
 def _causes(error):
-    """Yields the error and its causes, back to the first."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -17,13 +17,14 @@ CLASSES = {
 }
 """`{family: class of transformers}`."""
 SPECIAL_TOKENS = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
-_OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")  # classes defined by their files
+OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")
+"""Names, without "Fast", of classes of transformers that their files define."""
 
 
 def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str | None:
     """Returns the `family` of a folder's tokenizer; None if it is of another kind."""
     kind, model = settings.text("tokenizer_class", "").removesuffix("Fast"), fast.fields("model")
-    if kind not in _OF_ANY_KIND:
+    if kind not in OF_ANY_KIND:
         return {theirs: family for family, theirs in CLASSES.items()}.get(kind)
     if model.text("type") == "Unigram":
         first, _ = model.value("vocab")[0]

@@ -1,10 +1,10 @@
 """Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer.json`, `tokenizer_config.json`."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
 from keras_bert.files.json_files import JsonFields, write_json
+from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     explained,
@@ -13,6 +13,7 @@ from keras_bert.presets.formats.checkpoint import (
 )
 from keras_bert.presets.formats.hugging_face_subwords import (
     CLASSES,
+    OF_ANY_KIND,
     SPECIAL_TOKENS,
     fast_byte_pairs,
     fast_sentence_piece,
@@ -22,8 +23,6 @@ from keras_bert.presets.formats.hugging_face_subwords import (
 )
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 
-logger = logging.getLogger("keras_bert")
-
 _SPECIAL_TOKENS = {
     "pad_token": "[PAD]",
     "unk_token": "[UNK]",
@@ -31,12 +30,7 @@ _SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-# Classes of transformers with BERT's algorithm, and classes defined by tokenizer.json.
-_SAME_AS_BERTS = (
-    *("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast"),
-    *("ElectraTokenizer", "ElectraTokenizerFast"),
-)
-_DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
+_SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
     "BertBackbone.from_preset."
@@ -170,12 +164,10 @@ _FAST = {None: _fast_wordpiece, "roberta": fast_byte_pairs}
 
 
 def _special_ids(tokenizer):
-    """Returns the id of each special token, by transformers' name of its role."""
     return {role: getattr(tokenizer, f"{role}_id") for role in _SPECIAL_TOKENS}
 
 
 def _wordpieces(folder, settings, fast, added, rows):
-    """Returns the arguments of a `BertTokenizer`; a ValueError if the algorithm isn't its own."""
     _check_algorithm(folder, settings, fast)
     special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"))
     vocabulary = _vocabulary(folder, fast, special, added, rows)
@@ -202,13 +194,13 @@ def _wordpieces(folder, settings, fast, added, rows):
 
 
 def _check_algorithm(folder, settings, fast):
-    kind = settings.text("tokenizer_class") or _SAME_AS_BERTS[0]
-    if kind not in (*_SAME_AS_BERTS, *_DEFINED_BY_FILE):
+    kind = settings.text("tokenizer_class", "").removesuffix("Fast")
+    if kind not in (*_SAME_AS_BERTS, *OF_ANY_KIND):
         _refuse(f"is a {kind}", "BERT's algorithm")
     model = fast.fields("model").text("type", "WordPiece")
     if model != "WordPiece" and not (folder / "vocab.txt").is_file():
         _refuse(f"is of type {model}", "WordPiece")
-    if kind in _DEFINED_BY_FILE and fast:
+    if kind not in ("", *_SAME_AS_BERTS) and fast:
         steps = [fast.fields(key).text("type") for key in ("normalizer", "pre_tokenizer")]
         if steps != ["BertNormalizer", "BertPreTokenizer"]:
             _refuse(f"splits text with {steps[0]} and {steps[1]}", "BERT's own two steps")

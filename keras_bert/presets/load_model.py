@@ -12,16 +12,16 @@ from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     Spelling,
     explained,
+    public_class,
     renumbered,
 )
-from keras_bert.presets.preprocessors import split_arguments
 from keras_bert.presets.preset_arguments import (
-    check_arguments,
     quantized_from_config,
     shared_arguments,
+    split_arguments,
     split_dtype,
 )
-from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.training.keras_internals import all_layers, set_initial_value
 
 _ENCODER = re.compile("(bert|distilbert|electra)[./]")  # names of its weights in other libraries
@@ -72,14 +72,9 @@ def load_preset(
     cls: type, folder: PresetFolder, preprocessor: Any, arguments: dict[str, Any]
 ) -> keras.Model:
     """Loads a `cls` from a preset, with arguments that replace the saved ones."""
-    its_class = folder.model_class
+    its_class, layers = folder.model_class, folder.keep_layers
     is_backbone = issubclass(cls, public_class("Backbone"))
-    of_source = folder.backbone_config.values if is_backbone else ("backbone", "preprocessor")
-    if cls in (its_class, folder.backbone_class):
-        of_source = None
-    check_arguments(cls, arguments, f"preset {folder}", of_source)
     precision, arguments = split_dtype(arguments)
-    layers = folder.keep_layers
     is_whole = cls is its_class and not arguments and not layers  # else the saved head may differ
     saved, source = folder.model(preprocessor if is_whole else None, precision)
     backbone = getattr(source, "backbone", source)
@@ -92,16 +87,15 @@ def load_preset(
         sizes = {**shared_arguments(backbone.get_config()), "num_layers": len(layers)}
         backbone = type(backbone)(**sizes)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
-    if is_backbone and (arguments or cls is not folder.backbone_class):
-        model = _changed_model(cls, backbone.get_config(), arguments, source)
-    elif is_backbone:
-        model = backbone
-    elif is_whole:
+    if is_whole:
         model = source
-    elif cls is its_class:
-        model = _changed_model(cls, {**saved, **parts}, arguments, source)
+    elif cls is folder.backbone_class and not arguments:
+        model = backbone
     else:
-        model = cls(**parts, **arguments)
+        own = saved if cls is its_class else {}
+        config = backbone.get_config() if is_backbone else {**own, **parts}
+        with explained(f"preset {folder}"):
+            model = _changed_model(cls, config, arguments, source)
     taken = _weights_that_fit(model, source, layers)
     for variable in model.weights:
         if variable.path in taken and variable is not taken[variable.path]:
@@ -160,7 +154,6 @@ def load_checkpoint(
         raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
     saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
     saved, _ = split_arguments(cls, saved)
-    check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
     encoder, arguments = split_dtype(arguments)
     arguments = {"preprocessor": preprocessor, **shared_arguments(saved), **arguments}
     return _with_weights(

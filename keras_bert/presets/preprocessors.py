@@ -1,21 +1,18 @@
 """Preprocessors and tokenizers of any source, with settings that the caller changes."""
 
-import inspect
-import logging
 import os
 from pathlib import Path
 from typing import Any
 
 from keras_bert.files.json_files import read_json
+from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import Checkpoint, explained
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 from keras_bert.presets.formats.sentence_transformers import read_sentence_transformer
 from keras_bert.presets.preset_arguments import unknown_arguments
-from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.read_source import local_source, read_source
 from keras_bert.text.base_tokenizer import tokenizer_class
-
-logger = logging.getLogger("keras_bert")
 
 
 def load_preprocessor(cls: type, source: str | os.PathLike, settings: dict[str, Any]) -> Any:
@@ -36,11 +33,11 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
         sentences = read_sentence_transformer(path)
         lowercases = sentences.lowercases and lowercase is None
         found, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
-        arguments = _with_casing(found, lowercase, source)
     else:
         source = read_source(path if (path / "preprocessor.json").is_file() else source)
-        arguments, _ = _text(source, lowercase)
-    kind = tokenizer_class(_with_vocabulary(arguments, source).get("family"))
+        found, _ = source.text()
+    arguments = _with_casing(_with_vocabulary(found, source), lowercase, source)
+    kind = tokenizer_class(arguments.get("family"))
     if not (issubclass(cls, kind) or issubclass(kind, cls)):
         raise ValueError(f"{source} has the vocabulary of a {kind.__name__}, not a {cls.__name__}.")
     with explained(source):
@@ -51,21 +48,6 @@ def _with_vocabulary(part, source):
     if not part:
         raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
     return part
-
-
-def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
-    """Splits arguments into those of a class and of its preprocessor; some are in both dicts."""
-    theirs = setting_names(cls)
-    own = inspect.signature(cls.__init__).parameters
-    model = {n: v for n, v in arguments.items() if n not in theirs or n in own}
-    return model, {n: v for n, v in arguments.items() if n in theirs}
-
-
-def setting_names(cls: type) -> list[str]:
-    """Lists the argument names of a class's preprocessor."""
-    if not hasattr(cls, "preprocessor_class"):
-        return []
-    return cls.preprocessor_class().arguments()
 
 
 def preprocessor_from(
@@ -83,13 +65,16 @@ def preprocessor_from(
     """
     settings = {**settings}
     lowercase = settings.pop("lowercase", None)
-    its_kind, saved = _task_settings(source)
+    its_kind, known = source.settings
+    names = [n for n in its_kind.arguments() if n not in ("sequence_length", "truncation")]
+    saved = {name: known[name] for name in names if name in known}
     made = its_kind if is_same_task and issubclass(its_kind, kind) else kind
     if unknown := [name for name in settings if name not in made.arguments()]:
         raise unknown_arguments(made, unknown, made.arguments())
     if isinstance(given, kind):
         return type(given).like(given, **settings) if settings else given
-    tokenizer, text = _text(source, lowercase) if given is None else ({}, {})
+    tokenizer, text = source.text() if given is None else ({}, {})
+    tokenizer = _with_casing(tokenizer, lowercase, source)
     if given is None and not tokenizer:
         if saved:
             logger.warning(
@@ -108,28 +93,6 @@ def preprocessor_from(
             return made.like(given, **settings)
         kind = made.tokenizer_class or tokenizer_class(tokenizer.get("family"))
         return made(kind(**tokenizer), **{**text, **settings})
-
-
-def _task_settings(source):
-    """Returns `(class, settings)` of a source's preprocessor, without its text settings."""
-    if isinstance(source, PresetFolder):
-        kind, settings = source.settings
-    else:
-        kind = public_class(source.task or "BertTask").preprocessor_class()
-        settings = source.task_arguments
-    names = [name for name in kind.arguments() if name not in ("sequence_length", "truncation")]
-    return kind, {name: settings[name] for name in names if name in settings}
-
-
-def _text(source, lowercase):
-    """Returns the arguments of a source's tokenizer, if it has one, and those of sequences."""
-    if isinstance(source, PresetFolder):
-        tokenizer, text = source.text()
-    else:
-        if "text" in source.refused:
-            raise ValueError(source.refused["text"])
-        tokenizer, text = source.tokenizer, {"sequence_length": source.sequence_length}
-    return _with_casing(tokenizer, lowercase, source), text
 
 
 def _with_casing(tokenizer, lowercase, source):

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import as_label_names
+from keras_bert.presets.formats.checkpoint import public_class
 from keras_bert.presets.load_model import LoadReport, load_checkpoint, load_preset
-from keras_bert.presets.preprocessors import preprocessor_from, setting_names, split_arguments
+from keras_bert.presets.preprocessors import preprocessor_from
 from keras_bert.presets.preset_arguments import (
     check_arguments,
     check_loads,
     check_spelling,
     shared_arguments,
+    split_arguments,
 )
-from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
 from keras_bert.presets.save_model import save_checkpoint, save_preset
@@ -199,16 +201,15 @@ class PresetModel:
         """
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
-            _check_names(cls, arguments)
+            check_arguments(cls, arguments)
         given, source = source, read_source(source)
         model_class = _class_for(cls, source, arguments)
-        if cls.__name__ == "BertTask":
-            _check_names(model_class, arguments)
+        check_arguments(model_class, arguments)
         if keep_layers is not None:
             source = source.with_layers(keep_layers)
-        is_preset = isinstance(source, PresetFolder)
-        if not is_preset:
-            source = source.as_task(model_class.__name__)
+        load = load_preset
+        if not isinstance(source, PresetFolder):
+            load, source = load_checkpoint, source.as_task(model_class.__name__)
         arguments, settings = split_arguments(model_class, arguments)
         takes_classes = "num_classes" in inspect.signature(model_class.__init__).parameters
         if settings.get("label_names") is not None and takes_classes:
@@ -217,43 +218,31 @@ class PresetModel:
         if hasattr(model_class, "preprocessor_class"):
             settings = {**settings, "lowercase": lowercase}
             settings = {name: value for name, value in settings.items() if value is not None}
-            its_class = source.model_class if is_preset else public_class(source.task or "BertTask")
             preprocessor = preprocessor_from(
                 source,
                 model_class.preprocessor_class(),
                 preprocessor,
                 settings,
-                is_same_task=model_class is its_class,
+                is_same_task=model_class is source.model_class,
                 num_classes=arguments.get("num_classes"),
             )
-        load = load_preset if is_preset else load_checkpoint
         model = load(model_class, source, preprocessor, arguments)
         if not load_weights:
             return _with_random_weights(model)
-        saved = source.training if is_preset else None
         name = published_name(given)
         if name is not None:  # not the folder of the cache
             model.load_report.source = name
-        start_record(model, name, saved, bool(model.load_report.new))
+        start_record(model, name, source.training, bool(model.load_report.new))
         model.load_report.log()
         return model
 
 
-def _check_names(cls, arguments):
-    own, _ = split_arguments(cls, arguments)
-    check_arguments(cls, own, None, settings=setting_names(cls))
-
-
 def _class_for(cls, source, arguments):
     """Returns the source's class if it is a subclass or `cls` is `BertTask`, else `cls`."""
-    if isinstance(source, PresetFolder):
-        for saved in (source.model_class, source.backbone_class):
-            if issubclass(saved, cls):
-                return saved
-        return public_class("BertEmbedder") if cls.__name__ == "BertTask" else cls
+    classes = (source.model_class, source.backbone_class, cls)
+    cls = next(each for each in classes if issubclass(each, cls))
     if cls.__name__ == "BertTask":
-        cls = public_class(source.task or "BertEmbedder")
-        cls = cls if hasattr(cls, "preprocessor_class") else public_class("BertEmbedder")
+        cls = public_class("BertEmbedder")
     if cls.__name__ in source.refused and "pooling" not in arguments:
         raise ValueError(source.refused[cls.__name__])
     return cls

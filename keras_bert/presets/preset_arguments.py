@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -17,29 +16,26 @@ def shared_arguments(config: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in config.items() if name not in _OF_ONE_MODEL}
 
 
-def check_arguments(
-    cls: type,
-    given: dict[str, Any],
-    source: object,
-    saved: Iterable[str] | None = None,
-    settings: Iterable[str] = (),
-) -> None:
-    """Raises a ValueError if a `cls` can't be made from the caller's and the source's arguments.
+def setting_names(cls: type) -> list[str]:
+    """Lists the argument names of a class's preprocessor."""
+    return cls.preprocessor_class().arguments() if hasattr(cls, "preprocessor_class") else []
 
-    `saved` names the source's arguments; None if it gives all of them. The message also lists
-    `settings`, the arguments of the preprocessor.
-    """
-    accepted, names = _accepted(cls), inspect.signature(cls.__init__).parameters
-    if unknown := [name for name in given if name not in accepted]:
+
+def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
+    """Splits arguments into those of a class and of its preprocessor; some are in both dicts."""
+    theirs = setting_names(cls)
+    own = inspect.signature(cls.__init__).parameters
+    model = {n: v for n, v in arguments.items() if n not in theirs or n in own}
+    return model, {n: v for n, v in arguments.items() if n in theirs}
+
+
+def check_arguments(cls: type, given: dict[str, Any]) -> None:
+    """Raises a ValueError for an argument that neither a class nor its preprocessor has."""
+    accepted, settings = _accepted(cls), setting_names(cls)
+    if unknown := [name for name in given if name not in accepted and name not in settings]:
+        names = inspect.signature(cls.__init__).parameters
         known = [*dict.fromkeys([*(name for name in names if name in accepted), *settings])]
         raise unknown_arguments(cls, unknown, known)
-    saved = names if saved is None else saved
-    if missing := [name for name in _required(cls) if name not in given and name not in saved]:
-        arguments = ", ".join(f"{name}=..." for name in missing)
-        raise ValueError(
-            f"{cls.__name__} needs {', '.join(missing)}, which {source} doesn't define: pass it, "
-            f"{cls.__name__}.from_preset(..., {arguments})."
-        )
 
 
 def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueError:

@@ -1,7 +1,6 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, a vocabulary."""
 
 import copy
-import reprlib
 from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
@@ -12,8 +11,13 @@ import keras
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_finite
-from keras_bert.presets.formats.checkpoint import check_size, checked_layers, explained
+from keras_bert.messages import check_finite, check_one_of
+from keras_bert.presets.formats.checkpoint import (
+    check_size,
+    checked_layers,
+    explained,
+    public_class,
+)
 from keras_bert.presets.formats.tensor_files import check_crc32, safe_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 from keras_bert.text.base_tokenizer import tokenizer_class
@@ -22,25 +26,16 @@ from keras_bert.training.keras_internals import set_initial_value
 FORMAT = 3
 
 
-def public_class(name: str) -> type:
-    """Imports the public class with this name."""
-    return getattr(import_module("keras_bert"), name)
-
-
 class PresetFolder:
     """A folder that `save_to_preset` wrote. Each file is read once; a damaged one is named."""
+
+    refused: dict[str, str] = {}  # as of a `Checkpoint`
 
     def __init__(self, path: Path, config: dict[str, Any]):
         self.path = path
         self.keep_layers: list[int] = []  # empty for all
         self._saved = JsonFields(path / "config.json", config)
-        is_model = isinstance(config["class"], str) and isinstance(config.get("config"), dict)
-        if config.get("format") != FORMAT or not is_model:
-            raise ValueError(
-                f"{self._saved.path} is not from a keras_bert preset of format {FORMAT}: it has "
-                f"format={config.get('format')!r}, class={config['class']!r}, "
-                f"config={reprlib.repr(config.get('config'))}."
-            )
+        check_one_of(f"format of {self._saved.path}", config.get("format"), [FORMAT])
 
     def __str__(self) -> str:
         return str(self.path)
@@ -49,10 +44,7 @@ class PresetFolder:
         """Returns the path of a file; raises a ValueError if it is missing."""
         path = self.path / name
         if not path.is_file():
-            found = sorted(p.name for p in self.path.iterdir())
-            raise ValueError(
-                f"{self} is not a complete preset: {name} is missing (found: {found})."
-            )
+            raise ValueError(f"{self} is not a complete preset: {name} is missing.")
         return path
 
     @cached_property

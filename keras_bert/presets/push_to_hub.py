@@ -87,7 +87,7 @@ def _explained(name: str) -> Iterator[None]:
         yield
     except Exception as error:  # of any kind at answers that aren't a hub's
         raise ValueError(
-            refusal(name, None, error)
+            refusal(name, error)
             or f"{name} could not be uploaded to {constants.ENDPOINT}: {reason_of(error)}. Look at "
             "its page, then run the same call again."
         ) from error

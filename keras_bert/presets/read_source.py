@@ -35,8 +35,8 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
     path = Path(source)
     if "://" not in handle:
         recover(path)
-    if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
-        if not handle.startswith("kaggle://") and not _is_preset_name(handle):
+    if not (path.exists() or _is_prefix(path)):
+        if not (handle.startswith("kaggle://") or _is_preset_name(handle)):
             raise ValueError(_not_found(handle))
         from keras_bert.presets.formats.keras_hub import read_keras_hub
 

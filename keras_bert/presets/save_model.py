@@ -1,6 +1,5 @@
 """Saving of models: as presets, and as folders of other libraries."""
 
-import logging
 import math
 import os
 from collections.abc import Callable
@@ -10,6 +9,7 @@ import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
+from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_supported
 from keras_bert.presets.formats.tensor_files import crc32_of
 from keras_bert.presets.model_card import write_card
@@ -18,8 +18,6 @@ from keras_bert.presets.preset_folder import FORMAT
 from keras_bert.training.keras_internals import all_layers, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.training_record import training_of
-
-logger = logging.getLogger("keras_bert")
 
 # Of an embedder and a classifier; other libraries' have no other.
 _SUPPORTED = {"pooling": ("cls", "mean", "max"), "layers": (None,), "num_features": (0,)}

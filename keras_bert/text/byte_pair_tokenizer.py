@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert.files.remote import read_utf8
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_one_of, check_path, shown
+from keras_bert.messages import check_one_of, check_path, missing, shown
 from keras_bert.text.subword_tokenizer import SubwordTokenizer
 
 _SPECIAL = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
@@ -67,9 +67,7 @@ class BytePairTokenizer(SubwordTokenizer):
             from tokenizers import Tokenizer as Pieces
             from tokenizers import decoders, models, pre_tokenizers
         except ImportError as error:
-            raise ImportError(
-                "This vocabulary needs tokenizers: pip install tokenizers."
-            ) from error
+            raise missing("tokenizers", "corpus") from error
         fields = vocabulary if isinstance(vocabulary, dict) else {}
         ids, merges = (fields.get(name) for name in ("vocab", "merges"))
         if not ids or sorted(ids.values()) != [*range(len(ids))] or not isinstance(merges, list):
@@ -77,8 +75,8 @@ class BytePairTokenizer(SubwordTokenizer):
                 "The vocabulary of a BytePairTokenizer is a dict of vocab, whose ids are 0, 1, 2 "
                 f"and so on, and merges; got {shown(vocabulary)}."
             )
-        if missing := [token for token in _SPECIAL.values() if token not in ids]:
-            raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(missing)}.")
+        if lacking := [token for token in _SPECIAL.values() if token not in ids]:
+            raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(lacking)}.")
         self.add_prefix_space = bool(fields.get("add_prefix_space"))
         self._merges = [tuple(pair) for pair in merges]
         self._ids, self._tokens = ids, sorted(ids, key=ids.__getitem__)

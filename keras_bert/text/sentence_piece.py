@@ -4,6 +4,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from keras_bert.messages import missing
+
 MODEL_FILE = "sentencepiece.bpe.model"
 # Numbers of fields in sentencepiece_model.proto, and kinds of fields in Protocol Buffers.
 PIECE, TRAINER, NORMALIZER, CHARACTERS = 1, 2, 3, 2
@@ -26,9 +28,7 @@ def loaded(model: bytes) -> Any:
     try:
         from sentencepiece import SentencePieceProcessor
     except ImportError as error:
-        raise ImportError(
-            'This vocabulary needs sentencepiece: pip install "keras3-bert[sentencepiece]".'
-        ) from error
+        raise missing("sentencepiece", "sentencepiece") from error
     processor = SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(model)

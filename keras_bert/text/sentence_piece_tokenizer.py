@@ -44,12 +44,6 @@ class SentencePieceTokenizer(SubwordTokenizer):
         family: `"xlm-roberta"`, also of BERTs with its vocabulary, or `"camembert"`: where the
             special tokens are.
 
-    Call arguments:
-        text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
-
-    Returns:
-        A list of int ids for one text, nested lists for several.
-
     Raises:
         ValueError: if the vocabulary is no SentencePiece model, or the texts are not strings.
         ImportError: if `sentencepiece` isn't installed.

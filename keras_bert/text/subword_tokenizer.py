@@ -25,11 +25,7 @@ class SubwordTokenizer(Tokenizer):
 
     @classmethod
     def from_preset(cls, source: str | os.PathLike) -> Self:
-        """Loads the tokenizer of a preset or of published weights.
-
-        Args:
-            source: any source that `BertTask.from_preset` accepts. From the Hugging Face hub, only
-                the small files are downloaded.
+        """Loads the tokenizer of any source that `BertTask.from_preset` accepts.
 
         Raises:
             ValueError: if the source is unknown or has another tokenizer.

@@ -92,14 +92,8 @@ def _read_lines(path, source):
         data = read_bytes(path)
     except UnicodeEncodeError as error:
         raise ValueError(f"the {source} is not a path: {error}") from error
-    if data.startswith(codecs.BOM_UTF8):
-        warnings.warn(f"the {source} starts with a byte order mark, dropped", stacklevel=4)
-        data = data.removeprefix(codecs.BOM_UTF8)
-    text = decode_utf8(data, f"the {source}")
-    if "\r\n" in text:
-        warnings.warn(f"the {source} has Windows line endings, read as plain ones", stacklevel=4)
-    lines = text.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+    text = decode_utf8(data.removeprefix(codecs.BOM_UTF8), f"the {source}")
+    return text.removesuffix("\n").split("\n")
 
 
 def _check(tokens, source):

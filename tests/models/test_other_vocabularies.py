@@ -250,7 +250,7 @@ def test_what_is_no_sentence_piece_model_is_refused(
     (tmp_path / "theirs" / MODEL_FILE).unlink()
     for change, message in (
         ({"normalizer": {"type": "NFC"}}, "normalizes text with NFC and splits it"),
-        ({"model": {"type": "Unigram", "vocab": {"a": 1}}}, "no list of pieces"),
+        ({"model": {"type": "Unigram", "vocab": {"a": 1}}}, "The tokenizer of .* can.t be used"),
     ):
         (tmp_path / "theirs/tokenizer.json").write_text(json.dumps({**fast, **change}))
         with pytest.raises(ValueError, match=message):

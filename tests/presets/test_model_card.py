@@ -181,47 +181,47 @@ def test_runs_are_those_of_the_encoder(classifier, tmp_path):
     assert "Trained as a `BertClassifier`" in text and "0.75" not in text
 
 
-def test_paths_of_this_machine_stay_private(classifier, tmp_path):
+def test_settings_may_be_anything_and_paths_of_this_machine_stay_private(classifier, tmp_path):
     places = {"init": "/home/me/bert/best", "corpus": "gs://secret/wiki"}
     places |= {"data": r"C:\me\train.tsv", "file": tmp_path / "dev.tsv", "kept": "a/b"}
-    record_training(classifier, places)
+    settings = {"rate": np.float32(0.1), "n": np.int64(3), "weights": {"n": 0.5}, "none": None}
+    settings |= {
+        "lengths": [32, 64],
+        "nan": float("nan"),
+        "on": True,
+        "loss": Exception(),
+        **places,
+    }
+    record_training(
+        classifier, settings | places, {"dev": {"a": np.float64(0.5), "b": float("nan")}}
+    )
     text = card_of(classifier, tmp_path / "model")
+    lines = ["rate`: `0.1", "n`: `3", "weights`: `n: 0.5", "lengths`: `32, 64", "on`: `True"]
+    assert all(f"- `{line}`\n" in text for line in [*lines, "loss`: `Exception"])
+    assert "none" not in text and "- `a`: 0.5\n" in text and "`b`" not in text
+    assert BertTask.from_preset(tmp_path / "model").num_classes == 2
     for shown in ("best", "wiki", "train.tsv", "dev.tsv", "a/b"):
         assert f": `{shown}`\n" in text
     for hidden in ("/home", "secret", "C:", str(tmp_path)):
         assert hidden not in text
 
 
-def test_records_that_no_card_can_hold_are_refused(classifier):
+def test_records_that_no_card_can_hold_are_refused(classifier, refused):
     for arguments, message in (
         ((["epochs"],), "settings must be a dict"),
         (({1: 2},), "settings must be a dict"),
         (({}, {"accuracy": 0.9}), "scores must be a dict of dicts.*'accuracy': 0.9"),
     ):
-        with pytest.raises(ValueError, match=message):
-            record_training(classifier, *arguments)
+        refused(message, record_training, classifier, *arguments)
 
 
-def test_settings_may_be_anything_that_recipes_have(classifier, tmp_path):
-    settings = {"rate": np.float32(0.1), "n": np.int64(3), "weights": {"n": 0.5}, "none": None}
-    settings |= {"lengths": [32, 64], "nan": float("nan"), "on": True, "loss": Exception()}
-    record_training(classifier, settings, {"dev": {"a": np.float64(0.5), "b": float("nan")}})
-    text = card_of(classifier, tmp_path / "model")
-    lines = ["rate`: `0.1", "n`: `3", "weights`: `n: 0.5", "lengths`: `32, 64", "on`: `True"]
-    lines += ["loss`: `Exception"]
-    assert all(f"- `{line}`\n" in text for line in lines) and "none" not in text
-    assert "- `a`: 0.5\n" in text and "`b`" not in text
-    assert BertTask.from_preset(tmp_path / "model").num_classes == 2
-
-
-def test_a_damaged_record_is_an_error_that_names_the_file(classifier, tmp_path):
+def test_a_damaged_record_is_an_error_that_names_the_file(classifier, tmp_path, refused):
     classifier.save_to_preset(tmp_path / "model")
     path = tmp_path / "model" / "config.json"
     written = json.loads(path.read_text())
     for damage in (3, {"runs": 3}, {"runs": [{"settings": {"a": []}}]}):
         path.write_text(json.dumps({**written, "training": damage}))
-        with pytest.raises(ValueError, match=r"config.json: training.* must be"):
-            BertTask.from_preset(tmp_path / "model")
+        refused(r"config.json: training.* must be", BertTask.from_preset, tmp_path / "model")
 
 
 def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
@@ -277,15 +277,6 @@ def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp
     (folder / "README.md").write_bytes(first.replace("\n", "\r\n").encode())  # by Git, not by hand
     save(classifier, folder)
     assert "`epochs`" in text_of(folder)
-
-
-def test_other_formats_leave_no_card_of_another_model(classifier, tmp_path):
-    classifier.save_to_preset(tmp_path)
-    classifier.save_to_google(tmp_path)
-    assert not (tmp_path / "README.md").exists()
-    (tmp_path / "README.md").write_text("by hand")
-    classifier.save_to_google(tmp_path)
-    assert text_of(tmp_path) == "by hand"
 
 
 def test_a_remote_card_by_hand_is_kept(classifier, tensorflow):

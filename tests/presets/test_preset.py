@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertPretrainer
+from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor
 from keras_bert.files.whole import temporary_name
 
 FILES = ["README.md", "config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"]
@@ -52,16 +52,6 @@ def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
     assert loaded.preprocessor.get_config() == classifier.preprocessor.get_config()
     texts = ["a b", "zz"]
     assert difference(*(m(m.preprocessor(texts)) for m in (classifier, loaded))) == 0.0
-
-
-def test_other_arguments_keep_the_weights_that_fit(backbone, pretraining_batch, folder, difference):
-    x, _, _ = pretraining_batch
-    model = BertPretrainer(backbone)
-    model.save_to_preset(folder)
-    alone = BertPretrainer.from_preset(folder, next_sentence=False)
-    assert difference(alone(x)["masked_lm"], model(x)["masked_lm"]) == 0.0
-    same = BertPretrainer.from_preset(folder, next_sentence=True)
-    assert difference(same(x), model(x)) == 0.0
 
 
 def test_another_number_of_classes_starts_a_new_head(classifier, saved, difference, inputs):
@@ -123,7 +113,7 @@ def test_other_arguments_of_a_quantized_preset(classifier, inputs, folder, diffe
 @pytest.mark.parametrize("name", FILES[1:])
 def test_a_missing_file_is_named(saved, name):
     (saved / name).unlink()
-    message = f"not a complete preset: {name} is missing .found: "
+    message = f"not a complete preset: {name} is missing"
     if name == "config.json":  # then nothing says that it is a preset
         message = "holds no BERT in a supported format: neither config.json .*vocab.txt"
     assert_refused(saved, message)
@@ -135,9 +125,9 @@ def test_a_missing_file_is_named(saved, name):
         ('{"format": 1, ', "config.json is not JSON"),
         ("[1, 2]", "must hold a JSON object; it holds a list"),
         ('{"model_type": "bert"}', "holds no weights, none of model.safetensors"),
-        ('{"format": 4, "class": "BertClassifier"}', "preset of format 3.*format=4"),
-        ('{"format": 2, "class": 3}', "preset of format 3.*format=2, class=3"),
-        ('{"format": 3, "class": "my>Mine"}', "class='my>Mine', config=None"),
+        ('{"format": 4, "class": "BertClassifier"}', "format of .*config.json must be one of 3; g"),
+        ('{"format": 3, "class": 3}', "config.json: class must be a string; got 3"),
+        ('{"format": 3, "class": "keras_bert>BertClassifier"}', "names the class '', which isn't"),
         ('{"format": 3, "class": "Mine", "config": {}}', "class 'Mine', which isn't defined"),
         (
             '{"format": 3, "class": "keras_bert>BertBackbone", "config": {"layers": 2}}',

@@ -5,6 +5,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,31 @@ class Checkpoint:
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
+    training = None  # no record of another library's
+
     def __str__(self) -> str:
         return self.source
+
+    @property
+    def model_class(self) -> type:
+        """The class of the source's model."""
+        return public_class(self.task or "BertBackbone")
+
+    @property
+    def backbone_class(self) -> type:
+        """The class of every encoder of another library."""
+        return public_class("BertBackbone")
+
+    @property
+    def settings(self) -> tuple[type, dict[str, Any]]:
+        """The preprocessor's class, and arguments among which its settings are."""
+        return public_class(self.task or "BertTask").preprocessor_class(), self.task_arguments
+
+    def text(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns the arguments of the tokenizer, if there is one, and those of sequences."""
+        if "text" in self.refused:
+            raise ValueError(self.refused["text"])
+        return self.tokenizer, {"sequence_length": self.sequence_length}
 
     def as_task(self, name: str) -> "Checkpoint":
         """Returns this checkpoint as one of the named class, if its head serves that class."""
@@ -93,6 +117,11 @@ class Checkpoint:
         )
         backbone = {**self.backbone, "num_layers": len(layers)}
         return replace(self, backbone=backbone, weights=weights, spellings=spellings)
+
+
+def public_class(name: str) -> type:
+    """Imports the public class with this name."""
+    return getattr(import_module("keras_bert"), name)
 
 
 def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
@@ -206,22 +235,25 @@ def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> No
             )
 
 
-def num_values(tensors: dict[str, Tensor]) -> int:
-    """Counts the values of tensors."""
-    return sum(math.prod(tensor.shape) for tensor in tensors.values())
-
-
 def translate(
-    tensors: dict[str, Tensor], spellings: dict[str, Spelling], source: str
-) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
-    """Renames another library's tensors to our names; also returns the shapes of the others."""
+    tensors: dict[str, Tensor],
+    backbone: dict,
+    spellings_of: Callable[[int], dict[str, Spelling]],
+    source: str,
+) -> dict[str, Any]:
+    """Renames another library's tensors to our names: the fields of a `Checkpoint` for weights.
+
+    `spellings_of` takes the number of layers, which is compared with the tensors before.
+    """
+    check_size(backbone, sum(math.prod(tensor.shape) for tensor in tensors.values()), source)
+    spellings = spellings_of(backbone["num_layers"])
     weights, used = {}, set()
     for name, spelling in spellings.items():
         if any(part in tensors for part in spelling.names):
             weights[name] = _concatenate(tensors, spelling, source)
             used.update(spelling.names)
     left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}
-    return weights, left_over
+    return {"weights": weights, "spellings": spellings, "left_over": left_over}
 
 
 def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[str, np.ndarray]:

@@ -9,23 +9,19 @@ from keras_bert.messages import check_one_of, logger, missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
-    check_size,
     check_supported,
     explained,
     file_tensor,
     is_uncased,
-    num_values,
     read_vocabulary,
     spell,
     translate,
 )
 from keras_bert.presets.formats.weight_names import (
     BACKBONE,
-    OWN_CLASSIFIER,
-    OWN_SPAN_LABELER,
     google_spellings,
-    own_classifier_arguments,
-    read_own_arguments,
+    own_entry,
+    read_own_entry,
 )
 
 try:
@@ -71,24 +67,21 @@ def read_google(path: Path) -> Checkpoint:
     check_one_of(f"hidden_act of {source}", hidden_act, _ACTIVATIONS)
     backbone["activation"] = config.text(_OWN_ACTIVATION, _ACTIVATIONS[hidden_act])
     tensors = _tensors(prefix, source)
-    check_size(backbone, num_values(tensors), config.path)
     task = _task(tensors)
-    spellings = google_spellings(backbone["num_layers"], task)
-    weights, left_over = translate(tensors, spellings, source)
+    found = translate(tensors, backbone, partial(google_spellings, task=task), source)
     tokenizer = {}
     if (folder / "vocab.txt").is_file():
         tokens = read_vocabulary(folder / "vocab.txt")
-        tokenizer = {"vocabulary": tokens, "lowercase": _is_lowercase(folder, config, tokens)}
+        lowercase = config.boolean(_OWN_CASING, is_uncased(tokens))
+        tokenizer = {"vocabulary": tokens, "lowercase": lowercase}
     return Checkpoint(
         source=source,
         backbone=backbone,
-        weights=weights,
         task=task,
-        task_arguments=_task_arguments(task, weights, config),
+        task_arguments=_task_arguments(task, found["weights"], config),
         tokenizer=tokenizer,
         sequence_length=backbone["max_sequence_length"],
-        spellings=spellings,
-        left_over=left_over,
+        **found,
     )
 
 
@@ -118,18 +111,14 @@ def write_google(checkpoint: Checkpoint, folder: Path) -> None:
 
 
 def _config(checkpoint):
-    backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
+    backbone = checkpoint.backbone
     config = {key: backbone[ours] for ours, (key, _) in _BACKBONE.items()}
     config |= {
         "hidden_act": _HIDDEN_ACTS[backbone["activation"]],
         "initializer_range": 0.02,
         _OWN_ACTIVATION: backbone["activation"],
     }
-    if checkpoint.task == "BertSpanLabeler":
-        config[OWN_SPAN_LABELER] = arguments
-    if checkpoint.task == "BertClassifier":
-        own = {name: arguments[name] for name in ("dropout", "label_names")}
-        config[OWN_CLASSIFIER] = {**own, **own_classifier_arguments(arguments)}
+    config |= own_entry(checkpoint, "dropout", "label_names")
     if checkpoint.own_tokenizer:
         config[_OWN_CASING] = checkpoint.own_tokenizer.lowercase
     return config
@@ -138,17 +127,12 @@ def _config(checkpoint):
 def _prefix(path):
     if not path.is_dir():
         return path
-    latest = path / "checkpoint"
-    if latest.is_file():
-        named = re.search(
-            r'^model_checkpoint_path: "(.*)"$', latest.read_text(errors="replace"), re.MULTILINE
-        )
-        if named and (path / f"{Path(named[1]).name}.index").is_file():
-            return path / Path(named[1]).name
     found = sorted(file.with_suffix("") for file in path.glob("*.index"))
-    standard = path / "bert_model.ckpt"
-    if standard in found:
-        return standard
+    state = tf.train.get_checkpoint_state(str(path))  # perhaps with the path of another machine
+    latest = [path / Path(state.model_checkpoint_path).name] if state else []
+    for prefix in (*latest, path / "bert_model.ckpt"):
+        if prefix in found:
+            return prefix
     if len(found) != 1:
         raise ValueError(
             f"{path} must hold bert_model.ckpt.index and .data-*, or another single checkpoint; it "
@@ -184,31 +168,9 @@ def _task(tensors):
 
 
 def _task_arguments(task, weights, config):
+    arguments = read_own_entry(config, task)
     if task == "BertPretrainer":
-        return {"next_sentence": "next_sentence/kernel" in weights}
+        arguments["next_sentence"] = "next_sentence/kernel" in weights
     if task == "BertClassifier":
-        own = read_own_arguments(config.fields(OWN_CLASSIFIER))
-        return {"num_classes": weights["logits/kernel"].shape[-1], **own}
-    if task == "BertSpanLabeler":
-        return read_own_arguments(config.fields(OWN_SPAN_LABELER))
-    return {}
-
-
-def _is_lowercase(folder, config, tokens):
-    """Detects lowercasing from the config, else the folder's name, else the vocabulary."""
-    if _OWN_CASING in config:
-        return config.boolean(_OWN_CASING)
-    by_vocabulary = is_uncased(tokens)
-    named = re.search(r"(?:^|[_-])(uncased|cased|chinese)(?:[_-]|$)", folder.name.lower())
-    if named is None:
-        return by_vocabulary
-    by_name = named[1] != "cased"
-    if by_name != by_vocabulary and named[1] != "chinese":
-        logger.warning(
-            "%s is named like a model of %s text, but its vocabulary looks otherwise. The name is "
-            "used; pass from_preset(..., lowercase=%s) to override it.",
-            folder,
-            named[1],
-            by_vocabulary,
-        )
-    return by_name
+        arguments["num_classes"] = weights["logits/kernel"].shape[-1]
+    return arguments

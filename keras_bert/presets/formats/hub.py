@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from keras_bert.messages import logger, shown
+from keras_bert.messages import logger, shortened, shown
 from keras_bert.presets.formats.tensor_files import FILES
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
@@ -20,7 +20,7 @@ WEIGHTS = {
     "bert_model.ckpt.index": ("bert_model.ckpt.*",),
 }
 _LARGE = 2**20  # bytes
-_LOG_IN = "log in (hf auth login) or set HF_TOKEN"
+_LOG_IN = "if it is private or gated, log in (hf auth login) or set HF_TOKEN"
 
 
 def download(handle: str, weights: bool = True) -> str:
@@ -123,7 +123,7 @@ def _cached(name, revision, weights, error):
     from huggingface_hub.errors import OfflineModeIsEnabled
 
     offline = isinstance(error, OfflineModeIsEnabled)
-    if not offline and (refused := refusal(name, revision, error)):
+    if not offline and (refused := refusal(name, error)):
         raise ValueError(refused) from error
     reason = reason_of(error)
     try:
@@ -134,11 +134,8 @@ def _cached(name, revision, weights, error):
     except FileNotFoundError:
         wanted = f"{name} at revision {revision}" if revision else name
         raise ValueError(
-            f"{wanted} is not in the cache ({constants.HF_HUB_CACHE}), and HF_HUB_OFFLINE is set: "
-            "unset it to download."
-            if offline
-            else f"{wanted} could not be downloaded from {constants.ENDPOINT}: {reason}. Check the "
-            "connection and try again; the download resumes."
+            f"{wanted} is not in the cache, {constants.HF_HUB_CACHE}, and could not be downloaded "
+            f"from {constants.ENDPOINT}: {reason}. Try again; a download resumes."
         ) from error
     if not offline:
         logger.warning(
@@ -147,26 +144,15 @@ def _cached(name, revision, weights, error):
     return folder
 
 
-def refusal(name: str, revision: str | None, error: BaseException) -> str | None:
-    """Returns the hub's refusal as a sentence, or None if it didn't refuse."""
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RevisionNotFoundError
+def refusal(name: str, error: BaseException) -> str | None:
+    """Returns the hub's refusal as a line, or None if it didn't refuse."""
+    from huggingface_hub.errors import HfHubHTTPError
 
     answer = next((cause for cause in _causes(error) if isinstance(cause, HfHubHTTPError)), None)
-    if answer is None:
+    if answer is None or answer.response.status_code not in (401, 403, 404):
         return None
-    if isinstance(answer, GatedRepoError):
-        return f"{name} is gated: request access on its page, then {_LOG_IN}."
-    if isinstance(answer, RevisionNotFoundError):
-        return f"{name!r} has no revision {revision!r}."
-    status, url = answer.response.status_code, str(answer.response.url).partition("?")[0]
-    is_unknown = answer.response.headers.get("X-Error-Code") == "RepoNotFound"
-    if status == 404 and not is_unknown and "/api/" not in url:
-        return f"{name} is on the hub, but a part of it isn't: {url} answers HTTP 404."
-    if status == 404 or is_unknown:
-        return f"The hub has no model {name!r}: check the name; if it is private, {_LOG_IN}."
-    if status in (401, 403):
-        return f"Access to {name!r} is denied (HTTP {status}): {_LOG_IN} with a token that has it."
-    return None
+    said = re.sub(r"\?\S+", "", " ".join(str(answer).split()))  # without signatures of addresses
+    return f"The hub refuses {name!r}; {_LOG_IN}. It says: {shortened(said, 400)}"
 
 
 def reason_of(error: BaseException) -> str:
@@ -180,7 +166,6 @@ def reason_of(error: BaseException) -> str:
 
 
 def _causes(error):
-    """Yields the error and its causes, back to the first."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

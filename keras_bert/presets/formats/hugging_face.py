@@ -1,23 +1,20 @@
 """Hugging Face folders: `config.json`, `model.safetensors`, a tokenizer."""
 
-import logging
 import re
 import reprlib
-from collections import Counter
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 from safetensors.numpy import save_file
 
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.messages import check_one_of, shortened
+from keras_bert.messages import check_one_of, logger, shortened
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
-    check_size,
     check_supported,
-    num_values,
     spell,
     translate,
 )
@@ -32,13 +29,9 @@ from keras_bert.presets.formats.sentence_transformers import (
 from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
 from keras_bert.presets.formats.weight_names import (
     OUTPUT_HEADS,
-    OWN_CLASSIFIER,
-    OWN_SPAN_LABELER,
-    own_classifier_arguments,
-    read_own_arguments,
+    own_entry,
+    read_own_entry,
 )
-
-logger = logging.getLogger("keras_bert")
 
 _ACTIVATIONS = {
     "gelu": "gelu",
@@ -62,12 +55,7 @@ _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the h
 _WITH_POOLER = ("BertModel", "BertForPreTraining")
 _WITH_POOLER += ("XLMRobertaModel", "CamembertModel", "RobertaModel")
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
-_FIXED = {
-    "position_embedding_type": "absolute",
-    "add_cross_attention": False,
-    "pruned_heads": {},
-    "quantization_config": {},
-}
+_CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of the architecture
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 
@@ -93,13 +81,12 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     if kind.skips_padding:
         first_position = config.integer("pad_token_id", 1) + 1
         backbone["max_sequence_length"] -= first_position
-    check_size(backbone, num_values(tensors), config.path)
     task = _task(config, tensors, kind)
-    spellings = kind.spellings(backbone["num_layers"], task, first_position)
     tied = config.boolean("tie_word_embeddings", True)
-    tensors = _without_copies(tensors, spellings, tied)
-    weights, left_over = translate(tensors, spellings, source)
-    arguments = _task_arguments(task, config, weights, kind, source)
+    tensors = _without_copies(tensors, kind.spellings(0, task), tied)
+    spellings_of = partial(kind.spellings, task=task, first_position=first_position)
+    found = translate(tensors, backbone, spellings_of, source)
+    arguments = _task_arguments(task, config, found["weights"], kind, source)
     others = {}
     if task == "BertClassifier" and arguments["num_classes"] == 1:
         others["BertReranker"] = reranker_arguments(folder, config, arguments["dropout"])
@@ -128,15 +115,13 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     checkpoint = Checkpoint(
         source=source,
         backbone=backbone,
-        weights=weights,
         task=task,
         task_arguments=arguments,
         other_tasks=others,
         tokenizer=tokenizer,
         sequence_length=min(longest, backbone["max_sequence_length"]),
-        spellings=spellings,
-        left_over=left_over,
         refused=refused,
+        **found,
     )
     is_plain = cross_encoder_activation(folder, config) is None
     return checkpoint if is_plain else checkpoint.as_task("BertReranker")
@@ -144,21 +129,30 @@ def read_hugging_face(folder: Path) -> Checkpoint:
 
 def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` as a folder for transformers."""
+    config = write_description(checkpoint, folder)
+    kind = ARCHITECTURES[config["model_type"]]
+    first = config["pad_token_id"] + 1 if kind.skips_padding else 0
+    spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task, first)
+    tensors = spell(checkpoint.weights, spellings)
+    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta"):
+        [bias] = spellings["masked_lm/bias"].names
+        tensors[_of_decoder(bias)] = tensors[bias]
+    if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
+        names = [*spellings["pooler/bias"].names, *spellings["pooler/kernel"].names]
+        pooler = {name: tensors.pop(name) for name in names}
+        save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
+    if checkpoint.task in (None, "BertEmbedder"):  # a plain encoder has no prefix
+        tensors = {name.removeprefix(f"{kind.root}."): array for name, array in tensors.items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
+    """Writes all files but the weights; returns what `config.json` has."""
     backbone, kind = checkpoint.backbone, ARCHITECTURES[checkpoint.backbone["architecture"]]
     supported = {
         "masked_lm_activation": (kind.masked_lm_activation or backbone["activation"],),
         "masked_lm_epsilon": (backbone["layer_norm_epsilon"],),
         "next_sentence": (False, True) if kind.name == "bert" else (False,),
-    }
-    check_supported(checkpoint, "transformers", supported)
-    config = write_description(checkpoint, folder)
-    _write_tensors(checkpoint, config, folder)
-
-
-def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
-    """Writes all files but the weights; returns what `config.json` has."""
-    kind = ARCHITECTURES[checkpoint.backbone["architecture"]]
-    supported = {
         "activation": tuple(_HIDDEN_ACTS),
         "causal": (False,) if checkpoint.task in _POOLED else (False, True),
         **{name: (value,) for name, value in kind.fixed.items()},
@@ -191,34 +185,16 @@ def _config(checkpoint, kind):
         config["pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
     if kind.skips_padding:
         config["max_position_embeddings"] += config.setdefault("pad_token_id", 1) + 1
-    if checkpoint.task == "BertSpanLabeler":
-        config[OWN_SPAN_LABELER] = arguments
     if "dropout" in arguments:
         config[kind.dropout(checkpoint.task)[0]] = arguments["dropout"]
     if "num_classes" in arguments:
         config |= _labels(arguments)
     if checkpoint.task == "BertReranker":
         config |= cross_encoder_config(arguments)
-    if arguments.get("multi_label") or arguments.get("window_stride"):
-        config[OWN_CLASSIFIER] = own_classifier_arguments(arguments)
+    has_own = arguments.get("multi_label") or arguments.get("window_stride")
+    if has_own or checkpoint.task == "BertSpanLabeler":
+        config |= own_entry(checkpoint)
     return config
-
-
-def _write_tensors(checkpoint, config, folder):
-    kind = ARCHITECTURES[config["model_type"]]
-    first = config["pad_token_id"] + 1 if kind.skips_padding else 0
-    spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task, first)
-    tensors = spell(checkpoint.weights, spellings)
-    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta"):
-        [bias] = spellings["masked_lm/bias"].names
-        tensors[_of_decoder(bias)] = tensors[bias]
-    if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
-        names = [*spellings["pooler/bias"].names, *spellings["pooler/kernel"].names]
-        pooler = {name: tensors.pop(name) for name in names}
-        save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
-    if checkpoint.task in (None, "BertEmbedder"):  # a plain encoder has no prefix
-        tensors = {name.removeprefix(f"{kind.root}."): array for name, array in tensors.items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def _plain_name(name, architecture):
@@ -235,20 +211,19 @@ def _without_copies(tensors, spellings, tied):
 
     An untied table is kept even if its values are equal, because it may be trained separately.
     """
-    tensors, pairs = {**tensors}, []
-    if "masked_lm/decoder/embeddings" in spellings:
-        [bias] = spellings["masked_lm/bias"].names
-        pairs.append((_of_decoder(bias), bias))
-        tables = ("masked_lm/decoder/embeddings", "embeddings/token_embedding/embeddings")
-        pairs.append(tuple(spellings[ours].names[0] for ours in tables))
-    for copy, original in pairs:
+    if "masked_lm/decoder/embeddings" not in spellings:
+        return tensors
+    tables = ("masked_lm/decoder/embeddings", "embeddings/token_embedding/embeddings")
+    [decoder], [table], [bias] = (spellings[ours].names for ours in (*tables, "masked_lm/bias"))
+    tensors = {**tensors}
+    for copy, original, is_tied in ((decoder, table, tied), (_of_decoder(bias), bias, True)):
         if copy not in tensors:
             continue
         if original not in tensors:
             tensors[original] = tensors.pop(copy)
-        elif (tied or copy.endswith("bias")) and _equal(tensors[copy], tensors[original]):
+        elif is_tied and np.array_equal(tensors[copy].read(), tensors[original].read()):
             del tensors[copy]
-        elif copy.endswith("bias"):  # untied decoders use this bias
+        elif original == bias:  # untied decoders use that of the decoder
             tensors[original] = tensors.pop(copy)
     return tensors
 
@@ -257,31 +232,23 @@ def _of_decoder(bias):
     return f"{bias.removesuffix('bias')}decoder.bias"
 
 
-def _equal(a, b):
-    return a.shape == b.shape and bool((a.read() == b.read()).all())
-
-
 def _architecture(config, source):
-    """Returns the `Architecture` of a config; a ValueError if this library can't hold it."""
     if not config:
         raise ValueError(f"{source} has no config.json, which describes the model.")
     name = config.text("model_type", "bert")
-    if name not in ARCHITECTURES:
-        nearest = "".join(f"; {n!r} is nearest" for n in get_close_matches(name, ARCHITECTURES, 1))
-        raise ValueError(
-            f"{source} has model_type={reprlib.repr(name)}, which this library doesn't support; it "
-            f"loads {', '.join(map(repr, ARCHITECTURES))}{nearest}."
-        )
-    for key, only in _FIXED.items():
-        value = config.value(key, only)
-        if value and value != only:
+    check_one_of(f"model_type of {source}", name, ARCHITECTURES)
+    kind = ARCHITECTURES[name]
+    for key in _CHANGES:
+        if config.value(key) not in (None, False, {}, []):
             raise ValueError(
-                f"{source} has {key}={reprlib.repr(value)}, which this library doesn't support; it "
-                f"loads models with {key}={only!r}."
+                f"{source} has {key}={reprlib.repr(config.value(key))}, which this library doesn't "
+                "support."
             )
-    key = ARCHITECTURES[name].activation
-    check_one_of(f"{key} of {source}", config.text(key, "gelu"), _ACTIVATIONS)
-    return ARCHITECTURES[name]
+    choices = {"position_embedding_type": ("absolute", ["absolute"])}
+    choices[kind.activation] = ("gelu", _ACTIVATIONS)
+    for key, (default, supported) in choices.items():
+        check_one_of(f"{key} of {source}", config.value(key, default), supported)
+    return kind
 
 
 def _task(config, tensors, kind):
@@ -304,45 +271,28 @@ def _task_arguments(task, config, weights, kind, source):
         }
     if task not in OUTPUT_HEADS:
         return {}
-    multi_label = config.text("problem_type") == "multi_label_classification"
-    if multi_label and task != "BertClassifier":
-        logger.warning(
-            "%s is a multi-label model: each label's score is the sigmoid of its logit. The logits "
-            "are the same here, but %s uses softmax, for exactly one label.",
-            source,
-            task,
-        )
     key, default = kind.dropout(task)
     if default is None:
         default = config.number(*kind.backbone["dropout"], low=0, high=1)
     arguments = {"dropout": config.number(key, default, low=0, high=1)}
-    if task == "BertSpanLabeler":
-        return {**arguments, **read_own_arguments(config.fields(OWN_SPAN_LABELER))}
+    arguments |= read_own_entry(config, task)
     if task in ("BertClassifier", "BertTokenClassifier"):
         num_classes = weights["logits/kernel"].shape[-1]
         names = config.fields("id2label")
         labels = [names.text(str(i), str(i)) for i in range(num_classes)]
         arguments |= {"num_classes": num_classes, "label_names": _distinct(labels, source)}
     if task == "BertClassifier":
-        own = {**read_own_arguments(config.fields(OWN_CLASSIFIER)), "multi_label": multi_label}
-        arguments |= {name: value for name, value in own.items() if value is not False}
-    return arguments
+        arguments["multi_label"] = config.text("problem_type") == "multi_label_classification"
+    return {name: value for name, value in arguments.items() if value is not False}
 
 
 def _distinct(labels, source):
-    """Adds the class's number to each name that classes share, or names all by number."""
-    repeated = [name for name, count in Counter(labels).items() if count > 1]
-    if not repeated:
+    """Adds the class's number to each name if classes share one."""
+    if len(set(labels)) == len(labels):
         return labels
-    named = [f"{name}_{i}" if name in repeated else name for i, name in enumerate(labels)]
-    if len(set(named)) < len(named):
-        named = [*map(str, range(len(labels)))]
-    logger.warning(
-        "%s: id2label repeats the name %r; the classes are called %s here.",
-        source,
-        repeated[0],
-        shortened(", ".join(named), 200),
-    )
+    named = [f"{name}_{i}" for i, name in enumerate(labels)]
+    message = "%s: id2label repeats a name; the classes are called %s here."
+    logger.warning(message, source, shortened(", ".join(named), 200))
     return named
 
 

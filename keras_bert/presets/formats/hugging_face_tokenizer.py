@@ -1,25 +1,27 @@
 """Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer.json`, `tokenizer_config.json`."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.presets.formats.checkpoint import Checkpoint, is_uncased, read_vocabulary
-from keras_bert.presets.formats.hugging_face_byte_pairs import (
-    fast_byte_pairs,
-    read_byte_pairs,
-    write_byte_pairs,
+from keras_bert.messages import logger
+from keras_bert.presets.formats.checkpoint import (
+    Checkpoint,
+    explained,
+    is_uncased,
+    read_vocabulary,
 )
-from keras_bert.presets.formats.hugging_face_sentence_piece import (
+from keras_bert.presets.formats.hugging_face_subwords import (
+    CLASSES,
+    OF_ANY_KIND,
+    SPECIAL_TOKENS,
+    fast_byte_pairs,
     fast_sentence_piece,
-    read_sentence_piece,
-    sentence_piece_family,
+    read_subwords,
+    subword_family,
+    write_subwords,
 )
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
-from keras_bert.text.sentence_piece import FAMILIES
-
-logger = logging.getLogger("keras_bert")
 
 _SPECIAL_TOKENS = {
     "pad_token": "[PAD]",
@@ -28,14 +30,11 @@ _SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-_CLASSES = {"xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer"}
-_CLASSES["roberta"] = "RobertaTokenizer"
-# Classes of transformers with BERT's algorithm, and classes defined by tokenizer.json.
-_SAME_AS_BERTS = (
-    *("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast"),
-    *("ElectraTokenizer", "ElectraTokenizerFast"),
+_SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
+_ADVICE = (
+    "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
+    "BertBackbone.from_preset."
 )
-_DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 
 def read_tokenizer(
@@ -46,67 +45,38 @@ def read_tokenizer(
     `lowercases` says that text is lowercased before. Returns the tokenizer's arguments, none
     without a vocabulary, and the longest sequence.
     """
-    settings = JsonFields(folder / "tokenizer_config.json")
-    fast = JsonFields(folder / "tokenizer.json")
-    special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"))
-    longest = int(min(settings.integer("model_max_length", high=10**31) or 512, 1 << 30))
-    family = sentence_piece_family(folder, settings, fast)
-    read = read_sentence_piece(folder, fast) if family else read_byte_pairs(folder, settings, fast)
-    if read:
-        if lowercases:
-            raise ValueError(f"{folder} lowercases text, but has a cased vocabulary.")
+    with explained(f"The tokenizer of {folder}", "can't be used", _ADVICE):
+        settings = JsonFields(folder / "tokenizer_config.json")
+        fast = JsonFields(folder / "tokenizer.json")
         added = _added_tokens(settings, fast, JsonFields(folder / "added_tokens.json"))
-        known = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
-        kind = tokenizer_class(family or "roberta").__name__
-        _warn_of(folder, {*added} - known, kind)
-        return {"vocabulary": read, "family": family or "roberta"}, longest
-    normalizer = fast.fields("normalizer")
-    _check_algorithm(folder, settings, fast)
-    vocabulary = _vocabulary(folder, settings, fast, special, rows)
-    if not vocabulary:
-        return {}, 512
-    lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
-    if lowercase is None:
-        lowercase = is_uncased(vocabulary)
-    accents = _either("strip_accents", settings, "strip_accents", normalizer)
-    chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
-    if lowercases and not lowercase:
-        raise ValueError(f"{folder} lowercases text, but has a cased vocabulary.")
-    for key, value, only in (
-        ("strip_accents", accents, lowercase),
-        ("tokenize_chinese_chars", chinese, True),
-    ):
-        if value is not None and bool(value) != only:
-            _refuse(folder, f"has {key}={value} with do_lower_case={lowercase}", f"{key}={only}")
-    key = "max_input_chars_per_word"
-    longest_word = fast.fields("model").integer(key, 100, low=1)
-    longest_word = settings.integer(key, longest_word, low=1)
-    known = set(vocabulary)
-    renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
-    vocabulary = [renamed.get(token, token) for token in vocabulary]
-    settings = {"lowercase": lowercase, "max_word_characters": longest_word}
-    return {"vocabulary": vocabulary, **settings}, longest
+        family = subword_family(folder, settings, fast)
+        if family:
+            _warn_of(folder, {*added} - SPECIAL_TOKENS, family)
+            vocabulary = read_subwords(family, folder, settings, fast)
+            arguments = {"vocabulary": vocabulary, "family": family}
+        else:
+            arguments = _wordpieces(folder, settings, fast, added, rows)
+        if lowercases and arguments and not arguments.get("lowercase"):
+            raise ValueError("its model lowercases text, but has a cased vocabulary")
+        longest = settings.integer("model_max_length", high=10**31) or 512
+        return arguments, min(longest, 2**30)
 
 
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes all that programs in Python, Rust and JavaScript look for."""
     tokenizer = checkpoint.own_tokenizer
-    if tokenizer.family == "roberta":
-        write_byte_pairs(tokenizer, folder)
-        more = {"add_prefix_space": tokenizer.add_prefix_space}
-    else:
-        tokenizer.save_assets(folder)
-        more = {}
+    write_subwords(tokenizer, folder)
     fast = fast_tokenizer(tokenizer, checkpoint.sequence_length, checkpoint.truncation)
     special = {role: tokenizer.id_to_token(id) for role, id in _special_ids(tokenizer).items()}
     write_json(folder / "tokenizer.json", fast)
     write_json(folder / "special_tokens_map.json", special)
     settings = {
-        "tokenizer_class": _CLASSES.get(tokenizer.family, "BertTokenizer"),
+        "tokenizer_class": CLASSES.get(tokenizer.family, "BertTokenizer"),
         "model_max_length": checkpoint.sequence_length,
         **special,
-        **more,
     }
+    if tokenizer.family == "roberta":
+        settings["add_prefix_space"] = tokenizer.add_prefix_space
     if tokenizer.family is None:
         settings |= {
             "do_lower_case": tokenizer.lowercase,
@@ -194,29 +164,50 @@ _FAST = {None: _fast_wordpiece, "roberta": fast_byte_pairs}
 
 
 def _special_ids(tokenizer):
-    """Returns the id of each special token, by transformers' name of its role."""
     return {role: getattr(tokenizer, f"{role}_id") for role in _SPECIAL_TOKENS}
 
 
+def _wordpieces(folder, settings, fast, added, rows):
+    _check_algorithm(folder, settings, fast)
+    special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"))
+    vocabulary = _vocabulary(folder, fast, special, added, rows)
+    if not vocabulary:
+        return {}
+    normalizer, key = fast.fields("normalizer"), "max_input_chars_per_word"
+    lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
+    if lowercase is None:
+        lowercase = is_uncased(vocabulary)
+    accents = _either("strip_accents", settings, "strip_accents", normalizer)
+    chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
+    if accents not in (None, lowercase):
+        _refuse(f"has strip_accents={accents} with do_lower_case={lowercase}", "equal ones")
+    if chinese is False:
+        _refuse("has tokenize_chinese_chars=False", "True")
+    longest_word = fast.fields("model").integer(key, 100, low=1)
+    known = set(vocabulary)
+    renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
+    return {
+        "vocabulary": [renamed.get(token, token) for token in vocabulary],
+        "lowercase": lowercase,
+        "max_word_characters": settings.integer(key, longest_word, low=1),
+    }
+
+
 def _check_algorithm(folder, settings, fast):
-    kind = settings.text("tokenizer_class") or _SAME_AS_BERTS[0]
-    if kind not in (*_SAME_AS_BERTS, *_DEFINED_BY_FILE):
-        _refuse(folder, f"is a {kind}", "BERT's algorithm")
+    kind = settings.text("tokenizer_class", "").removesuffix("Fast")
+    if kind not in (*_SAME_AS_BERTS, *OF_ANY_KIND):
+        _refuse(f"is a {kind}", "BERT's algorithm")
     model = fast.fields("model").text("type", "WordPiece")
     if model != "WordPiece" and not (folder / "vocab.txt").is_file():
-        _refuse(folder, f"is of type {model}", "WordPiece")
-    if kind in _DEFINED_BY_FILE and fast:
+        _refuse(f"is of type {model}", "WordPiece")
+    if kind not in ("", *_SAME_AS_BERTS) and fast:
         steps = [fast.fields(key).text("type") for key in ("normalizer", "pre_tokenizer")]
         if steps != ["BertNormalizer", "BertPreTokenizer"]:
-            _refuse(folder, f"splits text with {steps[0]} and {steps[1]}", "BERT's own two steps")
+            _refuse(f"splits text with {steps[0]} and {steps[1]}", "BERT's own two steps")
 
 
-def _refuse(folder, found, supported):
-    raise ValueError(
-        f"the tokenizer of {folder} {found}; BertTokenizer supports only {supported}. Pass your "
-        "own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
-        "BertBackbone.from_preset."
-    )
+def _refuse(found, supported):
+    raise ValueError(f"it {found}; BertTokenizer supports only {supported}")
 
 
 def _either(key, settings, other_key, normalizer):
@@ -224,9 +215,8 @@ def _either(key, settings, other_key, normalizer):
     return settings.boolean(key) if key in settings.values else normalizer.boolean(other_key)
 
 
-def _vocabulary(folder, settings, fast, special, rows):
+def _vocabulary(folder, fast, special, added, rows):
     """Returns tokens by id, from `vocab.txt` or else `tokenizer.json`, with added tokens."""
-    added = _added_tokens(settings, fast, JsonFields(folder / "added_tokens.json"))
     if (folder / "vocab.txt").is_file():
         tokens = dict(enumerate(read_vocabulary(folder / "vocab.txt")))
     else:
@@ -235,21 +225,22 @@ def _vocabulary(folder, settings, fast, special, rows):
         tokens.pop(None, None)
     if not tokens:
         return []
-    _warn_of(folder, set(added) - set(tokens.values()) - set(special), "BertTokenizer")
+    _warn_of(folder, set(added) - set(tokens.values()) - set(special), None)
     for token, index in added.items():
         tokens.setdefault(index, token)
     last = max(tokens)
     if last > rows + 2**20:  # a smaller excess is compared with the table by the caller
         raise ValueError(
-            f"{folder}: the token {tokens[last][:80]!r} has id {last:,}, but the model's table has "
-            f"{rows:,} rows: they belong to different models."
+            f"its token {tokens[last][:80]!r} has id {last:,}, but the model's table has {rows:,} "
+            "rows: they belong to different models"
         )
     return [tokens.get(index, "") for index in range(last + 1)]
 
 
-def _warn_of(folder, whole, kind):
+def _warn_of(folder, whole, family):
     """Warns of tokens that are never split there, and are here."""
     if whole:
+        kind = tokenizer_class(family).__name__
         message = "%s: %s were added to the vocabulary as unsplit tokens; %s splits them."
         logger.warning(message, folder, ", ".join(sorted(whole)), kind)
 
@@ -260,8 +251,6 @@ def _added_tokens(settings, fast, file):
         added[token.text("content")] = token.integer("id")
     decoder = settings.fields("added_tokens_decoder")
     for index in decoder.values:
-        if not (index.isdecimal() and len(index) < 10):
-            raise decoder.error(index, "named by an id", index)
         added[decoder.fields(index).text("content")] = int(index)
     added |= {token: file.integer(token) for token in file.values}
     return {token: index for token, index in added.items() if None not in (token, index)}

@@ -23,10 +23,9 @@ from keras_bert.presets.formats.checkpoint import (
 )
 from keras_bert.presets.formats.tensor_files import safe_num_bytes
 from keras_bert.presets.formats.weight_names import (
-    OWN_CLASSIFIER,
     keras_hub_spellings,
-    own_classifier_arguments,
-    read_own_arguments,
+    own_entry,
+    read_own_entry,
 )
 
 try:
@@ -80,27 +79,21 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
             f"{folder} holds a BERT with {num_weights} weights according to metadata.json, but "
             f"config.json describes {backbone.count_params()}: they belong to different models."
         )
-    spellings = keras_hub_spellings(backbone.num_layers)
     # Without this file, KerasHub silently initializes a new head.
     head = folder / "task.weights.h5"
     tensors = _tensors(theirs, head) if head.is_file() else {}
     tensors |= _tensors(backbone, folder / "model.weights.h5")
-    weights, left_over = translate(tensors, spellings, f"KerasHub preset {source}")
+    arguments = {name: getattr(backbone, name) for name in _BACKBONE}
     preprocessor = JsonFields(folder / "preprocessor.json").fields("config")
     longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)
     return Checkpoint(
         source=f"KerasHub preset {source}",
-        backbone={
-            "activation": _ACTIVATION,
-            **{name: getattr(backbone, name) for name in _BACKBONE},
-        },
-        weights=weights,
+        backbone={"activation": _ACTIVATION, **arguments},
         task=_TASKS.get(task),
         task_arguments=_task_arguments(theirs, task, folder, source),
         tokenizer=_tokenizer(folder),
         sequence_length=min(longest, backbone.max_sequence_length),
-        spellings=spellings,
-        left_over=left_over,
+        **translate(tensors, arguments, keras_hub_spellings, f"KerasHub preset {source}"),
     )
 
 
@@ -123,16 +116,12 @@ def write_keras_hub(checkpoint: Checkpoint, folder: Path) -> None:
     if tokenizer is not None and isinstance(model, keras_hub.models.BertBackbone):
         tokenizer.save_to_preset(str(folder))
     if checkpoint.task == "BertClassifier":
-        path, arguments = folder / "metadata.json", checkpoint.task_arguments
-        own = {
-            _OWN_LABEL_NAMES: arguments["label_names"],
-            OWN_CLASSIFIER: own_classifier_arguments(arguments),
-        }
+        path, names = folder / "metadata.json", checkpoint.task_arguments["label_names"]
+        own = {_OWN_LABEL_NAMES: names, **own_entry(checkpoint)}
         write_json(path, {**read_json(path), **own})
 
 
 def _check_config(folder):
-    """Checks sizes and files before KerasHub makes a model of these sizes."""
     config = JsonFields(folder / "config.json")
     if config.text("registered_name", "").rpartition(">")[2] != "BertBackbone":
         return  # KerasHub refuses it by its name
@@ -157,7 +146,7 @@ def _task_arguments(theirs, task, folder, source):
             message = "%s ends with %s, which isn't loaded: a BertClassifier returns logits."
             logger.warning(message, source, theirs.activation.__name__)
         metadata = JsonFields(folder / "metadata.json")
-        arguments |= read_own_arguments(metadata.fields(OWN_CLASSIFIER))
+        arguments |= read_own_entry(metadata, _TASKS[task])
         if _OWN_LABEL_NAMES in metadata:
             arguments["label_names"] = metadata.texts(_OWN_LABEL_NAMES)
     return arguments

@@ -5,7 +5,7 @@ keras-hub bert_backbone.py, bert_masked_lm.py.
 """
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.presets.formats.checkpoint import Spelling
+from keras_bert.presets.formats.checkpoint import Checkpoint, Spelling
 
 # {argument of BertBackbone: (key of the config, default)}
 BACKBONE = {
@@ -55,13 +55,30 @@ _HEADS = {
 }
 OUTPUT_HEADS = tuple(task for task, head in _HEADS.items() if "logits/kernel" in head)
 """Tasks whose head is a single dense layer, `logits`."""
-OWN_CLASSIFIER, OWN_SPAN_LABELER = "keras_bert_classifier", "keras_bert_span_labeler"
-"""Keys in another library's config for arguments of our classes, which it ignores."""
-_OWN_ARGUMENTS = ("multi_label", "threshold", "window_stride", "window_pooling")
+# {task: key in another library's config, which ignores it, for arguments of our classes}
+_OWN_KEYS = {
+    "BertClassifier": "keras_bert_classifier",
+    "BertSpanLabeler": "keras_bert_span_labeler",
+}
+_OF_CLASSIFIERS = ("multi_label", "threshold", "window_stride", "window_pooling")
+
+
+def read_own_entry(config: JsonFields, task: str | None) -> dict:
+    """Reads the arguments of a task that `own_entry` wrote to another library's config."""
+    return read_own_arguments(config.fields(_OWN_KEYS[task])) if task in _OWN_KEYS else {}
+
+
+def own_entry(checkpoint: Checkpoint, *more: str) -> dict:
+    """Makes the entry of another library's config for arguments of ours, for some `more` too."""
+    if checkpoint.task not in _OWN_KEYS:
+        return {}
+    arguments = checkpoint.task_arguments
+    names = (*_OF_CLASSIFIERS, *more) if checkpoint.task == "BertClassifier" else arguments
+    return {_OWN_KEYS[checkpoint.task]: {n: arguments[n] for n in names if n in arguments}}
 
 
 def read_own_arguments(fields: JsonFields) -> dict:
-    """Reads the arguments of our tasks and preprocessors from another library's config."""
+    """Reads the arguments of our tasks and preprocessors."""
     lengths = ("window_stride", "document_stride", "max_question_length", "max_answer_length")
     own = {
         **{name: fields.boolean(name) for name in ("multi_label", "next_sentence")},
@@ -72,11 +89,6 @@ def read_own_arguments(fields: JsonFields) -> dict:
         "window_pooling": fields.text("window_pooling"),
     }
     return {name: value for name, value in own.items() if value is not None}
-
-
-def own_classifier_arguments(arguments: dict) -> dict:
-    """Returns the arguments of a `BertClassifier` that no other library has."""
-    return {name: arguments[name] for name in _OWN_ARGUMENTS if name in arguments}
 
 
 def google_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:

@@ -83,10 +83,42 @@ def folder(tmp_path):
     return write
 
 
+@pytest.fixture
+def write_shards():
+    """Writes tensors as two shards with an index, and returns the shards."""
+
+    def write(tensors, path, save=save_file, stem="model", suffix="safetensors"):
+        names = sorted(tensors)
+        files = [path / f"{stem}-0000{i}-of-00002.{suffix}" for i in (1, 2)]
+        weight_map = {}
+        for file, own in zip(files, (names[::2], names[1::2]), strict=True):
+            save({name: tensors[name] for name in own}, file)
+            weight_map |= {name: file.name for name in own}
+        index = {"metadata": {"total_size": 1}, "weight_map": weight_map}
+        (path / f"{stem}.{suffix}.index.json").write_text(json.dumps(index))
+        return files
+
+    return write
+
+
 @pytest.fixture(scope="session")
 def backbone(make_backbone):
     """Makes a `BertBackbone` of the encoder's sizes, with random weights."""
     return partial(make_backbone, num_layers=2, hidden_dim=8, intermediate_dim=12)
+
+
+@pytest.fixture(params=["preset", "hugging_face", "google", "keras_hub"])
+def kind(request):
+    """The name of a format in `save_to_...`."""
+    return request.param
+
+
+@pytest.fixture
+def save(kind):
+    """Saves a model to a folder in the format of this `kind`."""
+    if kind == "keras_hub":
+        pytest.importorskip("keras_hub", reason="pip install keras-hub")
+    return lambda model, folder: getattr(model, f"save_to_{kind}")(folder)
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ CLASSIFIER = {
 @pytest.fixture
 def classifier(encoder, heads, folder):
     """Writes the folder of a classifier, with a changed config."""
-    return lambda **config: folder({**encoder, **heads("classifier.")}, {**CLASSIFIER, **config})
+    tensors = {**encoder, **heads("classifier.")}
+    return lambda name="theirs", **config: folder(tensors, {**CLASSIFIER, **config}, name=name)
 
 
 def of_old_versions(tensors):
@@ -127,13 +128,6 @@ def test_masked_lm_alone_has_a_new_pooler_and_a_warning(encoder, heads, folder, 
     assert "lacks pooler/kernel, pooler/bias:" in caplog.text
 
 
-def test_next_sentence_alone_leaves_masked_lm_new(encoder, heads, folder):
-    model = BertTask.from_preset(folder({**encoder, **heads("cls.seq_relationship")}))
-    assert model.next_sentence
-    assert {name.split("/")[0] for name in model.load_report.new} == {"masked_lm"}
-    assert len(model.load_report.new) == 5
-
-
 def test_a_classifier_keeps_its_labels_and_dropout(classifier, heads, weights_of, preprocessor):
     theirs = heads("classifier.")
     model = BertTask.from_preset(classifier(classifier_dropout=0.4), preprocessor=preprocessor)
@@ -142,25 +136,15 @@ def test_a_classifier_keeps_its_labels_and_dropout(classifier, heads, weights_of
     weights = weights_of(model)
     assert np.array_equal(weights["logits/kernel"], theirs["classifier.weight"].T)
     assert np.array_equal(weights["logits/bias"], theirs["classifier.bias"])
+    source = classifier(name="another", classifier_dropout=None, hidden_dropout_prob=0.2)
+    assert BertTask.from_preset(source).dropout == 0.2
 
 
-def test_a_classifier_without_a_dropout_of_its_own_has_the_encoders(classifier):
-    source = classifier(classifier_dropout=None, hidden_dropout_prob=0.2)
-    assert read_hugging_face(source).task_arguments["dropout"] == 0.2
-
-
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        (["yes", "no", "yes"], ["yes_0", "no", "yes_2"]),
-        (["yes", "yes", "yes_1"], ["0", "1", "2"]),
-    ],
-)
-def test_labels_of_the_same_name_get_names_of_their_own(classifier, caplog, theirs, ours):
-    source = classifier(id2label={str(i): name for i, name in enumerate(theirs)})
-    assert read_hugging_face(source).task_arguments["label_names"] == ours
-    message = f"id2label repeats the name 'yes'; the classes are called {', '.join(ours)}"
-    assert message in caplog.text
+def test_labels_of_the_same_name_get_names_of_their_own(classifier, caplog):
+    source = classifier(id2label={"0": "yes", "1": "yes", "2": "yes_1"})
+    labels = read_hugging_face(source).task_arguments["label_names"]
+    assert labels == ["yes_0", "yes_1", "yes_1_2"]
+    assert "id2label repeats a name; the classes are called yes_0, yes_1, yes_1_2" in caplog.text
 
 
 def test_labels_without_a_vocabulary_are_reported_as_left_out(classifier, caplog):
@@ -219,41 +203,31 @@ def test_the_report_lists_every_weight(encoder, heads, folder, caplog):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"model_type": "gpt2"}, "model_type='gpt2', .* loads 'bert', 'distilbert', 'electra', "),
-        ({"model_type": "robert"}, "model_type='robert'.*; 'roberta' is nearest"),
+        ({"model_type": "gpt2"}, "model_type .* 'bert', 'distilbert', 'electra', .* got 'gpt2'"),
         ({"add_cross_attention": True}, "add_cross_attention=True"),
-        ({"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type.* 'relative_key'"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads="),
         ({"quantization_config": {"bits": 4}}, "quantization_config="),
         ({"hidden_act": "quick_gelu"}, "hidden_act .* 'gelu', 'gelu_new', .*got 'quick_gelu'"),
         ({"num_attention_heads": 3}, "hidden_dim=8 and num_heads=3"),
-        (
-            {"max_position_embeddings": 20},
-            r"embeddings/position_embedding/embeddings is \[16, 8\] there and \[20, 8\] here",
-        ),
+        ({"max_position_embeddings": 20}, r"position_e\S+ is \[16, 8\] there and \[20, 8\] here"),
         ({"num_hidden_layers": 1}, r"bert.encoder.layer.1.\S+ \[\d+(, \d+)?\] has no place"),
     ],
 )
-def test_a_config_that_does_not_suit_is_refused(encoder, folder, config, message):
-    with pytest.raises(ValueError, match=message):
-        BertBackbone.from_preset(folder(encoder, config))
+def test_a_config_that_does_not_suit_is_refused(encoder, folder, config, message, refused):
+    refused(message, BertBackbone.from_preset, folder(encoder, config))
 
 
-def test_a_tensor_that_does_not_suit_the_callers_arguments_is_named(encoder, folder):
+def test_a_tensor_that_does_not_suit_the_callers_arguments_is_named(encoder, folder, refused):
     message = r"its configuration and your arguments describe: .* \[16, 8\] there and \[8, 8\] here"
-    with pytest.raises(ValueError, match=message):
-        BertBackbone.from_preset(folder(encoder), max_sequence_length=8)
+    refused(message, BertBackbone.from_preset, folder(encoder), max_sequence_length=8)
 
 
 @pytest.mark.parametrize(
     ("name", "tensor", "message"),
     [
         ("encoder.layer.1.output.dense.weight", None, r"dense.weight is missing, \[12, 8"),
-        (
-            "encoder.layer.0.attention.self.key.bias",
-            None,
-            r"0.*self.query.bias \[8\], .*self.key.bias is missing",
-        ),
+        ("encoder.layer.0.attention.self.key.bias", None, r"query.bias \[8\], .*key.bias is miss"),
         ("embeddings.word_embeddings.weight", None, r"weight is missing, \[30, 8\] here"),
         ("encoder.layer.1.attention.self.key.weight", np.zeros((8, 6)), r"self.key.weight \[8, 6"),
         ("pooler.dense.bias", np.array(1.0), r"bert.pooler.dense.bias \[\]"),

@@ -4,17 +4,10 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
-from keras_bert.presets.preset import PresetModel
 
 pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
 KEPT = (1, 2, 4)
-SAVE = {
-    "preset": PresetModel.save_to_preset,
-    "hugging_face": PresetModel.save_to_hugging_face,
-    "google": PresetModel.save_to_google,
-    "keras_hub": PresetModel.save_to_keras_hub,
-}
 
 
 @pytest.fixture
@@ -37,11 +30,8 @@ def by_hand(weights_of):
     return copied
 
 
-@pytest.mark.parametrize("kind", SAVE)
-def test_the_layers_are_those_copied_by_hand(whole, by_hand, same, tmp_path, kind):
-    if kind == "keras_hub":
-        pytest.importorskip("keras_hub", reason="pip install keras-hub")
-    SAVE[kind](whole, tmp_path)
+def test_the_layers_are_those_copied_by_hand(whole, by_hand, same, tmp_path, save):
+    save(whole, tmp_path)
     model = BertTask.from_preset(tmp_path, keep_layers=KEPT)
     assert type(model) is BertClassifier and same(model, by_hand(whole))
     assert model.backbone.num_layers == len(model.backbone.blocks) == 3
@@ -78,8 +68,8 @@ def test_a_quantized_preset_is_refused(whole, tmp_path, refused):
 
 
 @pytest.mark.parametrize("kind", ["preset", "hugging_face"])
-def test_layers_that_are_not_there_are_refused(backbone, tmp_path, kind, refused):
-    SAVE[kind](backbone(num_layers=5), tmp_path)
+def test_layers_that_are_not_there_are_refused(backbone, tmp_path, save, refused):
+    save(backbone(num_layers=5), tmp_path)
     for layers in [(1, 5), (-1,), (1, 1), (2, 0), (), "024", (0, 2.0), (True,), (None,), 3]:
         message = r"keep_layers must be .* 0 to 4, .* \(0, 2, 4\); got"
         refused(message, BertBackbone.from_preset, tmp_path, keep_layers=layers)

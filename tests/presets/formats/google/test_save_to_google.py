@@ -6,7 +6,6 @@ import pytest
 
 from keras_bert import (
     BertBackbone,
-    BertClassifier,
     BertEmbedder,
     BertPretrainer,
     BertSpanLabeler,
@@ -14,8 +13,6 @@ from keras_bert import (
 )
 
 tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-
-CLASSES = {"output_weights": (3, 32), "output_bias": (3,)}
 
 
 def variables_of(folder):
@@ -33,12 +30,6 @@ def test_the_files_equal_those_of_googles_code(google, golden, same, tmp_path):
     assert names == ["bert_config.json", data, index, "vocab.txt"]
     written = (tmp_path / "ours" / "vocab.txt").read_bytes()
     assert written == (tmp_path / "theirs" / "vocab.txt").read_bytes()
-
-
-def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, same, tmp_path):
-    weights = with_head(CLASSES)
-    BertClassifier.from_preset(google(weights)).save_to_google(tmp_path / "ours")
-    assert same(variables_of(tmp_path / "ours"), weights)
 
 
 def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, same, tmp_path):

@@ -36,8 +36,6 @@ class Hub(ThreadingHTTPServer):
         self.asked = []  # "METHOD path"
         self.refusals = {}  # {name: (status, headers, metadata too)} without a token
         self.token = "hf_secret"
-        self.role = "write"  # of the token
-        self.breaks = 0  # responses still to be cut off midway
         self.silent, self.hang_up = False, threading.Event()
         self.flips = 0  # large files still to be sent with a flipped bit
         self.lost = set()  # names of files that are listed, but missing on the server of contents
@@ -126,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
             headers |= {"X-Linked-Etag": headers.pop("ETag"), "X-Linked-Size": str(len(content))}
             headers["Location"] = f"http://localhost:{hub.server_port}/cdn/{name}/{branch}/{path}"
             return self.send(302, b"", headers)
-        self.send_content(content, headers)
+        self.send(200, content, headers)
 
     def large_file(self, name, branch, path):
         hub = self.server
@@ -136,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
         if hub.flips:
             hub.flips -= 1
             content = content[:-1] + bytes([content[-1] ^ 1])
-        self.send_content(content, {})
+        self.send(200, content)
 
     def validate(self):
         fields = yaml.safe_load(json.loads(self.body)["content"].split("---")[1])
@@ -144,8 +142,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def create(self):
         hub, asked = self.server, json.loads(self.body)
-        if not self.has_token() or hub.role != "write":
-            return self.send(403 if self.has_token() else 401, b'{"error": "no rights"}')
+        if not self.has_token():
+            return self.send(401, b'{"error": "no rights"}')
         name = f"{asked['organization']}/{asked['name']}"
         if name in hub.refusals:
             return self.send(hub.refusals[name][0], b'{"error": "no rights"}')
@@ -200,15 +198,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_json(self, value, status=200):
         self.send(status, json.dumps(value).encode())
 
-    def send_content(self, content, headers):
-        status, size = 200, len(content)
-        if match := re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")):
-            start, status = int(match[1]), 206
-            content = content[start:]
-            headers = {**headers, "Content-Range": f"bytes {start}-{size - 1}/{size}"}
-        self.send(status, content, headers, may_break=True)
-
-    def send(self, status, body, headers=(), may_break=False):
+    def send(self, status, body, headers=()):
         pattern, strange = self.server.strange or ("$^", None)
         if re.search(pattern, f"{self.command} {self.path}"):  # after the request was carried out
             if strange is None:
@@ -219,13 +209,8 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {**dict(headers), "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
-        if self.command == "HEAD":
-            return
-        if may_break and self.server.breaks:
-            self.server.breaks -= 1
-            self.close_connection = True
-            body = body[: len(body) // 2]
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
 
 ROUTES = {

@@ -51,14 +51,15 @@ def test_a_corpus_of_a_data_set(hub, tmp_path):
     assert [shard["num_bytes"] for shard in local.shards] == [s["num_bytes"] for s in corpus.shards]
 
 
-def test_a_table_of_a_data_set(hub):
+def test_a_table_of_a_data_set(hub, refused):
     assert read_table("hf://datasets/user/texts/test.csv").rows == [["Word1.", "1"]]
     table = read_table("hf://datasets/user/texts@v2/data/*-2.jsonl.gz")
     assert table["text"][0] == "Word2 word0." and len(table) == 5
-    with pytest.raises(
-        ValueError, match="stands for 5 files: README.md, train-0.jsonl.gz, train-1"
-    ):
-        read_table("hf://datasets/user/texts")
+    refused(
+        "stands for 5 files: README.md, train-0.jsonl.gz, train-1",
+        read_table,
+        "hf://datasets/user/texts",
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,9 +70,8 @@ def test_a_table_of_a_data_set(hub):
         ("hf://datasets/user/texts/README.md", "No input files"),
     ],
 )
-def test_what_is_not_there_is_refused(hub, tmp_path, path, message):
-    with pytest.raises(ValueError, match=message):
-        prepare(path, tmp_path / "out")
+def test_what_is_not_there_is_refused(hub, tmp_path, path, message, refused):
+    refused(message, prepare, path, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["nothing", "texts@v9"])

@@ -1,13 +1,12 @@
 """Models of the Hugging Face hub: the files downloaded, and the errors of failed downloads."""
 
-import json
 import os
 import socket
 from pathlib import Path
 
 import pytest
 from huggingface_hub import constants, snapshot_download
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from keras_bert import (
     BertBackbone,
@@ -71,14 +70,13 @@ def test_a_tokenizer_alone_needs_no_weights(hub):
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "google-bert/bert-base-uncased"])
-def test_well_known_names_are_found_on_the_hub(hub, tmp_path, monkeypatch, name):
+def test_well_known_names_are_found_on_the_hub(hub, tmp_path, monkeypatch, name, refused):
     hub.models["google-bert/bert-base-uncased"] = hub.models["user/tiny"]
     assert BertClassifier.from_preset(name).preprocessor.label_names == ["no", "maybe", "yes"]
     assert BertTokenizer.from_preset(name).lowercase
     monkeypatch.chdir(tmp_path)  # a folder of that name comes first
     (tmp_path / name).mkdir(parents=True)
-    with pytest.raises(ValueError, match="holds no BERT"):
-        BertClassifier.from_preset(name)
+    refused("holds no BERT", BertClassifier.from_preset, name)
 
 
 def test_a_revision_has_its_own_weights(hub, tiny):
@@ -101,18 +99,14 @@ def test_offline_the_cache_is_used(hub, tiny, monkeypatch):
     assert not hub.asked
 
 
-def test_a_sharded_model(hub, same):
+def test_a_sharded_model(hub, same, write_shards):
     whole = hub.models["user/tiny"]["main"]
     expected = BertClassifier.from_preset(whole)
-    tensors = load_file(whole / "model.safetensors")
+    shards = write_shards(load_file(whole / "model.safetensors"), whole)
     (whole / "model.safetensors").unlink()
-    names, shards = sorted(tensors), [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
-    for shard, part in zip(shards, (names[:9], names[9:]), strict=True):
-        save_file({name: tensors[name] for name in part}, whole / shard)
-    index = {"weight_map": {name: shards[i >= 9] for i, name in enumerate(names)}}
-    (whole / "model.safetensors.index.json").write_text(json.dumps(index))
     assert same(BertClassifier.from_preset("hf://user/tiny"), expected)
-    assert {*shards} < hub.fetched() and "pytorch_model.bin" not in hub.fetched()
+    assert {shard.name for shard in shards} < hub.fetched()
+    assert "pytorch_model.bin" not in hub.fetched()
 
 
 def test_every_format_is_downloaded(hub, our_preset, same):
@@ -139,8 +133,8 @@ CLIMBING = ["user/tiny@..", "user/tiny@../../x", "../tiny", "user/.."]
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("user/nothing", r"no model 'user/nothing'.*check the name"),
-        ("user/tiny@v9", r"'user/tiny' has no revision 'v9'"),
+        ("user/nothing", r"refuses 'user/nothing'.*Repository Not Found"),
+        ("user/tiny@v9", r"refuses 'user/tiny'.*Revision Not Found"),
         *(
             (name, "must be hf://user/name")
             for name in ("user/tiny/config.json", "", "@v2", "user/ti ny", *CLIMBING)
@@ -156,14 +150,10 @@ def test_an_unknown_model_is_refused(hub, name, message):
     ("status", "headers", "metadata_too", "message"),
     [
         # A private model, or none at all, for somebody without a token.
-        (401, {"X-Error-Code": "RepoNotFound"}, True, "no model 'user/tiny'.*HF_TOKEN"),
-        (401, {}, True, "Access to 'user/tiny' is denied.*HF_TOKEN"),
-        (403, {}, True, "Access to 'user/tiny' is denied.*HF_TOKEN"),
+        (401, {"X-Error-Code": "RepoNotFound"}, True, "HF_TOKEN.*Repository Not Found"),
+        (403, {}, True, "HF_TOKEN.*403 Forbidden"),
         # A gated model lets everybody see its card.
-        (401, {"X-Error-Code": "GatedRepo"}, False, "gated: request access on its page"),
-        (403, {"X-Error-Code": "GatedRepo"}, False, "gated: request access on its page"),
-        (403, {}, False, "Access to 'user/tiny' is denied.*HF_TOKEN"),
-        (404, {"X-Error-Code": "RepoNotFound"}, True, "no model 'user/tiny'.*HF_TOKEN"),
+        (401, {"X-Error-Code": "GatedRepo"}, False, "HF_TOKEN.*gated repo"),
         (500, {}, True, "could not be downloaded.*500"),
         (503, {}, False, "could not be downloaded.*503"),
     ],
@@ -184,14 +174,6 @@ def test_a_model_without_weights_is_refused_before_the_download(hub):
     assert not hub.fetched()
 
 
-def test_a_broken_connection_is_resumed(hub, no_waiting):
-    hub.breaks = 10**6
-    assert_refused("user/tiny could not be downloaded.*try again")
-    hub.breaks = 3
-    assert_downloaded(hub)
-    assert hub.breaks == 0
-
-
 def test_an_unreachable_hub_is_reported_at_once(tmp_path, point_to, monkeypatch):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -210,14 +192,13 @@ def test_a_silent_hub_times_out(hub, monkeypatch):
     assert len(hub.asked) == 1
 
 
-def test_a_name_without_its_scheme_is_refused_with_advice():
+def test_a_name_without_its_scheme_is_refused_with_advice(refused):
     for name, advice in (
         ("user/name", "is written hf://user/name"),
         ("bert-base-uncasd", "mean 'hf://google-bert/bert-base-uncased'"),
         ("bert_base_uncased_en", "mean 'bert_base_en_uncased'"),
     ):
-        with pytest.raises(ValueError, match=advice):
-            BertBackbone.from_preset(name)
+        refused(advice, BertBackbone.from_preset, name)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "vocab.txt"])
@@ -278,4 +259,4 @@ def test_a_blob_that_models_share_may_have_another_name(hub):
 
 def test_weights_that_the_hub_lost_are_no_missing_model(hub, no_waiting):
     hub.lost = {"model.safetensors"}
-    assert_refused(r"user/tiny is on the hub, but a part .*: \S+/model.safetensors .*404")
+    assert_refused(r"refuses 'user/tiny'.*404.*/model.safetensors")

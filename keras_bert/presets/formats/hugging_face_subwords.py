@@ -1,0 +1,125 @@
+"""Tokenizers of Hugging Face folders that cut whole texts: SentencePiece models and byte pairs."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from keras_bert.files.json_files import JsonFields, read_json, write_json
+from keras_bert.files.remote import read_utf8
+from keras_bert.files.whole import whole_file
+from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, unigram_model
+
+CLASSES = {
+    "xlm-roberta": "XLMRobertaTokenizer",
+    "camembert": "CamembertTokenizer",
+    "roberta": "RobertaTokenizer",
+}
+"""`{family: class of transformers}`."""
+SPECIAL_TOKENS = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
+OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")
+"""Names, without "Fast", of classes of transformers that their files define."""
+
+
+def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str | None:
+    """Returns the `family` of a folder's tokenizer; None if it is of another kind."""
+    kind, model = settings.text("tokenizer_class", "").removesuffix("Fast"), fast.fields("model")
+    if kind not in OF_ANY_KIND:
+        return {theirs: family for family, theirs in CLASSES.items()}.get(kind)
+    if model.text("type") == "Unigram":
+        first, _ = model.value("vocab")[0]
+        return {tokens[0]: family for family, tokens in FAMILIES.items()}.get(first)
+    if (folder / MODEL_FILE).is_file():
+        return "xlm-roberta"
+    if model:
+        is_byte_pairs = model.text("type") == "BPE" and "<mask>" in model.fields("vocab").values
+    else:
+        is_byte_pairs = all((folder / name).is_file() for name in ("vocab.json", "merges.txt"))
+    return "roberta" if is_byte_pairs else None
+
+
+def read_subwords(family: str, folder: Path, settings: JsonFields, fast: JsonFields) -> Any:
+    """Returns the vocabulary of a folder's tokenizer, as its class takes it."""
+    if family == "roberta":
+        return _byte_pairs(folder, settings, fast)
+    if (folder / MODEL_FILE).is_file():
+        return (folder / MODEL_FILE).read_bytes()
+    pieces = fast.fields("model").value("vocab")
+    if not pieces:
+        raise ValueError(f"neither {MODEL_FILE} nor tokenizer.json holds its pieces")
+    return unigram_model((p for p in pieces if p[0] not in SPECIAL_TOKENS), _characters(fast))
+
+
+def write_subwords(tokenizer: Tokenizer, folder: Path) -> None:
+    """Writes the files that programs other than transformers read."""
+    if tokenizer.family != "roberta":
+        return tokenizer.save_assets(folder)
+    contents = tokenizer.contents()
+    write_json(folder / "vocab.json", contents["vocab"], indent=None)
+    with whole_file(folder / "merges.txt") as file:
+        file.writelines(["#version: 0.2\n", *(f"{a} {b}\n" for a, b in contents["merges"])])
+
+
+def fast_byte_pairs(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns the parts of a `tokenizer.json` that byte pair encoding decides on."""
+    contents = tokenizer.contents()
+    level = {"type": "ByteLevel", "add_prefix_space": contents.pop("add_prefix_space")}
+    level |= {"trim_offsets": True, "use_regex": True}
+    model = {"type": "BPE", "unk_token": None, "byte_fallback": False, **contents}
+    return {"pre_tokenizer": level, "decoder": level, "model": model}
+
+
+def fast_sentence_piece(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns the parts of a `tokenizer.json` that a SentencePiece model decides on."""
+    special = FAMILIES[tokenizer.family]
+    words = {"type": "WhitespaceSplit"}
+    spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    characters = base64.b64encode(tokenizer.characters()).decode() or None
+    return {
+        "normalizer": characters and {"type": "Precompiled", "precompiled_charsmap": characters},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [words, spaces]},
+        "decoder": spaces,
+        "model": {
+            "type": "Unigram",
+            "unk_id": special.index("<unk>"),
+            "vocab": [*([token, 0.0] for token in special), *tokenizer.pieces(), ["<mask>", 0.0]],
+            "byte_fallback": False,
+        },
+    }
+
+
+def _byte_pairs(folder, settings, fast):
+    splitter, model = fast.fields("pre_tokenizer"), fast.fields("model")
+    if model:
+        steps = splitter.text("type"), fast.fields("normalizer").text("type")
+        if steps != ("ByteLevel", None):
+            raise ValueError(
+                f"it splits text with {steps[0]} after {steps[1]}; BytePairTokenizer supports only "
+                "ByteLevel without normalization"
+            )
+        vocab, merges = (model.value(name) for name in ("vocab", "merges"))
+    else:
+        vocab, lines = read_json(folder / "vocab.json"), read_utf8(folder / "merges.txt")
+        merges = [line for line in lines.splitlines() if line and not line.startswith("#version")]
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges or []]
+    for token in fast.listed_fields("added_tokens"):
+        vocab.setdefault(token.text("content"), token.integer("id"))
+    key = "add_prefix_space"
+    adds_space = settings.boolean(key, splitter.boolean(key, False))
+    return {"vocab": vocab, "merges": pairs, key: adds_space}
+
+
+def _characters(fast):
+    """Returns the table that normalizes characters; a ValueError if other steps do."""
+    normalizer, splitter = fast.fields("normalizer"), fast.fields("pre_tokenizer")
+    steps = [*normalizer.listed_fields("normalizers")] or [normalizer]
+    splits = [*splitter.listed_fields("pretokenizers")] or [splitter]
+    kinds = [[step.text("type") for step in each] for each in (steps, splits)]
+    known = (["Precompiled"], ["Precompiled", "Replace"])
+    if kinds[0] not in known or kinds[1][-1] != "Metaspace":
+        raise ValueError(
+            f"it normalizes text with {', '.join(map(str, kinds[0]))} and splits it with "
+            f"{', '.join(map(str, kinds[1]))}; SentencePieceTokenizer supports only Precompiled "
+            "and Metaspace"
+        )
+    return base64.b64decode(steps[0].text("precompiled_charsmap", ""), validate=True)

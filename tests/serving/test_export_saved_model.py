@@ -74,7 +74,7 @@ def test_what_another_process_exports_meanwhile_is_kept(model, monkeypatch, tmp_
 
     monkeypatch.setattr(tf.saved_model, "save", save)
     with pytest.raises(ValueError, match="1 already exists. Export with version=2"):
-        model.export(tmp_path / "served", warmup_texts=[])
+        model.export(tmp_path / "served")
     assert [*(tmp_path / "served").rglob("*")] == [file.parent, file]
 
 

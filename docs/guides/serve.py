@@ -83,7 +83,7 @@ for name, signature in served.signatures.items():
 # The first request takes many times as long as later ones. TensorFlow Serving answers the requests
 # of a warm-up file before it takes others. `pip install tensorflow-serving-api` has their classes:
 #
-# ```python
+# ```py
 # import pathlib
 # from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 #

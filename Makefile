@@ -61,7 +61,7 @@ fuzz: .venv/ready ## Fuzz texts, files, folders and arguments for MINUTES=10, fr
 	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/fuzz
 
 kill-test: export KILL_SEED = $(SEED)
-kill-test: .venv/ready ## Kill recipes 100 times at random moments, drawn from SEED=1, and rerun them
+kill-test: .venv/ready ## Kill recipes before 100 random writes, drawn from SEED=1, and rerun them
 	$(BIN)/python -m pytest -q -s tests/recipes/test_kills.py -m weekly
 
 # tensorflow-tpu has tensorflow's files, so that is removed first; later libtpu's abort with it.

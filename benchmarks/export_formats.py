@@ -92,8 +92,8 @@ def make_ways(args, folder):
     quantized = load(args)
     quantized.quantize("int8")
     quantized = quantized.export(folder / "onnx8_keras", format="onnx", **options)
-    mixed = load(args, "mixed_bfloat16").export(folder / "mixed", warmup_texts=[])
-    exported = model.export(folder / "savedmodel", warmup_texts=[])
+    mixed = load(args, "mixed_bfloat16").export(folder / "mixed")
+    exported = model.export(folder / "savedmodel")
     ways = {
         "TensorFlow SavedModel, float32": (savedmodel(exported), exported),
         "TensorFlow SavedModel, mixed bfloat16": (savedmodel(mixed), mixed),

@@ -3,10 +3,10 @@
     python recipes/export_savedmodel.py reviews/best --output served/reviews --text "A fine book."
     python recipes/export_savedmodel.py reviews/best --output reviews_onnx --format onnx
 
-The SavedModel, OUTPUT/1, has the layout of TensorFlow Serving, with the vocabulary and warm-up
-requests inside. It runs with TensorFlow and TensorFlow Text alone, and can be moved. `--text`
-queries it from a process of its own. The last part of OUTPUT is the model's name. Other formats
-take token ids; they get the tokenizer's files.
+The SavedModel, OUTPUT/1, has the layout of TensorFlow Serving, with the vocabulary inside. It runs
+with TensorFlow and TensorFlow Text alone, and can be moved. `--text` queries it from a process of
+its own. The last part of OUTPUT is the model's name. Other formats take token ids; they get the
+tokenizer's files.
 """
 
 import json

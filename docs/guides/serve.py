@@ -59,8 +59,7 @@ for name, signature in served.signatures.items():
 # ## TensorFlow Serving
 #
 # The folder has the layout of TensorFlow Serving, which picks the highest version, and a new one
-# while it runs: `export("served/messages", version=2)`. The model brings its vocabulary, and
-# warm-up requests, which the server answers before it takes others.
+# while it runs: `export("served/messages", version=2)`. The model brings its vocabulary.
 #
 # ```bash
 # docker run -p 8501:8501 -v $PWD/served/messages:/models/messages -e MODEL_NAME=messages \
@@ -80,6 +79,24 @@ for name, signature in served.signatures.items():
 # The model needs TensorFlow Text's ops, which TensorFlow Serving's images include. Image 2.20 has
 # the ops of TensorFlow Text 2.20; images 2.12 to 2.19 have those of 2.12. Use 2.20 or later, which
 # also serves models exported by TensorFlow 2.21.
+#
+# The first request takes many times as long as later ones. TensorFlow Serving answers the requests
+# of a warm-up file before it takes others. `pip install tensorflow-serving-api` has their classes:
+#
+# ```py
+# import pathlib
+# from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+#
+# path = pathlib.Path(folder, "assets.extra", "tf_serving_warmup_requests")
+# path.parent.mkdir()
+# with tf.io.TFRecordWriter(str(path)) as file:
+#     for text in ("My card was declined.", "The zip is broken. " * 20):
+#         request = predict_pb2.PredictRequest(model_spec={"name": "messages"})
+#         request.model_spec.signature_name = "serving_default"
+#         request.inputs["text"].CopyFrom(tf.make_tensor_proto([text]))
+#         log = prediction_log_pb2.PredictLog(request=request)
+#         file.write(prediction_log_pb2.PredictionLog(predict_log=log).SerializeToString())
+# ```
 #
 # ```bash
 # python recipes/export_savedmodel.py reviews/best --output served/reviews

@@ -62,33 +62,26 @@ def _magics(path, start):
 
 def _find(data, magic, shift):
     """Yields the bit offsets of a magic whose first bit is bit `shift` of a byte."""
-    pattern = (magic << (8 - shift)).to_bytes(7, "big")  # the last byte is empty with shift 0
-    inner = pattern[1:6]
-    first, last = pattern[0], pattern[6]
-    first_mask, last_mask = 0xFF >> shift, (0xFF << (8 - shift)) & 0xFF
+    inner = (magic << (8 - shift)).to_bytes(7, "big")[1:6]
     position = data.find(inner, 1)
     while position >= 0:
-        begin = position - 1
-        if data[begin] & first_mask == first and begin + 6 < len(data):
-            if data[begin + 6] & last_mask == last:
-                yield 8 * begin + shift
+        bits = int.from_bytes(data[position - 1 : position + 6], "big") >> (8 - shift)
+        if bits % 2**48 == magic:
+            yield 8 * (position - 1) + shift
         position = data.find(inner, position + 1)
 
 
 def _unpack(file, begin, end):
     """Unpacks the block in bits `begin` to `end`; returns None if these bits are not a block."""
     file.seek(begin // 8)
-    packed = int.from_bytes(file.read(-(-end // 8) - begin // 8), "big")
-    packed >>= -end % 8
+    bits = int.from_bytes(file.read(-(-end // 8) - begin // 8), "big") >> (-end % 8)
     num_bits = end - begin
-    packed &= (1 << num_bits) - 1
-    checksum = packed >> (num_bits - 80) & 0xFFFFFFFF if num_bits > 80 else 0
-    stream = (packed << 80) | (_END << 32) | checksum  # checksum of the only block
-    padding = -(num_bits + 80) % 8
-    stream = (stream << padding).to_bytes((num_bits + 80 + padding) // 8, "big")
+    bits %= 2**num_bits
+    checksum = (bits << 80 >> num_bits) % 2**32  # of the only block, after its magic
+    stream = (bits << 80 | _END << 32 | checksum) << (-(num_bits + 80) % 8)
     unpacker = bz2.BZ2Decompressor()
     try:
-        text = unpacker.decompress(b"BZh9" + stream)
+        text = unpacker.decompress(b"BZh9" + stream.to_bytes(-(-(num_bits + 80) // 8), "big"))
     except OSError:
         return None
     return text if unpacker.eof else None

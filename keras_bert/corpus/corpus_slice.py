@@ -85,33 +85,32 @@ def _documents(slice_, settings, reports):
 
 def _tokenized(documents, tokenizer, dtype):
     """Yields `((id, language), token_ids, sentence_lengths)`, tokenized in large batches."""
-    batch, parts, num_characters = [], [], 0
+    for batch in _sentence_batches(documents):
+        token_ids, lengths = tokenizer.flat_ids([s for _, sentences in batch for s in sentences])
+        lengths = np.split(lengths, np.cumsum([len(sentences) for _, sentences in batch])[:-1])
+        ends = np.cumsum([own.sum() for own in lengths])[:-1]
+        token_ids = np.split(token_ids.astype(dtype), ends)
+        for (document, _), ids, own in zip(batch, token_ids, lengths, strict=True):
+            yield document, ids, own[own > 0]
 
-    def tokenize():
-        token_ids, lengths = tokenizer.flat_ids(batch)
-        token_ids = token_ids.astype(dtype)
-        splits = np.concatenate([[0], np.cumsum(lengths)])
-        begin = 0
-        for document, num_sentences in parts:
-            end = begin + num_sentences
-            kept = lengths[begin:end]
-            yield document, token_ids[splits[begin] : splits[end]], kept[kept > 0]
-            begin = end
 
+def _sentence_batches(documents):
+    """Yields lists of `((id, language), sentences)`, with many sentences together."""
+    batch, num_characters = [], 0
     for document_id, language, passages in documents:
-        document, sentences = (document_id, language), passages
+        document, sentences = (document_id, language), [*passages]
         if language is not None:
             sentences = [s for text in passages for s in split_sentences(text, language)]
-        batch += sentences
-        num_characters += sum(map(len, sentences))
-        if parts and parts[-1][0] == document:
-            parts[-1] = (document, parts[-1][1] + len(sentences))
+        if batch and batch[-1][0] == document:
+            batch[-1][1].extend(sentences)
         else:
-            parts.append((document, len(sentences)))
+            batch.append((document, sentences))
+        num_characters += sum(map(len, sentences))
         if num_characters > BATCH_CHARACTERS:
-            yield from tokenize()
-            batch, parts, num_characters = [], [], 0
-    yield from tokenize()
+            yield batch
+            batch, num_characters = [], 0
+    if batch:
+        yield batch
 
 
 def _records(parts, min_tokens, languages, reports):

@@ -101,30 +101,27 @@ class GraphTokenizer:
     FastBertNormalizer normalizes with our table; FastWordpieceTokenizer splits and cuts words.
     These ops get two things wrong. `str.lower` turns a capital sigma into one of two letters,
     depending on its neighbors: the table keeps it and no token contains it, so its word becomes
-    [UNK]. The ops also count a word's bytes, not its characters: with a limit of 200 bytes, longer
-    words of up to 200 characters become [UNK]. So only a batch with an [UNK] is processed again.
+    [UNK], and only a batch with an [UNK] is cut again. The ops also limit a word's bytes, not its
+    characters: they cut words of four times as many bytes, and the longest are then made [UNK].
     """
 
     def __init__(self, tokens: Sequence[str], lowercase: bool, max_word_characters: int):
         self.lowercase = lowercase
         self.max_word_characters = max_word_characters
+        self._continues = [token.startswith("##") for token in tokens]
         tokens = _reachable_tokens(tokens, lowercase, max_word_characters)
         self._unknown = tokens.index(UNK)
-        self._normalizer = tf_text.FastBertNormalizer(
-            model_buffer=tf.constant(normalization.normalizer_model(lowercase))
+        self._normalizer, self._visible = (  # the second only deletes control characters
+            tf_text.FastBertNormalizer(model_buffer=tf.constant(normalization.normalizer_model(b)))
+            for b in (lowercase, False)
         )
-        model = _wordpiece_model(tokens, max_word_characters)
-        self._wordpiece_model = tf.constant(model)
-        self._visible = tf_text.FastBertNormalizer(  # deletes control characters, but no accents
-            model_buffer=tf.constant(normalization.normalizer_model(lowercase=False))
+        # FastWordpieceTokenizer's constructor calls this too, but copies the bytes through a list.
+        model = wordpiece_builder.build_fast_wordpiece_model(
+            tokens, max_word_characters * _MAX_CHARACTER_BYTES, "##", UNK, False, False
         )
         self._wordpiece = tf_text.FastWordpieceTokenizer(
-            model_buffer=self._wordpiece_model, token_out_type=tf.int32
+            model_buffer=tf.constant(np.frombuffer(model, np.uint8)), token_out_type=tf.int32
         )
-        # The same model with room for four bytes per character: only a few bytes differ.
-        longer = _wordpiece_model(tokens, max_word_characters * _MAX_CHARACTER_BYTES)
-        places = np.flatnonzero(model != longer)
-        self._longer_places, self._longer_bytes = places[:, None], longer[places]
         self._traced = functools.cache(_trace)
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
@@ -177,68 +174,56 @@ class GraphTokenizer:
     def _pieces(self, texts):
         """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
         pieces = self._fast_pieces(texts)
-        # Every mistake of the fast ops results in an [UNK].
-        has_unknown = tf.reduce_any(pieces[0] == self._unknown)
-        return tf.cond(has_unknown, lambda: self._correct(texts, pieces), lambda: pieces)
+        if self.lowercase:
+            has_unknown = tf.reduce_any(pieces[0] == self._unknown)
+            texts, pieces = tf.cond(
+                has_unknown,
+                lambda: self._with_final_sigmas(texts, pieces),
+                lambda: (texts, pieces),
+            )
+        return self._without_long_words(texts, pieces)
 
     def _fast_pieces(self, texts):
         ids, starts, ends = self._wordpiece.tokenize_with_offsets(texts)
         return ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits
 
-    def _correct(self, texts, pieces):
-        if self.lowercase:
-            has_sigma = tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
-            texts, pieces = tf.cond(
-                tf.reduce_any(has_sigma),
-                lambda: self._with_final_sigmas(texts, has_sigma),
-                lambda: (texts, pieces),
-            )
-        ids, starts, ends, _ = pieces
-        is_long = (ids == self._unknown) & (ends - starts > self.max_word_characters)
-        return tf.cond(
-            tf.reduce_any(is_long),
-            lambda: self._cut_long_words(texts, pieces, is_long),
-            lambda: pieces,
-        )
+    def _with_final_sigmas(self, texts, pieces):
+        has_sigma = tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
 
-    def _with_final_sigmas(self, texts, has_sigma):
-        lowered = tf.boolean_mask(texts, has_sigma)
-        for pattern, rewrite in normalization.sigma_rewrites():
-            lowered = tf.strings.regex_replace(lowered, pattern, rewrite)
-        texts = tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), lowered)
-        return texts, self._fast_pieces(texts)
+        def lower():
+            lowered = tf.boolean_mask(texts, has_sigma)
+            for pattern, rewrite in normalization.sigma_rewrites():
+                lowered = tf.strings.regex_replace(lowered, pattern, rewrite)
+            new_texts = tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), lowered)
+            return new_texts, self._fast_pieces(new_texts)
 
-    def _cut_long_words(self, texts, pieces, is_long):
-        """Cuts the words whose bytes exceed `max_word_characters`, but whose characters don't."""
+        return tf.cond(tf.reduce_any(has_sigma), lower, lambda: (texts, pieces))
+
+    def _without_long_words(self, texts, pieces):
+        """Replaces words of more than `max_word_characters`, which have more bytes, by [UNK]."""
         ids, starts, ends, splits = pieces
-        rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
-        at = tf.where(is_long)[:, 0]  # [W] of W long words
-        word_starts, word_ends = tf.gather(starts, at), tf.gather(ends, at)
-        words = tf.strings.substr(
-            tf.gather(texts, tf.gather(rows, at)), word_starts, word_ends - word_starts
-        )
-        fits = tf.strings.length(words, "UTF8_CHAR") <= self.max_word_characters
-        at, words = tf.boolean_mask(at, fits), tf.boolean_mask(words, fits)
-        model = tf.tensor_scatter_nd_update(
-            self._wordpiece_model, self._longer_places, self._longer_bytes
-        )
-        longer = tf_text.FastWordpieceTokenizer(model_buffer=model, token_out_type=tf.int32)
-        new_ids, new_starts, new_ends = longer.tokenize_with_offsets(words)
-        shift = tf.gather(tf.boolean_mask(word_starts, fits), new_ids.value_rowids())
-        # Each token stays, or is replaced by its word's new tokens at the end of the pool.
-        size = tf.size(ids, tf.int64)
-        begin = tf.range(size)
-        begin = tf.tensor_scatter_nd_update(begin, at[:, None], size + new_ids.row_starts())
-        count = tf.tensor_scatter_nd_update(tf.ones_like(begin), at[:, None], new_ids.row_lengths())
-        order = tf.ragged.range(begin, begin + count).flat_values
-        pool = (
-            (ids, new_ids.flat_values),
-            (starts, new_starts.flat_values + shift),
-            (ends, new_ends.flat_values + shift),
-        )
-        ids, starts, ends = (tf.gather(tf.concat(pair, 0), order) for pair in pool)
-        splits = tf.gather(tf.concat([[0], tf.cumsum(count)], 0), splits)
-        return ids, starts, ends, splits
+        is_first = ~tf.gather(self._continues, ids)  # of a word's pieces
+        word = tf.cumsum(tf.cast(is_first, tf.int64)) - 1
+        word_starts, word_ends = tf.boolean_mask(starts, is_first), tf.math.segment_max(ends, word)
+
+        def replace():
+            rows = tf.RaggedTensor.from_row_splits(is_first, splits, validate=False).value_rowids()
+            texts_of_words = tf.gather(texts, tf.boolean_mask(rows, is_first))
+            words = tf.strings.substr(texts_of_words, word_starts, word_ends - word_starts)
+            too_long = tf.strings.length(words, "UTF8_CHAR") > self.max_word_characters
+            is_long = tf.gather(too_long, word)
+            kept = is_first | ~is_long
+            values = (
+                tf.where(is_long, self._unknown, ids),
+                starts,
+                tf.where(is_long, tf.gather(word_ends, word), ends),
+            )
+            counts = tf.concat([[0], tf.cumsum(tf.cast(kept, tf.int64))], 0)
+            kept_values = (tf.boolean_mask(each, kept) for each in values)
+            return (*kept_values, tf.gather(counts, splits))
+
+        has_long = tf.reduce_any(word_ends - word_starts > self.max_word_characters)
+        return tf.cond(has_long, replace, lambda: pieces)
 
 
 def _reachable_tokens(tokens, lowercase, max_word_characters):
@@ -264,12 +249,6 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
             )
         reachable.append(token.translate(written) or f"{normalization.PLACEHOLDER}{index}")
     return [*reachable, normalization.PLACEHOLDER]  # an empty trie can't be built
-
-
-def _wordpiece_model(tokens, max_bytes):
-    # FastWordpieceTokenizer's constructor calls this too, but copies the bytes through a list.
-    model = wordpiece_builder.build_fast_wordpiece_model(tokens, max_bytes, "##", UNK, False, False)
-    return np.frombuffer(model, np.uint8)
 
 
 def _trace(function):

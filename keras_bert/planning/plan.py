@@ -15,7 +15,7 @@ from keras_bert.planning.compiler import (
     planned_devices,
     pretraining_batch,
 )
-from keras_bert.planning.devices import GIB, Chip, find_chips
+from keras_bert.planning.devices import Chip, find_chips
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 from keras_bert.training.describe_training import check_batch
 
@@ -140,7 +140,7 @@ class Plan:
     def _planned(self, kind, batch_size, row_flops, cost):
         flops, chips = batch_size * row_flops, (self.chip, self.num_chips)
         planned = kind(*chips, batch_size, self.sequence_length, flops, cost)
-        self.log(f"... {_verdict(planned)} ({cost.seconds:.0f} s)")
+        self.log(f"... {planned.verdict}, in GiB per chip ({cost.seconds:.0f} s)")
         return planned
 
     def largest_batch(self, model: keras.Model, step: PlannedStep) -> PlannedStep | None:
@@ -216,10 +216,3 @@ def next_rows(
         rows = (largest_fit + smallest_miss) // 2
     rows -= rows % parts
     return rows if rows - largest_fit >= max(parts, largest_fit // 16) else None
-
-
-def _verdict(step):
-    spare = step.spare_bytes
-    if step.fits:
-        return f"fits, {spare / GIB:.2f} GiB per chip to spare"
-    return "doesn't fit" + ("" if spare is None else f", {-spare / GIB:.2f} GiB too much")

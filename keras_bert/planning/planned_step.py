@@ -48,6 +48,14 @@ class PlannedStep:
             return self.chip.available_bytes - self.cost.needed
         return None if self.cost.excess is None else -self.cost.excess
 
+    @property
+    def verdict(self) -> str:
+        """Whether the step fits, with the GiB to spare or too much, in words."""
+        spare = self.spare_bytes
+        if self.fits:
+            return f"fits, {spare / GIB:.2f} to spare"
+        return "doesn't fit" + ("" if spare is None else f", {-spare / GIB:.2f} too much")
+
     def work(self) -> list[tuple[str, float, str, float]]:
         """Lists what a chip does in a step: name, amount, unit and seconds at the peak rate."""
         chip, cost = self.chip, self.cost
@@ -99,20 +107,14 @@ class PlannedStep:
         return "\n".join(lines)
 
     def _memory_lines(self):
-        available, cost = self.chip.available_bytes / GIB, self.cost
+        total, cost = f"total, of {self.chip.available_bytes / GIB:.2f}", self.cost
         if not self.fits:
-            spare = self.spare_bytes
-            missing = "" if spare is None else f": {-spare / GIB:.2f} GiB too much"
-            return [
-                f"  doesn't fit in the {available:.2f} available to a program{missing}",
-                f"  {self.advice}",
-            ]
-        total, spare = f"total, of {available:.2f}", self.spare_bytes / GIB
+            return [f"  {total:41}   {self.verdict}", f"  {self.advice}"]
         return [
             f"  {self.state:32}{cost.arguments / GIB:9.2f}",
             f"  {'temporaries':32}{cost.temporaries / GIB:9.2f}",
             f"  {'code':32}{cost.code / GIB:9.2f}",
-            f"  {total:32}{cost.needed / GIB:9.2f}   fits, {spare:.2f} to spare",
+            f"  {total:32}{cost.needed / GIB:9.2f}   {self.verdict}",
         ]
 
     def _time_title(self, steps):

@@ -1,30 +1,22 @@
 """Export of a task as a SavedModel that takes raw strings."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
 from keras_bert.graph.tokenizer import graph_tokenizer
-from keras_bert.messages import check_int, logger, shown
+from keras_bert.messages import check_int, logger
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.dataset_checks import with_finite_check
-from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 from keras_bert.training.keras_internals import autocast_variables
 
 
-def export_saved_model(
-    task: keras.Model,
-    path: str | os.PathLike,
-    *,
-    version: int = 1,
-    warmup_texts: Sequence | None = None,
-) -> str:
+def export_saved_model(task: keras.Model, path: str | os.PathLike, *, version: int = 1) -> str:
     """Writes a task and its vocabulary as a SavedModel in TensorFlow Serving's layout.
 
     TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving, without this library.
@@ -58,8 +50,6 @@ def export_saved_model(
         path: the model's folder, on disk or wherever `tf.io.gfile` writes.
         version: int, at least 1; the model is written to `path/version`. TensorFlow Serving serves
             the highest version, also of those that are added while it runs.
-        warmup_texts: texts, or pairs for tasks with two inputs, that TensorFlow Serving answers
-            before it takes requests; by default a short text, a long one and a pair.
 
     Returns:
         The folder of this version.
@@ -76,7 +66,6 @@ def export_saved_model(
     """
     path = os.fspath(path)
     _check_task(task)
-    requests = _warmup_requests(task, warmup_texts)
     target = _free_version(path, version)
     readers = {"serving_default": task.preprocessor, **task.preprocessor.variants()}
     with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
@@ -86,13 +75,10 @@ def export_saved_model(
             signatures |= {name: _text_signature(task, r) for name, r in readers.items()}
             tokenizer = graph_tokenizer(task.preprocessor.tokenizer)
         else:
-            kind, requests = type(task.preprocessor.tokenizer).__name__, requests[-1:]
+            kind = type(task.preprocessor.tokenizer).__name__
             logger.warning("TensorFlow has no %s: %s takes token ids, no raw strings.", kind, path)
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
         save_quietly(str(folder), signatures, tokenizer)
-        if requests:
-            name = os.path.basename(os.path.normpath(path))
-            write_warmup_requests(str(folder), name, requests)
     del cast
     return target
 
@@ -197,53 +183,6 @@ def _check_task(task):
         raise ValueError(
             f"This {name} can't read text: set model.preprocessor = {reader.__name__}(...)."
         )
-
-
-def _warmup_requests(task, texts):
-    """Makes `(signature name, inputs)` for each request, of one row each."""
-    ranks = task.preprocessor.signature
-    texts = _short_and_long(task, ranks) if texts is None else texts
-    texts = [texts] if isinstance(texts, str) else texts
-    if not len(texts):
-        return []
-    check_int("the number of warmup_texts", len(texts), at_most=MAX_REQUESTS - 1)
-    rows = [_row(task, ranks, text) for text in texts]
-    columns = tf.nest.flatten(list(rows[0].values()))[:2]
-    prepared = task.preprocessor(*([text] for text in columns))
-    prepared = {  # [1, S], or [1, 1, S] if a row has several sequences
-        name: tf.reshape(values, [1] * (len(task.input[name].shape) - 1) + [-1])
-        for name, values in prepared.items()
-        if name in task.input
-    }
-    extra = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in _extra_inputs(task).items()}
-    requests = [*(("serving_default", row) for row in rows), ("token_ids", prepared)]
-    return [(name, {**inputs, **extra}) for name, inputs in requests]
-
-
-def _short_and_long(task, ranks):
-    word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
-    filling = " ".join([word] * task.preprocessor.sequence_length)
-    if len(ranks) == 1:
-        pairs = [(word, word)] if None in ranks.values() else []
-        return [word, filling, *pairs]
-    _, rank = ranks.values()
-    return [(word, [last, last] if rank == 2 else last) for last in (word, filling)]
-
-
-def _row(task, ranks, text):
-    is_list, expected = isinstance(text, (list, tuple)), f"pairs ({', '.join(ranks)})"
-    if len(ranks) == 1:
-        [(name, rank)] = ranks.items()
-        if isinstance(text, str):
-            return {name: [text]}
-        if is_list and len(text) == 2 and rank is None:
-            return {name: [list(text)]}
-        expected = "texts or pairs of texts"
-    elif is_list and len(text) == len(ranks):
-        kinds = [str if rank == 1 else (list, tuple) for rank in ranks.values()]
-        if all(map(isinstance, text, kinds)):
-            return {name: [value] for name, value in zip(ranks, text, strict=True)}
-    raise ValueError(f"warmup_texts of a {type(task).__name__} are {expected}; got {shown(text)}.")
 
 
 def _free_version(path, version):

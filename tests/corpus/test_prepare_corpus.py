@@ -101,10 +101,12 @@ def test_workers_write_the_same_bytes(inputs, tmp_path, tokenizer, small_slices,
     page = b"<page><ns>0</ns><revision><text>Word1 word2. Word3.</text></revision></page>"
     dump = bz2.compress(b"<mediawiki>" + page + b"</mediawiki>")
     (inputs / "wiki.xml.bz2").write_bytes(dump)
-    prepare(inputs, tmp_path / "one", tokenizer)
-    prepare(inputs, tmp_path / "two", tokenizer, **options)
+    rows = [{"text": some_text(5, seed)} for seed in range(60, 90)] * 2
+    (inputs / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    prepare(inputs, tmp_path / "one", tokenizer, drop_repeated=True)
+    prepare(inputs, tmp_path / "two", tokenizer, drop_repeated=True, **options)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
-    assert Corpus(tmp_path / "two").num_documents == 13
+    assert Corpus(tmp_path / "two").num_documents == 13 + 30
 
 
 def test_one_huge_document_is_cut_and_keeps_its_id(tmp_path, tokenizer, small_slices, monkeypatch):

@@ -2,12 +2,10 @@
 
 import bz2
 import gzip
-import importlib
 import json
 import random
 import sys
 
-import numpy as np
 import pytest
 
 import keras_bert
@@ -94,7 +92,7 @@ def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, tokenizer, 
 
 
 @pytest.mark.parametrize("kind", ["jsonl+", "parquet"])
-def test_slices_of_rows_resume_and_lose_nothing(tmp_path, tokenizer, texts, kind, monkeypatch):
+def test_slices_of_rows_lose_nothing(tmp_path, tokenizer, texts, kind, monkeypatch):
     texts = [text for text in texts if text.strip()] * 3
     inputs = write(tmp_path / "in", kind, texts)
     whole = prepare(inputs, tmp_path / "whole", tokenizer)
@@ -103,35 +101,6 @@ def test_slices_of_rows_resume_and_lose_nothing(tmp_path, tokenizer, texts, kind
     assert len(whole.shards) == 1 and len(cut.shards) > 4
     for name in ("num_documents", "num_sentences", "num_tokens"):
         assert getattr(cut, name) == getattr(whole, name)
-    last, write_slice = 2, corpus_slice.write_slice
-
-    def write_until_last(slice_, **arguments):
-        if slice_.index > last:
-            raise KeyboardInterrupt
-        return write_slice(slice_, **arguments)
-
-    module = importlib.import_module("keras_bert.corpus.prepare_corpus")
-    monkeypatch.setattr(module, "write_slice", write_until_last)
-    with pytest.raises(KeyboardInterrupt):
-        prepare(inputs, tmp_path / "out", tokenizer)
-    last = np.inf
-    prepare(inputs, tmp_path / "out", tokenizer)
-    assert shards(tmp_path / "out") == shards(tmp_path / "cut")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["processes", "beam"])
-def test_workers_share_rows(tmp_path, tokenizer, texts, monkeypatch, name):
-    options = {"num_workers": 2}
-    if name == "beam":
-        pytest.importorskip("apache_beam", reason='pip install ".[beam]"')
-        options = {"beam_options": ["--runner=DirectRunner"]}
-    monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 1500)
-    inputs = [write(tmp_path / kind, kind, texts) for kind in ("parquet", "jsonl+", "jsonl+.zst")]
-    for output, more in (("one", {}), ("two", options)):
-        prepare(inputs, tmp_path / output, tokenizer, drop_repeated=True, **more)
-    assert shards(tmp_path / "one") == shards(tmp_path / "two")
-    assert keras_bert.Corpus(tmp_path / "two").num_documents == 39
 
 
 def test_folders_and_patterns(tmp_path, tokenizer, texts):

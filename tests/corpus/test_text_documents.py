@@ -3,7 +3,6 @@ import codecs
 import pytest
 
 from keras_bert.corpus import decoding
-from keras_bert.corpus import text_documents as text_documents_module
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.text_documents import TextReader, wrap_width
@@ -178,28 +177,3 @@ def test_a_line_longer_than_a_block_is_read_whole(tmp_path, monkeypatch, text):
     monkeypatch.setattr(decoding, "BLOCK_BYTES", 100)
     [sentences], reports = read(write(tmp_path, text))
     assert (" " if " " in text else "").join(sentences) == text and reports == {}
-
-
-def test_lines_are_counted_for_the_first_few_reports_only(tmp_path, monkeypatch):
-    counted = []
-    monkeypatch.setattr(decoding, "BLOCK_BYTES", 20)
-    monkeypatch.setattr(decoding, "line_number", lambda path, place: counted.append(place) or 1)
-    _, reports = read(write(tmp_path, b"Bad \xff byte.\nLost \xef\xbf\xbd one.\n" * 100))
-    assert reports[decoding.BROKEN]["count"] == reports[decoding.REPLACED]["count"] == 100
-    assert len(counted) == 2 * 5
-
-
-def test_a_boundary_is_sought_in_each_byte_once(tmp_path, monkeypatch):
-    sought = []
-    split = text_documents_module.re.split
-
-    def counted(pattern, data):
-        sought.append(len(data))
-        return split(pattern, data)
-
-    monkeypatch.setattr(text_documents_module, "BLOCK_BYTES", 64)
-    monkeypatch.setattr(text_documents_module.re, "split", counted)
-    lines = ["word " * 2000, "", "Next one.", "", "Last one."]
-    path = write(tmp_path, "\r\n".join(lines).encode())
-    assert read(path, 5, text_format="sentences")[0] == [["Next one."], ["Last one."]]
-    assert sum(sought) <= path.stat().st_size + 64

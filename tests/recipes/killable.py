@@ -1,28 +1,17 @@
 """Runs recipes in forks of this process, to the end or to a SIGKILL. TensorFlow loads only once.
 
 Each line of the input is a JSON object: `recipe`, `arguments`, `folder` (where it writes), `said`
-(the file of its output), and `kill`, None or one of
-
-    ["write", n]            before the n-th opening, renaming, ... of a file in `folder`
-    ["seconds", s]          after so long
-    ["later", s]            so long after the first change of a file in `folder`
-    ["worker", n, seed]     one of its worker processes, in the n-th slice of the text
-
-All but the last kill the processes that the recipe started too, as a machine that stops does. A
-line of JSON answers: `status` (negative: a signal), `seconds`, the number of `writes`, and the
-`seconds_of_writes` from the first of them to the end.
+(the file of its output), and `kill`: None, or n, to kill it before the n-th opening, renaming, ...
+of a file in `folder`, with the processes that it started, as a machine that stops does. A line of
+JSON answers: `status` (negative: a signal) and the number of `writes`.
 """
 
-import functools
 import json
 import multiprocessing
 import os
-import random
 import signal
 import subprocess
 import sys
-import threading
-import time
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,37 +24,19 @@ TINY = {  # scale of the ablations
     "text": "--sequence_length 16",
     "mixes": 1,
 }
-counts = multiprocessing.RawArray("d", 2)  # of a run: its writes, and the time of the first
+writes = multiprocessing.RawValue("i")  # of a run
 
 
-def die():
-    os.killpg(0, signal.SIGKILL)
-
-
-def work_and_die(work, number, seed, slice_):
-    """What a worker does with a slice; in one of them it is killed before it hands over."""
-    if slice_.index == number:
-        kill = (os.getpid(), signal.SIGKILL)
-        threading.Timer(random.Random(seed).uniform(0, 0.02), os.kill, kill).start()
-        work(slice_)
-        time.sleep(60)
-    return work(slice_)
-
-
-def watch(folder, kind, when):
-    """Counts the changes of files in a folder, and kills the run at one or after the first."""
+def watch(folder, last):
+    """Counts the changes of files in a folder, and kills the run before one of them."""
 
     def hook(event, arguments):
         is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & 3
         if not (is_write or event in WRITES) or not str(arguments[0]).startswith(folder):
             return
-        counts[0] += 1
-        if counts[0] == 1:
-            counts[1] = time.monotonic()
-            if kind == "later":
-                threading.Timer(when, die).start()
-        if kind == "write" and counts[0] == when:
-            die()
+        writes.value += 1
+        if writes.value == last:
+            os.killpg(0, signal.SIGKILL)
 
     sys.addaudithook(hook)
 
@@ -107,8 +78,7 @@ def run(line):
     said = os.open(line["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(said, 1)
     os.dup2(said, 2)
-    kind, *details = line["kill"] or [None]
-    watch(line["folder"], kind, *details[:1] or [0])
+    watch(line["folder"], line["kill"])
     [cpu] = tf.config.list_physical_devices("CPU")
     two = [tf.config.LogicalDeviceConfiguration()] * 2
     tf.config.set_logical_device_configuration(cpu, two)
@@ -118,35 +88,16 @@ def run(line):
     import_module("keras_bert.recipes.paper.run_once").subprocess = steps
     if line["recipe"] == "ablations":
         module_of("ablations").SCALES["micro"] |= TINY
-    if kind == "worker":
-        module = sys.modules[f"keras_bert.corpus.{line['recipe']}"]
-        real = module.run_locally
-
-        def run_locally(slices, work, num_workers):
-            return real(slices, functools.partial(work_and_die, work, *details), num_workers)
-
-        module.run_locally = run_locally
     return ends(line["recipe"], line["arguments"])
 
 
 def answered(line):
-    counts[:] = 0, 0
-    started = time.monotonic()
+    writes.value = 0
     process = os.fork()
     if not process:
         os._exit(run(line))
-    kind, *details = line["kill"] or [None]
-    if kind == "seconds":
-        time.sleep(0.05 + details[0])  # it has a group of its own by then
-        os.killpg(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
-    ended = time.monotonic()
-    return {
-        "status": os.waitstatus_to_exitcode(status),
-        "seconds": ended - started,
-        "writes": int(counts[0]),
-        "seconds_of_writes": ended - counts[1] if counts[0] else 0,
-    }
+    return {"status": os.waitstatus_to_exitcode(status), "writes": writes.value}
 
 
 if __name__ == "__main__":

@@ -100,6 +100,9 @@ def test_a_step_that_fails_is_run_again_and_the_others_are_not(module, data, pre
     assert not pretended.commands
     with pytest.raises(ValueError, match="is the result of other settings"):
         module.main([*options, "--pretraining_options=--precision mixed_bfloat16"])
+    (tmp_path / "out/probes/bert-0/tags-0.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"tags-0\.json.*remove"):
+        module.main(options)
 
 
 def test_table_7_reads_layers_of_a_model(rows_of, module, data, pretended, tmp_path):

@@ -77,15 +77,3 @@ def test_the_commands_are_of_the_folder_and_versions_stand_side_by_side(
         main(arguments)
     main([*arguments, "--version", "2"])
     assert {path.name for path in folder.iterdir()} == {"1", "2"}
-
-
-def test_a_folder_without_a_fine_tuned_model_is_told(module, preset, tmp_path):
-    (tmp_path / "empty").mkdir()
-    for source, message in (
-        (tmp_path / "nowhere", "nowhere' is neither a folder nor"),
-        (tmp_path / "empty", "empty holds no BERT.*config.json"),
-        (preset, "BertPretrainer has no answers"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            module.main([str(source), "--output", str(tmp_path / "served")])
-    assert not (tmp_path / "served").exists()

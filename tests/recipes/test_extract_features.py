@@ -104,16 +104,6 @@ def test_rounding_is_pythons(module, tmp_path):
         assert feature["layers"][0]["values"] == [round(float(value), 6) for value in row[0]]
 
 
-def test_what_was_there_stays_until_all_is_written(module, preset, texts, tmp_path):
-    output = tmp_path / "features.jsonl"
-    output.write_text("earlier")
-    with open(texts, "ab") as file:
-        file.write(b"so \xff good\n")
-    with pytest.raises(ValueError, match="texts.txt, line 9: not UTF-8 .byte 0xff.. Save it"):
-        module.main(arguments(texts, preset, output))
-    assert output.read_text() == "earlier"
-
-
 @pytest.mark.parametrize(
     ("output", "more", "message"),
     [

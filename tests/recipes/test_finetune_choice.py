@@ -35,12 +35,7 @@ def test_it_learns_and_writes_what_it_says(finetuned, files):
     assert best.answer(question)["choice"] == "good"
 
 
-def test_files_are_read_before_long_work(arguments, module, files, tmp_path):
-    test = files["test"]
+def test_files_to_score_by_need_labels(arguments, module, files, tmp_path):
     with pytest.raises(ValueError, match="test.csv has no labels"):
-        module.main(arguments({**files, "dev": test}))
-    with open(files["dev"], "a") as file:
-        print("o\tthe film\tgood\tbad\tdull\t3", file=file)
-    with pytest.raises(ValueError, match="dev.tsv, line 9: the label '3'"):
-        module.main(arguments(files))
+        module.main(arguments({**files, "dev": files["test"]}))
     assert not (tmp_path / "out").exists()

@@ -14,9 +14,9 @@ def review(i):
     return f"{SUBJECTS[i % 3]} was {['so so bad', 'very very good'][i % 2]} ."
 
 
-@pytest.fixture(scope="module")
-def sst2(write_table, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("glue") / "SST-2"
+@pytest.fixture
+def sst2(write_table, tmp_path):
+    folder = tmp_path / "SST-2"
     for split, count in (("train", 160), ("dev", 16)):
         rows = [[review(i), i % 2] for i in range(count)]
         write_table(folder / f"{split}.tsv", ["sentence", "label"], *rows)
@@ -32,56 +32,29 @@ def arguments(preset, task, folder, output, *more):
     ]  # fmt: skip
 
 
-TWO_RUNS = ["--learning_rates", "1e-5", "1e-2", "--epochs", "3"]
-
-
-@pytest.fixture(scope="module")
-def grid(recipe, preset, sst2, tmp_path_factory):
-    """The output of two runs on `sst2`; the second was interrupted in epoch 2 and resumed."""
-    output, module = tmp_path_factory.mktemp("grid") / "out", recipe("finetune_glue")
-    real, calls = module.score, []
-
-    def dies_in_the_second_epoch_of_the_second_run(*args):
-        calls.append(args)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    module.score = dies_in_the_second_epoch_of_the_second_run
-    with pytest.raises(KeyboardInterrupt):
-        module.main(arguments(preset, "sst2", sst2, output, *TWO_RUNS))
-    module.main(arguments(preset, "sst2", sst2, output, *TWO_RUNS))
-    assert len(calls) == 5 + 2  # again epochs 2 and 3 of the second run, and no others
-    return output
-
-
 @pytest.mark.slow
-def test_the_best_of_a_grid_is_kept_with_its_answers_as_without_an_interrupt(
-    rows_of, module, preset, sst2, grid, tmp_path
-):
-    rows = rows_of(grid / "results.tsv")
+def test_the_best_of_a_grid_is_kept_with_its_answers(rows_of, module, preset, sst2, tmp_path):
+    options = ["--learning_rates", "1e-5", "1e-2", "--epochs", "3"]
+    module.main(arguments(preset, "sst2", sst2, tmp_path, *options))
+    rows = rows_of(tmp_path / "results.tsv")
     assert [(row["learning_rate"], row["epoch"]) for row in rows] == [
         *itertools.product(["1e-05", "0.01"], "123")
     ]
     assert list(rows[0])[:5] == ["seed", "batch_size", "learning_rate", "epochs", "epoch"]
-    best = json.loads((grid / "best.json").read_text())
+    best = json.loads((tmp_path / "best.json").read_text())
     assert best["score"] == max(float(row["score"]) for row in rows) == 1.0
     assert best["learning_rate"] == 0.01
-    model = keras_bert.BertClassifier.from_preset(grid / "best")
+    model = keras_bert.BertClassifier.from_preset(tmp_path / "best")
     assert model.preprocessor.label_names == ["negative", "positive"]
-    answers = rows_of(grid / "submission" / "SST-2.tsv")
+    answers = rows_of(tmp_path / "submission" / "SST-2.tsv")
     assert [(row["index"], row["prediction"]) for row in answers] == [
         (str(i), str(i % 2)) for i in range(6)
     ]
-    assert len(rows_of(grid / "dev" / "SST-2.tsv")) == 16
-    assert len(list((grid / "runs").iterdir())) == 2  # without their models
-    left = {path.name for path in grid.glob("runs/*/*")}
+    assert len(rows_of(tmp_path / "dev" / "SST-2.tsv")) == 16
+    left = {path.name for path in tmp_path.glob("runs/*/*")}  # of two runs, without their models
     assert left == {"finished.json", "scores.json", "logs", "dev_predictions.tsv"}
-    module.main(arguments(preset, "sst2", sst2, tmp_path, *TWO_RUNS))
-    for name in ("results.tsv", "best.json", "submission/SST-2.tsv", "dev/SST-2.tsv"):
-        assert (tmp_path / name).read_text() == (grid / name).read_text()
     with pytest.raises(ValueError, match=r"sequence_length=16 \(there 12\)"):
-        module.main(arguments(preset, "sst2", sst2, grid, *TWO_RUNS, "--sequence_length", "16"))
+        module.main(arguments(preset, "sst2", sst2, tmp_path, *options, "--sequence_length", "16"))
 
 
 @pytest.fixture
@@ -109,24 +82,6 @@ def test_mnli_has_two_dev_sets_and_three_to_answer(module, preset, mnli, capsys)
         "mismatched_accuracy": pytest.approx(1 / 3),
         "score": pytest.approx(2 / 3),
     }
-
-
-@pytest.mark.slow
-def test_mnli_is_scored_on_both_dev_sets_and_answers_the_diagnostic_set(
-    rows_of, module, preset, mnli, tmp_path
-):
-    output = tmp_path / "out"
-    more = ["--epochs", "1", "--diagnostic", str(mnli), "--learning_rates", "1e-3"]
-    module.main(arguments(preset, "mnli", mnli, output, *more))
-    [row] = rows_of(output / "results.tsv")
-    matched, mismatched = float(row["accuracy"]), float(row["mismatched_accuracy"])
-    assert float(row["score"]) == pytest.approx((matched + mismatched) / 2)
-    counts = {path.name: len(rows_of(path)) for path in (output / "submission").iterdir()}
-    assert counts == {"MNLI-m.tsv": 4, "MNLI-mm.tsv": 5, "AX.tsv": 3}
-    answers = rows_of(output / "dev" / "MNLI-mm.tsv")
-    truths = keras_bert.readers.read_table(mnli / "dev_mismatched.tsv")["gold_label"]
-    right = [row["prediction"] == truth for row, truth in zip(answers, truths, strict=True)]
-    assert np.mean(right) == pytest.approx(mismatched)
 
 
 def test_the_grid_is_that_of_the_paper(module):

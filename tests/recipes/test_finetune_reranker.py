@@ -47,15 +47,3 @@ def test_it_learns_from_a_teacher(finetuned, files):
     assert best.preprocessor.activation == "linear"
     good, dull = best.answer([("the book", "very good"), ("the book", "was dull")])
     assert good["score"] > dull["score"]
-
-
-def test_files_are_read_before_long_work(arguments, module, files, tmp_path):
-    with open(files["dev"], "a") as file:
-        print("the film\tgood\thigh", file=file)
-    with pytest.raises(ValueError, match="dev.tsv, line 6: 'high' in column 'relevance'"):
-        module.main(arguments(files))
-    with open(files["train"], "a") as file:
-        print("the film\tgood\t3", file=file)
-    with pytest.raises(ValueError, match="relevance from 0 to 1.*example 48 is 3"):
-        module.main(arguments({**files, "dev": files["train"]}))
-    assert not (tmp_path / "out").exists()

@@ -78,12 +78,3 @@ def test_the_second_version_keeps_the_threshold_that_is_best(finetuned, files):
     assert found["best_f1_thresh"] == best["null_threshold"]
     model = keras_bert.BertSpanLabeler.from_preset(output / "best")
     assert model.preprocessor.null_threshold == best["null_threshold"]
-
-
-def test_a_file_that_is_not_squad_is_refused_before_work_starts(arguments, module, files, tmp_path):
-    paths = files()
-    with open(paths["dev"], "w") as file:
-        print("question\tanswer", file=file)
-    with pytest.raises(ValueError, match="dev.json is not JSON"):
-        module.main(arguments(paths))
-    assert not (tmp_path / "out" / "checkpoints").exists()

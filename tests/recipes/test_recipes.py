@@ -174,6 +174,14 @@ def test_the_best_epoch_is_selected_on_a_file_or_on_a_part_of_one(
     assert dev == flags["validation_split"].keys() == flags["test"].keys()
 
 
+def test_all_files_are_read_before_a_model_is_made(flags):
+    for name in flags["test"].keys() - {"train_bilstm_tagger"}:  # which has a test of its own
+        text = (RECIPES / f"{name}.py").read_text(encoding="utf-8").partition("def main(")[2]
+        assert text.index("(args.test") < min(
+            text.index(made) for made in ("from_preset(", "make_model(") if made in text
+        )
+
+
 FILES = "--init b --output o --train t --dev d"
 CAUSAL = "--left_to_right --no_next_sentence"
 NEEDED = {

@@ -1,5 +1,8 @@
 """Exporting: precision, what can't be exported, and what is left when it fails."""
 
+import re
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
@@ -74,7 +77,7 @@ def test_what_another_process_exports_meanwhile_is_kept(model, monkeypatch, tmp_
 
     monkeypatch.setattr(tf.saved_model, "save", save)
     with pytest.raises(ValueError, match="1 already exists. Export with version=2"):
-        model.export(tmp_path / "served", warmup_texts=[])
+        model.export(tmp_path / "served")
     assert [*(tmp_path / "served").rglob("*")] == [file.parent, file]
 
 
@@ -87,3 +90,16 @@ def test_no_message_names_the_unfinished_folder(tmp_path, caplog, monkeypatch):
         caplog.clear()
         save_quietly(str(tmp_path / "served"), {})
     assert not caplog.text and tf.get_logger().level == level
+
+
+def test_the_lines_of_the_guide_write_warm_up_requests(tmp_path):
+    logs = pytest.importorskip(
+        "tensorflow_serving.apis.prediction_log_pb2", reason="pip install tensorflow-serving-api"
+    )
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "serve.py"
+    lines = guide.read_text().partition("# ```py\n")[2].partition("# ```")[0]
+    exec(re.sub("^# ?", "", lines, flags=re.MULTILINE), {"folder": str(tmp_path), "tf": tf})
+    [path] = (tmp_path / "assets.extra").iterdir()
+    for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+        request = logs.PredictionLog.FromString(record).predict_log.request
+        assert request.model_spec.name == "messages" and set(request.inputs) == {"text"}

@@ -30,6 +30,7 @@ SIZES = {
 }
 SIZES["DistilBert"]["max_position_embeddings"] = 16
 SIZES["XLMRoberta"] = {**SMALL, "type_vocab_size": 1, "max_position_embeddings": 18}
+SIZES["MPNet"] = {**SMALL, "max_position_embeddings": 18}
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def of_theirs(torch, model, inputs):
     if model.config.model_type in ("bert", "electra"):
         names["segment_ids"] = "token_type_ids"
     given = {theirs: torch.tensor(inputs[ours]) for ours, theirs in names.items()}
-    if model.config.model_type == "xlm-roberta":
+    if model.config.model_type in ("xlm-roberta", "mpnet"):
         places = torch.arange(inputs["token_ids"].shape[-1]) + model.config.pad_token_id + 1
         given["position_ids"] = places.expand_as(given["input_ids"])
     return given
@@ -136,6 +137,12 @@ HEADS = [
     ("XLMRobertaForSequenceClassification", {"num_labels": 3}, BertClassifier),
     ("XLMRobertaForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
     ("XLMRobertaForQuestionAnswering", {}, BertSpanLabeler),
+    ("MPNetModel", {"layer_norm_eps": 1e-5}, BertBackbone),
+    ("MPNetForMaskedLM", {"hidden_act": "relu"}, BertPretrainer),
+    ("MPNetForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
+    ("MPNetForSequenceClassification", {"num_labels": 3}, BertClassifier),
+    ("MPNetForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
+    ("MPNetForQuestionAnswering", {}, BertSpanLabeler),
 ]
 WITHOUT_POOLER = ("MaskedLM", "CausalLM", "TokenClassification", "QuestionAnswering")
 
@@ -186,6 +193,8 @@ def test_every_head_comes_and_goes(
         ("Electra", "activation.Sigmoid"),
         ("XLMRoberta", "choices"),
         ("XLMRoberta", "activation.Sigmoid"),
+        ("MPNet", "choices"),
+        ("MPNet", "activation.Sigmoid"),
     ],
 )
 def test_heads_of_choices_and_documents_come_and_go(
@@ -201,7 +210,7 @@ def test_heads_of_choices_and_documents_come_and_go(
     theirs = make_theirs(f"{family}For{kind}", **config)
     theirs.save_pretrained(tmp_path / "theirs")
     words = "\n".join(preprocessor.tokenizer.get_vocabulary())
-    if family != "XLMRoberta":
+    if family not in ("XLMRoberta", "MPNet"):
         (tmp_path / "theirs" / "vocab.txt").write_text(words)
     model = BertTask.from_preset(tmp_path / "theirs")
     assert type(model) is (BertMultipleChoice if head == "choices" else BertReranker)

@@ -249,7 +249,7 @@ def test_training_steps_equal_those_of_transformers_and_torch(their_parts, torch
         np.testing.assert_allclose(actual, expected, rtol=0, atol=bound, err_msg=weight.path)
 
 
-@pytest.fixture(params=["DistilBert", "Electra", "Electra Base", "XLMRoberta", "Roberta"])
+@pytest.fixture(params=["DistilBert", "Electra", "Electra Base", "XLMRoberta", "Roberta", "MPNet"])
 def make_other(torch, transformers, tmp_path, request):
     """Makes a random model of another architecture, without dropout, and its folder."""
 
@@ -287,7 +287,8 @@ def other_batch(torch, theirs):
         x["segment_ids"] = 0 * x["segment_ids"]
     batch = their_batch(torch, x, y, weights)
     names = {"next_sentence_label"}
-    names |= {"token_type_ids"} if theirs.config.model_type == "distilbert" else set()
+    no_segments = theirs.config.model_type in ("distilbert", "mpnet")
+    names |= {"token_type_ids"} if no_segments else set()
     return x, y, weights, {name: values for name, values in batch.items() if name not in names}
 
 
@@ -365,7 +366,8 @@ def test_models_that_no_other_library_has_are_refused(make_backbone, tmp_path, r
     save = {kind: getattr(BertBackbone, f"save_to_{kind}") for kind in ("hugging_face", "google")}
     distilbert = make_backbone(num_segments=0, pooler_activation="relu")
     refused("architecture='distilbert'; for Google", save["google"], distilbert, tmp_path / "a")
-    for switches in ({"num_segments": 0}, {"embedding_dim": 8}, {"pooler_activation": "relu"}):
+    others = [("num_segments", 0), ("embedding_dim", 8), ("pooler_activation", "relu")]
+    for switches in ({name: value} for name, value in [*others, ("relative_bias", True)]):
         message = f"{[*switches][0]}={[*switches.values()][0]!r}"
         refused(message, save["hugging_face"], make_backbone(**switches), tmp_path / "a")
     for encoder, message in (

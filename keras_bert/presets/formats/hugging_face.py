@@ -60,7 +60,7 @@ _HEADS = {
 _TASKS = {theirs: ours for ours, theirs in _HEADS.items() if ours != "BertReranker"}
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the heads' weights
 _WITH_POOLER = ("BertModel", "BertForPreTraining")
-_WITH_POOLER += ("XLMRobertaModel", "CamembertModel", "RobertaModel")
+_WITH_POOLER += ("XLMRobertaModel", "CamembertModel", "RobertaModel", "MPNetModel")
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
 _FIXED = {
     "position_embedding_type": "absolute",
@@ -209,7 +209,7 @@ def _write_tensors(checkpoint, config, folder):
     first = config["pad_token_id"] + 1 if kind.skips_padding else 0
     spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task, first)
     tensors = spell(checkpoint.weights, spellings)
-    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta"):
+    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta", "mpnet"):
         [bias] = spellings["masked_lm/bias"].names
         tensors[_of_decoder(bias)] = tensors[bias]
     if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
@@ -272,9 +272,9 @@ def _architecture(config, source):
             f"{source} has model_type={reprlib.repr(name)}, which this library doesn't support; it "
             f"loads {', '.join(map(repr, ARCHITECTURES))}{nearest}."
         )
-    for key, only in _FIXED.items():
+    for key, only in {**_FIXED, **ARCHITECTURES[name].required}.items():
         value = config.value(key, only)
-        if value and value != only:
+        if value not in (None, only) and (value or only):
             raise ValueError(
                 f"{source} has {key}={reprlib.repr(value)}, which this library doesn't support; it "
                 f"loads models with {key}={only!r}."

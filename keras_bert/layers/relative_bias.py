@@ -42,14 +42,12 @@ class RelativeBias(keras.layers.Layer):
 
     def build(self, token_ids_shape):
         shape = (NUM_BUCKETS, self.num_heads)
-        self.embeddings = self.add_weight(
-            shape=shape, initializer=bert_initializer(), name="embeddings"
-        )
+        self.bias = self.add_weight(shape=shape, initializer=bert_initializer(), name="bias")
 
     def call(self, token_ids):
         buckets = distance_buckets(ops.shape(token_ids)[1])
         chosen = ops.one_hot(buckets, NUM_BUCKETS, dtype=self.compute_dtype)  # [S, S, 32]
-        bias = ops.matmul(chosen, self.embeddings)  # [S, S, N], and no scatter for the gradient
+        bias = ops.matmul(chosen, self.bias)  # [S, S, N], and no scatter for the gradient
         return ops.expand_dims(ops.transpose(bias, (2, 0, 1)), 0)  # [1, N, S, S]
 
     def compute_output_shape(self, token_ids_shape):

@@ -112,7 +112,7 @@ def described(model: keras.Model) -> Checkpoint:
         )
     preprocessor, architecture = getattr(model, "preprocessor", None), backbone.architecture
     tokenizer = getattr(preprocessor, "tokenizer", None)
-    if tokenizer and tokenizer.family and architecture == "xlm-roberta":
+    if tokenizer and tokenizer.family not in (None, "mpnet") and architecture == "xlm-roberta":
         architecture = tokenizer.family
     checkpoint = Checkpoint(
         source=f"{type(model).__name__} {model.name}",

@@ -76,9 +76,8 @@ class Architecture:
         names = {ours: each.names for ours, each in google_spellings(num_layers, task).items()}
         for kind in ("kernel", "bias"):
             names[f"embeddings/projection/{kind}"] = (f"bert/embeddings_project/{kind}",)
-        names["embeddings/relative_bias/embeddings"] = (
-            "bert/encoder/relative_attention_bias/weight",
-        )
+        bias = "bert/encoder/relative_attention_bias/weight"
+        names["embeddings/relative_bias/bias"] = (bias,)
         if task == "BertPretrainer":
             names["masked_lm/decoder/embeddings"] = ("cls/predictions/decoder/weights",)
         spellings = {

@@ -18,22 +18,17 @@ from keras_bert.presets.formats.hugging_face_sentence_piece import (
 )
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.sentence_piece import FAMILIES
+from keras_bert.text.vocabulary import MPNET_TOKENS, SPECIAL_TOKENS
 
 logger = logging.getLogger("keras_bert")
 
-_SPECIAL_TOKENS = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
+_ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 _CLASSES = {"xlm-roberta": "XLMRobertaTokenizer", "camembert": "CamembertTokenizer"}
-_CLASSES["roberta"] = "RobertaTokenizer"
+_CLASSES |= {"roberta": "RobertaTokenizer", "mpnet": "MPNetTokenizer"}
 # Classes of transformers with BERT's algorithm, and classes defined by tokenizer.json.
 _SAME_AS_BERTS = (
     *("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast"),
-    *("ElectraTokenizer", "ElectraTokenizerFast"),
+    *("ElectraTokenizer", "ElectraTokenizerFast", "MPNetTokenizer", "MPNetTokenizerFast"),
 )
 _DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
@@ -48,7 +43,6 @@ def read_tokenizer(
     """
     settings = JsonFields(folder / "tokenizer_config.json")
     fast = JsonFields(folder / "tokenizer.json")
-    special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"))
     longest = int(min(settings.integer("model_max_length", high=10**31) or 512, 1 << 30))
     family = sentence_piece_family(folder, settings, fast)
     read = read_sentence_piece(folder, fast) if family else read_byte_pairs(folder, settings, fast)
@@ -62,6 +56,9 @@ def read_tokenizer(
         return {"vocabulary": read, "family": family or "roberta"}, longest
     normalizer = fast.fields("normalizer")
     _check_algorithm(folder, settings, fast)
+    is_mpnet = _is_mpnet(folder, settings.text("tokenizer_class", ""))
+    own = MPNET_TOKENS if is_mpnet else SPECIAL_TOKENS
+    special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"), own)
     vocabulary = _vocabulary(folder, settings, fast, special, rows)
     if not vocabulary:
         return {}, 512
@@ -84,8 +81,9 @@ def read_tokenizer(
     known = set(vocabulary)
     renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
     vocabulary = [renamed.get(token, token) for token in vocabulary]
-    settings = {"lowercase": lowercase, "max_word_characters": longest_word}
-    return {"vocabulary": vocabulary, **settings}, longest
+    arguments = {"family": "mpnet"} if is_mpnet else {}
+    arguments |= {"lowercase": lowercase, "max_word_characters": longest_word}
+    return {"vocabulary": vocabulary, **arguments}, longest
 
 
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
@@ -107,7 +105,7 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
         **special,
         **more,
     }
-    if tokenizer.family is None:
+    if "lowercase" in tokenizer.settings():
         settings |= {
             "do_lower_case": tokenizer.lowercase,
             "strip_accents": None,
@@ -190,12 +188,18 @@ def _fast_wordpiece(tokenizer):
     }
 
 
-_FAST = {None: _fast_wordpiece, "roberta": fast_byte_pairs}
+_FAST = {None: _fast_wordpiece, "mpnet": _fast_wordpiece, "roberta": fast_byte_pairs}
 
 
 def _special_ids(tokenizer):
     """Returns the id of each special token, by transformers' name of its role."""
-    return {role: getattr(tokenizer, f"{role}_id") for role in _SPECIAL_TOKENS}
+    return {role: getattr(tokenizer, f"{role}_id") for role in _ROLES}
+
+
+def _is_mpnet(folder, kind):
+    if kind in ("", *_DEFINED_BY_FILE):  # the model decides
+        return JsonFields(folder / "config.json").value("model_type") == "mpnet"
+    return kind.startswith("MPNet")
 
 
 def _check_algorithm(folder, settings, fast):
@@ -267,10 +271,10 @@ def _added_tokens(settings, fast, file):
     return {token: index for token, index in added.items() if None not in (token, index)}
 
 
-def _special_tokens(settings, special_map):
+def _special_tokens(settings, special_map, own):
     """Returns `{their token: our token}` of [PAD], [UNK], [CLS], [SEP] and [MASK]."""
     tokens = {}
-    for role, ours in _SPECIAL_TOKENS.items():
+    for role, ours in zip(_ROLES, own, strict=True):
         fields = special_map if role in special_map.values else settings
         if isinstance(fields.value(role), dict):
             role, fields = "content", fields.fields(role)

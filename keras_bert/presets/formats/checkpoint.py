@@ -194,8 +194,9 @@ def file_tensor(
 
 def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
     """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
-    family = getattr(checkpoint.own_tokenizer, "family", None)
-    arguments = {**checkpoint.task_arguments, **checkpoint.backbone, "tokenizer.family": family}
+    arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
+    for name in ("family", "pad_token_id"):
+        arguments[f"tokenizer.{name}"] = getattr(checkpoint.own_tokenizer, name, None)
     for name, values in supported.items():
         if name in arguments and arguments[name] not in values:
             advice = "" if name in checkpoint.backbone else ", or write model.backbone instead"

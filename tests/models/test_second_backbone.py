@@ -222,10 +222,13 @@ def test_packed_sequences_are_read_as_if_alone(backbone, assert_close):
         assert_close(packed[:, part], backbone({"token_ids": ids[:, part]})["sequence_output"])
 
 
-def test_lower_layers_lie_deeper(rope):
+def test_lower_layers_lie_deeper(rope, make_backbone):
     depths = {v.path: getattr(v, "layers_to_head", 0) for v in rope.variables}
     assert depths["tokens/embeddings"] == 3 and depths["norm/scale"] == 0
     assert depths["layer_0/feed_output/kernel"] == 2 and depths["layer_1/feed_norm/scale"] == 1
+    mpnet = make_backbone(num_layers=2, **OTHERS["mpnet"])
+    [bias] = mpnet.embeddings.relative_bias.variables
+    assert bias.path == "embeddings/relative_bias/bias" and bias.layers_to_head == 3
 
 
 def test_no_other_library_has_files_for_it(rope, tmp_path, refused):

@@ -195,8 +195,9 @@ def file_tensor(
 def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
     """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
     arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
-    for name in ("family", "pad_token_id"):
-        arguments[f"tokenizer.{name}"] = getattr(checkpoint.own_tokenizer, name, None)
+    if tokenizer := checkpoint.own_tokenizer:
+        arguments["tokenizer.family"] = tokenizer.family
+        arguments["tokenizer.pad_token_id"] = tokenizer.pad_token_id
     for name, values in supported.items():
         if name in arguments and arguments[name] not in values:
             advice = "" if name in checkpoint.backbone else ", or write model.backbone instead"

@@ -162,7 +162,7 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
         "activation": tuple(_HIDDEN_ACTS),
         "causal": (False,) if checkpoint.task in _POOLED else (False, True),
         **{name: (value,) for name, value in kind.fixed.items()},
-        **{f"tokenizer.{name}": (None, value) for name, value in kind.required.items()},
+        **{f"tokenizer.{name}": (value,) for name, value in kind.required.items()},
     }
     check_supported(checkpoint, "transformers", supported)
     config = _config(checkpoint, kind)

@@ -92,10 +92,10 @@ def prepare_corpus(
     corpus.num_documents, corpus.num_tokens
     ```
     """
-    if not isinstance(tokenizer, BertTokenizer) or tokenizer.family:
-        family = f" of family {tokenizer.family!r}" if tokenizer.family else ""
-        kind = f"{type(tokenizer).__name__}{family}"
-        raise ValueError(f"A corpus has the tokens of BERT's BertTokenizer; got a {kind}.")
+    family = getattr(tokenizer, "family", None)
+    if family or not isinstance(tokenizer, BertTokenizer):
+        kind = type(tokenizer).__name__ + (f", family={family!r}" if family else "")
+        raise ValueError(f"A corpus has the tokens of a BertTokenizer; got a {kind}.")
     output = os.fspath(output)
     of_documents = text_column, language_column, min_tokens, drop_repeated
     settings = Settings(text_format, document_separator, language, seed, *of_documents)

@@ -21,10 +21,8 @@ def fused_kernel(query, visibility, dropout=None):
     | JAX | GPU, from Ampere | `cudnn_attention`, in bfloat16 and float16 | no |
     | PyTorch | all | `scaled_dot_product_attention` | no |
 
-    JAX's kernels take no `position_bias`.
-
-    `keras.config.disable_flash_attention()` turns all of them off. The kernel has the arguments of
-    `plain_attention`; it is None where only plain attention runs.
+    JAX's kernels take no `position_bias`. `keras.config.disable_flash_attention()` turns all of
+    them off. The kernel has the arguments of `plain_attention`; it is None where only that runs.
     """
     if keras.config.is_flash_attention_enabled() is False:
         return None

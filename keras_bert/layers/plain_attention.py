@@ -42,10 +42,7 @@ def attention_scores(query, key, visibility):
 
 
 def visibility_bias(length, visibility):
-    """Computes what is added to scores, so that keys are hidden, or None.
-
-    It is float32 `[B, 1, 1, S]` or `[B or 1, 1 or N, S, S]`.
-    """
+    """Computes what is added to scores, float32 `[B or 1, N or 1, S or 1, S]`, or None."""
     padding_mask, sequence_ids, causal, window, bias = visibility
     bias = None if bias is None else ops.cast(bias, "float32")
     hidden = []

@@ -21,19 +21,13 @@ class RelativeBias(keras.layers.Layer):
     Source: Song et al. 2020, "MPNet"; Raffel et al. 2020, "T5", section 2.1;
     `compute_position_bias` of transformers modeling_mpnet.py.
 
-    Args:
-        num_heads: int, N.
+    Arguments are those of `BertBackbone`.
 
     Call arguments:
         token_ids: `[B, S]`; only its shape is used.
 
     Returns:
         `[1, N, S, S]`, of queries and keys.
-
-    Example:
-    >>> import numpy as np
-    >>> RelativeBias(num_heads=2)(np.zeros((1, 5), "int32")).shape.as_list()
-    [1, 2, 5, 5]
     """
 
     def __init__(self, num_heads, **kwargs):
@@ -45,28 +39,11 @@ class RelativeBias(keras.layers.Layer):
         self.bias = self.add_weight(shape=shape, initializer=bert_initializer(), name="bias")
 
     def call(self, token_ids):
-        buckets = distance_buckets(ops.shape(token_ids)[1])
-        chosen = ops.one_hot(buckets, NUM_BUCKETS, dtype=self.compute_dtype)  # [S, S, 32]
+        places = ops.arange(ops.shape(token_ids)[1], dtype="int32")
+        distance = ops.expand_dims(places, 0) - ops.expand_dims(places, 1)  # [S, S], query to key
+        is_beyond = ops.expand_dims(ops.abs(distance), 2) >= _BEGINS  # [S, S, 15]
+        bucket = ops.sum(ops.cast(is_beyond, "int32"), axis=2)
+        bucket = bucket + ops.cast(distance > 0, "int32") * (NUM_BUCKETS // 2)
+        chosen = ops.one_hot(bucket, NUM_BUCKETS, dtype=self.compute_dtype)  # [S, S, 32]
         bias = ops.matmul(chosen, self.bias)  # [S, S, N], and no scatter for the gradient
         return ops.expand_dims(ops.transpose(bias, (2, 0, 1)), 0)  # [1, N, S, S]
-
-    def compute_output_shape(self, token_ids_shape):
-        length = token_ids_shape[1]
-        return (1, self.num_heads, length, length)
-
-    def get_config(self):
-        return {**super().get_config(), "num_heads": self.num_heads}
-
-
-def distance_buckets(length):
-    """Returns the bucket of each query's distance to each key, int32 `[S, S]`.
-
-    Example:
-    >>> distance_buckets(3).numpy().tolist()
-    [[0, 17, 18], [1, 0, 17], [2, 1, 0]]
-    """
-    places = ops.arange(length, dtype="int32")
-    distance = ops.expand_dims(places, 0) - ops.expand_dims(places, 1)  # [S, S], query to key
-    is_beyond = ops.expand_dims(ops.abs(distance), 2) >= _BEGINS  # [S, S, 15]
-    bucket = ops.sum(ops.cast(is_beyond, "int32"), axis=2)
-    return bucket + ops.cast(distance > 0, "int32") * (NUM_BUCKETS // 2)

@@ -24,8 +24,7 @@ from keras_bert.presets.preset_arguments import (
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.training.keras_internals import all_layers, set_initial_value
 
-# Names of its weights in other libraries.
-_ENCODER = re.compile("(bert|distilbert|electra|roberta|mpnet)[./]")
+_ENCODER = re.compile("(bert|distilbert|electra|roberta|mpnet)[./]")  # in other libraries' names
 
 
 @dataclass

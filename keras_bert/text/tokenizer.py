@@ -8,15 +8,8 @@ import numpy as np
 
 from keras_bert.messages import check_bool, check_int, check_one_of
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.vocabulary import (
-    MPNET_TOKENS,
-    SPECIAL_TOKENS,
-    read_vocabulary,
-    write_vocabulary,
-)
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, read_vocabulary, write_vocabulary
 from keras_bert.text.wordpieces import Wordpieces
-
-_SPECIAL = {None: SPECIAL_TOKENS, "mpnet": MPNET_TOKENS}  # of each family
 
 
 class BertTokenizer(Tokenizer):
@@ -72,7 +65,7 @@ class BertTokenizer(Tokenizer):
         max_word_characters: int = 200,
         family: str | None = None,
     ):
-        check_one_of("family", family, _SPECIAL)
+        check_one_of("family", family, SPECIAL_TOKENS_OF)
         check_bool("lowercase", lowercase)
         check_int("max_word_characters", max_word_characters)
         self.lowercase = bool(lowercase)
@@ -84,12 +77,12 @@ class BertTokenizer(Tokenizer):
             self._warn_of_other_casing()
 
     def _read(self, vocabulary):
-        return read_vocabulary(vocabulary, _SPECIAL[self.family])
+        return read_vocabulary(vocabulary, SPECIAL_TOKENS_OF[self.family])
 
     def _set_vocabulary(self, vocabulary):
         self._tokens = tokens = vocabulary
         self._ids = {token: index for index, token in enumerate(tokens)}
-        ids = [self._ids[token] for token in _SPECIAL[self.family]]
+        ids = [self._ids[token] for token in SPECIAL_TOKENS_OF[self.family]]
         self.pad_token_id, self.unk_token_id, self.cls_token_id = ids[:3]
         self.sep_token_id, self.mask_token_id = ids[3:]
         self._pieces = Wordpieces(tokens, self.lowercase, self.max_word_characters)

@@ -13,7 +13,8 @@ from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_path, shown
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-MPNET_TOKENS = ("<pad>", UNK, "<s>", "</s>", "<mask>")
+SPECIAL_TOKENS_OF = {None: SPECIAL_TOKENS, "mpnet": ("<pad>", UNK, "<s>", "</s>", "<mask>")}
+"""The special tokens of each `family` of WordPiece vocabularies."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +108,7 @@ def _read_lines(path, source):
 
 def _check(tokens, source, special):
     if not any(tokens):
-        raise ValueError(
-            f"the {source} is empty: expected one token per line, including {special[0]}"
-        )
+        raise ValueError(f"the {source} is empty: expected one token per line, with {special[0]}")
     ids, repeated = {}, []
     for number, token in enumerate(tokens):
         if "\n" in token:

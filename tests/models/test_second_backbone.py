@@ -14,7 +14,7 @@ from keras_bert import Backbone, BertTask, BertTokenizer
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.packed_rows import ClsVectors, packed_input
-from keras_bert.text.vocabulary import MPNET_TOKENS
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF
 
 
 # The encoder begins.
@@ -149,7 +149,7 @@ def make_task(backbone, make_case, letters):
     def make(name, **others):
         task = make_case(name, backbone, **others)
         if backbone.architecture == "mpnet":
-            words = [*MPNET_TOKENS, *letters.get_vocabulary()[5:]]
+            words = [*SPECIAL_TOKENS_OF["mpnet"], *letters.get_vocabulary()[5:]]
             task.preprocessor.tokenizer = BertTokenizer(words, family="mpnet")
         return task
 

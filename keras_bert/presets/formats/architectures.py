@@ -89,8 +89,8 @@ class Architecture:
         return spellings
 
 
-_ROBERTA_CLASSIFIER = {"classifier.": "classifier.out_proj.", "roberta.pooler": "classifier"}
-_MPNET_CLASSIFIER = {"classifier.": "classifier.out_proj.", "mpnet.pooler": "classifier"}
+_ROBERTA_CLASSIFIER = {"classifier.": "classifier.out_proj."}
+_ROBERTA_CLASSIFIER |= {"roberta.pooler": "classifier", "mpnet.pooler": "classifier"}
 _XLM_ROBERTA = Architecture(
     "xlm-roberta",
     "XLMRoberta",
@@ -175,15 +175,12 @@ ARCHITECTURES = {
         _XLM_ROBERTA,
         replace(_XLM_ROBERTA, name="camembert", prefix="Camembert"),
         replace(_XLM_ROBERTA, name="roberta", prefix="Roberta"),
-        Architecture(
-            "mpnet",
-            "MPNet",
-            {
-                **{ours: each for ours, each in _BERT.items() if ours != "num_segments"},
-                "vocabulary_size": ("vocab_size", 30527),
-            },
-            dict(pooler_activation="tanh", num_segments=0, relative_bias=True, causal=False),
-            masked_lm_activation="gelu",
+        replace(
+            _XLM_ROBERTA,
+            name="mpnet",
+            prefix="MPNet",
+            backbone={ours: each for ours, each in _BERT.items() if ours != "num_segments"},
+            fixed=dict(num_segments=0, relative_bias=True, causal=False),
             renamed={
                 **_XLM_ROBERTA.renamed,
                 "attention.self.query": "attention.attn.q",
@@ -192,8 +189,7 @@ ARCHITECTURES = {
                 "attention.output.dense": "attention.attn.o",
                 "attention.output.LayerNorm": "attention.LayerNorm",
             },
-            heads=dict.fromkeys(("BertClassifier", "BertReranker"), _MPNET_CLASSIFIER),
-            skips_padding=True,
+            root="mpnet",
             required={"pad_token_id": 1, "relative_attention_num_buckets": 32},
         ),
     )

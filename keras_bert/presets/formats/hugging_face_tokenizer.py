@@ -18,7 +18,7 @@ from keras_bert.presets.formats.hugging_face_sentence_piece import (
 )
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.sentence_piece import FAMILIES
-from keras_bert.text.vocabulary import MPNET_TOKENS, SPECIAL_TOKENS
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF
 
 logger = logging.getLogger("keras_bert")
 
@@ -56,8 +56,11 @@ def read_tokenizer(
         return {"vocabulary": read, "family": family or "roberta"}, longest
     normalizer = fast.fields("normalizer")
     _check_algorithm(folder, settings, fast)
-    is_mpnet = _is_mpnet(folder, settings.text("tokenizer_class", ""))
-    own = MPNET_TOKENS if is_mpnet else SPECIAL_TOKENS
+    kind = settings.text("tokenizer_class", "")
+    if kind in ("", *_DEFINED_BY_FILE):  # the model decides
+        kind = JsonFields(folder / "config.json").text("model_type", "")
+    family = "mpnet" if kind.lower().startswith("mpnet") else None
+    own = SPECIAL_TOKENS_OF[family]
     special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"), own)
     vocabulary = _vocabulary(folder, settings, fast, special, rows)
     if not vocabulary:
@@ -81,7 +84,7 @@ def read_tokenizer(
     known = set(vocabulary)
     renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
     vocabulary = [renamed.get(token, token) for token in vocabulary]
-    arguments = {"family": "mpnet"} if is_mpnet else {}
+    arguments = {"family": family} if family else {}
     arguments |= {"lowercase": lowercase, "max_word_characters": longest_word}
     return {"vocabulary": vocabulary, **arguments}, longest
 
@@ -194,12 +197,6 @@ _FAST = {None: _fast_wordpiece, "mpnet": _fast_wordpiece, "roberta": fast_byte_p
 def _special_ids(tokenizer):
     """Returns the id of each special token, by transformers' name of its role."""
     return {role: getattr(tokenizer, f"{role}_id") for role in _ROLES}
-
-
-def _is_mpnet(folder, kind):
-    if kind in ("", *_DEFINED_BY_FILE):  # the model decides
-        return JsonFields(folder / "config.json").value("model_type") == "mpnet"
-    return kind.startswith("MPNet")
 
 
 def _check_algorithm(folder, settings, fast):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 # Name: vocabulary, layers, width, positions, batch, length.
 SIZES = {
     "tiny": (30, 2, 16, 16, 8, 12),
-    "MiniLM": (30522, 6, 384, 512, 8, 32),
+    "MiniLM": (30522, 6, 384, 512, 4, 16),
     "Base": (30522, 12, 768, 512, 2, 48),
     "Large": (30522, 24, 1024, 512, 2, 48),
 }

@@ -41,7 +41,7 @@ class RelativeBias(keras.layers.Layer):
     def call(self, token_ids):
         places = ops.arange(ops.shape(token_ids)[1], dtype="int32")
         distance = ops.expand_dims(places, 0) - ops.expand_dims(places, 1)  # [S, S], query to key
-        is_beyond = ops.expand_dims(ops.abs(distance), 2) >= _BEGINS  # [S, S, 15]
+        is_beyond = ops.greater_equal(ops.expand_dims(ops.abs(distance), 2), _BEGINS)  # [S, S, 15]
         bucket = ops.sum(ops.cast(is_beyond, "int32"), axis=2)
         bucket = bucket + ops.cast(distance > 0, "int32") * (NUM_BUCKETS // 2)
         chosen = ops.one_hot(bucket, NUM_BUCKETS, dtype=self.compute_dtype)  # [S, S, 32]

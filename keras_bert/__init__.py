@@ -44,6 +44,7 @@ _ELSEWHERE = {
     "BertTokenizerFast": "BertTokenizer",
     "XLMRobertaTokenizer": "SentencePieceTokenizer",
     "RobertaTokenizer": "BytePairTokenizer",
+    "MPNetTokenizer": "BertTokenizer",
 }
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, _ELSEWHERE)

@@ -34,6 +34,7 @@ print(*lines[:4], "...", *lines[-3:], sep="\n")
 # | a DistilBERT or an ELECTRA | `"hf://distilbert/distilbert-base-uncased"` |
 # | an XLM-RoBERTa, a CamemBERT, a multilingual MiniLM or E5 | `"hf://intfloat/multilingual-e5-small"` |
 # | a RoBERTa | `"hf://distilbert/distilroberta-base"` |
+# | an MPNet | `"hf://sentence-transformers/all-mpnet-base-v2"` |
 # | a revision of one | `"hf://google-bert/bert-base-cased@main"` |
 # | one by its name in transformers | `"bert-base-uncased"` |
 # | a folder of transformers or sentence-transformers | `"/models/all-MiniLM-L6-v2"` |

@@ -92,8 +92,9 @@ def prepare_corpus(
     corpus.num_documents, corpus.num_tokens
     ```
     """
-    if not isinstance(tokenizer, BertTokenizer):
-        kind = type(tokenizer).__name__
+    family = getattr(tokenizer, "family", None)
+    if family or not isinstance(tokenizer, BertTokenizer):
+        kind = type(tokenizer).__name__ + (f", family={family!r}" if family else "")
         raise ValueError(f"A corpus has the tokens of a BertTokenizer; got a {kind}.")
     output = os.fspath(output)
     of_documents = text_column, language_column, min_tokens, drop_repeated

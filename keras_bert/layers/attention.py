@@ -13,6 +13,7 @@ def attention(
     sequence_ids=None,
     causal=False,
     window=None,
+    position_bias=None,
     rotate=None,
     dropout=None,
     training=False,
@@ -33,6 +34,7 @@ def attention(
             padding; or None. If given, `padding_mask` isn't read.
         causal: bool, whether a query sees no later token.
         window: int, the largest distance between a query and a key that it sees; None for any.
+        position_bias: `[1, N, S, S]`, added to the scores of queries and keys; or None.
         rotate: a function of `[B, S, N, D]`, such as a rotary position embedding, that is applied
             to queries and keys; or None.
         dropout: the `Dropout` layer of the probabilities; or None.
@@ -44,6 +46,6 @@ def attention(
     if rotate is not None:
         query, key = rotate(query), rotate(key)
     dropout = dropout if dropout is not None and dropout.rate and training else None
-    visibility = Visibility(padding_mask, sequence_ids, causal, window)
+    visibility = Visibility(padding_mask, sequence_ids, causal, window, position_bias)
     kernel = fused_kernel(query, visibility, dropout) or plain_attention
     return kernel(query, key, value, visibility, dropout, training)

@@ -53,7 +53,7 @@ def cudnn_attention(
     cuDNN hides padding by the length of each row, so it needs no mask, but the tokens must come
     first. Other rows are therefore reordered, which costs nothing: heads are copied in any case.
     """
-    padding_mask, sequence_ids, causal, window = visibility
+    padding_mask, sequence_ids, causal, window, _ = visibility
     visible, lengths, order = None, None, None
     if sequence_ids is not None:
         visible = (sequence_ids[:, :, None] == sequence_ids[:, None, :])[:, None]  # [B, 1, S, S]

@@ -92,10 +92,10 @@ def with_drawn_seeds(function, dropouts):
     """Draws the seeds of `Dropout` layers once, so that each call of `function` drops alike."""
     seeds = {id(layer): _GivenSeed(layer.seed_generator) for layer in dropouts if layer.rate}
 
-    def again(x):
+    def again(*arguments):
         _given.seeds = seeds
         try:
-            return function(x)
+            return function(*arguments)
         finally:
             _given.seeds = {}
 

@@ -7,6 +7,7 @@ from keras.layers import Embedding
 from keras_bert.layers.dense_and_norms import EPSILON, dense, layer_norm, table
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.packed_rows import packed_input
+from keras_bert.layers.relative_bias import RelativeBias
 from keras_bert.messages import check_int
 
 
@@ -18,7 +19,8 @@ class Embeddings(keras.layers.Layer):
     modeling.py (LayerNorm before dropout). An `embedding_dim` other than `hidden_dim` is projected
     after them, as in ELECTRA.
 
-    Arguments are those of `BertBackbone`.
+    Arguments are those of `BertBackbone`, and `bias_heads`, int: the heads of the encoder's
+    `RelativeBias`, see `position_bias`; 0 for none.
 
     Call arguments:
         token_ids: `[B, S]` int32 in `[0, V)`.
@@ -40,6 +42,7 @@ class Embeddings(keras.layers.Layer):
         dropout=0.1,
         layer_norm_epsilon=EPSILON,
         embedding_dim=None,
+        bias_heads=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -56,9 +59,10 @@ class Embeddings(keras.layers.Layer):
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.embedding_dim = embedding_dim
+        self.bias_heads = bias_heads
         dtype = self.dtype_policy
         self.token_embedding = table(vocabulary_size, width, "token_embedding", dtype=dtype)
-        self.segment_embedding = self.projection = None
+        self.segment_embedding = self.projection = self.relative_bias = None
         if num_segments:
             self.segment_embedding = table(
                 num_segments, width, "segment_embedding", Embedding, dtype
@@ -70,10 +74,12 @@ class Embeddings(keras.layers.Layer):
         self.output_dropout = Dropout(dropout, name="output_dropout", dtype=dtype)
         if width != hidden_dim:
             self.projection = dense(hidden_dim, "projection", dtype=dtype)
+        if bias_heads:
+            self.relative_bias = RelativeBias(bias_heads, name="relative_bias", dtype=dtype)
 
     def build(self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None):
         tables = (self.token_embedding, self.segment_embedding, self.position_embedding)
-        for each in filter(None, tables):
+        for each in filter(None, (*tables, self.relative_bias)):
             each.build(token_ids_shape)
         vectors = (*token_ids_shape, self.token_embedding.output_dim)
         for each in filter(None, (self.norm, self.projection)):
@@ -101,6 +107,10 @@ class Embeddings(keras.layers.Layer):
         x = self.output_dropout(self.norm(x), training=training)
         return x if self.projection is None else self.projection(x)  # [B, S, H]
 
+    def position_bias(self, token_ids):
+        """Computes the bias of the scores in all blocks, `[1, N, S, S]`; None without one."""
+        return None if self.relative_bias is None else self.relative_bias(token_ids)
+
     def compute_output_shape(
         self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None
     ):
@@ -116,6 +126,7 @@ class Embeddings(keras.layers.Layer):
             "dropout": self.dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "embedding_dim": self.embedding_dim,
+            "bias_heads": self.bias_heads,
         }
 
 

@@ -24,6 +24,7 @@ class EncoderBlock(keras.layers.Layer):
         x: `[B, S, H]`, as is the result.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
         sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
+        position_bias: `[1, N, S, S]`, added to the scores of attention; or None.
     """
 
     def __init__(
@@ -64,18 +65,18 @@ class EncoderBlock(keras.layers.Layer):
         self.output_dropout = Dropout(dropout, name="output_dropout", dtype=dtype)
         self.output_norm = layer_norm("output_norm", layer_norm_epsilon, dtype)
 
-    def build(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
+    def build(self, x_shape):
         self.attention.build(x_shape)
         self.attention_norm.build(x_shape)
         self.intermediate_dense.build(x_shape)
         self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
         self.output_norm.build(x_shape)
 
-    def call(self, x, padding_mask=None, sequence_ids=None, training=None):
+    def call(self, x, padding_mask=None, sequence_ids=None, position_bias=None, training=None):
         sequence_ids = packed_input("sequence_ids", sequence_ids)
 
-        def transform(x):
-            attended = self.attention(x, padding_mask, sequence_ids, training=training)
+        def transform(x, bias=None):
+            attended = self.attention(x, padding_mask, sequence_ids, bias, training=training)
             attended = self.attended_dropout(attended, training=training)
             x = self.attention_norm(ops.add(x, attended), training=training)  # [B, S, H]
             transformed = self.output_dense(self.intermediate_dense(x))
@@ -83,11 +84,12 @@ class EncoderBlock(keras.layers.Layer):
             return self.output_norm(ops.add(x, transformed), training=training)  # [B, S, H]
 
         if not self.remat or not training:
-            return transform(x)
-        attention = self.attention.probability_dropout
-        return rematerialize(transform, x, [attention, self.attended_dropout, self.output_dropout])
+            return transform(x, position_bias)
+        dropouts = [self.attention.probability_dropout, self.attended_dropout, self.output_dropout]
+        arguments = (x,) if position_bias is None else (x, position_bias)
+        return rematerialize(transform, arguments, dropouts)
 
-    def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
+    def compute_output_shape(self, x_shape):
         return x_shape
 
     def get_config(self):
@@ -96,8 +98,8 @@ class EncoderBlock(keras.layers.Layer):
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
-def rematerialize(function, x, dropouts):
-    """Computes `function(x)` without keeping intermediate results for the gradients.
+def rematerialize(function, arguments, dropouts):
+    """Computes `function(*arguments)` without keeping intermediate results for the gradients.
 
     The `dropouts` that the function calls repeat the same mask. (On TensorFlow, `keras.RematScope`
     draws another one, which makes gradients wrong.)
@@ -106,11 +108,11 @@ def rematerialize(function, x, dropouts):
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        return tf.recompute_grad(again)(x)
+        return tf.recompute_grad(again)(*arguments)
     if keras.backend.backend() == "jax":
         import jax
 
-        return jax.checkpoint(again)(x)
+        return jax.checkpoint(again)(*arguments)
     import torch
 
-    return torch.utils.checkpoint.checkpoint(again, x, use_reentrant=False)
+    return torch.utils.checkpoint.checkpoint(again, *arguments, use_reentrant=False)

@@ -21,14 +21,14 @@ def fused_kernel(query, visibility, dropout=None):
     | JAX | GPU, from Ampere | `cudnn_attention`, in bfloat16 and float16 | no |
     | PyTorch | all | `scaled_dot_product_attention` | no |
 
-    `keras.config.disable_flash_attention()` turns all of them off. The kernel has the arguments of
-    `plain_attention`; it is None where only plain attention runs.
+    JAX's kernels take no `position_bias`. `keras.config.disable_flash_attention()` turns all of
+    them off. The kernel has the arguments of `plain_attention`; it is None where only that runs.
     """
     if keras.config.is_flash_attention_enabled() is False:
         return None
     backend = keras.backend.backend()
     kernel, name = None, None
-    if backend == "jax":
+    if backend == "jax" and visibility.position_bias is None:
         device, mesh = jax_device()
         if device.platform == "tpu":
             from keras_bert.layers.tpu_attention import fits, tpu_attention
@@ -38,8 +38,8 @@ def fused_kernel(query, visibility, dropout=None):
         elif device.platform == "gpu":
             from keras_bert.layers.cudnn_attention import cudnn_attention, fits
 
-            _, sequence_ids, _, window = visibility
-            if fits(query, device, has_mask=sequence_ids is not None or window is not None):
+            has_mask = visibility.sequence_ids is not None or visibility.window is not None
+            if fits(query, device, has_mask):
                 kernel, name = cudnn_attention, "cuDNN's flash attention"
     if backend == "torch":
         kernel, name = sdpa_attention, "PyTorch's scaled_dot_product_attention"

@@ -10,12 +10,13 @@ HIDDEN = -10000.0
 
 
 class Visibility(NamedTuple):
-    """The keys that each query sees; see `attention`."""
+    """The keys that each query sees, and a bias of their scores; see `attention`."""
 
     padding_mask: Any = None
     sequence_ids: Any = None
     causal: bool = False
     window: int | None = None
+    position_bias: Any = None
 
 
 def plain_attention(query, key, value, visibility, dropout=None, training=False):
@@ -41,8 +42,9 @@ def attention_scores(query, key, visibility):
 
 
 def visibility_bias(length, visibility):
-    """Computes the bias that hides keys, float32 `[B, 1, 1, S]` or `[B or 1, 1, S, S]`, or None."""
-    padding_mask, sequence_ids, causal, window = visibility
+    """Computes what is added to scores, float32 `[B or 1, N or 1, S or 1, S]`, or None."""
+    padding_mask, sequence_ids, causal, window, bias = visibility
+    bias = None if bias is None else ops.cast(bias, "float32")
     hidden = []
     if sequence_ids is not None:
         is_other = ops.not_equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
@@ -58,8 +60,9 @@ def visibility_bias(length, visibility):
         if window is not None:
             hidden.append(ops.expand_dims(ops.abs(offset) > window, (0, 1)))
     if not hidden:
-        return None
-    return ops.cast(functools.reduce(ops.logical_or, hidden), "float32") * HIDDEN
+        return bias
+    hiding = ops.cast(functools.reduce(ops.logical_or, hidden), "float32") * HIDDEN
+    return hiding if bias is None else bias + hiding
 
 
 def softmax_with_small_gradient(scores, dtype):

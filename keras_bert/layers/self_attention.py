@@ -26,6 +26,7 @@ class SelfAttention(keras.layers.Layer):
         x: `[B, S, H]`.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
         sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
+        position_bias: `[1, N, S, S]`, see `attention`; or None.
 
     Returns:
         `[B, S, H]`.
@@ -50,11 +51,11 @@ class SelfAttention(keras.layers.Layer):
         self.probability_dropout = Dropout(dropout, name="probability_dropout", dtype=policy)
         self.output_dense = dense(hidden_dim, "output_dense", dtype=policy)
 
-    def build(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
+    def build(self, x_shape):
         self.query_key_value.build(x_shape)
         self.output_dense.build(x_shape)
 
-    def call(self, x, padding_mask=None, sequence_ids=None, training=None):
+    def call(self, x, padding_mask=None, sequence_ids=None, position_bias=None, training=None):
         query, key, value = self._heads(x)
         context = attention(
             query=query,
@@ -63,6 +64,7 @@ class SelfAttention(keras.layers.Layer):
             padding_mask=padding_mask,
             sequence_ids=sequence_ids,
             causal=self.causal,
+            position_bias=position_bias,
             dropout=self.probability_dropout,
             training=training,
         )  # [B, S, N, D]
@@ -77,13 +79,13 @@ class SelfAttention(keras.layers.Layer):
         shape = (*ops.shape(x)[:2], self.num_heads, self.hidden_dim // self.num_heads)
         return [ops.reshape(part, shape) for part in self.parts(x)]
 
-    def probabilities(self, x, padding_mask=None, sequence_ids=None):
+    def probabilities(self, x, padding_mask=None, sequence_ids=None, position_bias=None):
         """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""
         query, key, _ = self._heads(x)
-        scores = attention_scores(query, key, Visibility(padding_mask, sequence_ids, self.causal))
-        return ops.softmax(scores, axis=-1)
+        masks = Visibility(padding_mask, sequence_ids, self.causal, None, position_bias)
+        return ops.softmax(attention_scores(query, key, masks), axis=-1)
 
-    def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
+    def compute_output_shape(self, x_shape):
         return x_shape
 
     def get_config(self):

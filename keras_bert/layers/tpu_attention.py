@@ -42,7 +42,7 @@ def tpu_attention(query, key, value, visibility, dropout=None, training=False, m
 
     Rows are sharded over the first axis of the mesh, if there is one.
     """
-    padding_mask, sequence_ids, causal, window = visibility
+    padding_mask, sequence_ids, causal, window, _ = visibility
     ids = padding_mask if sequence_ids is None else sequence_ids
     if ids is None:
         ids = jnp.ones(query.shape[:2], "int32")

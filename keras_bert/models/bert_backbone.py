@@ -1,4 +1,4 @@
-"""The encoder of BERT, DistilBERT, ELECTRA and RoBERTa."""
+"""The encoder of BERT, DistilBERT, ELECTRA, RoBERTa and MPNet."""
 
 import keras
 
@@ -13,13 +13,14 @@ from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import split_inputs
 from keras_bert.presets.formats.checkpoint import least_bert_values
 
-# {(activation of the pooler, segments up to 2, embeddings of another width): name}
+# {(activation of the pooler, segments up to 2, embeddings of another width, relative bias): name}
 _ARCHITECTURES = {
-    ("tanh", 2, False): "bert",
-    ("tanh", 1, False): "xlm-roberta",
-    ("relu", 0, False): "distilbert",
-    ("gelu", 2, False): "electra",
-    ("gelu", 2, True): "electra",
+    ("tanh", 2, False, False): "bert",
+    ("tanh", 1, False, False): "xlm-roberta",
+    ("relu", 0, False, False): "distilbert",
+    ("gelu", 2, False, False): "electra",
+    ("gelu", 2, True, False): "electra",
+    ("tanh", 0, False, True): "mpnet",
 }
 
 
@@ -29,11 +30,13 @@ class BertBackbone(Backbone):
 
     All tasks build on it, and your own tasks can too. It is also DistilBERT's encoder, with
     `num_segments=0, pooler_activation="relu"`, ELECTRA's, with `pooler_activation="gelu"` and
-    perhaps an `embedding_dim`, and that of RoBERTa, XLM-RoBERTa and CamemBERT, with
-    `num_segments=1`. None of these is pre-trained with a pooler: in transformers it belongs to the
-    head that classifies sequences, and without that head it is new.
+    perhaps an `embedding_dim`, that of RoBERTa, XLM-RoBERTa and CamemBERT, with `num_segments=1`,
+    and that of MPNet, with `num_segments=0, relative_bias=True`. None of these is pre-trained with
+    a pooler: in transformers it belongs to the head that classifies sequences, and without that
+    head it is new.
     Source: Devlin et al. 2019, section 3; google-research/bert modeling.py; Sanh et al. 2019,
-    "DistilBERT", section 3; Clark et al. 2020, "ELECTRA", section 3; Conneau et al. 2020, "XLM-R".
+    "DistilBERT", section 3; Clark et al. 2020, "ELECTRA", section 3; Conneau et al. 2020, "XLM-R";
+    Song et al. 2020, "MPNet".
 
     Args:
         vocabulary_size: int, V, the number of tokens in the vocabulary.
@@ -57,6 +60,9 @@ class BertBackbone(Backbone):
         embedding_dim: int, E, the width of the embedding tables and their LayerNorm, which a dense
             layer projects to `hidden_dim`; None means `hidden_dim`, without a projection.
         pooler_activation: `"tanh"`, or a name as for `activation`.
+        relative_bias: bool, whether each head adds to its scores a trained bias by the distance
+            between two tokens, the same in all blocks. JAX's fused kernels for GPUs and TPUs don't
+            take it, so plain attention runs there.
         dtype: the dtype policy of all layers: a name such as `"mixed_bfloat16"`, a
             `keras.DTypePolicy`, or a `DTypePolicyMap` of layers' paths. None means Keras's global
             policy, which isn't saved.
@@ -113,6 +119,7 @@ class BertBackbone(Backbone):
         causal=False,
         embedding_dim=None,
         pooler_activation="tanh",
+        relative_bias=False,
         dtype=None,
         **kwargs,
     ):
@@ -122,6 +129,7 @@ class BertBackbone(Backbone):
         embedding_dim = plain_int(embedding_dim)
         check_int("num_layers", num_layers)
         check_bool("causal", causal)
+        check_bool("relative_bias", relative_bias)
         policy = own_policy(dtype)
         embeddings = Embeddings(
             vocabulary_size,
@@ -131,6 +139,7 @@ class BertBackbone(Backbone):
             dropout,
             layer_norm_epsilon,
             embedding_dim,
+            num_heads if relative_bias else 0,
             name="embeddings",
             dtype=policy,
         )
@@ -159,8 +168,9 @@ class BertBackbone(Backbone):
         }
         padding_mask = inputs["padding_mask"]
         x = embeddings(inputs["token_ids"], inputs.get("segment_ids"))  # [B, S, H]
+        bias = embeddings.position_bias(inputs["token_ids"])
         for block in blocks:
-            x = block(x, padding_mask)  # [B, S, H]
+            x = block(x, padding_mask, position_bias=bias)  # [B, S, H]
         cls_vectors = ClsVectors(causal, name="cls_vectors", dtype=policy)
         first = cls_vectors(x, padding_mask=padding_mask if causal else None)  # [B, H]
         super().__init__(
@@ -185,12 +195,13 @@ class BertBackbone(Backbone):
         self.causal = causal
         self.embedding_dim = embedding_dim
         self.pooler_activation = pooler_activation
+        self.relative_bias = relative_bias
 
     @property
     def architecture(self):
         is_factorized = self.embedding_dim not in (None, self.hidden_dim)
         switches = (self.pooler_activation, min(self.num_segments, 2), is_factorized)
-        return _ARCHITECTURES.get(switches)
+        return _ARCHITECTURES.get((*switches, self.relative_bias))
 
     def hidden_states(self, inputs):
         """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.
@@ -201,8 +212,9 @@ class BertBackbone(Backbone):
         inputs, packed = split_inputs(self, inputs)
         with packed_rows(packed):
             states = [self.embeddings(inputs["token_ids"], inputs.get("segment_ids"))]
+            bias = self.embeddings.position_bias(inputs["token_ids"])
             for block in self.blocks:
-                states.append(block(states[-1], inputs["padding_mask"]))
+                states.append(block(states[-1], inputs["padding_mask"], position_bias=bias))
         return states
 
     def attention_parts(self, inputs, layer=-1):
@@ -218,8 +230,9 @@ class BertBackbone(Backbone):
         """
         masks = inputs.get("padding_mask"), inputs.get("sequence_ids")
         states = self.hidden_states(inputs)
+        bias = self.embeddings.position_bias(inputs["token_ids"])
         return [
-            block.attention.probabilities(state, *masks)
+            block.attention.probabilities(state, *masks, bias)
             for block, state in zip(self.blocks, states, strict=False)
         ]
 
@@ -250,4 +263,5 @@ class BertBackbone(Backbone):
             "causal": self.causal,
             "embedding_dim": self.embedding_dim,
             "pooler_activation": self.pooler_activation,
+            "relative_bias": self.relative_bias,
         }

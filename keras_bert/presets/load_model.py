@@ -24,7 +24,7 @@ from keras_bert.presets.preset_arguments import (
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.training.keras_internals import all_layers, set_initial_value
 
-_ENCODER = re.compile("(bert|distilbert|electra)[./]")  # names of its weights in other libraries
+_ENCODER = re.compile("(bert|distilbert|electra|roberta|mpnet)[./]")  # in other libraries' names
 
 
 @dataclass

@@ -33,7 +33,7 @@ _KINDS = {
     "BertBackbone": ("feature-extraction", "encodes texts, a vector for each token"),
 }
 _TITLES = {"bert": "A BERT", "distilbert": "A DistilBERT", "electra": "An ELECTRA"}
-_TITLES |= {"xlm-roberta": "An XLM-RoBERTa"}
+_TITLES |= {"xlm-roberta": "An XLM-RoBERTa", "mpnet": "An MPNet"}
 _CAUSAL = ("text-generation", "predicts each next word")
 _EXAMPLES = {
     "BertPretrainer": 'fill_mask("Paris is the [MASK] of France.", top_k=3)',

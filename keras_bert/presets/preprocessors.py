@@ -98,7 +98,7 @@ def preprocessor_from(
 def _with_casing(tokenizer, lowercase, source):
     if lowercase is None or not tokenizer:
         return tokenizer
-    if "family" in tokenizer:
+    if "lowercase" not in tokenizer:
         raise ValueError(f"The vocabulary of {source} has its own casing: leave lowercase out.")
     return {**tokenizer, "lowercase": lowercase}
 

@@ -63,8 +63,8 @@ class PresetModel:
             folder: a path; an earlier model there is replaced.
 
         Raises:
-            ValueError: if transformers' BERT, DistilBERT and ELECTRA can't hold the model, or the
-                folder holds anything else.
+            ValueError: if none of transformers' encoders that this library loads can hold the
+                model, or the folder holds anything else.
 
         Example:
         >>> import tempfile

@@ -112,14 +112,11 @@ class PresetFolder:
             return {}, {}
         saved, tokenizer = self._settings, self._settings.fields("tokenizer")
         family = tokenizer.text("family")
-        arguments: dict[str, Any] = (
-            {"family": family}
-            if family
-            else {
-                "lowercase": tokenizer.boolean("lowercase", True),
-                "max_word_characters": tokenizer.integer("max_word_characters", 200, low=1),
-            }
-        )
+        arguments: dict[str, Any] = {"family": family} if family else {}
+        if tokenizer_class(family) is tokenizer_class(None):
+            arguments["lowercase"] = tokenizer.boolean("lowercase", True)
+            longest = tokenizer.integer("max_word_characters", 200, low=1)
+            arguments["max_word_characters"] = longest
         arguments["vocabulary"] = str(self.file(tokenizer_class(family).asset))
         text = {"sequence_length": saved.integer("sequence_length", low=1)}
         text["truncation"] = saved.text("truncation")

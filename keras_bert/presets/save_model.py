@@ -102,7 +102,7 @@ def described(model: keras.Model) -> Checkpoint:
     backbone = getattr(model, "backbone", model)
     config = backbone.get_config()
     if backbone.architecture is None:
-        names = ("pooler_activation", "num_segments", "embedding_dim")  # see BertBackbone
+        names = ("pooler_activation", "num_segments", "embedding_dim", "relative_bias")
         switches = ", ".join(f"{name}={config[name]!r}" for name in names if name in config)
         raise ValueError(
             f"Other libraries have no names for the weights of {type(backbone).__name__}"
@@ -110,7 +110,7 @@ def described(model: keras.Model) -> Checkpoint:
         )
     preprocessor, architecture = getattr(model, "preprocessor", None), backbone.architecture
     tokenizer = getattr(preprocessor, "tokenizer", None)
-    if tokenizer and tokenizer.family and architecture == "xlm-roberta":
+    if tokenizer and tokenizer.family not in (None, "mpnet") and architecture == "xlm-roberta":
         architecture = tokenizer.family
     checkpoint = Checkpoint(
         source=f"{type(model).__name__} {model.name}",

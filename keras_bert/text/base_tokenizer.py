@@ -229,7 +229,7 @@ class Tokenizer:
 
 # {family: the public class of its tokenizers}
 _CLASSES = dict.fromkeys(("xlm-roberta", "camembert"), "SentencePieceTokenizer")
-_CLASSES["roberta"] = "BytePairTokenizer"
+_CLASSES |= {"roberta": "BytePairTokenizer", "mpnet": "BertTokenizer"}
 
 
 def tokenizer_class(family: str | None) -> type[Tokenizer]:

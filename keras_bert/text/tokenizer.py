@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_bert.messages import check_bool, check_int
+from keras_bert.messages import check_bool, check_int, check_one_of
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.vocabulary import SPECIAL_TOKENS, read_vocabulary, write_vocabulary
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, read_vocabulary, write_vocabulary
 from keras_bert.text.wordpieces import Wordpieces
 
 
@@ -30,6 +30,8 @@ class BertTokenizer(Tokenizer):
             str. It must hold [PAD], [UNK], [CLS], [SEP] and [MASK], in any order.
         lowercase: bool, `True` for uncased vocabularies, `False` for cased ones.
         max_word_characters: int; longer words become [UNK].
+        family: `"mpnet"` for MPNet's vocabulary, whose special tokens are `<pad>`, `[UNK]`, `<s>`,
+            `</s>` and `<mask>`, and whose pairs are `<s> A </s> </s> B </s>`; None for BERT's.
 
     Call arguments:
         text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
@@ -61,21 +63,26 @@ class BertTokenizer(Tokenizer):
         vocabulary: str | os.PathLike | Sequence[str],
         lowercase: bool = True,
         max_word_characters: int = 200,
+        family: str | None = None,
     ):
+        check_one_of("family", family, SPECIAL_TOKENS_OF)
         check_bool("lowercase", lowercase)
         check_int("max_word_characters", max_word_characters)
         self.lowercase = bool(lowercase)
         self.max_word_characters = int(max_word_characters)
+        self.family = family
+        self.num_separators = 2 if family else 1
         super().__init__(vocabulary)
         if self._saved is None:
             self._warn_of_other_casing()
 
-    _read = staticmethod(read_vocabulary)
+    def _read(self, vocabulary):
+        return read_vocabulary(vocabulary, SPECIAL_TOKENS_OF[self.family])
 
     def _set_vocabulary(self, vocabulary):
         self._tokens = tokens = vocabulary
         self._ids = {token: index for index, token in enumerate(tokens)}
-        ids = [self._ids[token] for token in SPECIAL_TOKENS]
+        ids = [self._ids[token] for token in SPECIAL_TOKENS_OF[self.family]]
         self.pad_token_id, self.unk_token_id, self.cls_token_id = ids[:3]
         self.sep_token_id, self.mask_token_id = ids[3:]
         self._pieces = Wordpieces(tokens, self.lowercase, self.max_word_characters)
@@ -124,7 +131,8 @@ class BertTokenizer(Tokenizer):
         return type(self)([self._tokens[i] for i in ids], **self.settings())
 
     def settings(self) -> dict:
-        return {"lowercase": self.lowercase, "max_word_characters": self.max_word_characters}
+        settings = {"lowercase": self.lowercase, "max_word_characters": self.max_word_characters}
+        return {**settings, "family": self.family} if self.family else settings
 
     def _vocabulary(self):
         return self.get_vocabulary()

@@ -13,6 +13,8 @@ from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_path, shown
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+SPECIAL_TOKENS_OF = {None: SPECIAL_TOKENS, "mpnet": ("<pad>", UNK, "<s>", "</s>", "<mask>")}
+"""The special tokens of each `family` of WordPiece vocabularies."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,9 @@ def vocabulary_sha256(tokens: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(tokens).encode("utf-8")).hexdigest()
 
 
-def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
+def read_vocabulary(
+    vocabulary: str | os.PathLike | Iterable[str], special: Sequence[str] = SPECIAL_TOKENS
+) -> list[str]:
     r"""Reads and checks a vocabulary: the path of a vocab.txt, local or remote, or a list of str.
 
     Lines end only at "\n" and are stripped, as in `load_vocab` of google-research/bert. Google's
@@ -77,7 +81,7 @@ def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
                 f"{type(wrong[0]).__name__}, {shown(wrong[0])}."
             )
     tokens = [token.strip() for token in tokens]
-    _check(tokens, source)
+    _check(tokens, source, special)
     return tokens
 
 
@@ -96,9 +100,9 @@ def _read_lines(path, source):
     return text.removesuffix("\n").split("\n")
 
 
-def _check(tokens, source):
+def _check(tokens, source, special):
     if not any(tokens):
-        raise ValueError(f"the {source} is empty: expected one token per line, including [PAD]")
+        raise ValueError(f"the {source} is empty: expected one token per line, with {special[0]}")
     ids, repeated = {}, []
     for number, token in enumerate(tokens):
         if "\n" in token:
@@ -106,7 +110,7 @@ def _check(tokens, source):
         if token in ids and token:
             repeated.append((token, ids[token], number))
         ids[token] = number
-    if missing := [token for token in SPECIAL_TOKENS if token not in ids]:
+    if missing := [token for token in special if token not in ids]:
         raise ValueError(
             f"the {source} of {len(tokens)} lines, the first {tokens[0]!r}, lacks "
             f"{', '.join(missing)}: add them, or learn a vocabulary with learn_vocabulary."

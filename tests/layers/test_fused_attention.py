@@ -83,7 +83,7 @@ def of_tpu(dtype, seeds=(0, 0), rate=0.0, **visible):
     jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
     from keras_bert.layers.tpu_attention import Settings, whole_rows
 
-    padding_mask, sequence_ids, causal, window = Visibility(**visible)
+    padding_mask, sequence_ids, causal, window, _ = Visibility(**visible)
     ids = np.ones((B, S), "int32") if padding_mask is None else padding_mask
     attend = functools.partial(
         whole_rows,
@@ -183,14 +183,17 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         from keras_bert.layers.cudnn_attention import cudnn_attention
         from keras_bert.layers.tpu_attention import tpu_attention
 
+        biased = {"visibility": Visibility(position_bias=vectors)}
         assert choose(half) is None, "nothing on a CPU"
         monkeypatch.setattr(fused_attention, "jax_device", device("tpu"))
         assert choose(vectors, dropout=dropout).func is choose(half).func is tpu_attention
         assert choose(short) is None, "its length is no multiple of 128"
+        assert choose(vectors, **biased) is None
         monkeypatch.setattr(fused_attention, "jax_device", device("gpu", "8.0"))
         assert choose(vectors) is None, "cuDNN has no float32"
         chosen = choose(half)
         assert chosen is cudnn_attention
+        assert choose(half, **biased) is None
     elif backend == "torch":
         chosen = choose(short)
         assert chosen is fused_attention.sdpa_attention

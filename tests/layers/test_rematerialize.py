@@ -18,7 +18,9 @@ def trained(model, x, y, **compiled):
 
 def trained_pretrainer(remat):
     keras.utils.set_random_seed(1)
-    model = BertPretrainer(BertBackbone(40, 1, 2, 16, 32, dropout=0.3, remat=remat))
+    model = BertPretrainer(
+        BertBackbone(40, 1, 2, 16, 32, dropout=0.3, remat=remat, relative_bias=True)
+    )
     return trained(model, MASKED, Y, **model.default_compile_args())
 
 

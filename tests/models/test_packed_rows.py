@@ -16,11 +16,12 @@ ROW = {  # three sequences and three places of padding
 SLOTS = {"mask_positions": np.array([[1, 3, 6, 13]]), "cls_positions": np.array([[0, 5, 12, 0]])}
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["bidirectional", "causal"])
-def model(request, make_backbone):
+@pytest.fixture(scope="module", params=["bidirectional", "causal", "relative_bias"])
+def model(request, make_backbone, randomized):
+    switches = {request.param: True} if request.param != "bidirectional" else {}
     keras.utils.set_random_seed(1)
-    backbone = make_backbone(max_sequence_length=24, dropout=0.0, causal=request.param)
-    return BertPretrainer(backbone, next_sentence=not request.param)
+    backbone = make_backbone(max_sequence_length=24, dropout=0.0, **switches)
+    return randomized(BertPretrainer(backbone, next_sentence=not backbone.causal))
 
 
 def alone(number):

@@ -27,9 +27,10 @@ def texts():
 def make_model(make_backbone, letters, varied):
     """Makes a student of two narrow layers, its teacher of three wider ones, and the distiller."""
 
-    def make(dropout=0.0, **arguments):
+    def make(dropout=0.0, relative_bias=False, **arguments):
         teacher = varied(make_backbone(dropout=0.5, **SIZES))
-        student = varied(make_backbone(num_layers=2, dropout=dropout))
+        encoder = {"num_layers": 2, "dropout": dropout, "relative_bias": relative_bias}
+        student = varied(make_backbone(**encoder))
         reader = BertPreprocessor(letters, sequence_length=12)
         settings = {"num_relation_heads": 4, "preprocessor": reader, **arguments}
         return RelationDistiller(student, teacher, **settings), student, teacher
@@ -86,7 +87,7 @@ def test_a_student_that_is_its_teacher_has_nothing_to_learn(make_model, make_bac
 
 def test_packed_rows_and_parts_train_as_padded_rows(make_model, texts, eager, assert_close):
     def trained(batching, parts=1):
-        model, student, _ = make_model()
+        model, student, _ = make_model(relative_bias=True)
         options = {"batching": batching, "accumulation_steps": parts, "verbose": 0}
         history = eager(model).fit(texts, epochs=2, **options).history["loss"]
         return [history, student.get_weights()]  # AdamW would also move biases of no effect

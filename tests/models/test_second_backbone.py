@@ -10,10 +10,11 @@ import pytest
 from keras import ops
 
 import keras_bert
-from keras_bert import Backbone, BertTask
+from keras_bert import Backbone, BertTask, BertTokenizer
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.packed_rows import ClsVectors, packed_input
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF
 
 
 # The encoder begins.
@@ -129,24 +130,39 @@ OTHERS = {
     "distilbert": {"num_segments": 0, "pooler_activation": "relu"},
     "electra": {"embedding_dim": 8, "pooler_activation": "gelu"},
     "xlm-roberta": {"num_segments": 1},
+    "mpnet": {"num_segments": 0, "relative_bias": True},
 }
 
 
 @pytest.fixture(params=["rope", *OTHERS])
 def backbone(request, make_backbone):
-    """The encoder, and those of two other architectures."""
+    """The encoder, and those of other architectures."""
     if request.param == "rope":
         return request.getfixturevalue("rope")
     return make_backbone(num_layers=2, dropout=0.0, **OTHERS[request.param])
 
 
+@pytest.fixture
+def make_task(backbone, make_case, letters):
+    """Makes a task on the encoder, with the tokenizer of its family."""
+
+    def make(name, **others):
+        task = make_case(name, backbone, **others)
+        if backbone.architecture == "mpnet":
+            words = [*SPECIAL_TOKENS_OF["mpnet"], *letters.get_vocabulary()[5:]]
+            task.preprocessor.tokenizer = BertTokenizer(words, family="mpnet")
+        return task
+
+    return make
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_each_task_trains_answers_adapts_and_is_saved(
-    name, backbone, make_case, cases, eager, varied, assert_close, refused, tmp_path
+    name, backbone, make_task, cases, eager, varied, assert_close, refused, tmp_path
 ):
     _, x, y, *_ = cases[name]
     loss = {"loss": "mse"} if name == "vectors" else {}
-    task = varied(make_case(name, backbone, **({} if loss else {"dropout": 0.0})))
+    task = varied(make_task(name, **({} if loss else {"dropout": 0.0})))
     eager(task, optimizer=keras.optimizers.Adam(3e-3), **loss)
     losses = task.fit(x, y, epochs=2, shuffle=False, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
@@ -171,10 +187,17 @@ def test_each_task_trains_answers_adapts_and_is_saved(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_each_task_is_exported(name, backbone, make_case, tf, tmp_path):
-    served = make_case(name, backbone).export(tmp_path / "served")
-    served = tf.saved_model.load(served).signatures
+def test_each_task_is_exported(name, make_task, varied, assert_close, tf, tmp_path):
+    task = varied(make_task(name))
+    served = tf.saved_model.load(task.export(tmp_path / "served")).signatures
     assert {"serving_default", "token_ids"} <= served.keys()
+    if name in ("classes", "documents"):
+        texts = [["a b c", "d (e"], ["f", "g a"]]
+        columns = dict(zip(task.preprocessor.signature, texts, strict=False))
+        found = served["serving_default"](**{n: tf.constant(x) for n, x in columns.items()})
+        key = "probabilities" if name == "classes" else "score"
+        answers = task.answer(*columns.values())
+        assert_close(found[key], np.array([answer[key] for answer in answers]))
 
 
 def test_a_pretrainer_predicts_tokens(rope, letters, eager, assert_close, tmp_path):
@@ -199,10 +222,13 @@ def test_packed_sequences_are_read_as_if_alone(backbone, assert_close):
         assert_close(packed[:, part], backbone({"token_ids": ids[:, part]})["sequence_output"])
 
 
-def test_lower_layers_lie_deeper(rope):
+def test_lower_layers_lie_deeper(rope, make_backbone):
     depths = {v.path: getattr(v, "layers_to_head", 0) for v in rope.variables}
     assert depths["tokens/embeddings"] == 3 and depths["norm/scale"] == 0
     assert depths["layer_0/feed_output/kernel"] == 2 and depths["layer_1/feed_norm/scale"] == 1
+    mpnet = make_backbone(num_layers=2, **OTHERS["mpnet"])
+    [bias] = mpnet.embeddings.relative_bias.variables
+    assert bias.path == "embeddings/relative_bias/bias" and bias.layers_to_head == 3
 
 
 def test_no_other_library_has_files_for_it(rope, tmp_path, refused):

@@ -30,6 +30,8 @@ SIZES = {
 }
 SIZES["DistilBert"]["max_position_embeddings"] = 16
 SIZES["XLMRoberta"] = {**SMALL, "type_vocab_size": 1, "max_position_embeddings": 18}
+MPNET = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
+SIZES["MPNet"] = {**SMALL, "max_position_embeddings": 18}
 
 
 @pytest.fixture
@@ -99,7 +101,7 @@ def of_theirs(torch, model, inputs):
     if model.config.model_type in ("bert", "electra"):
         names["segment_ids"] = "token_type_ids"
     given = {theirs: torch.tensor(inputs[ours]) for ours, theirs in names.items()}
-    if model.config.model_type == "xlm-roberta":
+    if model.config.model_type in ("xlm-roberta", "mpnet"):
         places = torch.arange(inputs["token_ids"].shape[-1]) + model.config.pad_token_id + 1
         given["position_ids"] = places.expand_as(given["input_ids"])
     return given
@@ -136,6 +138,12 @@ HEADS = [
     ("XLMRobertaForSequenceClassification", {"num_labels": 3}, BertClassifier),
     ("XLMRobertaForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
     ("XLMRobertaForQuestionAnswering", {}, BertSpanLabeler),
+    ("MPNetModel", {"layer_norm_eps": 1e-5}, BertBackbone),
+    ("MPNetForMaskedLM", {"hidden_act": "relu"}, BertPretrainer),
+    ("MPNetForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
+    ("MPNetForSequenceClassification", {"num_labels": 3}, BertClassifier),
+    ("MPNetForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
+    ("MPNetForQuestionAnswering", {}, BertSpanLabeler),
 ]
 WITHOUT_POOLER = ("MaskedLM", "CausalLM", "TokenClassification", "QuestionAnswering")
 
@@ -186,6 +194,8 @@ def test_every_head_comes_and_goes(
         ("Electra", "activation.Sigmoid"),
         ("XLMRoberta", "choices"),
         ("XLMRoberta", "activation.Sigmoid"),
+        ("MPNet", "choices"),
+        ("MPNet", "activation.Sigmoid"),
     ],
 )
 def test_heads_of_choices_and_documents_come_and_go(
@@ -201,7 +211,7 @@ def test_heads_of_choices_and_documents_come_and_go(
     theirs = make_theirs(f"{family}For{kind}", **config)
     theirs.save_pretrained(tmp_path / "theirs")
     words = "\n".join(preprocessor.tokenizer.get_vocabulary())
-    if family != "XLMRoberta":
+    if family not in ("XLMRoberta", "MPNet"):
         (tmp_path / "theirs" / "vocab.txt").write_text(words)
     model = BertTask.from_preset(tmp_path / "theirs")
     assert type(model) is (BertMultipleChoice if head == "choices" else BertReranker)
@@ -246,12 +256,14 @@ def test_another_summary_of_choices_is_refused(make_theirs, tmp_path, refused):
     assert BertBackbone.from_preset(tmp_path).architecture == "electra"
 
 
-@pytest.mark.parametrize("family", ["DistilBert", "Electra"])
+@pytest.mark.parametrize("family", ["DistilBert", "Electra", "MPNet"])
 def test_texts_are_answered_as_by_transformers(
     assert_close, torch, transformers, make_theirs, preprocessor, tmp_path, family
 ):
     theirs = make_theirs(f"{family}ForSequenceClassification", id2label={0: "no", 1: "yes"})
     words = preprocessor.tokenizer.get_vocabulary()
+    if family == "MPNet":
+        words = [*MPNET, *words[5:]]
     (tmp_path / "vocab.txt").write_text("\n".join(words))
     tokenizer = getattr(transformers, f"{family}Tokenizer")(str(tmp_path / "vocab.txt"))
     theirs.save_pretrained(tmp_path / "theirs")
@@ -271,13 +283,22 @@ def test_texts_are_answered_as_by_transformers(
         assert [a["label"] for a in answers] == [["no", "yes"][i] for i in expected.argmax(1)]
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_their_tokenizer_reads_text_as_ours(transformers, make_backbone, tmp_path, lowercase):
+@pytest.mark.parametrize(
+    ("lowercase", "family"), [(True, None), (False, None), (True, "mpnet"), (False, "mpnet")]
+)
+def test_their_tokenizer_reads_text_as_ours(
+    transformers, make_backbone, tmp_path, lowercase, family
+):
     letters = "abcdefghijABCDEFGHIJé中!?.'"
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters)]
-    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
-    backbone = make_backbone(vocabulary_size=len(words))
-    model = BertPretrainer(backbone, preprocessor=preprocessor)
+    switches = {}
+    if family:  # a vocabulary of BERT's among the tokens of RoBERTa, as it is published
+        words = ["<s>", "<pad>", "</s>", "<unk>", *words, "<mask>"]
+        switches = {"num_segments": 0, "relative_bias": True}
+    tokenizer = BertTokenizer(words, lowercase, family=family)
+    preprocessor = BertPreprocessor(tokenizer, sequence_length=16)
+    backbone = make_backbone(vocabulary_size=len(words), **switches)
+    model = BertPretrainer(backbone, not family, preprocessor=preprocessor)
     model.save_to_hugging_face(tmp_path / "ours")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
     texts = ["Bad, bédd!", "a中b\tJ?", "h Z", "", "ＡＢＣ e\u0301"]
@@ -291,8 +312,10 @@ def test_their_tokenizer_reads_text_as_ours(transformers, make_backbone, tmp_pat
         back = BertPretrainer.from_preset(tmp_path / folder).preprocessor
         assert back.tokenizer.get_vocabulary() == words
         assert (back.tokenizer.lowercase, back.sequence_length) == (lowercase, 16)
+        assert back.tokenizer.get_config() == tokenizer.get_config()
     given = theirs(texts, pairs, padding="max_length")
     ours = preprocessor(texts, pairs)
+    assert ("token_type_ids" in given) == (family is None)
     for name, key in (("token_ids", "input_ids"), ("segment_ids", "token_type_ids")):
-        assert ours[name].tolist() == given[key]
+        assert ours[name].tolist() == given.get(key, [[0] * 16] * 5)
     assert ours["padding_mask"].tolist() == given["attention_mask"]

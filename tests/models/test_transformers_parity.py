@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
 # Name: vocabulary, layers, width, positions, batch, length.
 SIZES = {
     "tiny": (30, 2, 16, 16, 8, 12),
+    "MiniLM": (30522, 6, 384, 512, 4, 16),
     "Base": (30522, 12, 768, 512, 2, 48),
     "Large": (30522, 24, 1024, 512, 2, 48),
 }
@@ -47,10 +48,10 @@ def make_theirs(torch, transformers, tmp_path):
     return make
 
 
-def random_batch(size):
+def random_batch(size, seed=2):
     """`(x, y, sample_weight)` of pairs of several lengths, two to four predictions each."""
     words, _, _, _, batch, length = SIZES[size]
-    generator = np.random.default_rng(2)
+    generator = np.random.default_rng(seed)
     lengths = np.linspace(length, length // 2, batch).astype(int)[:, None]
     padding_mask = (np.arange(length) < lengths).astype("int32")
     positions = np.array([generator.permutation(n - 1)[:4] + 1 for [n] in lengths], "int32")
@@ -249,45 +250,53 @@ def test_training_steps_equal_those_of_transformers_and_torch(their_parts, torch
         np.testing.assert_allclose(actual, expected, rtol=0, atol=bound, err_msg=weight.path)
 
 
-@pytest.fixture(params=["DistilBert", "Electra", "Electra Base", "XLMRoberta", "Roberta"])
+FAMILIES = ["Bert", "DistilBert", "Electra", "Electra Base", "XLMRoberta", "Roberta", "MPNet"]
+
+
+@pytest.fixture(params=FAMILIES)
 def make_other(torch, transformers, tmp_path, request):
     """Makes a random model of another architecture, without dropout, and its folder."""
 
-    def make(head):
+    def make(head, size="tiny"):
         family, *is_base = request.param.split()
+        words, layers, width, positions, _, _ = SIZES[size]
+        heads = max(2, width // 32)
         if family == "DistilBert":
-            sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "dropout": 0.0}
-            sizes |= {"attention_dropout": 0.0, "seq_classif_dropout": 0.0}
+            sizes = {"dim": width, "n_layers": layers, "n_heads": heads, "hidden_dim": 4 * width}
+            sizes |= {"dropout": 0.0, "attention_dropout": 0.0, "seq_classif_dropout": 0.0}
         else:
-            sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-            sizes |= {"intermediate_size": 32}
+            sizes = {"hidden_size": width, "num_hidden_layers": layers}
+            sizes |= {"num_attention_heads": heads, "intermediate_size": 4 * width}
             sizes |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
         if family == "Electra":
-            sizes["embedding_size"] = 16 if is_base else 8
-        positions = 16 if family in ("DistilBert", "Electra") else 18
+            sizes["embedding_size"] = width if is_base else width // 2
+        positions += 0 if family in ("Bert", "DistilBert", "Electra") else 2
         theirs = getattr(transformers, f"{family}For{head}")
-        config = theirs.config_class(vocab_size=30, max_position_embeddings=positions, **sizes)
+        config = theirs.config_class(vocab_size=words, max_position_embeddings=positions, **sizes)
+        torch.manual_seed(1)
         theirs, generator = theirs(config), torch.Generator().manual_seed(1)
         with torch.no_grad():
             for name, parameter in theirs.named_parameters():
-                mean = float("norm.weight" in name.lower())
-                parameter.normal_(mean, 0.2, generator=generator)
+                if size == "tiny":
+                    mean = float("norm.weight" in name.lower())
+                    parameter.normal_(mean, 0.2, generator=generator)
         theirs.save_pretrained(tmp_path)
         return theirs, tmp_path
 
     return make
 
 
-def other_batch(torch, theirs):
+def other_batch(torch, theirs, *size_and_seed):
     """A batch for a model of theirs, which may have no segments; never for next sentences."""
-    x, y, weights = random_batch("tiny")
+    x, y, weights = random_batch(*size_and_seed or ("tiny",))
     if theirs.config.pad_token_id == 1:  # no other token is that of padding, which has no position
         real = np.where(x["token_ids"] == 1, 2, x["token_ids"])
         x["token_ids"] = np.where(x["padding_mask"] == 1, real, 1)
         x["segment_ids"] = 0 * x["segment_ids"]
     batch = their_batch(torch, x, y, weights)
     names = {"next_sentence_label"}
-    names |= {"token_type_ids"} if theirs.config.model_type == "distilbert" else set()
+    no_segments = theirs.config.model_type in ("distilbert", "mpnet")
+    names |= {"token_type_ids"} if no_segments else set()
     return x, y, weights, {name: values for name, values in batch.items() if name not in names}
 
 
@@ -336,11 +345,45 @@ def test_other_architectures_have_the_numbers_of_transformers(
     assert worst[0] < 1e-5, worst
 
 
+@pytest.mark.parametrize(
+    ("size", "steps", "batches", "rate"),
+    [("tiny", 20, 1, 1e-3), pytest.param("MiniLM", 200, 10, 5e-5, marks=pytest.mark.weekly)],
+)
+def test_steps_of_every_architecture_have_the_losses_of_transformers(
+    torch, make_other, size, steps, batches, rate
+):
+    theirs, folder = make_other("SequenceClassification", size)
+    model = BertClassifier.from_preset(folder, dropout=0.0)
+    optimizer = torch.optim.AdamW(theirs.parameters(), lr=rate, eps=1e-6, weight_decay=0.0)
+    model.compile(
+        optimizer=AdamW(rate, weight_decay=0.0), **{"loss": model.default_compile_args()["loss"]}
+    )
+    losses = []
+    for step in range(steps):
+        x, y, weights, batch = other_batch(torch, theirs, size, 2 + step % batches)
+        batch["labels"] = torch.tensor(y["next_sentence"], dtype=torch.long)
+        loss = theirs.train()(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        rows = {name: values for name, values in x.items() if name != "mask_positions"}
+        history = model.fit(rows, y["next_sentence"], verbose=0, shuffle=False).history
+        losses.append((history["loss"][0], float(loss.detach())))
+    ours, expected = np.array(losses).T
+    worst = np.abs(ours / expected - 1).max()
+    print(f"{type(theirs).__name__} {size}, {steps} steps on {keras.backend.backend()}: ", end="")
+    print(f"{expected[0]:.4f} to {expected[-1]:.4f}, {worst:.1e} apart")
+    assert expected[-batches:].mean() < 0.8 * expected[:batches].mean()
+    np.testing.assert_allclose(ours, expected, rtol=1e-4)
+
+
 def test_models_that_no_other_library_has_are_refused(make_backbone, tmp_path, refused):
     save = {kind: getattr(BertBackbone, f"save_to_{kind}") for kind in ("hugging_face", "google")}
     distilbert = make_backbone(num_segments=0, pooler_activation="relu")
     refused("architecture='distilbert'; for Google", save["google"], distilbert, tmp_path / "a")
-    for switches in ({"num_segments": 0}, {"embedding_dim": 8}, {"pooler_activation": "relu"}):
+    others = [("num_segments", 0), ("embedding_dim", 8), ("pooler_activation", "relu")]
+    for switches in ({name: value} for name, value in [*others, ("relative_bias", True)]):
         message = f"{[*switches][0]}={[*switches.values()][0]!r}"
         refused(message, save["hugging_face"], make_backbone(**switches), tmp_path / "a")
     for encoder, message in (

@@ -332,6 +332,8 @@ def test_every_task_runs_under_the_names_of_hugging_faces_tools(
         ("openvino", "BertFor", {}),
         ("onnx", "DistilBertFor", {"num_segments": 0, "pooler_activation": "relu"}),
         ("openvino", "ElectraFor", {"embedding_dim": 8, "pooler_activation": "gelu"}),
+        ("onnx", "MPNetFor", {"num_segments": 0, "relative_bias": True}),
+        ("openvino", "MPNetFor", {"num_segments": 0, "relative_bias": True}),
     ],
 )
 def test_a_stranger_runs_the_lines_of_the_folder(
@@ -339,6 +341,10 @@ def test_a_stranger_runs_the_lines_of_the_folder(
 ):
     needed({"onnx": "tf2onnx"}.get(format, format))
     model = with_preprocessor(num_layers=2, encoder=encoder)
+    if architecture == "MPNetFor":
+        reader = model.preprocessor
+        words = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>", *WORDS[5:]]
+        reader.tokenizer = keras_bert.BertTokenizer(words, family="mpnet")
     model.export(tmp_path / "out", format=format)
     [named] = read_json(tmp_path / "out" / "config.json")["architectures"]
     assert named == f"{architecture}SequenceClassification"

@@ -1,7 +1,7 @@
 """The architectures of transformers that a `BertBackbone` can be: their settings and weights.
 
 Sources: transformers configuration_*.py and modeling_*.py of bert, distilbert, electra, roberta,
-xlm_roberta and camembert.
+xlm_roberta, camembert and mpnet.
 """
 
 import re
@@ -38,6 +38,7 @@ class Architecture:
         root: str, with which the names of the encoder's weights begin; None means `name`.
         skips_padding: bool, whether the first position is the row of the position table after the
             one with the padding token's id. Rows before it are unused.
+        required: `{key: value}` of config.json, without which transformers has other numbers.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Architecture:
     heads: dict[str, dict] = field(default_factory=dict)
     root: str = ""
     skips_padding: bool = False
+    required: dict = field(default_factory=dict)
 
     def __post_init__(self):
         object.__setattr__(self, "root", self.root or self.name)
@@ -74,6 +76,8 @@ class Architecture:
         names = {ours: each.names for ours, each in google_spellings(num_layers, task).items()}
         for kind in ("kernel", "bias"):
             names[f"embeddings/projection/{kind}"] = (f"bert/embeddings_project/{kind}",)
+        bias = "bert/encoder/relative_attention_bias/weight"
+        names["embeddings/relative_bias/bias"] = (bias,)
         if task == "BertPretrainer":
             names["masked_lm/decoder/embeddings"] = ("cls/predictions/decoder/weights",)
         spellings = {
@@ -85,7 +89,8 @@ class Architecture:
         return spellings
 
 
-_ROBERTA_CLASSIFIER = {"classifier.": "classifier.out_proj.", "roberta.pooler": "classifier"}
+_ROBERTA_CLASSIFIER = {"classifier.": "classifier.out_proj."}
+_ROBERTA_CLASSIFIER |= {"roberta.pooler": "classifier", "mpnet.pooler": "classifier"}
 _XLM_ROBERTA = Architecture(
     "xlm-roberta",
     "XLMRoberta",
@@ -170,6 +175,23 @@ ARCHITECTURES = {
         _XLM_ROBERTA,
         replace(_XLM_ROBERTA, name="camembert", prefix="Camembert"),
         replace(_XLM_ROBERTA, name="roberta", prefix="Roberta"),
+        replace(
+            _XLM_ROBERTA,
+            name="mpnet",
+            prefix="MPNet",
+            backbone={ours: each for ours, each in _BERT.items() if ours != "num_segments"},
+            fixed=dict(num_segments=0, relative_bias=True, causal=False),
+            renamed={
+                **_XLM_ROBERTA.renamed,
+                "attention.self.query": "attention.attn.q",
+                "attention.self.key": "attention.attn.k",
+                "attention.self.value": "attention.attn.v",
+                "attention.output.dense": "attention.attn.o",
+                "attention.output.LayerNorm": "attention.LayerNorm",
+            },
+            root="mpnet",
+            required={"pad_token_id": 1, "relative_attention_num_buckets": 32},
+        ),
     )
 }
 """`{model_type: Architecture}`."""

@@ -223,8 +223,10 @@ def file_tensor(
 
 def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
     """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
-    family = getattr(checkpoint.own_tokenizer, "family", None)
-    arguments = {**checkpoint.task_arguments, **checkpoint.backbone, "tokenizer.family": family}
+    arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
+    if tokenizer := checkpoint.own_tokenizer:
+        arguments["tokenizer.family"] = tokenizer.family
+        arguments["tokenizer.pad_token_id"] = tokenizer.pad_token_id
     for name, values in supported.items():
         if name in arguments and arguments[name] not in values:
             advice = "" if name in checkpoint.backbone else ", or write model.backbone instead"

@@ -53,7 +53,7 @@ _HEADS = {
 _TASKS = {theirs: ours for ours, theirs in _HEADS.items() if ours != "BertReranker"}
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the heads' weights
 _WITH_POOLER = ("BertModel", "BertForPreTraining")
-_WITH_POOLER += ("XLMRobertaModel", "CamembertModel", "RobertaModel")
+_WITH_POOLER += ("XLMRobertaModel", "CamembertModel", "RobertaModel", "MPNetModel")
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
 _CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of the architecture
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
@@ -134,7 +134,7 @@ def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     first = config["pad_token_id"] + 1 if kind.skips_padding else 0
     spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task, first)
     tensors = spell(checkpoint.weights, spellings)
-    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta"):
+    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta", "mpnet"):
         [bias] = spellings["masked_lm/bias"].names
         tensors[_of_decoder(bias)] = tensors[bias]
     if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
@@ -156,6 +156,7 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
         "activation": tuple(_HIDDEN_ACTS),
         "causal": (False,) if checkpoint.task in _POOLED else (False, True),
         **{name: (value,) for name, value in kind.fixed.items()},
+        **{f"tokenizer.{name}": (value,) for name, value in kind.required.items()},
     }
     check_supported(checkpoint, "transformers", supported)
     config = _config(checkpoint, kind)
@@ -245,6 +246,7 @@ def _architecture(config, source):
                 "support."
             )
     choices = {"position_embedding_type": ("absolute", ["absolute"])}
+    choices |= {key: (only, [only]) for key, only in kind.required.items()}
     choices[kind.activation] = ("gelu", _ACTIVATIONS)
     for key, (default, supported) in choices.items():
         check_one_of(f"{key} of {source}", config.value(key, default), supported)

@@ -22,15 +22,11 @@ from keras_bert.presets.formats.hugging_face_subwords import (
     write_subwords,
 )
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF
 
-_SPECIAL_TOKENS = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
-_SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer")
+_ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+_CLASSES = {None: "BertTokenizer", "mpnet": "MPNetTokenizer", **CLASSES}
+_SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer")
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
     "BertBackbone.from_preset."
@@ -71,13 +67,13 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     write_json(folder / "tokenizer.json", fast)
     write_json(folder / "special_tokens_map.json", special)
     settings = {
-        "tokenizer_class": CLASSES.get(tokenizer.family, "BertTokenizer"),
+        "tokenizer_class": _CLASSES[tokenizer.family],
         "model_max_length": checkpoint.sequence_length,
         **special,
     }
     if tokenizer.family == "roberta":
         settings["add_prefix_space"] = tokenizer.add_prefix_space
-    if tokenizer.family is None:
+    if "lowercase" in tokenizer.settings():
         settings |= {
             "do_lower_case": tokenizer.lowercase,
             "strip_accents": None,
@@ -160,16 +156,21 @@ def _fast_wordpiece(tokenizer):
     }
 
 
-_FAST = {None: _fast_wordpiece, "roberta": fast_byte_pairs}
+_FAST = {None: _fast_wordpiece, "mpnet": _fast_wordpiece, "roberta": fast_byte_pairs}
 
 
 def _special_ids(tokenizer):
-    return {role: getattr(tokenizer, f"{role}_id") for role in _SPECIAL_TOKENS}
+    return {role: getattr(tokenizer, f"{role}_id") for role in _ROLES}
 
 
 def _wordpieces(folder, settings, fast, added, rows):
     _check_algorithm(folder, settings, fast)
-    special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"))
+    kind = settings.text("tokenizer_class", "").removesuffix("Fast")
+    if kind in OF_ANY_KIND:  # the model decides
+        kind = JsonFields(folder / "config.json").text("model_type", "")
+    family = {"family": "mpnet"} if kind.lower().startswith("mpnet") else {}
+    own = SPECIAL_TOKENS_OF[family.get("family")]
+    special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"), own)
     vocabulary = _vocabulary(folder, fast, special, added, rows)
     if not vocabulary:
         return {}
@@ -188,6 +189,7 @@ def _wordpieces(folder, settings, fast, added, rows):
     renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
     return {
         "vocabulary": [renamed.get(token, token) for token in vocabulary],
+        **family,
         "lowercase": lowercase,
         "max_word_characters": settings.integer(key, longest_word, low=1),
     }
@@ -256,10 +258,10 @@ def _added_tokens(settings, fast, file):
     return {token: index for token, index in added.items() if None not in (token, index)}
 
 
-def _special_tokens(settings, special_map):
+def _special_tokens(settings, special_map, own):
     """Returns `{their token: our token}` of [PAD], [UNK], [CLS], [SEP] and [MASK]."""
     tokens = {}
-    for role, ours in _SPECIAL_TOKENS.items():
+    for role, ours in zip(_ROLES, own, strict=True):
         fields = special_map if role in special_map.values else settings
         if isinstance(fields.value(role), dict):
             role, fields = "content", fields.fields(role)

@@ -13,6 +13,7 @@ from keras_bert import (
     BertClassifier,
     BertClassifierPreprocessor,
     BertEmbedder,
+    BertEmbedderPreprocessor,
     BertTask,
     BertTokenizer,
 )
@@ -77,6 +78,46 @@ def test_well_known_names_are_found_on_the_hub(hub, tmp_path, monkeypatch, name,
     monkeypatch.chdir(tmp_path)  # a folder of that name comes first
     (tmp_path / name).mkdir(parents=True)
     refused("holds no BERT", BertClassifier.from_preset, name)
+
+
+def test_an_mpnet_as_sentence_transformers_publishes_it(
+    hub, make_backbone, letters, randomized, assert_close, tmp_path
+):
+    words = ["<s>", "<pad>", "</s>", "<unk>", *letters.get_vocabulary(), "<mask>"]
+    reader = BertEmbedderPreprocessor(BertTokenizer(words, family="mpnet"), sequence_length=12)
+    backbone = make_backbone(vocabulary_size=len(words), num_segments=0, relative_bias=True)
+    model = BertEmbedder(randomized(backbone), preprocessor=reader, pooling="mean", normalize=True)
+    folder = tmp_path / "published"
+    model.save_to_hugging_face(folder)
+    (folder / "tokenizer.json").unlink()
+    special = {role: token for token, role in zip(words, ("cls", "pad", "sep"), strict=False)}
+    special |= {"bos": "<s>", "eos": "</s>", "unk": "[UNK]", "mask": "<mask>"}
+    special = {f"{role}_token": token for role, token in special.items()}
+    settings = {**special, "tokenizer_class": "MPNetTokenizer", "model_max_length": 512}
+    settings |= {"do_lower_case": True, "strip_accents": None, "tokenize_chinese_chars": True}
+    special["mask_token"] = {"content": "<mask>", "lstrip": True, "normalized": False}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    (folder / "special_tokens_map.json").write_text(json.dumps(special))
+    name = "sentence-transformers/all-mpnet-base-v2"
+    hub.models[name] = {"main": folder}
+    for source in (f"hf://{name}", name, "all-mpnet-base-v2"):
+        back = BertTask.from_preset(source)
+        assert (type(back), back.pooling, back.normalize) == (BertEmbedder, "mean", True)
+        assert back.preprocessor.get_config() == reader.get_config()
+        assert_close(back.encode(["a b", "c, d (e"]), model.encode(["a b", "c, d (e"]))
+        assert BertTokenizer.from_preset(source).mask_token_id == len(words) - 1
+    (folder / "tokenizer_config.json").unlink()  # the model's config says it, too
+    (folder / "special_tokens_map.json").unlink()
+    assert BertTokenizer.from_preset(folder).get_config() == reader.tokenizer.get_config()
+    assert not BertTokenizer.from_preset(folder, lowercase=False).lowercase
+    config = json.loads((folder / "config.json").read_text())
+    for key, value in (("pad_token_id", 0), ("relative_attention_num_buckets", 64)):
+        (folder / "config.json").write_text(json.dumps({**config, key: value}))
+        with pytest.raises(ValueError, match=f"has {key}={value}, .* {key}={config.get(key, 32)}"):
+            BertTask.from_preset(folder)
+    reader.tokenizer = letters
+    with pytest.raises(ValueError, match="tokenizer.pad_token_id=0; .* must be 1. "):
+        model.save_to_hugging_face(tmp_path / "other")
 
 
 def test_a_revision_has_its_own_weights(hub, tiny):

@@ -6,6 +6,7 @@ import numbers
 import os
 import reprlib
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -81,8 +82,11 @@ def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") 
     Traceback (most recent call last):
     ValueError: pooling must be one of 'cls', 'mean'; got 'max'.
     """
+    choices = tuple(choices)
     is_plain = value is None or isinstance(value, (str, numbers.Number))  # no array or tensor
-    if not is_plain or value not in tuple(choices):
+    if not is_plain or value not in choices:
+        near = get_close_matches(str(value), [each for each in choices if str(each) == each], 1)
+        hint = hint or "".join(f" Did you mean {each!r}?" for each in near)
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}.{hint}"
         )

@@ -50,13 +50,17 @@ class QuestionWindows:
     def batch(self, rows: Any, batching: Batching) -> tuple:
         """Makes `(inputs,)`, or `(inputs, labels)` if there are targets, of windows `[B]`."""
         ops = self.questions.ops
-        questions = self.questions.take(ops.take(self.question, rows))
-        starts, lengths = (ops.take(x, rows) for x in (self._starts(), self.length))
-        parts = dataclasses.replace(self.contexts.tokens, starts=starts, lengths=lengths)
-        inputs = packed([(questions, parts)], self.packer, batching)
+        inputs = packed([self.tokens(rows)], self.packer, batching)
         if self.targets is None:
             return tuple(inputs)
         return *inputs, {name: ops.take(places, rows) for name, places in self.targets.items()}
+
+    def tokens(self, rows: Any) -> tuple[Tokens, Tokens]:
+        """Returns the tokens of the questions and of the parts of contexts of windows `[B]`."""
+        ops = self.questions.ops
+        starts, lengths = (ops.take(x, rows) for x in (self._starts(), self.length))
+        parts = dataclasses.replace(self.contexts.tokens, starts=starts, lengths=lengths)
+        return self.questions.take(ops.take(self.question, rows)), parts
 
     def context_positions(self) -> Any:
         """Returns the position at which the context starts in each window, int64 `[N]`."""

@@ -37,7 +37,7 @@ def joined(explanation, column):
 def test_weights_of_words_add_up_to_what_they_explain(task_of, name):
     task, (x, target, texts) = task_of(name), EXAMPLES[name]
     answer = task.answer(x)
-    explained = task.explain(x, target)
+    explained = task.explain(x, target, steps=24)
     change = explained["value"] - explained["baseline_value"]
     assert explained["word_weight"].sum() == pytest.approx(change, rel=0.01)
     assert explained["error"] == pytest.approx(
@@ -48,15 +48,15 @@ def test_weights_of_words_add_up_to_what_they_explain(task_of, name):
     if name == "questions":
         assert explained["target"] == answer["answer"]
         assert joined(explained, 1) in x["context"].replace(" ", "")
-    if "probabilities" in answer:
+    if "probabilities" in answer and name != "windows":  # whose answer is that of all windows
         number = answer["labels"].index(explained["target"])
         p = float(answer["probabilities"][number])
         assert explained["value"] == pytest.approx(np.log(p / (1 - p)), rel=1e-4, abs=1e-4)
         assert target is not None or explained["target"] == answer["label"]
     shown = show_explanation(x["text"] if name == "features" else x, explained).html()
     assert shown.count("<mark ") == len(explained["word_text"])
-    assert task.answer(x).keys() == answer.keys()  # the table is as before
-    np.testing.assert_array_equal(task.explain(x, target)["word_weight"], explained["word_weight"])
+    assert task.answer(x).keys() == answer.keys()  # and the table has no change left:
+    assert "call" not in vars(task.backbone.token_embedding)
 
 
 def test_a_blank_may_be_masked_and_several_labels_have_log_odds_of_their_own(
@@ -89,14 +89,14 @@ def test_weights_are_those_of_a_loop_in_pytorch(torch, transformers, task_of, tm
     end, start = table(ids).detach(), table(torch.where(special, ids, 0)).detach()
     number = int(task.explain(x)["target"])
     total = torch.zeros_like(end)
-    for share in (np.arange(1000) + 0.5) / 1000:
+    for share in (np.arange(200) + 0.5) / 200:
         vectors = (start + share * (end - start)).requires_grad_()
         logits = theirs(inputs_embeds=vectors, token_type_ids=segments, attention_mask=mask).logits[
             0
         ]
         others = torch.cat([logits[:number], logits[number + 1 :]])
         (logits[number] - others.logsumexp(0)).backward()
-        total += vectors.grad / 1000
+        total += vectors.grad / 200
     weights = (total * (end - start)).sum(-1)[0, ~special[0]].numpy()
     found = task.explain(x)["word_weight"]
     assert np.abs(found - weights).max() < 1e-4 * np.abs(weights).max()

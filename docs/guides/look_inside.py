@@ -109,6 +109,22 @@ predicted = [answer["label"] for answer in classifier.answer(list(new))]
 display = ConfusionMatrixDisplay.from_predictions(list(new.values()), predicted, cmap="Blues")
 
 # %% [markdown]
+# ## Why an answer
+#
+# `explain` gives each word a weight: how much it adds to the log-odds of a class, compared with a
+# text of padding (integrated gradients). The weights add up to the difference.
+
+# %%
+text = "The package went to my old address."
+explained = classifier.explain(text, "delivery")
+for word, weight in zip(explained["word_text"], explained["word_weight"]):
+    print(f"{word:10}{weight:+.2f}")
+print(f"{explained['value']:+.2f}, {explained['error']:.1%} of it missed")
+keras_bert.pictures.show_explanation(text, explained)
+
+# %% [markdown]
+# Rerankers explain a score, token classifiers the tag of a word, span labelers an answer.
+#
 # Scores as a table: `pandas.DataFrame(history)` shows the epochs of `finetune`.
 #
 # ## Vectors

@@ -1,6 +1,7 @@
 """Answers marked in the texts that they come from."""
 
 import html
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -9,6 +10,7 @@ from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_each, shown
 
 _TINTS = ["#cfe8fc", "#fde2b8", "#cdeccd", "#f6d0de", "#e3d7f5", "#fdf1a6", "#d5dde5"]
+_FOR, _AGAINST = "60 140 230", "240 140 40"
 _STYLE = files("keras_bert.pictures").joinpath("answer_view.css").read_text(encoding="utf-8")
 
 
@@ -30,7 +32,7 @@ class AnswerView:
             file.write(self.html())
 
     def __repr__(self):
-        return f"AnswerView({self._body.count('<mark ')} answers; html() and save(path) show them)"
+        return f"AnswerView({self._body.count('<mark ')} marks; html() and save(path) show them)"
 
     def _repr_html_(self):
         return f'<style>\n{_STYLE}</style>\n<div class="answers">\n{self._body}\n</div>'
@@ -55,15 +57,47 @@ def show_answers(
     Example:
     >>> answer = {"entity_start": [3], "entity_end": [8], "entity_type": ["LOC"]}
     >>> show_answers("In Paris", {**answer, "entity_score": [0.9]})
-    AnswerView(1 answers; html() and save(path) show them)
+    AnswerView(1 marks; html() and save(path) show them)
     """
     if isinstance(answers, Mapping):
         x, answers = [x], [answers]
     check_one_each(len(x), "texts", answers=answers)
-    read = [_read(*pair) for pair in zip(x, answers, strict=True)]
-    types = {kind for _, _, marks in read for _, _, kind, _ in marks}
-    tints = {kind: _TINTS[i % len(_TINTS)] for i, kind in enumerate(sorted(types))}
-    return AnswerView("\n".join(_marked(*each, tints) for each in read))
+    examples = [_read(*pair) for pair in zip(x, answers, strict=True)]
+    types = sorted({kind for _, _, marks in examples for *_, kind, _ in marks})
+    tints = dict(zip(types, itertools.cycle(_TINTS), strict=False))
+    lines = []
+    for question, text, marks in examples:
+        marks = [(start, end, tints[kind], score, kind) for start, end, kind, score in marks]
+        lines.append(_marked(question, text, marks))
+        if question is not None and not marks:
+            lines[-1] = _marked(question, "", []) + '<p class="none">(no answer in the text)</p>'
+    return AnswerView("\n".join(lines))
+
+
+def show_explanation(x: str | Mapping | Sequence[str], explanation: Mapping) -> AnswerView:
+    """Colors words by their weights: blue for the target, orange against it.
+
+    Args:
+        x: the example that `explain` was given.
+        explanation: what it gave.
+
+    Returns:
+        An `AnswerView`. A word shows its weight where the mouse rests.
+
+    Example:
+    >>> places = {"word_column": [0, 0], "word_start": [0, 3], "word_end": [2, 7]}
+    >>> show_explanation("So good", {**places, "word_weight": [-0.1, 0.8], "target": "yes"})
+    AnswerView(2 marks; html() and save(path) show them)
+    """
+    texts = [x] if isinstance(x, str) else [*(x.values() if isinstance(x, Mapping) else x)]
+    most = max(map(abs, explanation["word_weight"]), default=0) or 1
+    names = ("word_column", "word_start", "word_end", "word_weight")
+    marks = [[] for _ in texts]
+    for column, start, end, weight in zip(*(explanation[name] for name in names), strict=True):
+        tint = f"rgb({_FOR if weight > 0 else _AGAINST} / {abs(weight) / most:.2f})"
+        marks[column].append((start, end, tint, weight, ""))
+    heads = [f"Speaks for {explanation['target']}:", *[None] * len(texts)]
+    return AnswerView("\n".join(map(_marked, heads, texts, marks)))
 
 
 def _read(example, answer):
@@ -89,16 +123,15 @@ def _read(example, answer):
     return question, text, marks
 
 
-def _marked(question, text, marks, tints):
-    asked = "" if question is None else f'<p class="question">{html.escape(question)}</p>\n'
-    if asked and not marks:
-        return f'{asked}<p class="none">(no answer in the text)</p>'
-    parts, place = [f"{asked}<p>"], 0
-    for start, end, kind, score in marks:
+def _marked(head, text, marks):
+    """Returns HTML of a text below a line in bold; marks are `(start, end, tint, score, label)`."""
+    parts, place = ["" if head is None else f'<p class="question">{html.escape(head)}</p>\n'], 0
+    parts.append("<p>")
+    for start, end, tint, score, label in marks:
         parts.append(html.escape(text[place:start]))
         title = f' title="{score:.3f}"' if score != "" else ""
-        label = f"<small>{html.escape(kind)}</small>" if kind else ""
+        label = f"<small>{html.escape(label)}</small>" if label else ""
         inside = html.escape(text[start:end])
-        parts.append(f'<mark style="background: {tints[kind]}"{title}>{inside}{label}</mark>')
+        parts.append(f'<mark style="background: {tint}"{title}>{inside}{label}</mark>')
         place = end
     return "".join([*parts, html.escape(text[place:]), "</p>"])

@@ -7,9 +7,15 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_bool, check_int, check_number, check_one_of
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import as_label_names, class_targets, graph_class_numbers
-from keras_bert.preprocessing.raw import Labels, Tensor
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
+from keras_bert.preprocessing.class_labels import (
+    as_label_names,
+    class_number,
+    class_targets,
+    graph_class_numbers,
+)
+from keras_bert.preprocessing.explained_rows import ExplainedRow, log_odds
+from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
 from keras_bert.text.base_tokenizer import Tokenizer
 
@@ -122,3 +128,17 @@ class BertClassifierPreprocessor(BertPreprocessor):
             "label": ops.take(names, ops.argmax(outputs, axis=-1)),
             "labels": labels,
         }
+
+    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
+        row = self.explained_texts(x)
+        if self.is_regression:
+            return row
+        if target is None:
+            number = int(keras.ops.argmax(predict(row.inputs)[0]))
+        else:
+            number = class_number("target is", target, self.label_names)
+        row.target = self.label_names[number]
+        row.value = lambda logits: log_odds(logits, number)
+        if self.multi_label:
+            row.value = lambda logits: logits[:, number]
+        return row

@@ -16,6 +16,7 @@ from keras_bert.messages import check_int, check_one_each, check_one_of
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import named_classes
+from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row
 from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.raw import (
     Examples,
@@ -281,6 +282,20 @@ class BertPreprocessor:
             ValueError: if this preprocessor has no answers.
         """
         raise no_answers(f"model with a {type(self).__name__}")
+
+    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
+        """Reads an example for `explain`; `predict` computes the outputs of a row."""
+        raise ValueError(
+            f"A model with a {type(self).__name__} explains nothing; a BertClassifier, a "
+            "BertReranker, a BertTokenClassifier and a BertSpanLabeler do."
+        )
+
+    def explained_texts(self, x: Examples) -> ExplainedRow:
+        """Reads a text, or a pair, for `explain`."""
+        examples = self.listed(x)
+        row = explained_row(self.packer, [*map(self.located, examples.columns)])
+        row.inputs |= examples.extra_inputs
+        return row
 
     def pooled(self, outputs: Outputs, rows: Rows | None) -> Outputs:
         """Pools outputs with one row for each of `rows` into one row per example."""

@@ -7,7 +7,8 @@ import numpy as np
 
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.raw import Labels, Tensor
+from keras_bert.preprocessing.explained_rows import ExplainedRow
+from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import PairRows, ops_of, relevance_targets, row_by_row
 from keras_bert.text.base_tokenizer import Tokenizer
 
@@ -80,6 +81,11 @@ class BertRerankerPreprocessor(BertPreprocessor):
         scores = ops_of(outputs).sigmoid(outputs) if self.activation == "sigmoid" else outputs
         is_pair = rows is not None and rows.num_sequences == 1
         return {"score": scores[:, 0] if is_pair else scores}
+
+    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
+        row = self.explained_texts(x)
+        row.inputs = {name: values[:, None] for name, values in row.inputs.items()}  # [1, D, S]
+        return row
 
     def serve(self, predict: Predict, query: Tensor, documents: Tensor) -> dict:
         """Scores documents `[n]` for one query, `[1]`, or for a query each, `[n]`."""

@@ -4,10 +4,12 @@ import dataclasses
 from typing import Any
 
 import keras
+import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_number
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
+from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row
 from keras_bert.preprocessing.question_examples import check_questions, trained_windows, windows_of
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
@@ -134,6 +136,29 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
         check_int("n_best", n_best)
         return span_answers(rows, outputs, self.max_answer_length, self.null_threshold, n_best)
+
+    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
+        [example] = self.listed(x)
+        rows = self.read(example)
+        outputs = predict(rows.as_batch()[0])
+        outputs = keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
+        [answer], [first], [last] = (
+            self.answers(outputs, rows)[name] for name in ("answer", "start", "end")
+        )
+        window, start, end = int(np.argmin(outputs["start"][:, 0] + outputs["end"][:, 0])), 0, 0
+        if answer:
+            places = rows.places(outputs["start"].shape[1])
+            is_start = places["begins"] & (places["starts"] == first)
+            [window, start] = np.argwhere(is_start)[0].tolist()
+            [end] = np.flatnonzero(places["in_context"][window] & (places["ends"][window] == last))
+        question = self.located([example["question"]])
+        tokens = [column.take([window]) for column in rows.columns]
+        row = explained_row(self.packer, [question, rows.contexts], tokens, target=answer)
+        chosen = {"start": start, "end": end}
+        row.value = lambda outputs: sum(
+            keras.ops.log_softmax(outputs[name])[:, place] for name, place in chosen.items()
+        )
+        return row
 
     def serve(self, predict: Predict, question: Tensor, context: Tensor) -> dict:
         """Answers questions `[B]` on contexts `[B]` of any length."""

@@ -7,9 +7,10 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import shown
+from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number
+from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row, log_odds
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import ops_of
@@ -146,6 +147,20 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             }
         count = ops.size(outputs) if rows is None else len(rows.lengths)
         return {**answers, "labels": ops.repeat(names[None], count, axis=0)}
+
+    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
+        text = self.located(self.listed(x).columns[0])
+        words = text_words(text, self.packer)
+        check_int("target, a character of the text,", target, at_least=0)
+        chosen = np.flatnonzero((words.start <= target) & (target < words.end))
+        if not chosen.size:
+            raise ValueError(f"target={target} is no character of a word of {shown(x)}.")
+        window, position = words.window[chosen], int(words.position[chosen[0]])
+        row = explained_row(self.packer, [text], [words.columns[0].take(window)])
+        number = int(keras.ops.argmax(predict(row.inputs)[0, position]))
+        row.target = self.label_names[number]
+        row.value = lambda logits: log_odds(logits[:, position], number)
+        return row
 
     def serve(self, predict: Predict, text: Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""

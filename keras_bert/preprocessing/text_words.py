@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_bert.metrics.entities import split_tag
 from keras_bert.preprocessing.text_rows import TextRows
+from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.characters import is_cjk, is_punctuation
 from keras_bert.text.tokens import SegmentPacker, TextTokens, numbered
 
@@ -49,7 +50,7 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
     ops, tokens = read.tokens.ops, read.tokens
     text_of, _ = numbered(tokens.lengths, ops)  # [T]
     ids = tokens.values[:-1]
-    is_first = _begin_words(_kinds(read, ids, text_of, packer.tokenizer), text_of, read, ops)
+    is_first = word_starts(read, packer.tokenizer)
     token = ops.flatnonzero(is_first)  # [W]
     last = ops.concat([token[1:], [ops.size(ids)]], axis=0)[: ops.size(token)] - 1
     text = ops.take(text_of, token)
@@ -69,6 +70,13 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
         start=ops.take(read.starts, token),
         end=ops.take(read.ends, last),
     )
+
+
+def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
+    """Returns whether each token of raw texts begins a word, bool `[T]`; see `text_words`."""
+    ops, text_of = read.tokens.ops, numbered(read.tokens.lengths, read.tokens.ops)[0]
+    kinds = _kinds(read, read.tokens.values[:-1], text_of, tokenizer)
+    return _begin_words(kinds, text_of, read, ops)
 
 
 def _kinds(read, ids, text_of, tokenizer):

@@ -1,0 +1,89 @@
+"""Integrated gradients: how much each word adds to an answer. S sequence, W words, E embedding."""
+
+import contextlib
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.messages import check_int, check_one_of, shown
+from keras_bert.models.task_data import preprocessor_of
+from keras_bert.preprocessing.raw import is_single
+
+_ROWS = 32  # points of the path that are computed at once
+
+
+def explain(
+    task: keras.Model, x: Any, target: Any = None, steps: int = 50, baseline: str = "pad"
+) -> dict[str, Any]:
+    """Computes how much each word of an example adds to an answer; see `BertTask.explain`."""
+    check_int("steps", steps)
+    check_one_of("baseline", baseline, ("pad", "mask"))
+    preprocessor = preprocessor_of(task)
+    if not is_single(x):
+        raise ValueError(f"explain takes a single example, such as a text; got {shown(x)}.")
+    row = preprocessor.explained(x, target, lambda inputs: task(inputs, training=False))
+    table = task.backbone.token_embedding
+    ids = row.inputs["token_ids"].reshape(-1)  # [S]
+    blank = getattr(preprocessor.tokenizer, f"{baseline}_token_id")
+    change = table(ids) - table(np.where(row.word < 0, ids, blank))
+    change = ops.convert_to_numpy(ops.cast(change, "float32"))  # [S, E]
+
+    def values(shares):
+        """Computes the values `[B]` of rows that are moved by shares `[B, S, E]` of the change."""
+        inputs = {name: np.repeat(x, len(shares), axis=0) for name, x in row.inputs.items()}
+        with _moved(table, ops.multiply(shares, change)):
+            return row.value(task(inputs, training=False))
+
+    points, weights = np.polynomial.legendre.leggauss(steps)  # in [-1, 1]
+    shares = np.broadcast_to((points[:, None, None] - 1) / 2, (steps, *change.shape))
+    gradients = 0.0
+    for start in range(0, steps, _ROWS):
+        part = slice(start, start + _ROWS)
+        slopes = _slopes(values, shares[part].astype("float32"))  # of the change: [B, S, E]
+        gradients += np.tensordot(weights[part] / 2, slopes, axes=1)  # [S, E]
+    ends = np.broadcast_to(np.array([0, -1], "float32")[:, None, None], (2, *change.shape))
+    value, before = ops.convert_to_numpy(values(ends)).tolist()
+    adds = gradients.sum(axis=-1)  # [S]
+    error = float(abs(adds.sum() - (value - before)) / max(abs(value - before), 1e-12))
+    is_word = row.word >= 0
+    weight = np.bincount(row.word[is_word], adds[is_word], row.words["word_text"].size)
+    summary = {"target": row.target, "value": value, "baseline_value": before, "error": error}
+    return {**summary, **row.words, "word_weight": weight}
+
+
+@contextlib.contextmanager
+def _moved(table, change):
+    """Has a table of embeddings add `change`, `[B, S, E]`, to what it returns."""
+    look_up = table.call
+
+    def moved(*args, **kwargs):
+        x = look_up(*args, **kwargs)
+        return x + ops.cast(ops.reshape(change, ops.shape(x)), x.dtype)
+
+    table.call = moved
+    try:
+        yield
+    finally:
+        del table.call
+
+
+def _slopes(function, x):
+    """Computes the gradient of the sum of a function of x, an array like x."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            x = tf.constant(x)
+            tape.watch(x)
+            total = tf.reduce_sum(function(x))
+        return tape.gradient(total, x).numpy()
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return np.asarray(jax.grad(lambda x: function(x).sum())(x))
+    import torch
+
+    x = ops.convert_to_tensor(x).requires_grad_()
+    return torch.autograd.grad(function(x).sum(), x)[0].cpu().numpy()

@@ -1,0 +1,113 @@
+"""Weights of words: integrated gradients, against their axioms and another implementation."""
+
+import numpy as np
+import pytest
+
+from keras_bert.pictures import show_explanation
+
+EXAMPLES = {  # a case, an example, a target, and the texts that its words are from
+    "classes": ("a (bc) d. e", 2, ["a (bc) d. e"]),
+    "pairs": (("a b", "c"), None, ["a b", "c"]),
+    "windows": ("a b c d e f g h i j k l m", "1", ["a b c d e f g h i j"]),
+    "score": ("e d c", None, ["e d c"]),
+    "features": ({"text": "a b", "features": [1.0, 2.0]}, 0, ["a b"]),
+    "tags": ("a b c d e f g h i j k l m n o", 24, ["f g h i j k l m n o"]),
+    "questions": ({"question": "b", "context": "a b c d e f g h i j"}, None, ["b", None]),
+    "documents": (("a b", "c d e"), None, ["a b", "c d e"]),
+}
+
+
+@pytest.fixture(scope="module")
+def task_of(make_backbone, make_case, randomized):
+    def make(name):
+        task = randomized(make_case(name, make_backbone(num_layers=2)))
+        if name == "features":
+            task.adapt_features([[0.0, 1.0], [2.0, 3.0]])
+        return task
+
+    return make
+
+
+def joined(explanation, column):
+    places = explanation["word_column"] == column
+    return "".join(explanation["word_text"][places])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_weights_of_words_add_up_to_what_they_explain(task_of, name):
+    task, (x, target, texts) = task_of(name), EXAMPLES[name]
+    answer = task.answer(x)
+    explained = task.explain(x, target, steps=24)
+    change = explained["value"] - explained["baseline_value"]
+    assert explained["word_weight"].sum() == pytest.approx(change, rel=0.01)
+    assert explained["error"] == pytest.approx(
+        abs(explained["word_weight"].sum() - change) / abs(change), rel=1e-3, abs=1e-9
+    )
+    for column, text in enumerate(texts):
+        assert text is None or joined(explained, column) == text.replace(" ", "")
+    if name == "questions":
+        assert explained["target"] == answer["answer"]
+        assert joined(explained, 1) in x["context"].replace(" ", "")
+    if "probabilities" in answer and name != "windows":  # whose answer is that of all windows
+        number = answer["labels"].index(explained["target"])
+        p = float(answer["probabilities"][number])
+        assert explained["value"] == pytest.approx(np.log(p / (1 - p)), rel=1e-4, abs=1e-4)
+        assert target is not None or explained["target"] == answer["label"]
+    shown = show_explanation(x["text"] if name == "features" else x, explained).html()
+    assert shown.count("<mark ") == len(explained["word_text"])
+    assert task.answer(x).keys() == answer.keys()  # and the table has no change left:
+    assert "call" not in vars(task.backbone.token_embedding)
+
+
+def test_a_blank_may_be_masked_and_several_labels_have_log_odds_of_their_own(
+    make_backbone, letters, randomized
+):
+    from keras_bert import BertClassifier, BertClassifierPreprocessor
+
+    names = {"label_names": ["x", "y"], "multi_label": True}
+    reader = BertClassifierPreprocessor(letters, sequence_length=12, **names)
+    task = randomized(BertClassifier(make_backbone(), preprocessor=reader))
+    explained = task.explain("a b", "y")
+    assert explained["value"] == pytest.approx(float(task.predict(["a b"], verbose=0)[0, 1]))
+    masked = task.explain("[MASK] [MASK]", "y", baseline="mask")
+    blank = task.explain("a b", "y", baseline="mask")["baseline_value"]
+    assert blank != explained["baseline_value"] and np.isfinite(masked["error"])
+    assert task.explain("", "x")["word_weight"].shape == (0,)
+
+
+def test_weights_are_those_of_a_loop_in_pytorch(torch, transformers, task_of, tmp_path):
+    task = task_of("pairs")
+    task.save_to_hugging_face(tmp_path)
+    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+    x = ("a b c", "d e")
+    inputs = task.preprocessor([x[0]], [x[1]])
+    ids, segments, mask = (
+        torch.tensor(inputs[name][:, :8]) for name in ("token_ids", "segment_ids", "padding_mask")
+    )
+    special = torch.isin(ids, torch.tensor([2, 3]))
+    table = theirs.get_input_embeddings()
+    end, start = table(ids).detach(), table(torch.where(special, ids, 0)).detach()
+    number = int(task.explain(x)["target"])
+    total = torch.zeros_like(end)
+    for share in (np.arange(200) + 0.5) / 200:
+        vectors = (start + share * (end - start)).requires_grad_()
+        logits = theirs(inputs_embeds=vectors, token_type_ids=segments, attention_mask=mask).logits[
+            0
+        ]
+        others = torch.cat([logits[:number], logits[number + 1 :]])
+        (logits[number] - others.logsumexp(0)).backward()
+        total += vectors.grad / 200
+    weights = (total * (end - start)).sum(-1)[0, ~special[0]].numpy()
+    found = task.explain(x)["word_weight"]
+    assert np.abs(found - weights).max() < 1e-4 * np.abs(weights).max()
+
+
+def test_what_cannot_be_explained_is_refused(task_of, refused):
+    task = task_of("classes")
+    refused("single example", task.explain, ["a", "b"])
+    refused("steps", task.explain, "a", steps=0)
+    refused("'zero'", task.explain, "a", baseline="zero")
+    refused("'great'", task.explain, "a", "great")
+    refused("target=1 ", task_of("tags").explain, "a b", 1)
+    refused("target", task_of("tags").explain, "a b")
+    refused("MultipleChoice", task_of("choices").explain, {"context": "a", "choices": ["b", "c"]})

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit, log_softmax, logsumexp
 
 import keras_bert
-from keras_bert import Batching, finetune
+from keras_bert import AdamW, Batching, finetune
 from keras_bert.finetuning import teaching
 from keras_bert.losses import Distillation
 from keras_bert.preprocessing.text_rows import LONGEST
@@ -263,3 +263,40 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     packed = {"model": spans[0], "data": questions, "batching": Batching(packed=True)}
     check("logits of positions can't be packed", spans[1], **packed)
     assert not (tmp_path / "run").exists()
+
+
+def test_steps_equal_those_of_a_loop_in_torch(pair, cases, transformers, torch, tmp_path):
+    student, teacher = pair("classes")
+    x, y = cases["classes"][1:3]
+    for name, task in {"student": student, "teacher": teacher}.items():
+        task.save_to_hugging_face(tmp_path / name)
+    kind = transformers.BertForSequenceClassification
+    theirs, their_teacher = (kind.from_pretrained(tmp_path / n) for n in ("student", "teacher"))
+    theirs.config.hidden_dropout_prob = 0.0
+    optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
+    rows = teaching.taught(student, teacher, student.preprocessor.read(x, y), None, 32)
+    inputs, joined = rows.batch(np.arange(4), LONGEST)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    loss = keras.losses.deserialize(keras.losses.serialize(Distillation(loss, T, ALPHA)))
+    optimizer_of_ours = AdamW(1e-3, weight_decay=0.0, global_clipnorm=None)
+    student.compile(optimizer=optimizer_of_ours, loss=loss, run_eagerly=True)
+    names = ("input_ids", "token_type_ids", "attention_mask")
+    batch = {
+        name: torch.tensor(values) for name, values in zip(names, inputs.values(), strict=True)
+    }
+    with torch.no_grad():
+        wanted = torch.softmax(their_teacher(**batch).logits / T, -1)
+    for _ in range(20):
+        logits = theirs(**batch).logits
+        soft = torch.nn.functional.kl_div(
+            torch.log_softmax(logits / T, -1), wanted, reduction="batchmean"
+        )
+        hard = torch.nn.functional.cross_entropy(logits, torch.tensor(y))
+        expected = ALPHA * T**2 * soft + (1 - ALPHA) * hard
+        optimizer.zero_grad()
+        expected.backward()
+        optimizer.step()
+        student.reset_metrics()
+        assert float(student.train_on_batch(inputs, joined)) == pytest.approx(
+            expected.item(), rel=1e-5
+        )

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert import (
+    AdamW,
     Backbone,
     Batching,
     BertBackbone,
@@ -140,3 +141,51 @@ def test_encoders_that_do_not_fit_are_refused(make_backbone, preprocessor, refus
         refused(message, RelationDistiller, other, teacher, **arguments)
     refused("doesn't give its queries", Backbone.attention_parts, student, student.input)
     assert RelationDistiller(student, teacher).divergence.num_heads == 2
+
+
+@pytest.mark.slow
+def test_steps_are_those_of_a_loop_of_pytorch(make_model, inputs, torch, transformers, tmp_path):
+    model, student, teacher = make_model()
+    theirs = []
+    for name, backbone in (("student", student), ("teacher", teacher)):
+        backbone.save_to_hugging_face(tmp_path / name)
+        bert = transformers.BertModel.from_pretrained(tmp_path / name, attn_implementation="eager")
+        theirs.append(bert.eval())
+    x = {name: torch.tensor(values).long() for name, values in inputs.items()}
+    mask = x["padding_mask"].bool()
+
+    def logs(bert):
+        parts, attention = [], bert.encoder.layer[-1].attention.self
+        hooks = [
+            getattr(attention, name).register_forward_hook(lambda *call: parts.append(call[-1]))
+            for name in ("query", "key", "value")
+        ]
+        bert(x["token_ids"], x["padding_mask"], x["segment_ids"])
+        for hook in hooks:
+            hook.remove()
+        for part in parts:
+            heads = part.unflatten(-1, (4, -1)).transpose(1, 2)
+            scores = heads @ heads.mT / heads.shape[-1] ** 0.5
+            yield scores.masked_fill(~mask[:, None, None], -1e4).log_softmax(-1)
+
+    named = [*theirs[0].named_parameters()]
+    kept = [p for n, p in named if "bias" in n or "LayerNorm" in n]
+    decayed = [p for n, p in named if "bias" not in n and "LayerNorm" not in n]
+    groups = [{"params": kept, "weight_decay": 0.0}, {"params": decayed, "weight_decay": 0.01}]
+    optimizer = torch.optim.AdamW(groups, lr=1e-3, eps=1e-6)
+    expected, found = [], []
+    model.compile(optimizer=AdamW(1e-3))
+    for _ in range(20):
+        with torch.no_grad():
+            targets = [*logs(theirs[1])]
+        pairs = zip(targets, logs(theirs[0]), strict=True)
+        loss = sum((t.exp() * (t - s)).sum(-1).mean(1)[mask].mean() for t, s in pairs)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([p for p in kept + decayed if p.grad is not None], 1.0)
+        optimizer.step()
+        expected.append(loss.item())
+        found.append(float(model.train_on_batch(inputs)))
+        model.reset_metrics()
+    print(expected[0], expected[-1], np.abs(np.array(found) / expected - 1).max())
+    assert found == pytest.approx(expected, rel=1e-5) and expected[-1] < 0.95 * expected[0]

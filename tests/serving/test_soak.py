@@ -1,0 +1,38 @@
+"""Many requests at once, for long: no answer is another request's."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+REQUESTS, THREADS, LARGEST = 7000, 8, 6
+HOSTILE = ["\x00", "a" * 50_000, "a " * 2000, "😀" * 3000, "\u0301" * 2000, "中" * 2000, "\u200b"]
+
+
+@pytest.mark.weekly
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["classes", "words", "questions"])
+def test_requests_at_once_are_answered_as_if_they_were_alone(served, name, same_answers):
+    one = served(name)
+    columns = {name: [*values] for name, values in one.columns.items()}
+    *others, last = columns.values()
+    last += HOSTILE
+    for values in others:
+        values += [values[0]] * len(HOSTILE)
+    number = len(last)
+
+    def rows(numbers):
+        return {name: [column[i] for i in numbers] for name, column in columns.items()}
+
+    alone = [one.ask(rows([i])) for i in range(number)]
+    generator = np.random.default_rng(0)
+    requests = [
+        generator.integers(0, number, generator.integers(1, LARGEST + 1)) for _ in range(REQUESTS)
+    ]
+
+    def ask(numbers):
+        expected = [{name: values[0] for name, values in alone[i].items()} for i in numbers]
+        same_answers(one.ask(rows(numbers)), expected)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert len([*pool.map(ask, requests)]) == REQUESTS

@@ -30,8 +30,8 @@ def test_training_objects_show_their_settings(tmp_path):
     folder = str(tmp_path)
     curves = keras_bert.callbacks.TrainingCurves(folder)
     assert repr(curves) == f"TrainingCurves({folder!r}, every=10)"
-    checkpoint = keras_bert.TrainingCheckpoint(tmp_path, keep_best="val_loss")
-    assert repr(checkpoint) == f"TrainingCheckpoint({folder!r}, keep=2, keep_best='val_loss')"
+    checkpoint = keras_bert.TrainingCheckpoint(tmp_path)
+    assert repr(checkpoint) == f"TrainingCheckpoint({folder!r}, keep=2)"
 
 
 @pytest.mark.parametrize("name", keras_bert.__all__)

@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import math
 import os
 import re
 import threading
@@ -40,8 +39,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         folder: a path, used only for this run's checkpoints; local, or any that `tf.io.gfile`
             supports, such as `"gs://bucket/run"`.
         keep: number of latest checkpoints to keep. A kill just after a save may leave one more.
-        keep_best: name of a log, such as `"val_loss"`, by which the best checkpoint is kept too; or
-            None. The smallest is best if the name ends in "loss", otherwise the largest.
 
     Example:
     >>> import tempfile
@@ -50,29 +47,21 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     True
     """
 
-    def __init__(self, folder: str | os.PathLike, keep: int = 2, keep_best: str | None = None):
+    def __init__(self, folder: str | os.PathLike, keep: int = 2):
         super().__init__()
         self.folder = str(folder).rstrip("/")
         self.keep = keep
-        self.keep_best = keep_best
         self._writer = None  # a thread
         self._failure = None  # of the writer
 
     def __repr__(self):
-        best = f", keep_best={self.keep_best!r}" if self.keep_best else ""
-        return f"TrainingCheckpoint({self.folder!r}, keep={self.keep}{best})"
+        return f"TrainingCheckpoint({self.folder!r}, keep={self.keep})"
 
     def latest_step(self) -> int | None:
         """Returns the optimizer step of the newest checkpoint, or None."""
         self.wait()
         steps = self._steps()
         return steps[-1] if steps else None
-
-    def best_step(self) -> int | None:
-        """Returns the optimizer step of the best checkpoint by `keep_best`, or None."""
-        self.wait()
-        best = self._best()
-        return best and best[0]
 
     def path(self, step: int) -> str:
         """Returns the path of the checkpoint of an optimizer step."""
@@ -110,23 +99,16 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         check_loss(self, logs, self)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        score = logs.get(self.keep_best) if self.keep_best and logs else None
-        if self.keep_best and score is None:
-            raise ValueError(
-                f"There is no log {self.keep_best!r} to keep the best checkpoint by; the logs are "
-                f"{', '.join(sorted(logs or {}))}."
-            )
-        self.save(self.model, score)
+        self.save(self.model)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self.wait()
 
-    def save(self, model: keras.Model, score: float | None = None) -> None:
+    def save(self, model: keras.Model) -> None:
         """Starts writing a checkpoint of the current state; `wait` returns when it is written.
 
         Args:
             model: a compiled model.
-            score: the checkpoint's score, to compare with the best; or None.
 
         Raises:
             ValueError: if a trainable weight or a number of the optimizer is NaN or infinite;
@@ -145,7 +127,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         arrays[_KINDS] = np.array(_kinds(model))
         if is_chief(model):
             # Not a daemon thread, so that the program waits for it before exiting.
-            arguments = (optimizer_step(model), arrays, score)
+            arguments = (optimizer_step(model), arrays)
             self._writer = threading.Thread(target=self._write, args=arguments)
             self._writer.start()
 
@@ -174,16 +156,13 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 warnings.warn(f"{damage}; training resumes from step {steps[-1]}.", stacklevel=3)
         return 0, None, None
 
-    def _write(self, step, arrays, score):
+    def _write(self, step, arrays):
         try:
             remove_unfinished(self.folder)
             with whole_file(self.path(step), "wb") as file:
                 np.savez(file, **arrays)
-            self._note_best(step, score)
-            best = self._best()
             for old in self._steps()[: -self.keep]:
-                if best is None or old != best[0]:
-                    remove(self.path(old))
+                remove(self.path(old))
         except Exception as error:  # raised by the next save, or at the end
             self._failure = error
 
@@ -196,31 +175,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         kinds = arrays.pop().tolist() if names[-1] == f"{_KINDS}.npy" else None  # an old file
         return kinds, arrays
 
-    def _note_best(self, step, score):
-        if score is None:
-            return
-        best = self._best()
-        sign = -1 if self.keep_best.endswith("loss") else 1
-        is_lost = best is None or best[0] not in self._steps()
-        if is_lost or rank(sign * score) > rank(sign * best[1]):
-            with whole_file(f"{self.folder}/best") as file:
-                file.write(f"{step} {float(score)!r}\n")
-
-    def _best(self):
-        if self.keep_best is None or "best" not in names_in(self.folder):
-            return None
-        with open_bytes(f"{self.folder}/best") as file:
-            step, score = file.read().split()
-        return int(step), float(score)
-
     def _steps(self):
         names = map(_NAME.fullmatch, names_in(self.folder))
         return sorted(int(name[1]) for name in names if name)
-
-
-def rank(score: float) -> tuple[bool, float]:
-    """Returns a key for comparing scores: higher is better, and NaN is lowest."""
-    return (False, 0.0) if math.isnan(score) else (True, score)
 
 
 def _checked_names(count, names):

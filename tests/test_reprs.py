@@ -52,7 +52,7 @@ def test_views_of_a_model_show_their_sizes(make_backbone, letters):
     view = keras_bert.pictures.show_attention(model, "a b")
     assert repr(view) == "AttentionView(4 tokens, 2 layers, 2 heads)"
     found = {"entity_start": [0], "entity_end": [1], "entity_type": ["X"], "entity_score": [1.0]}
-    assert repr(keras_bert.pictures.show_answers("a b", found)).startswith("AnswerView(1 answers;")
+    assert repr(keras_bert.pictures.show_answers("a b", found)).startswith("AnswerView(1 marks;")
 
 
 def test_a_subclass_keeps_the_repr():

@@ -1,5 +1,6 @@
 """Epoch-by-epoch training that keeps the best model and resumes after an interruption."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from keras_bert.callbacks import TrainingCurves
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import local_path
 from keras_bert.messages import check_int
-from keras_bert.training.checkpointing import TrainingCheckpoint, rank
+from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.divergence import check_loss, check_weights
 from keras_bert.training.processes import is_chief
 
@@ -125,3 +126,8 @@ def _read_scores(output, step, steps_per_epoch, select):
 def _best(scores, select):
     """Returns the index of the best epoch; among equal epochs, the first."""
     return max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
+
+
+def rank(score: float) -> tuple[bool, float]:
+    """Returns a key for comparing scores: higher is better, and NaN is lowest."""
+    return (False, 0.0) if math.isnan(score) else (True, score)

@@ -14,6 +14,7 @@ import keras
 import keras_bert
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.whole import whole_file, whole_folder
+from keras_bert.finetuning.train_epochs import rank
 from keras_bert.recipes._runs import is_chief, keep_settings
 from keras_bert.training.divergence import DivergedError
 from keras_bert.training.processes import wait_for_all
@@ -133,8 +134,3 @@ def _write_results(output):
         print(*columns, sep="\t", file=file)
         for row in rows:
             print(*(row.get(name, math.nan) for name in columns), sep="\t", file=file)
-
-
-def rank(score: float) -> tuple[bool, float]:
-    """Returns a key for comparing scores: higher is better, and NaN is lowest."""
-    return (False, 0.0) if math.isnan(score) else (True, score)

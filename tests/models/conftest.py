@@ -95,7 +95,7 @@ def varied():
     def vary(model):
         generator = np.random.default_rng(5)
         for weight in model.weights:
-            if weight.path.endswith(("kernel", "embeddings")):
+            if weight.path.endswith(("kernel", "embeddings", "relative_bias/bias")):
                 weight.assign(generator.normal(0, 0.7, weight.shape))
         return model
 

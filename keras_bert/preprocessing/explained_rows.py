@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import keras
 import numpy as np
-from keras import ops
 
 from keras_bert.preprocessing.text_words import word_starts
 from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens
@@ -63,5 +63,5 @@ def explained_row(
 
 def log_odds(logits: Any, number: int) -> Any:
     """Computes log(p / (1 - p)) of the probability p of a class, `[B]`, from logits `[B, C]`."""
-    others = ops.concatenate([logits[:, :number], logits[:, number + 1 :]], axis=-1)
-    return logits[:, number] - ops.logsumexp(others, axis=-1)
+    others = keras.ops.concatenate([logits[:, :number], logits[:, number + 1 :]], axis=-1)
+    return logits[:, number] - keras.ops.logsumexp(others, axis=-1)

@@ -108,7 +108,7 @@ def test_rounding_is_pythons(module, tmp_path):
     ("output", "more", "message"),
     [
         ("f.txt", [], r"--output_file must end in .jsonl or .npz; got .*f.txt"),
-        ("f.npz", ["--layers", "-4"], "no layer -4: this encoder has layers 0"),
+        ("f.npz", ["--layers", "-4"], "layers must be at least -2; got -4"),
         ("f.npz", ["--sequence_length", "64"], "sequence_length=64 exceeds"),
     ],
 )

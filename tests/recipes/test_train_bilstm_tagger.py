@@ -81,7 +81,7 @@ def test_a_rerun_resumes(arguments, module, preset, tagged, tmp_path, monkeypatc
     ("more", "message"),
     [
         ([], "dev.txt, line .*'B-NAME' is none of the 4 classes: O"),
-        (["--layers", "3"], "no layer 3: this encoder has layers 0"),
+        (["--layers", "3"], "layers must be at most 1; got 3"),
         (["--layers", "-1", "--combine", "weighted"], "at least 2; got 1"),
         (["--repair", "--tag_column", "4"], "tag_column .*got 4"),
     ],

@@ -204,6 +204,7 @@ def test_the_report_lists_every_weight(encoder, heads, folder, caplog):
     ("config", "message"),
     [
         ({"model_type": "gpt2"}, "model_type .* 'bert', 'distilbert', 'electra', .* got 'gpt2'"),
+        ({"model_type": "roberta2"}, "model_type .* got 'roberta2'. Did you mean 'roberta'?"),
         ({"add_cross_attention": True}, "add_cross_attention=True"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type.* 'relative_key'"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads="),

@@ -127,8 +127,9 @@ class Answering:
             - `word_weight`, float `[W]`: above 0 for a word that speaks for the target.
 
         Raises:
-            ValueError: if `x` isn't a single example, the target is unknown, or the task isn't a
-                `BertClassifier`, `BertReranker`, `BertTokenClassifier` or `BertSpanLabeler`.
+            ValueError: if `x` isn't a single example, the target is unknown, the model is
+                quantized, or the task isn't a `BertClassifier`, `BertReranker`,
+                `BertTokenClassifier` or `BertSpanLabeler`.
 
         Example:
         >>> from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor

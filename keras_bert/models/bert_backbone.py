@@ -195,7 +195,7 @@ class BertBackbone(Backbone):
         self.causal = causal
         self.embedding_dim = embedding_dim
         self.pooler_activation = pooler_activation
-        self.relative_bias = relative_bias
+        self.relative_bias = bool(relative_bias)
 
     @property
     def architecture(self):

@@ -10,6 +10,7 @@ from keras import ops
 from keras_bert.messages import check_int, check_one_of, shown
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.preprocessing.raw import is_single
+from keras_bert.training.keras_internals import all_layers
 
 _ROWS = 32  # points of the path that are computed at once
 
@@ -20,8 +21,10 @@ def explain(
     """Computes how much each word of an example adds to an answer; see `BertTask.explain`."""
     check_int("steps", steps)
     check_one_of("baseline", baseline, ("pad", "mask"))
+    if any(getattr(layer, "quantization_mode", None) for layer in all_layers(task)):
+        raise ValueError("A quantized model is not smooth: explain the one that you quantized.")
     preprocessor = preprocessor_of(task)
-    if not is_single(x):
+    if not is_single(x.get("text", x) if isinstance(x, dict) else x):
         raise ValueError(f"explain takes a single example, such as a text; got {shown(x)}.")
     row = preprocessor.explained(x, target, lambda inputs: task(inputs, training=False))
     table = task.backbone.token_embedding

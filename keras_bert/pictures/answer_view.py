@@ -89,14 +89,18 @@ def show_explanation(x: str | Mapping | Sequence[str], explanation: Mapping) -> 
     >>> show_explanation("So good", {**places, "word_weight": [-0.1, 0.8], "target": "yes"})
     AnswerView(2 marks; html() and save(path) show them)
     """
-    texts = [x] if isinstance(x, str) else [*(x.values() if isinstance(x, Mapping) else x)]
+    if isinstance(x, Mapping):
+        x = (x["question"], x["context"]) if "question" in x else x["text"]
+    texts = [x] if isinstance(x, str) else [*x]
     most = max(map(abs, explanation["word_weight"]), default=0) or 1
     names = ("word_column", "word_start", "word_end", "word_weight")
     marks = [[] for _ in texts]
     for column, start, end, weight in zip(*(explanation[name] for name in names), strict=True):
         tint = f"rgb({_FOR if weight > 0 else _AGAINST} / {abs(weight) / most:.2f})"
         marks[column].append((start, end, tint, weight, ""))
-    heads = [f"Speaks for {explanation['target']}:", *[None] * len(texts)]
+    target = explanation["target"]
+    named = "the score" if target is None else target or "no answer"
+    heads = [f"Speaks for {named}:", *[None] * len(texts)]
     return AnswerView("\n".join(map(_marked, heads, texts, marks)))
 
 

@@ -132,6 +132,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
         row = self.explained_texts(x)
         if self.is_regression:
+            check_one_of("target of a score", target, [None])
             return row
         if target is None:
             number = int(keras.ops.argmax(predict(row.inputs)[0]))

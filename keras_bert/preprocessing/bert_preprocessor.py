@@ -293,6 +293,7 @@ class BertPreprocessor:
     def explained_texts(self, x: Examples) -> ExplainedRow:
         """Reads a text, or a pair, for `explain`."""
         examples = self.listed(x)
+        self.rows(examples.columns, {}, ())  # raises an error at texts that it doesn't take
         row = explained_row(self.packer, [*map(self.located, examples.columns)])
         row.inputs |= examples.extra_inputs
         return row

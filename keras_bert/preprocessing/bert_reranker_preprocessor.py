@@ -83,6 +83,9 @@ class BertRerankerPreprocessor(BertPreprocessor):
         return {"score": scores[:, 0] if is_pair else scores}
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
+        check_one_of("target of a score", target, [None])
+        if len(x) != 2:
+            raise ValueError("explain takes a query and a document, as a tuple.")
         row = self.explained_texts(x)
         row.inputs = {name: values[:, None] for name, values in row.inputs.items()}  # [1, D, S]
         return row

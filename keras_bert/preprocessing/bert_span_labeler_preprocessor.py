@@ -7,13 +7,13 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_int, check_number
+from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row
 from keras_bert.preprocessing.question_examples import check_questions, trained_windows, windows_of
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
-from keras_bert.preprocessing.span_answers import span_answers
+from keras_bert.preprocessing.span_answers import NO_SPAN, span_answers
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.text.base_tokenizer import Tokenizer
 
@@ -138,6 +138,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return span_answers(rows, outputs, self.max_answer_length, self.null_threshold, n_best)
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
+        check_one_of("target of an answer", target, [None])
         [example] = self.listed(x)
         rows = self.read(example)
         outputs = predict(rows.as_batch()[0])
@@ -148,9 +149,12 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         window, start, end = int(np.argmin(outputs["start"][:, 0] + outputs["end"][:, 0])), 0, 0
         if answer:
             places = rows.places(outputs["start"].shape[1])
-            is_start = places["begins"] & (places["starts"] == first)
-            [window, start] = np.argwhere(is_start)[0].tolist()
-            [end] = np.flatnonzero(places["in_context"][window] & (places["ends"][window] == last))
+            is_start = places["begins"] & (places["starts"] == first)  # of tokens of a character,
+            is_end = places["in_context"] & (places["ends"] == last)  # the best ones answered
+            scores = np.where(is_start, outputs["start"], NO_SPAN)[:, :, None]  # [N, S, S]
+            scores = scores + np.where(is_end, outputs["end"], NO_SPAN)[:, None]
+            scores = np.where(np.tri(scores.shape[1]).T, scores, 2 * NO_SPAN)
+            window, start, end = map(int, np.unravel_index(scores.argmax(), scores.shape))
         question = self.located([example["question"]])
         tokens = [column.take([window]) for column in rows.columns]
         row = explained_row(self.packer, [question, rows.contexts], tokens, target=answer)

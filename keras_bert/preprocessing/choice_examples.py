@@ -34,13 +34,14 @@ def _is_question(example):
 def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
     """Checks indices of choices `[B]`, also by prepared inputs `[B, C, S]`, and returns them."""
     array = label_array(labels)
-    if array.ndim == 1 or array.shape[1:] == (1,):
+    is_one_each = array.ndim == 1 or array.shape[1:] == (1,)
+    if is_one_each or array.dtype.kind != "f":
         is_there = itertools.repeat(None)
         if isinstance(inputs, dict):
             mask = inputs.get("padding_mask")
             mask = np.ones(np.shape(inputs["token_ids"])) if mask is None else np.asarray(mask)
             is_there = mask.any(axis=-1)
-        check_places(array.reshape(-1).tolist(), is_there)
+        check_places((array.reshape(-1) if is_one_each else array).tolist(), is_there)
     return labels
 
 

@@ -70,6 +70,7 @@ class QuestionWindows(TextRows):
         row = ops.arange(ops.size(part))[:, None] + 0 * token
         earliest = ops.segment_min(row, ops.where(is_best, token, -1), total)
         starts, ends = (ops.take(x, flat) for x in (self.contexts.starts, self.contexts.ends))
+        in_context &= starts < ends  # a "▁" alone ends no answer
         return {
             "begins": is_best & (row == ops.take(earliest, ops.maximum(token, 0))),
             "in_context": in_context,

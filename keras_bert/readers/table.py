@@ -201,7 +201,9 @@ def read_table(
         return Table(path, columns, rows, lines, skipped)
     if len(rows) < 2:
         skips = f" Malformed rows: {len(skipped)}." if skipped else ""
-        raise ValueError(f"{path} has no rows below its header: {shown(rows[:1], 120)}.{skips}")
+        raise ValueError(
+            f"{path} has no rows below its header: {shown(rows[0] if rows else [], 120)}.{skips}"
+        )
     columns = [name.strip() for name in rows[0]]
     if repeated := [name for name in columns if columns.count(name) > 1]:
         raise ValueError(

@@ -111,9 +111,10 @@ def _check(tokens, source, special):
             repeated.append((token, ids[token], number))
         ids[token] = number
     if missing := [token for token in special if token not in ids]:
+        fix = "pass family='mpnet'" if "<s>" in ids else "add them, or call learn_vocabulary"
         raise ValueError(
             f"the {source} of {len(tokens)} lines, the first {tokens[0]!r}, lacks "
-            f"{', '.join(missing)}: add them, or learn a vocabulary with learn_vocabulary."
+            f"{', '.join(missing)}: {fix}."
         )
     if repeated:
         token, first, second = repeated[0]

@@ -12,7 +12,7 @@ EXAMPLES = {  # a case, an example, a target, and the texts that its words are f
     "score": ("e d c", None, ["e d c"]),
     "features": ({"text": "a b", "features": [1.0, 2.0]}, 0, ["a b"]),
     "tags": ("a b c d e f g h i j k l m n o", 24, ["f g h i j k l m n o"]),
-    "questions": ({"question": "b", "context": "a b c d e f g h i j"}, None, ["b", None]),
+    "questions": ({"context": "a b c d e f g h i j", "question": "b"}, None, ["b", None]),
     "documents": (("a b", "c d e"), None, ["a b", "c d e"]),
 }
 
@@ -53,7 +53,7 @@ def test_weights_of_words_add_up_to_what_they_explain(task_of, name):
         p = float(answer["probabilities"][number])
         assert explained["value"] == pytest.approx(np.log(p / (1 - p)), rel=1e-4, abs=1e-4)
         assert target is not None or explained["target"] == answer["label"]
-    shown = show_explanation(x["text"] if name == "features" else x, explained).html()
+    shown = show_explanation(x, explained).html()
     assert shown.count("<mark ") == len(explained["word_text"])
     assert task.answer(x).keys() == answer.keys()  # and the table has no change left:
     assert "call" not in vars(task.backbone.token_embedding)
@@ -73,6 +73,26 @@ def test_a_blank_may_be_masked_and_several_labels_have_log_odds_of_their_own(
     blank = task.explain("a b", "y", baseline="mask")["baseline_value"]
     assert blank != explained["baseline_value"] and np.isfinite(masked["error"])
     assert task.explain("", "x")["word_weight"].shape == (0,)
+
+
+def test_tokens_of_one_character_answer_together(make_backbone, randomized, letters):
+    from keras_bert import BertSpanLabeler, BertSpanLabelerPreprocessor, BertTokenizer
+
+    jamo = ["\u1112", "##\u1161", "##\u11ab"]  # of one syllable
+    tokenizer = BertTokenizer([*letters.get_vocabulary()[:27], *jamo])
+    reader = BertSpanLabelerPreprocessor(tokenizer, sequence_length=12, max_question_length=2)
+    task = randomized(BertSpanLabeler(make_backbone(), preprocessor=reader))
+    x = {"question": "b", "context": "\ud55c \ud55c"}
+    best = task.answer(x, n_best=2)
+    explained = task.explain(x)
+    assert explained["target"] == best["answer"] and len(explained["word_text"]) == 3
+    rows = reader.read(x)
+    outputs = task.predict(rows.as_batch()[0], verbose=0)
+    start, end = (np.exp(z - z.max()) / np.exp(z - z.max()).sum() for z in outputs.values())
+    logits = best["n_best_start_logit"][0], best["n_best_end_logit"][0]
+    places = [int(np.abs(outputs[n][0] - z).argmin()) for n, z in zip(outputs, logits, strict=True)]
+    expected = np.log(start[0, places[0]]) + np.log(end[0, places[1]])
+    assert explained["value"] == pytest.approx(expected, rel=1e-4)
 
 
 def test_weights_are_those_of_a_loop_in_pytorch(torch, transformers, task_of, tmp_path):
@@ -110,4 +130,10 @@ def test_what_cannot_be_explained_is_refused(task_of, refused):
     refused("'great'", task.explain, "a", "great")
     refused("target=1 ", task_of("tags").explain, "a b", 1)
     refused("target", task_of("tags").explain, "a b")
+    for x in ("a", ("a", "b", "c")):
+        refused("query and a document", task_of("documents").explain, x)
+    refused("target", task_of("score").explain, "a", 1)
+    task.quantize("int8")
+    refused("quantized", task.explain, "a")
+    refused("single texts", task_of("windows").explain, ("a", "b"))
     refused("MultipleChoice", task_of("choices").explain, {"context": "a", "choices": ["b", "c"]})

@@ -27,7 +27,7 @@ def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str 
     if kind not in OF_ANY_KIND:
         return {theirs: family for family, theirs in CLASSES.items()}.get(kind)
     if model.text("type") == "Unigram":
-        first, _ = model.value("vocab")[0]
+        first = (model.value("vocab") or [["<s>"]])[0][0]  # without one, `read_subwords` says so
         return {tokens[0]: family for family, tokens in FAMILIES.items()}.get(first)
     if (folder / MODEL_FILE).is_file():
         return "xlm-roberta"

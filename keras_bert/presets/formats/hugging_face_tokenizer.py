@@ -181,7 +181,7 @@ def _wordpieces(folder, settings, fast, added, rows):
     accents = _either("strip_accents", settings, "strip_accents", normalizer)
     chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
     if accents not in (None, lowercase):
-        _refuse(f"has strip_accents={accents} with do_lower_case={lowercase}", "equal ones")
+        _refuse(f"has strip_accents={accents} with do_lower_case={lowercase}", str(lowercase))
     if chinese is False:
         _refuse("has tokenize_chinese_chars=False", "True")
     longest_word = fast.fields("model").integer(key, 100, low=1)

@@ -131,11 +131,15 @@ def take(x: Any, part: slice) -> Any:
 
 def count(x: Any) -> int:
     """Counts examples in memory."""
-    if is_single(x):
+    if is_single(x) or getattr(x, "shape", None) == ():
         return 1
     if isinstance(x, dict):
         x = next(iter(x.values()))
-    return count(x[0]) if isinstance(x, tuple) and x else len(x)
+    if isinstance(x, tuple) and x:
+        return count(x[0])
+    if not hasattr(x, "__len__"):
+        raise ValueError(f"Examples must be a list, an array or a column; got {shown(x)}.")
+    return len(x)
 
 
 def is_iterable(x: Any) -> bool:

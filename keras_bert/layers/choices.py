@@ -32,7 +32,7 @@ class RowsAsChoices(keras.layers.Layer):
     """Layer that reshapes choice scores `[B x C, 1]` to logits `[B, C]` and hides missing choices.
 
     Of `token_ids`, `[B, C, S]`, only the shape is used. `padding_mask`, `[B, C, S]` integers or
-    booleans, is true at tokens: a choice that is all padding is missing. None misses no choice.
+    booleans, is true at tokens: a choice that is all padding is missing; with None, no choice is.
     """
 
     def call(self, scores, token_ids, padding_mask=None):

@@ -81,5 +81,5 @@ def layer_places(layers, num_layers):
     if not is_list or not len(layers):
         raise ValueError(f"layers must be a list of numbers, such as [-1, -2]; got {layers!r}.")
     for layer in layers:
-        check_int("A number of layers", layer, at_least=-num_layers - 1, at_most=num_layers)
+        check_int("Each number in layers", layer, at_least=-num_layers - 1, at_most=num_layers)
     return [int(layer) % (num_layers + 1) for layer in layers]

@@ -132,3 +132,10 @@ def test_the_decoder_is_the_reversed_embedding(assert_close, dtype, tensorflow):
     assert_close(logits, expected + head.bias)
     sums = ops.sum(ops.cast(chosen, "float32"), (0, 1))  # of logits' gradient of ones
     np.testing.assert_allclose(ops.cast(gradient, "float32"), [sums] * 11, rtol=1e-2, atol=2e-2)
+
+
+def test_bfloat16_gradients_are_within_rounding_of_the_exact_ones():
+    exact = value_and_gradients(plain_gelu, "float32", UPSTREAM, ops.cast(X, "bfloat16"))
+    actual = value_and_gradients(_with_slope, "bfloat16", UPSTREAM, X)
+    for a, b in zip(actual, exact, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1.3e-2, atol=1e-6)  # three roundings of 2^-8 or less

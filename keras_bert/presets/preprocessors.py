@@ -84,11 +84,11 @@ def preprocessor_from(
                 ", ".join(f"{name}={value!r}" for name, value in saved.items()),
             )
         return None
-    if is_same_task and issubclass(made, its_kind):
-        if num_classes not in (None, len(saved.get("label_names") or [])):
-            saved.pop("label_names", None)
-        settings = {**saved, **settings}
     with explained(source):
+        if is_same_task and issubclass(made, its_kind):
+            if num_classes not in (None, len(saved.get("label_names") or [])):
+                saved.pop("label_names", None)
+            settings = {**saved, **settings}
         if given is not None:
             return made.like(given, **settings)
         kind = made.tokenizer_class or tokenizer_class(tokenizer.get("family"))

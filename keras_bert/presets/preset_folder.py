@@ -19,7 +19,6 @@ from keras_bert.presets.formats.checkpoint import (
     public_class,
 )
 from keras_bert.presets.formats.tensor_files import check_crc32, safe_num_bytes
-from keras_bert.presets.formats.weight_names import read_own_arguments
 from keras_bert.text.base_tokenizer import tokenizer_class
 from keras_bert.training.keras_internals import set_initial_value
 
@@ -82,18 +81,13 @@ class PresetFolder:
 
     @cached_property
     def settings(self) -> tuple[type, dict[str, Any]]:
-        """The preprocessor's class and settings; the task's class and `{}` if there is none."""
-        settings = {**self._settings.values}
-        if "class" in settings:
-            del settings["class"]
-            name, base = self._settings.text("class", ""), public_class("BertPreprocessor")
-            kind = _registered(name, base, self._settings.path)
-            if kind.__module__.startswith("keras_bert."):  # a user's class may take other values
-                settings |= read_own_arguments(JsonFields(self._settings.path, settings))
-            return kind, settings
+        """The preprocessor's class, by default the task's, and its settings among other values."""
+        if name := self._settings.text("class"):
+            kind = _registered(name, public_class("BertPreprocessor"), self._settings.path)
+            return kind, self._settings.values
         task = self.model_class
         task = task if hasattr(task, "preprocessor_class") else public_class("BertTask")
-        return task.preprocessor_class(), settings
+        return task.preprocessor_class(), self._settings.values
 
     def with_layers(self, layers: Any) -> Self:
         """Returns this folder as one from which only some layers are to be loaded."""
@@ -110,18 +104,12 @@ class PresetFolder:
         """Returns the arguments of the tokenizer, if there is one, and those of sequences."""
         if not self._saved.value("reads_text"):
             return {}, {}
-        saved, tokenizer = self._settings, self._settings.fields("tokenizer")
-        family = tokenizer.text("family")
-        arguments: dict[str, Any] = {"family": family} if family else {}
-        if tokenizer_class(family) is tokenizer_class(None):
-            arguments["lowercase"] = tokenizer.boolean("lowercase", True)
-            longest = tokenizer.integer("max_word_characters", 200, low=1)
-            arguments["max_word_characters"] = longest
-        arguments["vocabulary"] = str(self.file(tokenizer_class(family).asset))
-        text = {"sequence_length": saved.integer("sequence_length", low=1)}
-        text["truncation"] = saved.text("truncation")
-        text = {name: value for name, value in text.items() if value is not None}
-        return arguments, text
+        tokenizer = self._settings.fields("tokenizer").values
+        with explained(self):
+            asset = tokenizer_class(tokenizer.get("family")).asset
+        names, values = ("sequence_length", "truncation"), self._settings.values
+        text = {name: values[name] for name in names if name in values}
+        return {**tokenizer, "vocabulary": str(self.file(asset))}, text
 
     def model(
         self, preprocessor: Any, precision: dict[str, Any]

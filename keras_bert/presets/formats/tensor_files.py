@@ -5,6 +5,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 from safetensors import safe_open
 
 from keras_bert.files.json_files import JsonFields
@@ -55,11 +56,7 @@ def safe_num_bytes(path: Path) -> int | None:
 
 def crc32_of(path: Path) -> int:
     """Returns the CRC-32 of a file."""
-    checksum = 0
-    with open(path, "rb") as file:
-        while part := file.read(2**20):
-            checksum = zlib.crc32(part, checksum)
-    return checksum
+    return zlib.crc32(np.memmap(path, mode="r"))
 
 
 def check_crc32(path: Path, expected: int | None) -> None:

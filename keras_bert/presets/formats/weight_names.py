@@ -61,11 +61,14 @@ _OWN_KEYS = {
     "BertSpanLabeler": "keras_bert_span_labeler",
 }
 _OF_CLASSIFIERS = ("multi_label", "threshold", "window_stride", "window_pooling")
+_OF_QUESTIONS = ("document_stride", "max_question_length", "max_answer_length", "null_threshold")
+_OWN_ARGUMENTS = (*_OF_CLASSIFIERS, *_OF_QUESTIONS, "dropout", "label_names")
 
 
 def read_own_entry(config: JsonFields, task: str | None) -> dict:
     """Reads the arguments of a task that `own_entry` wrote to another library's config."""
-    return read_own_arguments(config.fields(_OWN_KEYS[task])) if task in _OWN_KEYS else {}
+    own = config.fields(_OWN_KEYS[task]).values if task in _OWN_KEYS else {}
+    return {name: own[name] for name in _OWN_ARGUMENTS if own.get(name) is not None}
 
 
 def own_entry(checkpoint: Checkpoint, *more: str) -> dict:
@@ -75,20 +78,6 @@ def own_entry(checkpoint: Checkpoint, *more: str) -> dict:
     arguments = checkpoint.task_arguments
     names = (*_OF_CLASSIFIERS, *more) if checkpoint.task == "BertClassifier" else arguments
     return {_OWN_KEYS[checkpoint.task]: {n: arguments[n] for n in names if n in arguments}}
-
-
-def read_own_arguments(fields: JsonFields) -> dict:
-    """Reads the arguments of our tasks and preprocessors."""
-    lengths = ("window_stride", "document_stride", "max_question_length", "max_answer_length")
-    own = {
-        **{name: fields.boolean(name) for name in ("multi_label", "next_sentence")},
-        **{name: fields.number(name) for name in ("threshold", "null_threshold")},
-        **{name: fields.integer(name, low=1) for name in lengths},
-        "dropout": fields.number("dropout", low=0, high=1),
-        "label_names": fields.texts("label_names") if "label_names" in fields else None,
-        "window_pooling": fields.text("window_pooling"),
-    }
-    return {name: value for name, value in own.items() if value is not None}
 
 
 def google_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:

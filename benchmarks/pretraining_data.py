@@ -28,8 +28,7 @@ import tensorflow as tf
 from training_speed import processor
 
 import keras_bert
-from keras_bert.corpus.shards import finish_corpus, shard_name
-from keras_bert.corpus.write_shard import write_shard
+from keras_bert.corpus.shards import finish_corpus, shard_name, write_shard
 
 
 def parse_args(argv=None):

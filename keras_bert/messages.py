@@ -1,11 +1,12 @@
 """Checks, messages and the log that every room shares: what came, and what it must be."""
 
+import contextlib
 import logging
 import math
 import numbers
 import os
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
@@ -136,3 +137,12 @@ def shortened(text: str, limit: int = 80) -> str:
 def missing(package: str, extra: str) -> ImportError:
     """Makes the error for an optional package that isn't installed."""
     return ImportError(f'This needs the package {package}: pip install "keras3-bert[{extra}]".')
+
+
+@contextlib.contextmanager
+def from_extra(extra: str) -> Iterator[None]:
+    """Turns the error of the block's imports into one that names the extra to install."""
+    try:
+        yield
+    except ImportError as error:
+        raise missing((error.name or str(error)).split(".")[0], extra) from error

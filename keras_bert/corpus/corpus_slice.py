@@ -9,9 +9,8 @@ import os
 import numpy as np
 
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.shards import shard_name, token_dtype
+from keras_bert.corpus.shards import shard_name, token_dtype, write_shard
 from keras_bert.corpus.slices import Settings, Slice, first_document_id
-from keras_bert.corpus.write_shard import write_shard
 from keras_bert.files.json_files import write_json
 from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
@@ -134,7 +133,6 @@ def _records(parts, min_tokens, languages, reports):
 
 
 def _without_long(lengths, reports):
-    """Splits sentences longer than a record."""
     if num_long := np.count_nonzero(lengths > MAX_RECORD_TOKENS):
         reports.add(CUT_SENTENCES, int(num_long))
         lengths = np.hstack([np.diff([*range(0, n, MAX_RECORD_TOKENS), n]) for n in lengths])

@@ -208,6 +208,5 @@ def _coin_tosses(counts, seed):
 
 
 def _randint(seed, limits):
-    """Draws a random integer below each of `limits`."""
     uniform = tf.random.stateless_uniform(tf.shape(limits), seed, dtype=tf.float64)
     return tf.cast(uniform * tf.cast(limits, tf.float64), tf.int32)

@@ -200,7 +200,6 @@ def _collect(results, slices, done, progress):
 
 
 def _finish(output, tokenizer, slices, done, description, reports):
-    """Turns the shards into a corpus and removes the progress files."""
     shards, languages, lengths = [], collections.Counter(), collections.Counter()
     for slice_ in slices:
         shard, document_id = done[slice_.index]["shard"], slice_.spans[0].document_id

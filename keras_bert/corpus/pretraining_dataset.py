@@ -185,7 +185,6 @@ def _batches(source, packed, batch_size, start_step):
 
 
 def _masked(source, packed, row, seed):
-    """Masks written rows: `(x, y, sample_weight)`."""
     first, second = row["first_length"], row["second_length"]
     places = Places.of(first, second, row["token_ids"].shape[1])
     counts = source.masking.num_predictions(first, second)

@@ -3,12 +3,10 @@
 import itertools
 import re
 
-from keras_bert.messages import missing
+from keras_bert.messages import from_extra
 
-try:
+with from_extra("corpus"):
     import sentencex
-except ImportError as error:
-    raise missing("sentencex", "corpus") from error
 
 # About 128 tokens. Longer "sentences" are speeches inside quotation marks, or paragraphs whose
 # quotation mark was never closed.

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.corpus.slices import Slice
-from keras_bert.messages import check_int, missing
+from keras_bert.messages import check_int, from_extra
 
 if TYPE_CHECKING:
     import tqdm
@@ -82,11 +82,9 @@ def run_on_beam(
     slices: list[Slice], work: Callable[[Slice], Any], options: Sequence[str]
 ) -> Iterator[Slice]:
     """Runs `work` on all slices with Beam; then yields them."""
-    try:
+    with from_extra("beam"):
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
-    except ImportError as error:
-        raise missing("apache-beam", "beam") from error
     with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:
         spread = pipeline | beam.Create(slices) | beam.Reshuffle()  # or one worker may get them all
         spread | beam.Map(work)

@@ -172,7 +172,6 @@ def _check_may_be_replaced(path, check):
 
 
 def _upload(here, path, check):
-    """Copies a local folder next to a remote one, then quickly replaces the remote one."""
     new = temporary_name(path)
     names = [file.relative_to(here).as_posix() for file in here.rglob("*") if file.is_file()]
     names.sort(key=lambda name: (name in MARKS, name))

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.text.characters import CJK, is_punctuation
+from keras_bert.text.basic_words import CJK, is_punctuation
 
 arange = functools.partial(tf.range, dtype=tf.int64)
 argmax = tf.argmax

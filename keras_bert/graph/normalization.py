@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from keras_bert.graph.double_array import double_array
 from keras_bert.graph.tensorflow_text import tf_text
-from keras_bert.text.characters import cleaned, is_cjk, is_punctuation, without_accents
+from keras_bert.text.basic_words import cleaned, is_cjk, is_punctuation, without_accents
 
 SIGMA = "\u03a3"
 # Normalized text holds U+FFFD only where this module puts it: U+FFFD in the input is deleted.

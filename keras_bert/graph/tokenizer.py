@@ -277,6 +277,5 @@ def _sources(sources, starts, ends):
 
 
 def _character_sizes(data, places):
-    """Numbers of bytes of the characters that start at places in UTF-8."""
     lead = tf.gather(data, places)[:, None]
     return 1 + tf.math.count_nonzero(lead >= tf.constant([0xC0, 0xE0, 0xF0], tf.uint8), axis=1)

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.files.whole import whole_path
-from keras_bert.messages import missing
+from keras_bert.messages import from_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,10 +19,8 @@ def new_figure(width: float, height: float) -> Figure:
     Raises:
         ImportError: if matplotlib isn't installed.
     """
-    try:
+    with from_extra("plots"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing("matplotlib", "plots") from error
 
     class NotebookFigure(Figure):
         def _repr_png_(self):

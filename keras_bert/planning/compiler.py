@@ -68,7 +68,6 @@ def has_compiler(chip: Chip) -> bool:
 
 
 def _ptxas_folder():
-    """Returns the folder of ptxas, the assembler of GPUs' programs; None without one."""
     if path := shutil.which("ptxas"):
         return os.path.dirname(path)
     nvidia = importlib.util.find_spec("nvidia")

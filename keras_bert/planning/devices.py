@@ -27,7 +27,6 @@ class Chip(NamedTuple):
 
 
 def _described(name):
-    """Returns how XLA describes a GPU, as in its own files of GPU specifications."""
     return files("keras_bert.planning").joinpath(f"{name}.txtpb").read_text(encoding="utf-8")
 
 

@@ -7,14 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_int
-from keras_bert.planning.compiler import (
-    check_compiler,
-    compile_step,
-    lower_prediction,
-    lower_step,
-    planned_devices,
-    pretraining_batch,
-)
+from keras_bert.planning import compiler
 from keras_bert.planning.devices import Chip, find_chips
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 from keras_bert.training.describe_training import check_batch
@@ -72,7 +65,7 @@ class Plan:
         if max_predictions is None:
             max_predictions = 4 * math.ceil(0.15 * sequence_length / 4)
         check_int("max_predictions", max_predictions, at_most=sequence_length)
-        check_compiler(self.chip)
+        compiler.check_compiler(self.chip)
         self.device = device
         self.sequence_length = sequence_length
         self.max_predictions = max_predictions
@@ -103,7 +96,9 @@ class Plan:
         self.log(f"Compiling a step of {rows} rows per chip, {self.device}; it takes minutes ...")
         lowered = self._lower(model, batch_size)
         sizes = (math.prod(variable.shape) for variable in model.trainable_variables)
-        cost = compile_step(lowered, self.chip, self.accumulation_steps, _UPDATE_FLOPS * sum(sizes))
+        cost = compiler.compile_step(
+            lowered, self.chip, self.accumulation_steps, _UPDATE_FLOPS * sum(sizes)
+        )
         row_flops = pretraining_flops(
             model.backbone, self.sequence_length, self.max_predictions, model.next_sentence
         )
@@ -132,7 +127,9 @@ class Plan:
         self.log(f"Compiling a prediction for {self.device}; this takes a minute or more ...")
         shape = (batch_size, self.sequence_length)
         inputs = {n: np.broadcast_to(np.int32(0), shape) for n in names if n in model.input}
-        cost = compile_step(lower_prediction(model, self._devices(), inputs), self.chip)
+        cost = compiler.compile_step(
+            compiler.lower_prediction(model, self._devices(), inputs), self.chip
+        )
         backbone = getattr(model, "backbone", model)
         row_flops = backbone.forward_flops(self.sequence_length)
         return self._planned(PlannedPrediction, batch_size, row_flops, cost)
@@ -169,15 +166,15 @@ class Plan:
 
     def _lower(self, model, batch_size):
         shape = (self.sequence_length, self.max_predictions, self.sequences_per_row)
-        batch = pretraining_batch(model, batch_size, *shape)
+        batch = compiler.pretraining_batch(model, batch_size, *shape)
         before, model.accumulation_steps = model.accumulation_steps, self.accumulation_steps
         try:
-            return lower_step(model, self._devices(), batch)
+            return compiler.lower_step(model, self._devices(), batch)
         finally:
             model.accumulation_steps = before
 
     def _devices(self):
-        return planned_devices(self.device, self.chip, self.num_chips)
+        return compiler.planned_devices(self.device, self.chip, self.num_chips)
 
     def _trial(self, step):
         needed = None if step.spare_bytes is None else self.chip.available_bytes - step.spare_bytes

@@ -12,7 +12,7 @@ import numpy as np
 from keras_bert.metrics.entities import split_tag
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.characters import is_cjk, is_punctuation
+from keras_bert.text.basic_words import is_cjk, is_punctuation
 from keras_bert.text.tokens import SegmentPacker, TextTokens, numbered
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3

@@ -104,7 +104,6 @@ def _with_casing(tokenizer, lowercase, source):
 
 
 def _is_hugging_face(path):
-    """Returns whether a folder's tokenizer is in Hugging Face's format, with weights or without."""
     if config := read_json(path / "config.json"):
         return "class" not in config and "registered_name" not in config
     names = ("modules.json", "tokenizer_config.json", "tokenizer.json")

@@ -6,16 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import as_label_names
+from keras_bert.presets import preset_arguments
 from keras_bert.presets.formats.checkpoint import public_class
 from keras_bert.presets.load_model import LoadReport, load_checkpoint, load_preset
 from keras_bert.presets.preprocessors import preprocessor_from
-from keras_bert.presets.preset_arguments import (
-    check_arguments,
-    check_loads,
-    check_spelling,
-    shared_arguments,
-    split_arguments,
-)
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
@@ -33,7 +27,7 @@ class PresetModel:
 
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class
-            check_spelling(cls, kwargs)
+            preset_arguments.check_spelling(cls, kwargs)
         return super().__new__(cls, *args, **kwargs)
 
     def save_to_preset(self, folder: str | os.PathLike) -> None:
@@ -199,18 +193,18 @@ class PresetModel:
                 in the source and the call; if the source lacks a layer of `keep_layers`; or if
                 `dtype` quantizes one.
         """
-        check_loads(arguments.get("dtype"))
+        preset_arguments.check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
-            check_arguments(cls, arguments)
+            preset_arguments.check_arguments(cls, arguments)
         given, source = source, read_source(source)
         model_class = _class_for(cls, source, arguments)
-        check_arguments(model_class, arguments)
+        preset_arguments.check_arguments(model_class, arguments)
         if keep_layers is not None:
             source = source.with_layers(keep_layers)
         load = load_preset
         if not isinstance(source, PresetFolder):
             load, source = load_checkpoint, source.as_task(model_class.__name__)
-        arguments, settings = split_arguments(model_class, arguments)
+        arguments, settings = preset_arguments.split_arguments(model_class, arguments)
         takes_classes = "num_classes" in inspect.signature(model_class.__init__).parameters
         if settings.get("label_names") is not None and takes_classes:
             settings["label_names"] = as_label_names(settings["label_names"])
@@ -249,7 +243,7 @@ def _class_for(cls, source, arguments):
 
 
 def _with_random_weights(model):
-    config = shared_arguments(model.get_config())
+    config = preset_arguments.shared_arguments(model.get_config())
     if hasattr(model, "backbone"):
         config["backbone"] = _with_random_weights(model.backbone)
         config["preprocessor"] = model.preprocessor

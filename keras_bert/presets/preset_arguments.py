@@ -47,7 +47,6 @@ def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueE
 
 
 def _did_you_mean(unknown, names):
-    """Returns a sentence with the names that unknown ones are most like, or ""."""
     found = [difflib.get_close_matches(name, names, 1, cutoff=0.75) for name in unknown]
     found = ", ".join(match[0] for match in found if match)
     return f" Did you mean {found}?" if found else ""

@@ -43,7 +43,6 @@ def push_to_hub(
 
 
 def _opened(name, private, token):
-    """Creates a model on the hub if it isn't there; returns the hub's API, and its name there."""
     from huggingface_hub import HfApi
 
     api = HfApi(token=token)

@@ -89,7 +89,6 @@ def _save_weights_alone(task, path):
 
 
 def _num_bytes(model):
-    """Returns the least number of bytes that the weights of a model take in a file."""
     sizes = {"float64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
     return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
 
@@ -133,7 +132,6 @@ def truncation_of(preprocessor: Any) -> str | None:
 
 
 def _task_arguments(model, preprocessor):
-    """Merges the arguments of a task and its preprocessor, as other libraries store them."""
     arguments = shared_arguments(model.get_config())
     del arguments["backbone"], arguments["preprocessor"]
     if preprocessor is not None:

@@ -260,7 +260,9 @@ def _json(text):
         if not line.strip():
             continue
         try:
-            row = _json_row(line, columns)
+            row = json.loads(line)
+            if not isinstance(row, dict) or not row or row.keys() != set(columns or row):
+                raise ValueError(f"not a JSON object with the keys {', '.join(columns or ['...'])}")
         except (ValueError, RecursionError) as error:
             advice = "Each line needs a JSON object with the keys of the first line."
             yield number, [], f"{shown(line)}: {error}. {advice}"
@@ -268,14 +270,7 @@ def _json(text):
         if columns is None:
             columns = list(row)
             yield number, columns, None
-        yield number, [row[name] for name in columns], None
-
-
-def _json_row(line, columns):
-    values = json.loads(line)
-    if not isinstance(values, dict) or not values or values.keys() != set(columns or values):
-        raise ValueError(f"not a JSON object with the keys {', '.join(columns or ['...'])}")
-    return {name: _cell(value) for name, value in values.items()}
+        yield number, [_cell(row[name]) for name in columns], None
 
 
 def _delimiter_hint(header):

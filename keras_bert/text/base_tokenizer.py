@@ -292,6 +292,5 @@ def as_str(name: str, text: Any) -> str:
 
 
 def _rows(values, lengths):
-    """Splits a flat array into a list for each text."""
     values, ends = values.tolist(), np.cumsum(lengths).tolist()
     return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert.files.remote import read_utf8
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_one_of, check_path, missing, shown
+from keras_bert.messages import check_one_of, check_path, from_extra, shown
 from keras_bert.text.subword_tokenizer import SubwordTokenizer
 
 _SPECIAL = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
@@ -63,11 +63,9 @@ class BytePairTokenizer(SubwordTokenizer):
         return vocabulary if isinstance(vocabulary, dict) else None
 
     def _set_vocabulary(self, vocabulary):
-        try:
+        with from_extra("corpus"):
             from tokenizers import Tokenizer as Pieces
             from tokenizers import decoders, models, pre_tokenizers
-        except ImportError as error:
-            raise missing("tokenizers", "corpus") from error
         fields = vocabulary if isinstance(vocabulary, dict) else {}
         ids, merges = (fields.get(name) for name in ("vocab", "merges"))
         if not ids or sorted(ids.values()) != [*range(len(ids))] or not isinstance(merges, list):

@@ -1,21 +1,23 @@
 """SentencePiece models: their families, and the fields of their files."""
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
-from keras_bert.messages import missing
+from keras_bert.messages import from_extra
 
 MODEL_FILE = "sentencepiece.bpe.model"
 # Numbers of fields in sentencepiece_model.proto, and kinds of fields in Protocol Buffers.
-PIECE, TRAINER, NORMALIZER, CHARACTERS = 1, 2, 3, 2
-UNIGRAM = 1  # in `TrainerSpec.ModelType`
+_PIECE, TRAINER, _NORMALIZER, _CHARACTERS = 1, 2, 3, 2
+_MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # in `TrainerSpec`
+_UNIGRAM = 1  # in `TrainerSpec.ModelType`
 _VARINT, _BYTES = 0, 2
 # {family: its tokens before those of the SentencePiece model, whose first three give way to them}
 FAMILIES = {
     "xlm-roberta": ("<s>", "<pad>", "</s>", "<unk>"),
     "camembert": ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"),
 }
+SPECIAL_TOKENS = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
 # Characters that normalization turns into spaces, or deletes, for `re` and for RE2.
 SPACES = (
     "[\\x01-\\x20\\x7f\x8f\x9f\xa0\u061c\u1680\u2000-\u200c\u200e\u200f\u2028\u2029\u202f\u205f"
@@ -25,10 +27,8 @@ SPACES = (
 
 def loaded(model: bytes) -> Any:
     """Loads a model as a `SentencePieceProcessor`; a ValueError if it is none."""
-    try:
+    with from_extra("sentencepiece"):
         from sentencepiece import SentencePieceProcessor
-    except ImportError as error:
-        raise missing("sentencepiece", "sentencepiece") from error
     processor = SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(model)
@@ -78,15 +78,39 @@ def _varint(message, place):
     return value | message[place] << shift, place + 1
 
 
+def is_plain_unigram(model: bytes) -> bool:
+    """Returns whether a model chooses the most probable pieces, none of them for single bytes."""
+    trainer = b"".join(contents for number, _, contents in fields(model) if number == TRAINER)
+    kind = {number: whole[-1] for number, whole, _ in fields(trainer)}
+    return kind.get(_MODEL_TYPE, _UNIGRAM) == _UNIGRAM and not kind.get(_BYTE_FALLBACK)
+
+
+def characters(model: bytes) -> bytes:
+    """Returns a model's table that normalizes characters."""
+    of_model = {number: contents for number, _, contents in fields(model)}
+    of_normalizer = {number: contents for number, _, contents in fields(of_model[_NORMALIZER])}
+    return of_normalizer.get(_CHARACTERS, b"")
+
+
+def with_pieces(model: bytes, numbers: Container[int]) -> bytes:
+    """Returns a model with some of its pieces."""
+    place, parts = 0, []
+    for number, whole, _ in fields(model):
+        if number != _PIECE or place in numbers:
+            parts.append(whole)
+        place += number == _PIECE
+    return b"".join(parts)
+
+
 def unigram_model(pieces: Iterable[tuple[str, float]], characters: bytes) -> bytes:
     """Makes a SentencePiece model of pieces with their scores, and a table of characters."""
 
     def piece(token, score, kind=1):
         return field(
-            PIECE, field(1, token.encode()) + struct.pack("<Bf2B", 0x15, score, 0x18, kind)
+            _PIECE, field(1, token.encode()) + struct.pack("<Bf2B", 0x15, score, 0x18, kind)
         )
 
     special = [piece("<unk>", 0, 2), piece("<s>", 0, 3), piece("</s>", 0, 3)]
-    model = field(TRAINER, bytes([0x18, UNIGRAM]))
-    normalizer = field(NORMALIZER, field(1, b"nmt_nfkc") + field(CHARACTERS, characters))
+    model = field(TRAINER, bytes([0x18, _UNIGRAM]))
+    normalizer = field(_NORMALIZER, field(1, b"nmt_nfkc") + field(_CHARACTERS, characters))
     return b"".join([*special, *(piece(*each) for each in pieces), model, normalizer])

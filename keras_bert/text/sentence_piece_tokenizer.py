@@ -11,21 +11,8 @@ import numpy as np
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_of, check_path
-from keras_bert.text.sentence_piece import (
-    CHARACTERS,
-    FAMILIES,
-    MODEL_FILE,
-    NORMALIZER,
-    PIECE,
-    SPACES,
-    TRAINER,
-    UNIGRAM,
-    fields,
-    loaded,
-)
+from keras_bert.text import sentence_piece
 from keras_bert.text.subword_tokenizer import SubwordTokenizer
-
-_MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # in `TrainerSpec`
 
 
 class SentencePieceTokenizer(SubwordTokenizer):
@@ -56,12 +43,12 @@ class SentencePieceTokenizer(SubwordTokenizer):
     ```
     """
 
-    asset = MODEL_FILE
-    _spaces = SPACES
+    asset = sentence_piece.MODEL_FILE
+    _spaces = sentence_piece.SPACES
     _contents_are = "a SentencePiece model in base64"
 
     def __init__(self, vocabulary: str | os.PathLike | bytes, family: str = "xlm-roberta"):
-        check_one_of("family", family, FAMILIES)
+        check_one_of("family", family, sentence_piece.FAMILIES)
         self.family = family
         super().__init__(vocabulary)
 
@@ -73,24 +60,21 @@ class SentencePieceTokenizer(SubwordTokenizer):
         return read_bytes(vocabulary)
 
     def _set_vocabulary(self, vocabulary):
-        self._pieces = loaded(vocabulary)
+        self._pieces = sentence_piece.loaded(vocabulary)
         pieces = [self._pieces.id_to_piece(i) for i in range(self._pieces.get_piece_size())]
         if pieces[:3] != ["<unk>", "<s>", "</s>"]:
             raise ValueError(
                 f"A SentencePiece model of {self.family} begins with <unk>, <s>, </s>; this one "
                 f"with {', '.join(pieces[:3])}."
             )
-        trainer = b"".join(part for number, _, part in fields(vocabulary) if number == TRAINER)
-        kind = {number: whole[-1] for number, whole, _ in fields(trainer)}
-        added = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
-        if kind.get(_MODEL_TYPE, UNIGRAM) != UNIGRAM or kind.get(_BYTE_FALLBACK):
+        if not sentence_piece.is_plain_unigram(vocabulary):
             raise ValueError("SentencePieceTokenizer takes unigram models without byte_fallback.")
-        if own := added & {*pieces[3:]}:
+        if own := sentence_piece.SPECIAL_TOKENS & {*pieces[3:]}:
             raise ValueError(
                 f"The SentencePiece model has {min(own)} itself, which is added to it."
             )
         self.proto = vocabulary
-        special = FAMILIES[self.family]
+        special = sentence_piece.FAMILIES[self.family]
         self.shift = len(special) - 3
         self._tokens = [*special, *pieces[3:], "<mask>"]
         self._ids = {token: index for index, token in enumerate(self._tokens)}
@@ -114,7 +98,7 @@ class SentencePieceTokenizer(SubwordTokenizer):
     def special_ids(self) -> set[int]:
         pieces = self.pieces()  # an unknown character counts less than the least probable one
         least = min(range(len(pieces)), key=lambda i: pieces[i][1])
-        first = len(FAMILIES[self.family])
+        first = len(sentence_piece.FAMILIES[self.family])
         return {*range(first), first + least, self.mask_token_id}
 
     @property
@@ -126,12 +110,8 @@ class SentencePieceTokenizer(SubwordTokenizer):
             file.write(self.proto)
 
     def with_tokens(self, ids: Sequence[int]) -> Self:
-        kept, number, parts = {i - self.shift for i in ids} | {0, 1, 2}, 0, []
-        for name, whole, _ in fields(self.proto):
-            if name != PIECE or number in kept:
-                parts.append(whole)
-            number += name == PIECE
-        return type(self)(b"".join(parts), self.family)
+        pieces = {i - self.shift for i in ids} | {0, 1, 2}
+        return type(self)(sentence_piece.with_pieces(self.proto, pieces), self.family)
 
     def pieces(self) -> list[tuple[str, float]]:
         """Returns the pieces of the model with their scores, but for the three special ones."""
@@ -140,9 +120,7 @@ class SentencePieceTokenizer(SubwordTokenizer):
 
     def characters(self) -> bytes:
         """Returns the model's table that normalizes characters."""
-        of_model = {name: contents for name, _, contents in fields(self.proto)}
-        of_normalizer = {name: contents for name, _, contents in fields(of_model[NORMALIZER])}
-        return of_normalizer.get(CHARACTERS, b"")
+        return sentence_piece.characters(self.proto)
 
     def _vocabulary(self):
         return base64.b64encode(self.proto).decode()

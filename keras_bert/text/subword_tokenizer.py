@@ -50,7 +50,6 @@ class SubwordTokenizer(Tokenizer):
         return self._own(ids), np.fromiter(map(len, rows), "int64", len(rows))
 
     def _own(self, ids):
-        """Turns the package's ids into those of the family."""
         return ids
 
     def settings(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections.abc import Mapping
 
-from keras_bert.messages import missing
+from keras_bert.messages import from_extra
 from keras_bert.text.basic_words import BasicWords, chunks
 from keras_bert.text.vocabulary import SPECIAL_TOKENS, UNK
 
@@ -69,10 +69,8 @@ def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
     It breaks ties between pairs by token id, and numbers "##" characters in hash-table order. They
     are therefore passed as special tokens, which come first and in order.
     """
-    try:
+    with from_extra("corpus"):
         import tokenizers
-    except ImportError as error:
-        raise missing("tokenizers", "corpus") from error
     scale = -(-sum(counts.values()) // _MAX_COUNT)
     model = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=UNK))
     model.pre_tokenizer = tokenizers.pre_tokenizers.CharDelimiterSplit(" ")

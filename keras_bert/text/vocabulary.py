@@ -58,10 +58,7 @@ def vocabulary_sha256(tokens: Iterable[str]) -> str:
 def read_vocabulary(
     vocabulary: str | os.PathLike | Iterable[str], special: Sequence[str] = SPECIAL_TOKENS
 ) -> list[str]:
-    r"""Reads and checks a vocabulary: the path of a vocab.txt, local or remote, or a list of str.
-
-    Lines end only at "\n" and are stripped, as in `load_vocab` of google-research/bert. Google's
-    Chinese vocabulary thus keeps its ids, although some of its lines are a single unusual space.
+    """Reads and checks a vocabulary: the path of a vocab.txt, local or remote, or a list of str.
 
     Raises:
         ValueError: if there are no tokens, the file is not UTF-8, or a special token is missing.
@@ -70,7 +67,7 @@ def read_vocabulary(
     if isinstance(vocabulary, (str, os.PathLike)):
         check_path("vocabulary", vocabulary)
         source = f"vocabulary {os.fspath(vocabulary)!r}"
-        tokens = _read_lines(vocabulary, source)
+        tokens = read_lines(vocabulary)
     else:
         source = "vocabulary list"
         is_list = isinstance(vocabulary, Iterable) and not isinstance(vocabulary, (bytes, dict))
@@ -80,24 +77,36 @@ def read_vocabulary(
                 "vocabulary must be the path of a vocab.txt or a list of str; got "
                 f"{type(wrong[0]).__name__}, {shown(wrong[0])}."
             )
-    tokens = [token.strip() for token in tokens]
+        tokens = [token.strip() for token in tokens]
     _check(tokens, source, special)
     return tokens
+
+
+def read_lines(path: str | os.PathLike) -> list[str]:
+    r"""Reads the tokens of a vocab.txt, local or remote, whatever the special tokens are called.
+
+    Lines end only at "\n" and are stripped, as in `load_vocab` of google-research/bert. Google's
+    Chinese vocabulary thus keeps its ids, although some of its lines are a single unusual space.
+    """
+    source = f"the vocabulary {os.fspath(path)!r}"
+    try:
+        data = read_bytes(path)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{source} is not a path: {error}") from error
+    text = decode_utf8(data.removeprefix(codecs.BOM_UTF8), source)
+    return [line.strip() for line in text.removesuffix("\n").split("\n")]
+
+
+def is_uncased(tokens: list[str]) -> bool:
+    """Returns whether at most 2 % of a vocabulary's ASCII words contain a capital letter."""
+    words = [token for token in tokens if token.isascii() and not token.startswith("[")]
+    return sum(word != word.lower() for word in words) <= 0.02 * len(words)
 
 
 def write_vocabulary(path: str | os.PathLike, tokens: Iterable[str]) -> None:
     """Writes a vocabulary atomically to a vocab.txt, local or remote, one token per line."""
     with whole_file(path) as file:
         file.writelines(f"{token}\n" for token in tokens)
-
-
-def _read_lines(path, source):
-    try:
-        data = read_bytes(path)
-    except UnicodeEncodeError as error:
-        raise ValueError(f"the {source} is not a path: {error}") from error
-    text = decode_utf8(data.removeprefix(codecs.BOM_UTF8), f"the {source}")
-    return text.removesuffix("\n").split("\n")
 
 
 def _check(tokens, source, special):

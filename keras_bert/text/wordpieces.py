@@ -148,7 +148,6 @@ def byte_places(text: str) -> np.ndarray:
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Splits texts into groups whose arrays stay small."""
     group, num_characters = [], 0
     for text in texts:
         group.append(text)

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
-from keras_bert.corpus.shards import finish_corpus, shard_name
-from keras_bert.corpus.write_shard import write_shard
+from keras_bert.corpus.shards import finish_corpus, shard_name, write_shard
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
 

@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.record_groups import RECORD_FEATURES, serialized_groups
-from keras_bert.corpus.shards import Corpus, finish_corpus, shard_name, token_dtype
-from keras_bert.corpus.write_shard import write_shard
+from keras_bert.corpus.shards import Corpus, finish_corpus, shard_name, token_dtype, write_shard
 
 
 def words(vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):

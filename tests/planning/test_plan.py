@@ -25,7 +25,7 @@ def planned(rows=64, needed=4 * GIB, excess=None, flops=3.94e12, hbm_bytes=32.76
 @pytest.fixture
 def plan(monkeypatch):
     """A plan for 4 chips on any machine; `compile` pretends to need 1 GiB and 0.05 per row."""
-    monkeypatch.setattr("keras_bert.planning.plan.check_compiler", lambda chip: None)
+    monkeypatch.setattr("keras_bert.planning.compiler.check_compiler", lambda chip: None)
     plan = Plan("v5e:2x2", log=[].append)
     plan.compiled = []
 

@@ -18,7 +18,7 @@ def test_mistakes_are_refused_before_a_model_is_made(module, monkeypatch):
     monkeypatch.setattr(module.keras_bert, "BertBackbone", None)
     with pytest.raises(ValueError, match="'v5e:3x3'"):
         module.main(["--device", "v5e:3x3"])
-    monkeypatch.setattr("keras_bert.planning.plan.check_compiler", lambda chip: None)
+    monkeypatch.setattr("keras_bert.planning.compiler.check_compiler", lambda chip: None)
     with pytest.raises(ValueError, match="a multiple of 4, for instance 252"):
         module.main(["--batch_size", "250"])
 

@@ -6,13 +6,11 @@ import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.files.remote import read_utf8
 from keras_bert.messages import check_finite, shortened, shown
 from keras_bert.text.base_tokenizer import Tokenizer
 
@@ -269,20 +267,6 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
                 part = np.pad(part, [(spelling.first_row, 0), (0, 0)])
             tensors[part_name] = np.ascontiguousarray(part.T if spelling.transposed else part)
     return tensors
-
-
-def read_vocabulary(path: Path) -> list[str]:
-    r"""Reads the tokens of a vocabulary file, by id, whatever the special tokens are called.
-
-    As in Google's `load_vocab`, lines end only at "\n" and are stripped.
-    """
-    return [line.strip() for line in read_utf8(path).removesuffix("\n").split("\n")]
-
-
-def is_uncased(tokens: list[str]) -> bool:
-    """Returns whether at most 2 % of a vocabulary's ASCII words contain a capital letter."""
-    words = [token for token in tokens if token.isascii() and not token.startswith("[")]
-    return sum(word != word.lower() for word in words) <= 0.02 * len(words)
 
 
 def _concatenate(tensors, spelling, source):

@@ -5,31 +5,24 @@ from functools import partial
 from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.messages import check_one_of, logger, missing
+from keras_bert.messages import check_one_of, from_extra, logger
+from keras_bert.presets.formats import weight_names
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
     check_supported,
     explained,
     file_tensor,
-    is_uncased,
-    read_vocabulary,
     spell,
     translate,
 )
-from keras_bert.presets.formats.weight_names import (
-    BACKBONE,
-    google_spellings,
-    own_entry,
-    read_own_entry,
-)
+from keras_bert.text.vocabulary import is_uncased, read_lines
 
-try:
+with from_extra("tensorflow"):
     import tensorflow as tf
-except ImportError as error:
-    raise missing("tensorflow", "tensorflow") from error
 
-_BACKBONE = {**BACKBONE, "num_segments": ("type_vocab_size", 16)}  # the default of modeling.py
+# The default number of segments is that of modeling.py.
+_BACKBONE = {**weight_names.BACKBONE, "num_segments": ("type_vocab_size", 16)}
 # modeling.py computes "gelu" by its tanh approximation.
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 # Google's code has no exact GELU; its tanh approximation is closest.
@@ -68,10 +61,10 @@ def read_google(path: Path) -> Checkpoint:
     backbone["activation"] = config.text(_OWN_ACTIVATION, _ACTIVATIONS[hidden_act])
     tensors = _tensors(prefix, source)
     task = _task(tensors)
-    found = translate(tensors, backbone, partial(google_spellings, task=task), source)
+    found = translate(tensors, backbone, partial(weight_names.google_spellings, task=task), source)
     tokenizer = {}
     if (folder / "vocab.txt").is_file():
-        tokens = read_vocabulary(folder / "vocab.txt")
+        tokens = read_lines(folder / "vocab.txt")
         lowercase = config.boolean(_OWN_CASING, is_uncased(tokens))
         tokenizer = {"vocabulary": tokens, "lowercase": lowercase}
     return Checkpoint(
@@ -96,7 +89,7 @@ def write_google(checkpoint: Checkpoint, folder: Path) -> None:
             checkpoint.task_arguments["pooling"],
             checkpoint.task_arguments["normalize"],
         )
-    spellings = google_spellings(checkpoint.backbone["num_layers"], checkpoint.task)
+    spellings = weight_names.google_spellings(checkpoint.backbone["num_layers"], checkpoint.task)
     tensors = spell(checkpoint.weights, spellings)
     with tf.device("CPU:0"):
         tf.raw_ops.SaveV2(
@@ -118,7 +111,7 @@ def _config(checkpoint):
         "initializer_range": 0.02,
         _OWN_ACTIVATION: backbone["activation"],
     }
-    config |= own_entry(checkpoint, "dropout", "label_names")
+    config |= weight_names.own_entry(checkpoint, "dropout", "label_names")
     if checkpoint.own_tokenizer:
         config[_OWN_CASING] = checkpoint.own_tokenizer.lowercase
     return config
@@ -168,7 +161,7 @@ def _task(tensors):
 
 
 def _task_arguments(task, weights, config):
-    arguments = read_own_entry(config, task)
+    arguments = weight_names.read_own_entry(config, task)
     if task == "BertPretrainer":
         arguments["next_sentence"] = "next_sentence/kernel" in weights
     if task == "BertClassifier":

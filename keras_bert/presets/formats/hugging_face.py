@@ -10,6 +10,7 @@ from safetensors.numpy import save_file
 
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import check_one_of, logger, shortened
+from keras_bert.presets.formats import sentence_transformers, weight_names
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
@@ -19,19 +20,7 @@ from keras_bert.presets.formats.checkpoint import (
     translate,
 )
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
-from keras_bert.presets.formats.sentence_transformers import (
-    cross_encoder_activation,
-    cross_encoder_config,
-    read_sentence_transformer,
-    reranker_arguments,
-    write_sentence_transformer,
-)
 from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
-from keras_bert.presets.formats.weight_names import (
-    OUTPUT_HEADS,
-    own_entry,
-    read_own_entry,
-)
 
 _ACTIVATIONS = {
     "gelu": "gelu",
@@ -61,7 +50,7 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 def read_hugging_face(folder: Path) -> Checkpoint:
     """Reads a folder written by transformers or sentence-transformers."""
-    sentences = read_sentence_transformer(folder)
+    sentences = sentence_transformers.read_sentence_transformer(folder)
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
     config = JsonFields(folder / "config.json")
@@ -89,7 +78,9 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     arguments = _task_arguments(task, config, found["weights"], kind, source)
     others = {}
     if task == "BertClassifier" and arguments["num_classes"] == 1:
-        others["BertReranker"] = reranker_arguments(folder, config, arguments["dropout"])
+        others["BertReranker"] = sentence_transformers.reranker_arguments(
+            folder, config, arguments["dropout"]
+        )
     if sentences.embedder:
         task, arguments = "BertEmbedder", sentences.embedder
     tokenizer, longest, refused = {}, 512, {**sentences.refused}
@@ -123,7 +114,7 @@ def read_hugging_face(folder: Path) -> Checkpoint:
         refused=refused,
         **found,
     )
-    is_plain = cross_encoder_activation(folder, config) is None
+    is_plain = sentence_transformers.cross_encoder_activation(folder, config) is None
     return checkpoint if is_plain else checkpoint.as_task("BertReranker")
 
 
@@ -164,7 +155,7 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
     if checkpoint.own_tokenizer:
         write_tokenizer(checkpoint, folder)
     if checkpoint.task == "BertEmbedder":
-        write_sentence_transformer(checkpoint, folder)
+        sentence_transformers.write_sentence_transformer(checkpoint, folder)
     return config
 
 
@@ -191,15 +182,14 @@ def _config(checkpoint, kind):
     if "num_classes" in arguments:
         config |= _labels(arguments)
     if checkpoint.task == "BertReranker":
-        config |= cross_encoder_config(arguments)
+        config |= sentence_transformers.cross_encoder_config(arguments)
     has_own = arguments.get("multi_label") or arguments.get("window_stride")
     if has_own or checkpoint.task == "BertSpanLabeler":
-        config |= own_entry(checkpoint)
+        config |= weight_names.own_entry(checkpoint)
     return config
 
 
 def _plain_name(name, architecture):
-    """Returns a tensor's name as current transformers versions write it."""
     name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # prefixes of torch's wrappers
     if re.match(r"(embeddings(_project)?|encoder|transformer|pooler)\.", name):
         name = f"{architecture}.{name}"
@@ -271,13 +261,13 @@ def _task_arguments(task, config, weights, kind, source):
             "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
             "masked_lm_activation": kind.masked_lm_activation,
         }
-    if task not in OUTPUT_HEADS:
+    if task not in weight_names.OUTPUT_HEADS:
         return {}
     key, default = kind.dropout(task)
     if default is None:
         default = config.number(*kind.backbone["dropout"], low=0, high=1)
     arguments = {"dropout": config.number(key, default, low=0, high=1)}
-    arguments |= read_own_entry(config, task)
+    arguments |= weight_names.read_own_entry(config, task)
     if task in ("BertClassifier", "BertTokenClassifier"):
         num_classes = weights["logits/kernel"].shape[-1]
         names = config.fields("id2label")

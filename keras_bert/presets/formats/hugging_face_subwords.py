@@ -8,7 +8,7 @@ from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import read_utf8
 from keras_bert.files.whole import whole_file
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, unigram_model
+from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, SPECIAL_TOKENS, unigram_model
 
 CLASSES = {
     "xlm-roberta": "XLMRobertaTokenizer",
@@ -16,7 +16,6 @@ CLASSES = {
     "roberta": "RobertaTokenizer",
 }
 """`{family: class of transformers}`."""
-SPECIAL_TOKENS = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
 OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")
 """Names, without "Fast", of classes of transformers that their files define."""
 

@@ -5,27 +5,13 @@ from typing import Any
 
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import logger
-from keras_bert.presets.formats.checkpoint import (
-    Checkpoint,
-    explained,
-    is_uncased,
-    read_vocabulary,
-)
-from keras_bert.presets.formats.hugging_face_subwords import (
-    CLASSES,
-    OF_ANY_KIND,
-    SPECIAL_TOKENS,
-    fast_byte_pairs,
-    fast_sentence_piece,
-    read_subwords,
-    subword_family,
-    write_subwords,
-)
+from keras_bert.presets.formats import hugging_face_subwords as subwords
+from keras_bert.presets.formats.checkpoint import Checkpoint, explained
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
-from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, is_uncased, read_lines
 
 _ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-_CLASSES = {None: "BertTokenizer", "mpnet": "MPNetTokenizer", **CLASSES}
+_CLASSES = {None: "BertTokenizer", "mpnet": "MPNetTokenizer", **subwords.CLASSES}
 _SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer")
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
@@ -45,10 +31,10 @@ def read_tokenizer(
         settings = JsonFields(folder / "tokenizer_config.json")
         fast = JsonFields(folder / "tokenizer.json")
         added = _added_tokens(settings, fast, JsonFields(folder / "added_tokens.json"))
-        family = subword_family(folder, settings, fast)
+        family = subwords.subword_family(folder, settings, fast)
         if family:
-            _warn_of(folder, {*added} - SPECIAL_TOKENS, family)
-            vocabulary = read_subwords(family, folder, settings, fast)
+            _warn_of(folder, {*added} - subwords.SPECIAL_TOKENS, family)
+            vocabulary = subwords.read_subwords(family, folder, settings, fast)
             arguments = {"vocabulary": vocabulary, "family": family}
         else:
             arguments = _wordpieces(folder, settings, fast, added, rows)
@@ -61,7 +47,7 @@ def read_tokenizer(
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes all that programs in Python, Rust and JavaScript look for."""
     tokenizer = checkpoint.own_tokenizer
-    write_subwords(tokenizer, folder)
+    subwords.write_subwords(tokenizer, folder)
     fast = fast_tokenizer(tokenizer, checkpoint.sequence_length, checkpoint.truncation)
     special = {role: tokenizer.id_to_token(id) for role, id in _special_ids(tokenizer).items()}
     write_json(folder / "tokenizer.json", fast)
@@ -131,7 +117,7 @@ def fast_tokenizer(
                 for token in (cls, sep)
             },
         },
-        **_FAST.get(tokenizer.family, fast_sentence_piece)(tokenizer),
+        **_FAST.get(tokenizer.family, subwords.fast_sentence_piece)(tokenizer),
     }
 
 
@@ -156,7 +142,7 @@ def _fast_wordpiece(tokenizer):
     }
 
 
-_FAST = {None: _fast_wordpiece, "mpnet": _fast_wordpiece, "roberta": fast_byte_pairs}
+_FAST = {None: _fast_wordpiece, "mpnet": _fast_wordpiece, "roberta": subwords.fast_byte_pairs}
 
 
 def _special_ids(tokenizer):
@@ -166,7 +152,7 @@ def _special_ids(tokenizer):
 def _wordpieces(folder, settings, fast, added, rows):
     _check_algorithm(folder, settings, fast)
     kind = settings.text("tokenizer_class", "").removesuffix("Fast")
-    if kind in OF_ANY_KIND:  # the model decides
+    if kind in subwords.OF_ANY_KIND:  # the model decides
         kind = JsonFields(folder / "config.json").text("model_type", "")
     family = {"family": "mpnet"} if kind.lower().startswith("mpnet") else {}
     own = SPECIAL_TOKENS_OF[family.get("family")]
@@ -197,7 +183,7 @@ def _wordpieces(folder, settings, fast, added, rows):
 
 def _check_algorithm(folder, settings, fast):
     kind = settings.text("tokenizer_class", "").removesuffix("Fast")
-    if kind not in (*_SAME_AS_BERTS, *OF_ANY_KIND):
+    if kind not in (*_SAME_AS_BERTS, *subwords.OF_ANY_KIND):
         _refuse(f"is a {kind}", "BERT's algorithm")
     model = fast.fields("model").text("type", "WordPiece")
     if model != "WordPiece" and not (folder / "vocab.txt").is_file():
@@ -220,7 +206,7 @@ def _either(key, settings, other_key, normalizer):
 def _vocabulary(folder, fast, special, added, rows):
     """Returns tokens by id, from `vocab.txt` or else `tokenizer.json`, with added tokens."""
     if (folder / "vocab.txt").is_file():
-        tokens = dict(enumerate(read_vocabulary(folder / "vocab.txt")))
+        tokens = dict(enumerate(read_lines(folder / "vocab.txt")))
     else:
         ids = fast.fields("model").fields("vocab")
         tokens = {ids.integer(token): token for token in ids.values}

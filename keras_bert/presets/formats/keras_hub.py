@@ -10,14 +10,13 @@ from pathlib import Path
 import keras
 
 from keras_bert.files.json_files import JsonFields, read_json, write_json
-from keras_bert.messages import logger, missing
+from keras_bert.messages import from_extra, logger
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     check_size,
     check_supported,
     explained,
     file_tensor,
-    read_vocabulary,
     spell,
     translate,
 )
@@ -27,12 +26,11 @@ from keras_bert.presets.formats.weight_names import (
     own_entry,
     read_own_entry,
 )
+from keras_bert.text.vocabulary import read_lines
 
-try:
+with from_extra("keras-hub"):
     import kagglehub
     import keras_hub
-except ImportError as error:
-    raise missing("keras-hub", "keras-hub") from error
 
 # Arguments of a backbone with the same name in both libraries.
 _BACKBONE_SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
@@ -175,7 +173,7 @@ def _tokenizer(folder):
     path = folder / "assets" / "tokenizer" / "vocabulary.txt"
     if not config or not path.is_file():
         return {}
-    tokens, lowercase = read_vocabulary(path), config.boolean("lowercase", False)
+    tokens, lowercase = read_lines(path), config.boolean("lowercase", False)
     return {"vocabulary": tokens, "lowercase": lowercase}
 
 

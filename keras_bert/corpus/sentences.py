@@ -35,11 +35,6 @@ def split_sentences(paragraph: str, language: str = "en") -> list[str]:
     `sentencex` keeps text between quotation marks or brackets in one piece. A piece longer than 500
     characters is split again as if it had no such marks, and one of thousands of characters may be
     cut anywhere, preferably after a sentence or a word. The time is linear in the length.
-
-    Example:
-    ```python
-    split_sentences("Mr. Smith left. It rained.")  # ["Mr. Smith left.", "It rained."]
-    ```
     """
     sentences = []
     for piece in _pieces(paragraph, language):

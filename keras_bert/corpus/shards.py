@@ -125,12 +125,6 @@ def write_shard(
     """Writes a shard whole or not at all; returns its entry in `corpus.json`.
 
     Records are `(document_id, token_ids, sentence_lengths)`, those of a document consecutive.
-
-    Example:
-    ```python
-    counts = write_shard("shard-00000-of-00001.tfrecord", "uint16", [(7, [12, 13, 14, 12], [3, 1])])
-    counts["num_tokens"]  # 4
-    ```
     """
     dtype, last_id = np.dtype(dtype).newbyteorder("<"), None
     counts, length = dict.fromkeys((*COUNTS, "num_bytes", "longest_document"), 0), 0

@@ -88,15 +88,18 @@ def _snapshot(name, revision, weights):
         timeout = constants.HF_HUB_ETAG_TIMEOUT
         info = HfApi().model_info(name, revision=revision, timeout=timeout)
         files = [str(file.rfilename) for file in info.siblings]
+        found = next((own for file, own in WEIGHTS.items() if file in files), ())
+        if found or not weights:
+            patterns = [*_SMALL_FILES, *(found if weights else ())]
+            folder = snapshot_download(name, revision=revision, allow_patterns=patterns)
+            _check_has_weights(folder, weights)
+            return folder
     except Exception as error:  # of any kind at answers that aren't a hub's
         return _cached(name, revision, weights, error)
-    patterns = _patterns(f"hf://{name}", files) if weights else _SMALL_FILES
-    try:
-        folder = snapshot_download(name, revision=revision, allow_patterns=patterns)
-        _check_has_weights(folder, weights)
-        return folder
-    except Exception as error:
-        return _cached(name, revision, weights, error)
+    raise ValueError(
+        f"hf://{name} has no weights in a supported format, none of {', '.join(WEIGHTS)}. It holds "
+        f"{shown(sorted(files), 400)}."
+    )
 
 
 def _check_has_weights(folder, weights):
@@ -105,16 +108,6 @@ def _check_has_weights(folder, weights):
         raise FileNotFoundError(
             f"the hub lists no weights (if that persists, delete {cache} and restart Python)"
         )
-
-
-def _patterns(handle, files):
-    for name, weights in WEIGHTS.items():
-        if name in files:
-            return [*_SMALL_FILES, *weights]
-    raise ValueError(
-        f"{handle} has no weights in a supported format, none of {', '.join(WEIGHTS)}. It holds "
-        f"{shown(sorted(files), 400)}."
-    )
 
 
 def _cached(name, revision, weights, error):

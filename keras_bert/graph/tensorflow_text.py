@@ -1,7 +1,5 @@
 """TensorFlow Text, or an error that says how to install it."""
 
-from importlib import metadata
-
 import tensorflow as tf
 
 try:
@@ -10,15 +8,12 @@ try:
         pywrap_fast_wordpiece_tokenizer_model_builder as wordpiece_builder,
     )
 except (ImportError, tf.errors.NotFoundError) as error:  # NotFoundError: an undefined symbol
-    try:
-        state = f"version {metadata.version('tensorflow-text')} is installed, and its import fails"
-    except metadata.PackageNotFoundError:
-        state = "it isn't installed"
     version = ".".join(tf.__version__.split(".")[:2])
     raise ImportError(
         f"Texts in TensorFlow's graphs need TensorFlow Text {version}, that of TensorFlow "
-        f'{tf.__version__}; {state}: pip install --upgrade "tensorflow-text=={version}.*". It has '
-        "no wheels for Windows: use WSL there. Texts in memory work without it."
+        f"{tf.__version__}, and its import failed ({error}): pip install --upgrade "
+        f'"tensorflow-text=={version}.*". It has no wheels for Windows: use WSL there. Texts in '
+        "memory work without it."
     ) from error
 
 __all__ = ["tf_text", "wordpiece_builder"]

@@ -214,11 +214,9 @@ def _report(model, checkpoint, head_may_differ):
         else:
             faults.append(f"{name} is {list(weight.shape)} there and {list(shape)} here")
     if faults:
-        described = "its configuration describes"
-        if head_may_differ:  # the caller passed arguments
-            described = "its configuration and your arguments describe"
         raise ValueError(
-            f"{checkpoint.source} doesn't hold the BERT that {described}: {'; '.join(faults)}."
+            f"{checkpoint.source} doesn't hold the BERT that its configuration, with the arguments "
+            f"of from_preset, describes: {'; '.join(faults)}."
         )
     for name, weight in checkpoint.weights.items():
         if name not in report.matched:

@@ -137,7 +137,11 @@ def read_conll(
     changes = [_changes(sentences, entities, each) for each in schemes]
     if all(changes):
         if not repair:
-            raise ValueError(f"{path}, {_fault(*changes)} Fix them, or read with repair=True.")
+            faults = (
+                f"line {line}: {tag!r} must be {right!r} in {name.upper()}"
+                for name, [(tag, line, right), *_] in zip(schemes, changes, strict=True)
+            )
+            raise ValueError(f"{path}, {', and '.join(faults)}. Fix it, or read with repair=True.")
         sentences.num_repaired = len(changes[0])
     sentences.tags = _encoded(sentences, entities, scheme)
     return sentences
@@ -228,15 +232,3 @@ def _changes(sentences, entities, scheme):
         for (tag, line), new in zip(sentences.tag_lines(), right, strict=True)
         if split_tag(tag) != split_tag(new)
     ]
-
-
-def _fault(changes, as_iob1=None):
-    """Describes the first tag that violates BIOES, or the first ones that violate BIO and IOB1."""
-    tag, line, right = changes[0]
-    if as_iob1 is None:
-        return f"line {line}: {tag!r} must be {right!r} in BIOES."
-    other, other_line, _ = as_iob1[0]
-    return (
-        f"line {line}: {tag!r} starts an entity, as in IOB1, but {other!r} in line {other_line} "
-        "starts one as in BIO."
-    )

@@ -65,8 +65,8 @@ def test_writing_and_reading_entities_are_inverse():
 @pytest.mark.parametrize(
     ("tags", "message", "repaired"),
     [
-        ("B-A O I-A", "line 3: 'I-A' starts.*IOB1, but 'B-A' in line 1", "B-A O B-A"),
-        ("B-A I-B", "line 2: 'I-B' starts", "B-A B-B"),
+        ("B-A O I-A", "line 3: 'I-A' .* 'B-A' in BIO, and line 1: .* 'I-A' in IOB1", "B-A O B-A"),
+        ("B-A I-B", "line 2: 'I-B' must be 'B-B' in BIO, and line 1", "B-A B-B"),
         ("B-A O S-A", "line 1: 'B-A' must be 'S-A' in BIOES", "B-A O B-A"),
         ("O I-A E-A", "line 2: 'I-A' must be 'B-A' in BIOES", "O B-A I-A"),
         ("S-A E-A", "line 2: 'E-A' must be 'S-A' in BIOES", "B-A B-A"),

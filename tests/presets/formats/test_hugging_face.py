@@ -220,7 +220,7 @@ def test_a_config_that_does_not_suit_is_refused(encoder, folder, config, message
 
 
 def test_a_tensor_that_does_not_suit_the_callers_arguments_is_named(encoder, folder, refused):
-    message = r"its configuration and your arguments describe: .* \[16, 8\] there and \[8, 8\] here"
+    message = r"with the arguments of from_preset, describes: .* \[16, 8\] there and \[8, 8\] here"
     refused(message, BertBackbone.from_preset, folder(encoder), max_sequence_length=8)
 
 

@@ -66,7 +66,7 @@ _OWN_ARGUMENTS = (*_OF_CLASSIFIERS, *_OF_QUESTIONS, "dropout", "label_names")
 
 
 def read_own_entry(config: JsonFields, task: str | None) -> dict:
-    """Reads the arguments of a task that `own_entry` wrote to another library's config."""
+    """Reads the arguments that `own_entry` wrote; the classes that take them check their values."""
     own = config.fields(_OWN_KEYS[task]).values if task in _OWN_KEYS else {}
     return {name: own[name] for name in _OWN_ARGUMENTS if own.get(name) is not None}
 

@@ -2,7 +2,7 @@ r"""Trains search and reranking on SQuAD: which of all paragraphs answers a ques
 
     python benchmarks/retrieval.py --data data --model all-MiniLM-L6-v2
     python benchmarks/retrieval.py --data data --model all-MiniLM-L6-v2 --train_questions 200 \
-        --test_questions 200 --reranked 20
+        --test_questions 200 --reranked 20 --articles 3
 
 The questions of the development set are asked of all its 2,067 paragraphs. Training is on questions
 of 44 other articles. Prints MRR@10 and nDCG@10 of the embedder `--model`:
@@ -39,6 +39,7 @@ def parse_args(argv=None):
     add = parser.add_argument
     add("--data", type=Path, required=True, help="folder with squad/*.json")
     add("--model", required=True, help="folder of sentence-transformers")
+    add("--articles", type=int, help="of each file, the first ones; all by default")
     add("--train_questions", type=int, default=2000)
     add("--test_questions", type=int, default=2000)
     add("--reranked", type=int, default=100, help="of the test questions; 0 for no reranker")
@@ -52,9 +53,9 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def read(path, number, seed):
+def read(path, articles, number, seed):
     """Returns drawn questions, the paragraph of each, and all different paragraphs."""
-    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"][:articles]
     paragraphs = [each for article in articles for each in article["paragraphs"]]
     pairs = [(asked["question"], p["context"]) for p in paragraphs for asked in p["qas"]]
     questions, answers = zip(*random.Random(seed).sample(pairs, number), strict=True)
@@ -164,7 +165,7 @@ def run(args, seed, test):
         print(f"seed {seed}, {name}: {text} ({minutes:.1f} CPU min)", flush=True)
 
     path = args.data / "squad" / "train-subset-v1.1.json"
-    *pairs, paragraphs = read(path, args.train_questions, seed)
+    *pairs, paragraphs = read(path, args.articles, args.train_questions, seed)
     mined = train("keras_bert", args, None, seed).mine_hard_negatives(
         tuple(pairs),
         paragraphs,
@@ -192,7 +193,8 @@ def main(argv=None):
 
     args = parse_args(argv)
     args.loss, args.dropout = "pairs", 0.1  # of embedder_training
-    test = read(args.data / "squad" / "dev-v1.1.json", args.test_questions, seed=0)
+    path = args.data / "squad" / "dev-v1.1.json"
+    test = read(path, args.articles, args.test_questions, seed=0)
     length = {"sequence_length": args.sequence_length}
     with tempfile.TemporaryDirectory() as folder:  # from which both libraries take the length
         keras_bert.BertEmbedder.from_preset(args.model, **length).save_to_hugging_face(folder)

@@ -170,6 +170,7 @@ def run(args, seed, test):
         tuple(pairs),
         paragraphs,
         num_negatives=args.negatives,
+        range_max=100,
         relative_margin=0.05,
         output_format="n-tuple",
     )

@@ -149,7 +149,14 @@ for i in np.argsort(margins):
 # explainer = shap.Explainer(predict, masker, output_names=sorted(topics))
 # found = explainer(["The parcel arrived broken."])
 # for word, weights in zip(found.data[0], found.values[0]):
-#     print(word, weights.round(2))
+#     print(f"{word:8}", weights.round(2))  # of delivery, price, quality
+# ```
+#
+# ```text
+# The      [-0.01 -0.01  0.02]
+# parcel   [ 0.44 -0.17 -0.27]
+# arrived  [ 0.24 -0.09 -0.15]
+# broken   [-0.26 -0.06  0.32]
 # ```
 #
 # A weight that surprises you, such as that of a customer's name, tells what to change in the data.

@@ -252,23 +252,23 @@ class BertEmbedder(BertTask):
     ):
         """Adds to pairs the texts nearest to each query, by this model, that aren't its positives.
 
-        Such texts may be right answers that nobody marked: the margins leave out those about as
-        near as the positive. Equals sentence-transformers' `mine_hard_negatives`. Source: Moreira
-        et al. 2024 (NV-Retriever), who do best with `relative_margin=0.05`.
+        Some of the nearest may be right answers that nobody marked: margins leave them out. Equals
+        sentence-transformers' function. Source: Moreira et al. 2024 (NV-Retriever), who do best
+        with `relative_margin=0.05`.
 
         Args:
             pairs: `(queries, positives)`, as for `fit`. A query may be in several pairs.
             corpus: texts that may be negatives, as all positives may; None for these alone.
             num_negatives: int, the number of negatives of a query.
-            range_min: int, the number of nearest texts to skip, without positives and those outside
-                the limits.
+            range_min: int, the number of nearest texts to skip. Positives and texts beyond the
+                limits don't count.
             range_max: int, the number of nearest texts to choose from, with those to skip. None
                 takes as many as needed, or ten times as many if there are limits.
             max_score: float, the highest cosine of a negative; None for no limit.
-            absolute_margin: float, how much lower than the cosine of the query's positive, or of
-                its farthest one, that of a negative must be; None for no limit.
+            absolute_margin: float, how far below the cosine of the query's positive, or its
+                farthest one, that of a negative must be; None for no limit.
             relative_margin: float, the same as a share of that cosine.
-            sampling_strategy: `"top"` takes the nearest texts, `"random"` draws from those ranks.
+            sampling_strategy: `"top"` takes the nearest texts, `"random"` any of those in range.
             output_format: `"triplet"`, `"n-tuple"`, with all negatives of a query in an example, or
                 `"labeled-pair"`, for a `BertReranker`.
             seed: int, of the draws.
@@ -276,14 +276,13 @@ class BertEmbedder(BertTask):
             verbose: 0, or 1 for progress bars.
 
         Returns:
-            Columns of texts for `fit`: `(queries, positives, negatives)`, or one column for each of
-            `num_negatives`. Labeled pairs are `((queries, documents), relevance)`, for
-            `reranker.fit(*mined)`. A query with fewer negatives has fewer examples, or no n-tuple;
-            a warning counts them.
+            Columns of texts for `fit`: `(queries, positives, negatives)`, or for n-tuples several
+            columns of negatives. Labeled pairs are `((queries, documents), relevance)`, for
+            `reranker.fit(*mined)`. A query with too few negatives has fewer examples, and no
+            n-tuple; a warning counts them.
 
         Raises:
-            ValueError: if a text is empty, a number is out of range, no query has negatives, or the
-                model doesn't pool.
+            ValueError: if a text is empty, a number is out of range, or there are no examples.
 
         Example:
         >>> from keras_bert import BertBackbone, BertEmbedderPreprocessor, BertTokenizer, sizes
@@ -295,19 +294,19 @@ class BertEmbedder(BertTask):
         """
         check_int("num_negatives", num_negatives)
         check_one_of("sampling_strategy", sampling_strategy, ("top", "random"))
-        check_one_of("output_format", output_format, hard_negatives.FORMATS)
-        limits = hard_negatives.limits_by_name(max_score, absolute_margin, relative_margin)
+        check_one_of("output_format", output_format, ("triplet", "n-tuple", "labeled-pair"))
+        limits = hard_negatives.checked_limits(max_score, absolute_margin, relative_margin)
         own, texts = hard_negatives.pairs_in_corpus(pairs, corpus)
-        most = max(map(len, own.values()))
         check_int(f"range_min, of {len(texts)} texts,", range_min, 0, max(0, len(texts) - 2))
+        most = max(map(len, own.values()))
         if range_max is None:
             range_max = range_min + num_negatives * (10 if limits else 1) + most
         check_int("range_max, with those to skip,", range_max, range_min + num_negatives)
         vectors = self.encode_document(texts, batch_size, verbose=verbose)
         queries = self.encode_query([*own], batch_size, verbose=verbose)
-        draw, mined = random.Random(seed), []
-        found = hard_negatives.candidates(queries, vectors, own, range_max + most, limits)
-        for near in (numbers[range_min:range_max] for numbers in found):
+        draw, mined, top_k = random.Random(seed), [], range_max + most
+        for numbers in hard_negatives.candidates(queries, vectors, [*own.values()], top_k, limits):
+            near = numbers[range_min:range_max]
             if sampling_strategy == "random":
                 drawn = draw.sample(range(max(len(near), num_negatives)), num_negatives)
                 near = [near[i] for i in sorted(drawn) if i < len(near)]

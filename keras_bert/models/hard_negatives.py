@@ -11,19 +11,17 @@ from keras_bert.metrics.embeddings import nearest, unit
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.raw import text_columns
 
-FORMATS = ("triplet", "n-tuple", "labeled-pair")
 _QUERIES = 1024  # of a search at a time
-_HIGHEST = {  # cosine of a negative, by the cosine of the query's positive and the setting
+_HIGHEST = {  # cosine of a negative, by the lowest of the query's positives
     "max_score": lambda positive, score: score,
     "absolute_margin": lambda positive, margin: positive - margin,
     "relative_margin": lambda positive, margin: positive - margin * abs(positive),
 }
-_MORE = "More texts in the corpus, a higher range_max or looser limits give more."
 
 
-def limits_by_name(*values: float | None) -> dict[str, float]:
-    """Returns those of the three limits on a negative's cosine that aren't None."""
-    limits = {n: each for n, each in zip(_HIGHEST, values, strict=True) if each is not None}
+def checked_limits(*values: float | None) -> dict[str, float]:
+    """Returns those of the limits that aren't None, by name."""
+    limits = {name: x for name, x in zip(_HIGHEST, values, strict=True) if x is not None}
     for name, limit in limits.items():
         check_number(name, limit)
     return limits
@@ -46,21 +44,20 @@ def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list
 
 
 def candidates(
-    queries: np.ndarray, texts: np.ndarray, own: dict, top_k: int, limits: dict[str, float]
+    queries: np.ndarray, texts: np.ndarray, own: list, top_k: int, limits: dict[str, float]
 ) -> Iterator[list[int]]:
-    """Finds the possible negatives of each query, numbers of texts, among its nearest `top_k`.
+    """Finds the possible negatives of each query, by number, among its `top_k` nearest texts.
 
-    `queries` and `texts` are vectors `[Q, H]` and `[D, H]`; `own` is that of `pairs_in_corpus`.
+    `queries` and `texts` are vectors `[Q, H]` and `[D, H]`, and `own` the numbers of each query's
+    positives.
     """
-    own_numbers = [*own.values()]
     for start in range(0, len(queries), _QUERIES):
-        part = unit(queries[start : start + _QUERIES])
+        rows = slice(start, start + _QUERIES)
+        part = unit(queries[rows])
         found = nearest(part, texts, min(top_k, len(texts)))
-        for query, positives, numbers, cosines in zip(
-            part, own_numbers[start:], *found, strict=False
-        ):
-            positive = np.sum(unit(texts[positives]) * query, axis=-1).min()
-            highest = [_HIGHEST[name](positive, limit) for name, limit in limits.items()]
+        for query, positives, numbers, cosines in zip(part, own[rows], *found, strict=True):
+            lowest = np.sum(unit(texts[positives]) * query, axis=-1).min()
+            highest = [_HIGHEST[name](lowest, limit) for name, limit in limits.items()]
             is_far = cosines <= min(highest, default=np.inf)
             yield numbers[is_far & ~np.isin(numbers, positives)].tolist()
 
@@ -68,7 +65,7 @@ def candidates(
 def examples(
     own: dict[str, list[int]], texts: list[str], mined: list[list[int]], most: int, kind: str
 ) -> tuple:
-    """Makes examples of one of `FORMATS`; counts the queries with fewer than `most` negatives."""
+    """Makes the examples of an `output_format`; counts queries with fewer than `most` negatives."""
     rows: list[tuple] = []
     for (query, numbers), near in zip(own.items(), mined, strict=True):
         positives = [texts[number] for number in dict.fromkeys(numbers)]
@@ -82,15 +79,13 @@ def examples(
             rows += [(query, text, *negatives) for text in positives]
     few = [query for query, near in zip(own, mined, strict=True) if len(near) < most]
     message = (
-        f"{len(few):,} of {len(own):,} queries have fewer than {most} negatives, "
-        f"{mined.count([]):,} of them none"
+        f"{len(few):,} of {len(own):,} queries have fewer than {most} negatives, and "
+        f"{mined.count([]):,} none; they {'are left out' if kind == 'n-tuple' else 'give less'}. "
+        f"A larger corpus or range_max, or looser limits, give more. The first: {few[:1]}."
     )
     if not any(mined) or not rows:
-        raise ValueError(f"{message}: there are no examples. {_MORE}")
+        raise ValueError(message)
     if few:
-        logger.warning(
-            f"{message}; they are in {'no' if kind == 'n-tuple' else 'fewer'} examples. The first "
-            f"is {few[0]!r}. {_MORE}"
-        )
+        logger.warning(message)
     columns = tuple(map(list, zip(*rows, strict=True)))
     return (columns[:2], columns[2]) if kind == "labeled-pair" else columns

@@ -96,12 +96,12 @@ for question, index, cosine in zip(asked, indices[:, 0], cosines[:, 0]):
 # ## Hard negatives
 #
 # To `fit`, the other positives of a batch are wrong answers, and most of them are easy to tell
-# apart. `mine_hard_negatives` adds harder ones: of all notices, or of a `corpus`, those that the
-# model takes for an answer. Here it still mixes up a machine or what was asked:
+# apart. `mine_hard_negatives` adds harder ones: of all positives, or of a `corpus`, those nearest to
+# each question. Here they are about the right machine, and answer another question:
 
 # %%
 mined = model.mine_hard_negatives((anchors, positives), num_negatives=1, absolute_margin=0.0)
-for question, answer, negative in list(zip(*mined))[:4]:
+for question, answer, negative in list(zip(*mined))[::6]:
     print(f"{question:32} {answer:40} not {negative}")
 
 # %%

@@ -183,10 +183,10 @@ def run(args, seed, test):
             ranks = search(train(library, args, columns, seed), test)
             report(f"{library}, {name}", scores(test, ranks))
         if library == "keras_bert" and args.reranked:
+            first = f"{args.reranked} questions"
+            report(f"{library}, {name}, {first}", scores(test, ranks, args.reranked))
             order = rerank(args, mined, seed, test, ranks[0])
-            number = args.reranked
-            report(f"{library}, {name}, {number} questions", scores(test, ranks, number))
-            report(f"{library}, reranked, {number} questions", scores(test, order, number))
+            report(f"{library}, reranked, {first}", scores(test, order, args.reranked))
 
 
 def main(argv=None):

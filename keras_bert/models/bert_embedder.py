@@ -253,8 +253,8 @@ class BertEmbedder(BertTask):
         """Adds to pairs the texts nearest to each query, by this model, that aren't its positives.
 
         Some of the nearest may be right answers that nobody marked: margins leave them out. Equals
-        sentence-transformers' function. Source: Moreira et al. 2024 (NV-Retriever), who do best
-        with `relative_margin=0.05`.
+        sentence-transformers' `mine_hard_negatives`. Source: Moreira et al. 2024 (NV-Retriever),
+        who do best with `relative_margin=0.05`.
 
         Args:
             pairs: `(queries, positives)`, as for `fit`. A query may be in several pairs.
@@ -297,17 +297,20 @@ class BertEmbedder(BertTask):
         check_one_of("output_format", output_format, ("triplet", "n-tuple", "labeled-pair"))
         limits = hard_negatives.checked_limits(max_score, absolute_margin, relative_margin)
         own, texts = hard_negatives.pairs_in_corpus(pairs, corpus)
-        check_int(f"range_min, of {len(texts)} texts,", range_min, 0, max(0, len(texts) - 2))
+        name = f"range_min, in a corpus of {len(texts)} texts,"
+        check_int(name, range_min, at_least=0, at_most=max(0, len(texts) - 2))
         most = max(map(len, own.values()))
         if range_max is None:
             range_max = range_min + num_negatives * (10 if limits else 1) + most
-        check_int("range_max, with those to skip,", range_max, range_min + num_negatives)
+        check_int("range_max, which counts those to skip,", range_max, range_min + num_negatives)
         vectors = self.encode_document(texts, batch_size, verbose=verbose)
         queries = self.encode_query([*own], batch_size, verbose=verbose)
         draw, mined, top_k = random.Random(seed), [], range_max + most
         for numbers in hard_negatives.candidates(queries, vectors, [*own.values()], top_k, limits):
             near = numbers[range_min:range_max]
-            if sampling_strategy == "random":
+            if (
+                sampling_strategy == "random"
+            ):  # as sentence-transformers, so that a seed gives the same
                 drawn = draw.sample(range(max(len(near), num_negatives)), num_negatives)
                 near = [near[i] for i in sorted(drawn) if i < len(near)]
             mined.append(near[:num_negatives])

@@ -100,7 +100,7 @@ def test_what_cannot_be_mined_is_refused(model, refused):
     refused("positive of example 1 is empty", mine, (["a", "b"], ["c", " "]))
     refused("text of example 0 is empty", mine, PAIRS, ["", "a"])
     refused("queries, positives.*got single texts", mine, QUERIES)
-    refused("range_min, of 40 texts, must be at most 38; got 39", mine, PAIRS, OTHERS, range_min=39)
+    refused("corpus of 40 texts, must be at most 38; got 39", mine, PAIRS, OTHERS, range_min=39)
     refused("range_max, .*at least 5; got 4", mine, PAIRS, range_min=2, range_max=4)
     refused("num_negatives must be at least 1", mine, PAIRS, num_negatives=0)
     refused("relative_margin must be a finite number", mine, PAIRS, relative_margin="5%")

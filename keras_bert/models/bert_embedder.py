@@ -308,9 +308,7 @@ class BertEmbedder(BertTask):
         draw, mined, top_k = random.Random(seed), [], range_max + most
         for numbers in hard_negatives.candidates(queries, vectors, [*own.values()], top_k, limits):
             near = numbers[range_min:range_max]
-            if (
-                sampling_strategy == "random"
-            ):  # as sentence-transformers, so that a seed gives the same
+            if sampling_strategy == "random":  # as in their code, so that a seed gives the same
                 drawn = draw.sample(range(max(len(near), num_negatives)), num_negatives)
                 near = [near[i] for i in sorted(drawn) if i < len(near)]
             mined.append(near[:num_negatives])

@@ -97,7 +97,7 @@ def batches(args, seed):
     return found
 
 
-def train_keras_bert(args, seed):
+def train_keras_bert(args, seed, data):
     """Returns `(losses, examples per second, a function that embeds)`."""
     import keras
 
@@ -116,7 +116,7 @@ def train_keras_bert(args, seed):
     model.compile(optimizer=optimizer)
     losses, seconds, examples = [], [], []
     began = time.perf_counter()
-    for batch in model.batches(streamed(batches(args, seed))):
+    for batch in model.batches(streamed(data)):
         losses.append(float(model.train_on_batch(*batch)))
         model.reset_metrics()
         seconds.append(time.perf_counter() - began)
@@ -141,8 +141,12 @@ def streamed(found):
     )
 
 
-def train_sentence_transformers(args, seed):
-    """Returns `(losses, examples per second, a function that embeds)`."""
+def train_sentence_transformers(args, seed, data):
+    """Returns `(losses, examples per second, a function that embeds)`.
+
+    Batches are `(texts, ..., scores)`, with as many columns of texts as an example has, and None as
+    scores of pairs.
+    """
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import losses as losses_of
@@ -160,7 +164,7 @@ def train_sentence_transformers(args, seed):
     loss_of = getattr(losses_of, kind)(model)
     named = [(n, p) for n, p in model.named_parameters() if "pooler" not in n]
     optimizer = torch.optim.AdamW(decay_groups(named), lr=args.learning_rate, eps=1e-6, fused=True)
-    warmup, total = args.steps // 10, args.steps
+    warmup, total = len(data) // 10, len(data)
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
         lambda step: (
@@ -169,9 +173,9 @@ def train_sentence_transformers(args, seed):
     )
     model.train()
     losses, seconds, examples = [], [], []
-    for texts, others, scores in batches(args, seed):
+    for *columns, scores in data:
         began = time.perf_counter()
-        features = [model.preprocess(column) for column in (texts, others)]
+        features = [model.preprocess(column) for column in columns]
         labels = None if scores is None else torch.from_numpy(scores)
         loss = loss_of(features, labels)
         loss.backward()
@@ -181,7 +185,7 @@ def train_sentence_transformers(args, seed):
         optimizer.zero_grad()
         losses.append(loss.item())
         seconds.append(time.perf_counter() - began)
-        examples.append(len(texts))
+        examples.append(len(columns[0]))
     model.eval()
     speed = sum(examples[WARM:]) / sum(seconds[WARM:])
     return losses, speed, lambda texts: model.encode(texts, show_progress_bar=False)
@@ -270,7 +274,7 @@ def main(argv=None):
     found = {name: [] for name in args.libraries}
     for seed in range(args.seeds):
         for name in args.libraries:
-            losses, speed, embed = trainers[name](args, seed)
+            losses, speed, embed = trainers[name](args, seed, batches(args, seed))
             score, embedded = spearman(embed, args)
             found[name].append((losses, speed, score))
             print(

@@ -14,8 +14,8 @@ documents there, at least one of them with a relevance above 0: MRR@10 selects t
 
 Nogueira and Cho (2019) train on MS MARCO for 100,000 steps of 128 pairs at 3e-6. From MiniLM's
 encoder (6 layers, hidden 384), two epochs of 3,900 pairs of SQuAD's questions and paragraphs at
-5e-5 raise MRR@10 from 0.28 to 0.94, among ten paragraphs of one article
-(`benchmarks/reranking.py`). An epoch takes about six minutes on two CPU cores.
+5e-5 raise MRR@10 from 0.28 to 0.94, among ten paragraphs of one article; an epoch takes about six
+minutes on two CPU cores. `benchmarks/retrieval.py` ranks all paragraphs.
 
 OUTPUT/best is the preset of the best epoch; its answers and the scores of all epochs are next to
 it. Rerun the same command to resume after the last finished epoch. Watch the training with

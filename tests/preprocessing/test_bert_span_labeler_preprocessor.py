@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bert import Batching, BertSpanLabelerPreprocessor, BertTokenizer
 from keras_bert.preprocessing.question_examples import trained_windows, window_labels, windows_of
@@ -74,31 +73,6 @@ def test_prepared_inputs_are_answered_with_logits(preprocessor):
     outputs = {"start": np.ones([2, 12]), "end": np.zeros([2, 12])}
     found = preprocessor.answers(outputs)
     assert found["start_logits"] is outputs["start"] and found["end_logits"] is outputs["end"]
-
-
-def test_the_served_answers_are_those_of_many_windows_at_once(assert_close, preprocessor):
-    """More windows than are computed at once, of which the last come twice."""
-    questions = ["a", "b c"]
-    contexts = [" ".join("defghijklmnop"[i % 13] for i in range(n)) for n in (300, 9)]
-    small = BertSpanLabelerPreprocessor.like(preprocessor, document_stride=4)
-
-    def predict(inputs):
-        ids = tf.cast(inputs["token_ids"], tf.float32)
-        return {"start": tf.math.sin(ids * 7), "end": tf.math.cos(ids * 5)}
-
-    served = small.serve(predict, tf.constant(questions), tf.constant(contexts))
-    asked = [{"question": q, "context": c} for q, c in zip(questions, contexts, strict=True)]
-    rows = small.read(asked)
-    assert len(rows.question) > 64
-    [inputs] = rows.batch(np.arange(len(rows.question)), Batching(pad_to="full"))
-    outputs = {name: values.numpy() for name, values in predict(inputs).items()}
-    expected = small.answers(outputs, rows)
-    assert served.keys() == expected.keys()
-    texts = [text.decode() for text in served.pop("answer").numpy()]
-    assert texts == expected.pop("answer").tolist()
-    assert_close(served, expected)
-    nothing = small.serve(predict, tf.constant([], tf.string), tf.constant([], tf.string))
-    assert {len(values) for values in nothing.values()} == {0}
 
 
 def test_scores_are_those_of_squad(preprocessor, refused):

@@ -2,11 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert.preprocessing.choice_examples import choice_targets
-from keras_bert.preprocessing.class_labels import (
-    class_targets,
-    label_matrix,
-    token_targets,
-)
+from keras_bert.preprocessing.class_labels import class_targets, label_matrix
 from keras_bert.preprocessing.sample_weights import class_weights
 
 NAMES = ["bad", "fine", "good"]
@@ -18,9 +14,7 @@ def test_names_become_numbers(form, refused):
         assert class_targets(form(labels), NAMES).tolist() == [2, 0, 1]
     for label in ("godo", b"good\xff", None, 1.5):
         wrong = np.array(["good", label], object)
-        refused(
-            "Label 1 is .*not one of the 3 classes: bad, fine, good", class_targets, wrong, NAMES
-        )
+        refused("Label 1 is .*the 3 classes: bad, fine, good", class_targets, wrong, NAMES)
 
 
 def test_several_labels_become_zeros_and_ones():
@@ -64,16 +58,11 @@ def test_weights_that_cannot_be_meant_are_refused(weights, message, refused):
 @pytest.mark.parametrize(
     ("check", "labels", "classes", "message"),
     [
-        (class_targets, [0, 3], NAMES, "0 to 2 for num_classes=3; got values from 0 to 3.*from 0"),
-        (class_targets, [[-1], [2]], NAMES, "got values from -1 to 2"),
         (class_targets, ["a"], ["x"], "must be a number for each.*'a'"),
         (class_targets, [2**70, 0], ["a", "b"], "Label 0 is 1180591620717411303424"),
         (class_targets, [b"\xff", b"a"], ["a", "b"], "Label 0"),
         (class_targets, np.zeros((2, 4), int), ["a", "b"], r"one-hot.*shape \(2, 4\)"),
         (class_targets, np.zeros((2, 4)), ["a"], r"shape \(2, 4\)"),
-        (class_targets, np.zeros((2, 0)), ["a"], r"shape \(2, 0\)"),
-        (class_targets, np.zeros((2, 0), int), ["no", "yes"], r"got shape \(2, 0\)"),
-        (token_targets, [[0, 3]], 3, "0 to 2 for num_classes=3.*sample_weight of 0"),
         (choice_targets, [{}, {}], None, r"index of one of its choices.*got \{\}"),
         (choice_targets, [[-2]], None, "question 0 must be the index.*got -2"),
     ],

@@ -466,10 +466,7 @@ def test_a_folder_for_hugging_faces_tools_describes_the_model(fake_writer, tmp_p
 def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path, refused):
     model, folder = make(), tmp_path / "books"
     for export in (keras_bert.BertTask.export, export_encoder):
-        for format, message in (
-            ("tflite", "'torch'; got 'tflite'"),
-            (None, "got None"),
-        ):
+        for format, message in (("tflite", "'torch'; got 'tflite'"), (None, "got None")):
             refused(message, export, None, folder, format)
     message = r"writes a folder, such as .*books; got .*books.onnx"
     refused(message, model.export, tmp_path / "books.onnx", format="onnx")

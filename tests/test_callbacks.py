@@ -195,7 +195,7 @@ def test_all_steps_of_an_execution_are_counted(monkeypatch):
     assert history.history["tokens_per_second"] == [600.0, 800.0]  # each epoch takes a tick
 
 
-def test_an_epoch_of_one_step_is_no_error(tmp_path):
+def test_an_epoch_of_one_step_is_no_error():
     for epochs in (1, 2):
         options = {"batch_size": 24, "epochs": epochs, "verbose": 0}
         history = make_model().fit(X, Y, callbacks=[Throughput(1)], **options).history

@@ -19,7 +19,6 @@ from keras_bert import (
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.self_attention import SelfAttention
-from keras_bert.messages import check_bool, check_int, check_number
 
 NAN = float("nan")
 LABEL_NAMES = [["a", "b", "a"], "ab", {"a"}, [], [None, "a"], [["a"], ["b"]], 2, b"ab"]
@@ -102,37 +101,30 @@ def test_a_task_takes_a_backbone_and_a_preprocessor(backbone, preprocessor, refu
     refused("takes a Backbone.*got str.*from_preset", BertClassifier, "bert-base-uncased", 2)
     for cls in (BertEmbedder, BertPretrainer):
         refused("takes a Backbone.*got NoneType", cls, None)
-    with pytest.raises(ValueError, match="BertClassifierPreprocessor.*got BertTokenizer"):
-        BertClassifier(backbone, 2, preprocessor.tokenizer)
-    with pytest.raises(ValueError, match="next_sentence must be True or False; got 'no'"):
-        BertPretrainer(backbone, next_sentence="no")
-    refused("normalize must be True or False", BertEmbedder, backbone, normalize="no")
+    message = "BertClassifierPreprocessor.*got BertTokenizer"
+    refused(message, BertClassifier, backbone, 2, preprocessor.tokenizer)
+    for kind, name in ((BertPretrainer, "next_sentence"), (BertEmbedder, "normalize")):
+        refused(f"{name} must be True or False; got 'no'", kind, backbone, **{name: "no"})
 
 
-def test_num_classes_is_by_default_the_number_of_label_names(backbone, preprocessor, tmp_path):
+def test_num_classes_is_by_default_the_number_of_label_names(
+    backbone, preprocessor, tmp_path, refused
+):
     names = ["low", "mid", "high"]
     named = BertClassifierPreprocessor.like(preprocessor, label_names=names)
     model = BertClassifier(backbone, preprocessor=named)
     assert model.num_classes == 3 and model.output.shape == (None, 3)
-    for make in (
-        lambda: BertClassifier(backbone),
-        lambda: BertClassifier(backbone, preprocessor=preprocessor),
-        lambda: BertTokenClassifier(backbone, preprocessor=preprocessor),
-    ):
-        with pytest.raises(ValueError, match=r"give label_names.*sorted\(set\(labels\)\)"):
-            make()
+    message = r"give label_names.*sorted\(set\(labels\)\)"
+    refused(message, BertClassifier, backbone)
+    for kind in (BertClassifier, BertTokenClassifier):
+        refused(message, kind, backbone, preprocessor=preprocessor)
     backbone.save_to_preset(tmp_path / "backbone")
     loaded = BertClassifier.from_preset(
         tmp_path / "backbone", preprocessor=preprocessor, label_names=names
     )
     assert (loaded.num_classes, loaded.preprocessor.label_names) == (3, names)
-    model.save_to_preset(tmp_path / "three")
-    again = BertClassifier.from_preset(tmp_path / "three", label_names=["a", "b", "c"])
-    np.testing.assert_array_equal(again.head.kernel, model.head.kernel)
-    two = BertClassifier.from_preset(tmp_path / "three", label_names=["a", "b"])
-    assert two.num_classes == 2
-    with pytest.raises(ValueError, match=r"needs to know its classes.*label_names"):
-        BertClassifier.from_preset(tmp_path / "backbone")
+    message = "needs to know its classes.*label_names"
+    refused(message, BertClassifier.from_preset, tmp_path / "backbone")
 
 
 def test_label_names_may_be_numbers_or_an_array(preprocessor):
@@ -153,11 +145,3 @@ def test_a_schedule_refuses_numbers_that_are_not_finite(refused):
     for peak, warmup, total in ((NAN, 1, 2), (-1.0, 1, 2), (1.0, NAN, 2), (1.0, 1, NAN)):
         refused("must be a finite number", WarmupLinearDecay, peak, warmup, total)
     AdamW(WarmupLinearDecay(1e-4, 1, 2))
-
-
-def test_the_checks_take_numpys_numbers():
-    check_int("a", np.int64(1))
-    check_number("a", np.float32(0.5), at_least=0.5)
-    check_bool("a", np.bool_(True))
-    with pytest.raises(ValueError, match="a must be a finite number above 0; got 0"):
-        check_number("a", 0, at_least=0, exclusive=True)

@@ -33,11 +33,14 @@ FEATURES = {"text": TEXTS, "features": np.arange(8.0).reshape(4, 2)}
 DOCUMENTS = (["a b", "a b", "c", "c"], TEXTS)
 WINDOWS = {"window_stride": 4, "window_pooling": "max"}
 NAMES = {"label_names": ["O", "B-X", "I-X"]}
+SEVERAL = {"label_names": ["x", "y", "z"], "multi_label": True}
+LABELS = ([["x"], [], ["y", "z"], ["x"]], (4, 3), "is_label")
 TASKS = {
     "classes": case("Classifier", TEXTS, *CLASSES, num_classes=3),
     "pairs": case("Classifier", (TEXTS, TEXTS[::-1]), *CLASSES, num_classes=3),
     "features": case("Classifier", FEATURES, *CLASSES, num_classes=3, num_features=2),
     "windows": case("Classifier", TEXTS, *CLASSES, WINDOWS, num_classes=3),
+    "labels": case("Classifier", TEXTS, *LABELS, SEVERAL, num_classes=3),
     "score": case("Classifier", TEXTS, [0.0, 1, 2, 0], (4, 1), "score", num_classes=1),
     "tags": case("TokenClassifier", WORDS, TAGS, (4, 12, 3), "label", NAMES, num_classes=3),
     "questions": case("SpanLabeler", QUESTIONS, None, (12, 12), "answer", SPANS),
@@ -48,6 +51,44 @@ TASKS = {
     "pretrainer": case("Pretrainer", *[None] * 4),
     "untied": case("Pretrainer", *[None] * 4, tie_embeddings=False),
 }
+
+
+SIZES_OF_THEIRS = {  # words, layers, width, positions
+    "tiny": (30, 2, 16, 16),
+    "MiniLM": (30522, 6, 384, 512),
+    "Base": (30522, 12, 768, 512),
+    "Large": (30522, 24, 1024, 512),
+}
+
+
+@pytest.fixture
+def make_theirs(torch, transformers, tmp_path):
+    """Makes a random model of transformers without dropout, and saves it to the folder "theirs"."""
+
+    def make(architecture, size="tiny", **config):
+        words, layers, width, positions = SIZES_OF_THEIRS[size]
+        names = ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"]
+        names += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
+        if architecture.startswith("DistilBert"):
+            names = ["dim", "n_layers", "n_heads", "hidden_dim", "dropout", "attention_dropout"]
+            config = {"seq_classif_dropout": 0.0, **config}
+        if architecture.startswith("Electra"):
+            config = {"embedding_size": width // 2, **config}
+        if architecture.startswith(("XLMRoberta", "Roberta")):
+            config = {"type_vocab_size": 1, **config}
+        if not architecture.startswith(("Bert", "DistilBert", "Electra")):
+            positions += 2
+        sizes = (width, layers, max(2, width // 64), 4 * width, 0.0, 0.0)
+        sizes = dict(zip(names, sizes, strict=True)) | {"vocab_size": words, **config}
+        kind = getattr(transformers, architecture)
+        torch.manual_seed(1)
+        theirs = kind(kind.config_class(max_position_embeddings=positions, **sizes)).eval()
+        for name, parameter in theirs.named_parameters() if size == "tiny" else ():
+            parameter.data.normal_(float("norm.weight" in name.lower()), 0.2)
+        theirs.save_pretrained(tmp_path / "theirs")
+        return theirs
+
+    return make
 
 
 @pytest.fixture(params=[name for name, (_, x, *_) in TASKS.items() if x is not None])

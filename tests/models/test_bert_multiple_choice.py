@@ -43,17 +43,6 @@ def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     assert accuracy == (probabilities.argmax(-1) == labels).mean()
 
 
-def test_it_learns_from_raw_questions(make_backbone, preprocessor):
-    model = BertMultipleChoice(make_backbone(dropout=0.0), preprocessor, dropout=0.0)
-    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.003)})
-    model.fit(QUESTIONS * 60, batch_size=4, shuffle=False, verbose=0)
-    answers = model.answer(QUESTIONS)
-    assert [answer["label"] for answer in answers] == [1, 0, 4, 1]
-    assert [answer["choice"] for answer in answers] == ["d e", "i j k l m n o p q r", "x", "y"]
-    assert model.scores(QUESTIONS) == {"accuracy": 1.0}
-    assert model.scores(QUESTIONS, [0, 0, 0, 0]) == {"accuracy": 0.25}
-
-
 def test_labels_may_be_apart(model, refused):
     unlabeled = [{k: v for k, v in question.items() if k != "label"} for question in QUESTIONS]
     expected = model.evaluate(QUESTIONS, verbose=0)
@@ -63,13 +52,3 @@ def test_labels_may_be_apart(model, refused):
     wrong = ((inputs, labels + 1) for inputs, labels in model.batches(QUESTIONS))
     with pytest.raises(Exception, match="label"):
         model.fit(wrong, verbose=0)
-
-
-def test_permuting_raw_choices_permutes_their_probabilities(assert_close, model):
-    question, order = QUESTIONS[0], [2, 0, 1]
-    permuted = {**question, "choices": [question["choices"][place] for place in order]}
-    longer = {**question, "choices": [*question["choices"], "", ""]}
-    answers = model.answer([question, permuted, longer])
-    own, other, more = (answer["probabilities"] for answer in answers)
-    assert_close(own[order], other)
-    assert_close([*own, 0.0, 0.0], more)

@@ -2,7 +2,6 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
 
@@ -22,31 +21,6 @@ def examples(number=40):
         context = " ".join(generator.permutation(list("efghijk")))
         answers = [{"text": letter, "answer_start": context.index(letter)}]
         yield {"id": str(index), "question": question, "context": context, "answers": answers}
-
-
-def test_it_learns_to_answer(make_backbone, make_case):
-    model = make_case("questions", make_backbone(dropout=0.0))
-    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.01)})
-    questions, generator = list(examples()), np.random.default_rng(1)
-    shuffled = [questions[i] for _ in range(30) for i in generator.permutation(40)]  # 30 epochs
-    model.fit(shuffled, batch_size=8, shuffle=False, verbose=0)
-    answers = model.answer(questions)
-    right = [
-        answer["answer"] == example["answers"][0]["text"]
-        for answer, example in zip(answers, questions, strict=True)
-    ]
-    assert np.mean(right) > 0.5  # of seven letters
-    assert all(
-        example["context"][answer["start"] : answer["end"]] == answer["answer"]
-        for answer, example in zip(answers, questions, strict=True)
-    )
-    scores = model.scorer.score(answers, questions)
-    assert scores["exact"] == pytest.approx(100 * np.mean(right))
-
-
-def test_the_loss_is_the_mean_of_those_of_start_and_end(model):
-    loss = model.evaluate(list(examples()), batch_size=64, verbose=0, return_dict=True)
-    assert loss["loss"] == pytest.approx((loss["start_loss"] + loss["end_loss"]) / 2, rel=1e-5)
 
 
 def test_many_questions_are_answered_in_parts(model, monkeypatch):

@@ -8,9 +8,6 @@ from keras_bert import BertTokenClassifier, BertTokenClassifierPreprocessor
 from keras_bert.metrics import entity_scores
 
 NAMES = ["O", "B-X", "I-X", "B-Y", "I-Y"]
-SENTENCES = [["a", "b", "c"], ["d"], [], ["e", "f", "g", "h"] * 6, ["zz", "b", "\u200b"]]
-TAGS = [["O", "B-X", "I-X"], ["B-Y"], [], ["O", "O", "B-X", "I-X"] * 6, ["O", "B-X", "O"]]
-TEXTS = ["a b c", "d", "", "e, (f) g-h. " * 9, "zz b ä"]
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +48,6 @@ def test_loss_and_accuracy_are_means_over_what_has_a_weight(bare, randomized, in
     assert found["accuracy"] == pytest.approx(right.sum() / weights.sum(), rel=1e-5)
 
 
-def test_it_learns_words_and_their_tags(model):
-    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.03)})
-    steps = 25  # each of all sentences; epochs would take longer
-    model.fit(SENTENCES * steps, TAGS * steps, batch_size=5, shuffle=False, verbose=0)
-    assert tags_of(model.answer(SENTENCES)) == TAGS
-    scores = model.scores(SENTENCES, TAGS)
-    assert scores == entity_scores(TAGS, TAGS) and scores["f1"] == 1.0
-    assert model.evaluate(SENTENCES, TAGS, verbose=0, return_dict=True)["accuracy"] == 1.0
-
-
 def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):
     model.fit([["a", "b", "c", "d", "e"]], [["O", "O", "B-X", "I-X", "O"]], verbose=0)
     assert int(model.optimizer.iterations) == 1
@@ -84,24 +71,6 @@ def test_context_changes_what_is_answered_of_a_sentence(model, eager, varied):
     eager(model, optimizer=keras.optimizers.SGD(0.0))
     found = model.fit(x, tags, validation_split=0.4, verbose=0).history["val_loss"]
     assert found == [pytest.approx(expected[0], rel=1e-5)]
-
-
-def test_entities_of_a_text_are_the_tags_of_its_words(model, varied):
-    from keras_bert.metrics.entities import tagged_entities
-
-    varied(model)
-    texts = ["a b c", "h g f e d", "c d c d x y", "y x a d"]
-    tags = tags_of(model.answer([text.split() for text in texts]))
-    found = 0
-    for text, sentence, answer in zip(texts, tags, model.answer(texts), strict=True):
-        words = text.split()
-        expected = [
-            (" ".join(words[start:end]), type_) for type_, start, end in tagged_entities(sentence)
-        ]
-        entities = list(zip(answer["entity_text"], answer["entity_type"], strict=True))
-        assert entities == expected
-        found += len(entities)
-    assert found > 5
 
 
 def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):

@@ -27,7 +27,7 @@ def reader(make_backbone, letters, varied, eager):
     return eager(varied(model))
 
 
-def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs, randomized):
+def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs):
     model.fit({**inputs, "features": FEATURES}, LABELS, verbose=0)
     normal = keras.ops.convert_to_numpy(model.feature_normalization(FEATURES.astype("float32")))
     deviation = FEATURES[:, :2].std(axis=0)
@@ -91,11 +91,3 @@ def test_columns_are_scaled_as_scikit_learn_scales_them():
     expected = StandardScaler().fit_transform(DATA.astype("float32").astype("float64"))
     np.testing.assert_allclose(normal(layer), expected, atol=0.05)  # 3e6 in float32: steps of 0.25
     assert np.abs(normal(layer)[:, 3]).max() < 1e-6  # the same in every row
-
-
-def test_a_new_layer_changes_nothing_and_says_so():
-    layer = FeatureNormalization()
-    assert (normal(layer) == DATA.astype("float32")).all()
-    assert not layer.is_adapted
-    layer.adapt(DATA[:, :4])
-    assert layer.is_adapted

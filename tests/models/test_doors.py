@@ -170,7 +170,7 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, 
     model.fit(data, verbose=0)  # two labels for two classes, but not one-hot
 
 
-def test_arguments_of_another_kind_are_named(model, tmp_path, refused):
+def test_arguments_of_another_kind_are_named(model, refused):
     for call in (model.fit, model.evaluate, model.batches):
         refused(r"batching must be a Batching.*got \{\}", call, ["a", "b"], [0, 1], batching={})
     for x in (["a"], {"token_ids": IDS}):

@@ -119,6 +119,7 @@ def test_answers_are_dicts_of_each_example_and_need_no_pipeline(
     assert isinstance(alone, dict) and alone.keys() == answers[0].keys()
     for name, value in alone.items():
         expected = answers[0][name]
+        assert not isinstance(value, np.generic), "a number or a text of Python"
         if isinstance(value, float) or getattr(value, "dtype", None) == np.float32:
             assert_close(value, expected)
         else:

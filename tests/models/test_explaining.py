@@ -60,15 +60,12 @@ def test_weights_of_words_add_up_to_what_they_explain(task_of, name):
 
 
 def test_a_blank_may_be_masked_and_several_labels_have_log_odds_of_their_own(
-    make_backbone, letters, randomized
+    make_backbone, make_case, randomized, assert_close
 ):
-    from keras_bert import BertClassifier, BertClassifierPreprocessor
-
-    names = {"label_names": ["x", "y"], "multi_label": True}
-    reader = BertClassifierPreprocessor(letters, sequence_length=12, **names)
-    task = randomized(BertClassifier(make_backbone(), preprocessor=reader))
+    task = randomized(make_case("labels", make_backbone()))
     explained = task.explain("a b", "y")
-    assert explained["value"] == pytest.approx(float(task.predict(["a b"], verbose=0)[0, 1]))
+    logit = task.predict(["a b"], verbose=0)[0, 1]
+    assert_close([explained["value"]], np.array([logit]), size=1.0)
     masked = task.explain("[MASK] [MASK]", "y", baseline="mask")
     blank = task.explain("a b", "y", baseline="mask")["baseline_value"]
     assert blank != explained["baseline_value"] and np.isfinite(masked["error"])
@@ -97,10 +94,11 @@ def test_tokens_of_one_character_answer_together(make_backbone, randomized, lett
     assert explained["value"] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_a_loop_in_pytorch(torch, transformers, task_of, tmp_path):
     task = task_of("pairs")
     task.save_to_hugging_face(tmp_path)
-    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+    theirs = transformers.BertForSequenceClassification.from_pretrained(tmp_path).eval()
     x = ("a b c", "d e")
     inputs = task.preprocessor([x[0]], [x[1]])
     ids, segments, mask = (
@@ -113,9 +111,8 @@ def test_weights_are_those_of_a_loop_in_pytorch(torch, transformers, task_of, tm
     total = torch.zeros_like(end)
     for share in (np.arange(200) + 0.5) / 200:
         vectors = (start + share * (end - start)).requires_grad_()
-        logits = theirs(inputs_embeds=vectors, token_type_ids=segments, attention_mask=mask).logits[
-            0
-        ]
+        given = theirs(inputs_embeds=vectors, token_type_ids=segments, attention_mask=mask)
+        [logits] = given.logits
         others = torch.cat([logits[:number], logits[number + 1 :]])
         (logits[number] - others.logsumexp(0)).backward()
         total += vectors.grad / 200

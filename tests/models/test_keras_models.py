@@ -34,7 +34,7 @@ def test_it_trains_on_the_three_inputs(make_backbone, eager, inputs, difference,
     assert difference(loaded(inputs), model(inputs)) == 0.0
 
 
-def test_only_the_inputs_of_a_model_are_in_its_graph(backbone, inputs):
+def test_only_the_inputs_of_a_model_are_in_its_graph(backbone):
     with pytest.raises(ValueError, match="sequence_ids.*backbone.input"):
         packed = keras.Input((None,), dtype="int32", name="sequence_ids")
         backbone({"token_ids": backbone.input["token_ids"], "sequence_ids": packed})

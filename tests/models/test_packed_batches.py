@@ -4,18 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import (
-    Batching,
-    BertClassifier,
-    BertClassifierPreprocessor,
-    BertEmbedder,
-    BertMultipleChoice,
-    BertSpanLabeler,
-    BertSpanLabelerPreprocessor,
-    BertTokenClassifier,
-    BertTokenClassifierPreprocessor,
-    finetune,
-)
+from keras_bert import Batching, finetune
 
 LETTERS = [*"abcdefghijklmnopqrstuvwxy"]
 PADDED = Batching(64, pad_to="longest")
@@ -23,42 +12,37 @@ PACKED = Batching(64, packed=True)
 
 
 @pytest.fixture(scope="module")
-def backbone(make_backbone):
-    return make_backbone(dropout=0.0, max_sequence_length=32)
+def make(make_backbone, make_case):
+    """Makes the task of a case without dropout, which reads up to 32 tokens."""
+
+    def make(name, length=32):
+        dropout = {} if name in ("questions", "vectors") else {"dropout": 0.0}
+        backbone = make_backbone(dropout=0.0, max_sequence_length=32)
+        model = make_case(name, backbone, **dropout)
+        reader = model.preprocessor
+        model.preprocessor = type(reader).like(reader, sequence_length=length)
+        return model
+
+    return make
 
 
 def texts_of(rng, count, longest=12):
     return [" ".join(rng.choice(LETTERS, rng.integers(1, longest))) for _ in range(count)]
 
 
-def classification(rng, letters, backbone, classes=3, pairs=False, **settings):
-    reader = BertClassifierPreprocessor(letters, sequence_length=32, **settings)
-    model = BertClassifier(backbone, classes, reader, dropout=0.0)
+def examples(name):
+    """Random examples of a case and their labels; questions of one length.
+
+    In padded rows, padding has logits of its own.
+    """
+    rng = np.random.default_rng(0)
     texts = texts_of(rng, 21)
-    return model, (texts, texts_of(rng, 21)) if pairs else texts, rng.integers(0, 3, 21)
-
-
-def regression(rng, letters, backbone):
-    model, texts, _ = classification(rng, letters, backbone, classes=1)
-    return model, texts, rng.normal(size=21)
-
-
-def several_labels(rng, letters, backbone):
-    model, texts, _ = classification(rng, letters, backbone, multi_label=True)
-    return model, texts, rng.integers(0, 2, (21, 3))
-
-
-def tags(rng, letters, backbone):
-    reader = BertTokenClassifierPreprocessor(letters, sequence_length=16)
-    words = [text.split() for text in texts_of(rng, 21)]
-    model = BertTokenClassifier(backbone, 3, reader, dropout=0.0)
-    return model, words, [rng.integers(0, 3, len(sentence)).tolist() for sentence in words]
-
-
-def spans(rng, letters, backbone):
-    """Questions of one length: without padding, which has logits of its own in padded rows."""
-    reader = BertSpanLabelerPreprocessor(letters, sequence_length=32, max_question_length=4)
-    return BertSpanLabeler(backbone, reader), [question(rng, 5) for _ in range(20)], None
+    words = [text.split() for text in texts]
+    x = {"pairs": (texts, texts_of(rng, 21)), "tags": words}
+    x["questions"] = [question(rng, 5) for _ in range(20)]
+    y = {"score": rng.normal(size=21), "labels": rng.integers(0, 2, (21, 3)), "questions": None}
+    y["tags"] = [rng.integers(0, 3, len(sentence)).tolist() for sentence in words]
+    return x.get(name, texts), y.get(name, rng.integers(0, 3, 21))
 
 
 def question(rng, words):
@@ -86,15 +70,15 @@ def errors():
     return {"metrics": ["mae"], "weighted_metrics": ["mse"]}
 
 
-CASES = {  # how examples are made, with what settings, whether with weights, and other metrics
-    "sentences": (classification, {}, False, more),
-    "weighted sentences": (classification, {}, True, more),
-    "pairs": (classification, {"pairs": True}, False, dict),
-    "windows": (classification, {"window_stride": 6}, True, dict),
-    "a regression": (regression, {}, False, errors),
-    "several labels": (several_labels, {}, True, binary),
-    "tags": (tags, {}, False, dict),
-    "spans": (spans, {}, False, dict),
+CASES = {  # a case, its longest rows, whether there are weights, and other metrics
+    "sentences": ("classes", 32, False, more),
+    "weighted sentences": ("classes", 32, True, more),
+    "pairs": ("pairs", 32, False, dict),
+    "windows": ("windows", 8, True, dict),
+    "a regression": ("score", 32, False, errors),
+    "several labels": ("labels", 32, True, binary),
+    "tags": ("tags", 32, False, dict),
+    "spans": ("questions", 32, False, dict),
 }
 SLOW = ("sentences", "pairs", "windows")
 
@@ -103,13 +87,13 @@ SLOW = ("sentences", "pairs", "windows")
     "case", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else []) for c in CASES]
 )
 def test_losses_gradients_and_metrics_are_those_of_padded_rows(
-    assert_close, case, letters, backbone, eager, varied
+    assert_close, case, make, eager, varied
 ):
-    make, settings, is_weighted, metrics = CASES[case]
-    rng = np.random.default_rng(0)
-    model, x, y = make(rng, letters, backbone, **settings)
-    varied(model)  # otherwise it predicts one class
-    weights = rng.uniform(0.1, 3, len(y)).astype("float32") if is_weighted else None
+    name, length, is_weighted, metrics = CASES[case]
+    model = varied(make(name, length))  # otherwise it predicts one class
+    x, y = examples(name)
+    weights = np.random.default_rng(1).uniform(0.1, 3, 21).astype("float32")
+    weights = weights if is_weighted else None
     [padded], [packed] = (model.batches(x, y, weights, batching=b) for b in (PADDED, PACKED))
     assert len(packed[0]["token_ids"]) < len(padded[0]["token_ids"])
     (logs, step), (packed_logs, packed_step) = (
@@ -132,11 +116,8 @@ def trained(model, x, y, weights, batching, eager, metrics):
     return {name: values[0] for name, values in history.history.items()}, np.concatenate(step)
 
 
-def test_padding_takes_part_in_the_softmax_of_spans_unless_rows_are_packed(
-    letters, backbone, eager
-):
-    model, *_ = spans(np.random.default_rng(4), letters, backbone)
-    eager(model)
+def test_padding_takes_part_in_the_softmax_of_spans_unless_rows_are_packed(make, eager):
+    model = eager(make("questions"))
     questions = [question(np.random.default_rng(5), words) for words in (2, 12)]
     [(inputs, labels)] = model.batches(questions, batching=PADDED)
     logits = {name: np.float64(part) for name, part in model.predict_on_batch(inputs).items()}
@@ -157,13 +138,10 @@ def test_padding_takes_part_in_the_softmax_of_spans_unless_rows_are_packed(
     assert loss(True) > 1.05 * loss(is_token)
 
 
-def test_rows_packed_before_are_read_as_others_are(
-    letters, backbone, tensorflow, eager, assert_close, refused
-):
+def test_rows_packed_before_are_read_as_others_are(make, tensorflow, eager, assert_close, refused):
     from keras_bert.graph.datasets import as_dataset
 
-    model, texts, _ = classification(np.random.default_rng(3), letters, backbone)
-    eager(model)
+    model, (texts, _) = eager(make("classes")), examples("classes")
     data = model.batches(texts, [0] * 21, batching=Batching(2, packed=True, sequences_per_row=3))
     [(x, y, weights)] = model.batches(texts, [0] * 21, batching=PACKED)
     found = model.evaluate(x, y, sample_weight=weights, verbose=0)
@@ -179,25 +157,11 @@ def test_rows_packed_before_are_read_as_others_are(
     refused("packed", model.scores, data, np.zeros(21))
 
 
-def with_features(backbone):
-    return BertClassifier(backbone, 2, num_features=1)
-
-
-@pytest.mark.parametrize(
-    "make, x, y",
-    [
-        (BertEmbedder, ["a b", "c"], [0, 1]),
-        (BertMultipleChoice, [{"context": "a", "choices": ["b", "c"], "label": 0}], None),
-        (with_features, {"text": ["a", "b"], "features": [[1.0], [2.0]]}, [0, 1]),
-    ],
-)
-def test_tasks_of_one_sequence_per_row_refuse_to_pack(make, x, y, letters, backbone, tmp_path):
-    model = make(backbone)
-    model.preprocessor = model.preprocessor_class()(letters, sequence_length=8)
+@pytest.mark.parametrize("name", ["vectors", "choices", "features"])
+def test_tasks_of_one_sequence_per_row_refuse_to_pack(name, make, cases, tmp_path, refused):
+    model, (x, y) = make(name), cases[name][1:3]
     model.compile(loss="mse")
     message = f"{type(model).__name__}.* takes no packed rows"
     for read in (model.fit, model.evaluate, model.batches):
-        with pytest.raises(ValueError, match=message):
-            read(x, y, batching=PACKED)
-    with pytest.raises(ValueError, match=message):
-        finetune(model, (x, y), (x, y), tmp_path / "run", batching=PACKED)
+        refused(message, read, x, y, batching=PACKED)
+    refused(message, finetune, model, (x, y), (x, y), tmp_path / "run", batching=PACKED)

@@ -132,6 +132,13 @@ OTHERS = {
     "xlm-roberta": {"num_segments": 1},
     "mpnet": {"num_segments": 0, "relative_bias": True},
 }
+ON_ENCODERS = [  # every task on this encoder, and each other one under two
+    *(("rope", name) for name in TASKS),
+    *(("distilbert", "classes"), ("distilbert", "tags"), ("electra", "questions")),
+    *(("electra", "choices"), ("xlm-roberta", "documents"), ("xlm-roberta", "vectors")),
+    *(("mpnet", "classes"), ("mpnet", "questions")),
+]
+on_encoders = pytest.mark.parametrize(("backbone", "name"), ON_ENCODERS, indirect=["backbone"])
 
 
 @pytest.fixture(params=["rope", *OTHERS])
@@ -156,7 +163,7 @@ def make_task(backbone, make_case, letters):
     return make
 
 
-@pytest.mark.parametrize("name", TASKS)
+@on_encoders
 def test_each_task_trains_answers_adapts_and_is_saved(
     name, backbone, make_task, cases, eager, varied, assert_close, refused, tmp_path
 ):
@@ -186,7 +193,7 @@ def test_each_task_trains_answers_adapts_and_is_saved(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TASKS)
+@on_encoders
 def test_each_task_is_exported(name, make_task, varied, assert_close, tf, tmp_path):
     task = varied(make_task(name))
     served = tf.saved_model.load(task.export(tmp_path / "served")).signatures
@@ -199,7 +206,7 @@ def test_each_task_is_exported(name, make_task, varied, assert_close, tf, tmp_pa
         assert_close(found[key], np.array([answer[key] for answer in task.answer(x)]))
 
 
-def test_a_pretrainer_predicts_tokens(rope, letters, eager, assert_close, tmp_path):
+def test_a_pretrainer_predicts_tokens(rope, letters, eager, tmp_path):
     reader = keras_bert.BertPreprocessor(letters, sequence_length=12)
     task = eager(keras_bert.BertPretrainer(rope, preprocessor=reader))
     ids = np.arange(8, dtype="int32").reshape(2, 4) + 5

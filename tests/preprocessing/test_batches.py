@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bert import Batching
 from keras_bert.preprocessing.batches import prepared_batches, row_batches
@@ -80,8 +79,3 @@ def test_inputs_in_memory_become_batches():
     assert isinstance(prepared_batches(X, None, None, Batching())[0], dict)
     dropped = prepared_batches(X, Y, None, Batching(2, drop_remainder=True))
     assert [len(y) for _, y in dropped] == [2, 2]
-
-
-def test_a_dataset_stays_as_it_is():
-    dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(2)
-    assert prepared_batches(dataset, None, None, Batching(3)) is dataset

@@ -55,24 +55,12 @@ def test_buckets_count_the_tokens_of_all_choices(preprocessor):
     assert sum(shape[0] for shape in shapes) == 40 and len(shapes) == len(data)
 
 
-def test_labels_are_in_the_questions_or_in_y(preprocessor):
+def test_labels_and_weights_may_be_apart(preprocessor, refused):
     without = [{name: q[name] for name in ("context", "choices")} for q in QUESTIONS]
-    [(_, labels)] = preprocessor.batches(QUESTIONS)
-    [(_, given)] = preprocessor.batches(without, [1, 0])
-    assert labels.tolist() == given.tolist() == [1, 0]
-    with pytest.raises(ValueError, match="question 0 .*got None"):
-        preprocessor.batches(without)
-    [(_, labels, weights)] = preprocessor.batches(QUESTIONS, sample_weight=[1, 2])
-    assert labels.tolist() == [1, 0] and weights.tolist() == [1, 2]
-    with pytest.raises(ValueError, match="2 examples but 1 labels or weights: give one for each"):
-        preprocessor.batches(without, [1])
-    assert isinstance(preprocessor.batches(without, with_labels=False)[0], dict)
-
-
-def test_one_question_is_one_and_many_are_cut_into_parts(preprocessor):
-    assert list(preprocessor.parts(QUESTIONS[0])) == [QUESTIONS[:1]]
-    assert [*map(len, preprocessor.parts(QUESTIONS * 3, size=4))] == [4, 2]
-    assert preprocessor.read(QUESTIONS[0]).num_sequences == len(QUESTIONS[0]["choices"])
+    for questions, labels in ((QUESTIONS, None), (without, [1, 0])):
+        [(_, found, weights)] = preprocessor.batches(questions, labels, [1, 2])
+        assert found.tolist() == [1, 0] and weights.tolist() == [1, 2]
+    refused("2 examples but 1 labels or weights", preprocessor.batches, without, [1])
 
 
 def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
@@ -103,6 +91,5 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
         ([{**GOOD, "choices": ["", "b", "c"]}], "choices, 1, 2; got 0"),
     ],
 )
-def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):
-    with pytest.raises(ValueError, match=message):
-        preprocessor.read(examples, with_labels=True)
+def test_examples_that_are_no_questions_are_named(preprocessor, examples, message, refused):
+    refused(message, preprocessor.read, examples, with_labels=True)

@@ -90,12 +90,7 @@ def test_empty_texts_keep_their_places(tokenizer):
     assert {values.shape for values in nothing.values()} == {(0, 6)}
 
 
-def test_a_sequence_has_room_for_a_token(tokenizer):
-    with pytest.raises(ValueError, match="sequence_length must be at least 3"):
-        BertPreprocessor(tokenizer, 2)
-
-
-def test_padding_is_the_vocabularys(tokenizer):
+def test_padding_is_the_vocabularys():
     moved = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "[PAD]"])
     [row] = rows_of(BertPreprocessor(moved, 5)(["a"], [""]))
     assert row == ([1, 4, 2, 2, 5], [0, 0, 0, 1, 0], [1, 1, 1, 1, 0])
@@ -151,24 +146,8 @@ def test_configuration_round_trip(tokenizer, name):
     assert repr(copy).startswith(f"{name}(BertTokenizer(66 tokens, lowercase=True), sequence_len")
 
 
-def test_another_preprocessors_settings_are_taken_over(tokenizer):
-    settings = PREPROCESSORS["BertClassifierPreprocessor"]
-    classifier = keras_bert.BertClassifierPreprocessor(tokenizer, 7, "tail", **settings)
-    tagger = keras_bert.BertTokenClassifierPreprocessor.like(classifier, sequence_length=9)
-    assert (tagger.sequence_length, tagger.truncation) == (9, "tail")
-    assert tagger.label_names == ["no", "yes"] and tagger.tokenizer is tokenizer
-    assert type(classifier).like(tagger).threshold == 0.5
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ((("a", "n"),), "up to 1 text; got 2 together"),
-        (([["a", "n"]],), "up to 1 text; got 2 together"),
-        ((["a", "b"], ["n"]), "2 texts but 1 second texts"),
-        (([1, 2],), "Text 0 is 1, not a string"),
-    ],
-)
-def test_inputs_that_are_no_list_of_texts_are_refused(tokenizer, texts, message):
-    with pytest.raises(ValueError, match=message):
-        BertPreprocessor(tokenizer, 8)(*texts)
+def test_what_is_no_list_of_texts_and_no_room_for_a_token_is_refused(tokenizer, refused):
+    for texts in (("a", "n"), [["a", "n"]]):
+        refused("up to 1 text; got 2 together", BertPreprocessor(tokenizer, 8), texts)
+    refused("2 texts but 1 second texts", BertPreprocessor(tokenizer, 8), ["a", "b"], ["n"])
+    refused("sequence_length must be at least 3", BertPreprocessor, tokenizer, 2)

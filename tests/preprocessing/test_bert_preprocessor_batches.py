@@ -148,6 +148,5 @@ def test_texts_are_cut_into_parts_of_bounded_size(preprocessor):
         ((slices(TEXTS, SECONDS),), "Labels must be numbers; the dataset yields strings"),
     ],
 )
-def test_labels_that_do_not_fit_are_refused(preprocessor, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        preprocessor.batches(*arguments)
+def test_labels_that_do_not_fit_are_refused(preprocessor, arguments, message, refused):
+    refused(message, preprocessor.batches, *arguments)

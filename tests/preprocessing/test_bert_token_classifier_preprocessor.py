@@ -5,7 +5,6 @@ import tensorflow as tf
 from keras_bert import Batching, BertTokenClassifierPreprocessor
 from keras_bert.metrics.entities import tagged_entities
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import holds_words
-from keras_bert.scoring.label_scorers import TagScorer
 
 NAMES = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
 WORDS = [["ab", "c"], ["d"], ["abc", "defg", "h"]]
@@ -26,12 +25,11 @@ def test_tags_are_trained_on_by_name_and_by_number(preprocessor):
     tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
 
 
-def test_without_names_labels_are_numbers(tokenizer):
+def test_without_names_labels_are_numbers(tokenizer, refused):
     preprocessor = BertTokenClassifierPreprocessor(tokenizer, sequence_length=10)
     assert preprocessor.targets([[3, np.int64(1)], []]) == [[3, 1], []]
     for labels, message in (([[0], [-1]], "has the tag -1"), ([["O"]], "'O', .*need label_names")):
-        with pytest.raises(ValueError, match=message):
-            preprocessor.targets(labels)
+        refused(message, preprocessor.targets, labels)
 
 
 def test_words_are_told_from_texts():
@@ -104,15 +102,6 @@ def test_tags_without_prefixes_are_entities_of_one_word(tokenizer):
     assert found["entity_type"][0].tolist() == ["NN", "NN", "VB"]
 
 
-def test_scores_are_those_of_entities(preprocessor):
-    answers = [{"label": tags} for tags in TAGS]
-    assert TagScorer(preprocessor).score(answers, WORDS, TAGS)["f1"] == 1
-    answers[1] = {"label": ["O"]}
-    assert TagScorer(preprocessor).score(answers, WORDS, TAGS)["recall"] == pytest.approx(2 / 3)
-    with pytest.raises(ValueError, match="labels"):
-        TagScorer(preprocessor).score(answers, WORDS)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -125,10 +114,13 @@ def test_scores_are_those_of_entities(preprocessor):
         ((WORDS, [["O", 7], [], []]), "Sentence 0 has the tag 7"),
         ((WORDS, [["O"], [], []]), "2 words in sentence 0 but 1 labels"),
         ((WORDS, [["O", -1], [], []]), "Sentence 0 has the tag -1"),
+        (([[], []],), "There are no words"),
+        (([["a"], ["a", 3]],), "The word 3 of sentence 1"),
+        ((WORDS, []), "3 sentences but 0 lists of labels"),
     ],
 )
-def test_examples_that_are_not_words_with_tags_are_refused(preprocessor, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        preprocessor.read(*arguments)
-    with pytest.raises(ValueError, match="give the tags of each sentence"):
-        preprocessor.read(WORDS, with_labels=True)
+def test_examples_that_are_not_words_with_tags_are_refused(
+    preprocessor, arguments, message, refused
+):
+    refused(message, preprocessor.read, *arguments)
+    refused("give the tags of each sentence", preprocessor.read, WORDS, with_labels=True)

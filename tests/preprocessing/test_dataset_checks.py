@@ -21,20 +21,10 @@ def examples(labels, *weights):
     return slices(({"token_ids": np.zeros((len(labels), 4), "int32")}, labels, *weights))
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array([0, 1, 2, 0]),
-        np.array([0, 1, 2, 0], "uint8"),
-        np.array([0, 1, 2, 0], "float32"),
-        np.array([[0], [1], [2], [0]], "int8"),
-        np.array([True, False, True, True]),
-    ],
-)
-@pytest.mark.parametrize("weights", [(), (np.array([0.5, 1, 2, 0]),)])
-def test_labels_of_the_classes_pass_unchanged(labels, weights):
-    dataset = examples(labels, *weights)
-    for given in (dataset, dataset.batch(3)):
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "int8", "bool"])
+def test_labels_of_the_classes_pass_unchanged(dtype):
+    labels, weights = np.array([0, 1, 2, 0]).astype(dtype), np.array([0.5, 1, 2, 0])
+    for given in (examples(labels), examples(labels[:, None], weights).batch(3)):
         checked = with_class_check(given, 3)
         assert checked.element_spec == given.element_spec and len(checked) == len(given)
         for found, expected in zip(checked, given, strict=True):
@@ -75,7 +65,7 @@ def test_no_labels_and_names_are_refused_at_once():
         with_class_check(examples(np.array(["good", "bad"])), 3)
 
 
-def test_places_of_choices_are_checked_on_their_way():
+def test_places_of_choices_are_checked_on_their_way(refused):
     mask = np.array([[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 1], [1, 0]]], "int32")
     inputs = {"token_ids": 5 * mask, "padding_mask": mask}
 
@@ -83,14 +73,11 @@ def test_places_of_choices_are_checked_on_their_way():
         return slices((inputs, labels, *weights)).batch(2)
 
     data = batches([1, 2])
-    checked = with_choice_check(data)
-    assert checked.element_spec == data.element_spec
-    assert [labels.tolist() for _, labels in checked.as_numpy_iterator()] == [[1, 2]]
+    assert [labels.numpy().tolist() for _, labels in with_choice_check(data)] == [[1, 2]]
     for labels in ([2, 2], [-1, 0]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 in each question"):
             list(with_choice_check(batches(labels, [1.0, 1.0])))
-    with pytest.raises(ValueError, match="yields no labels"):
-        with_choice_check(data.map(lambda x, y: x))
+    refused("yields no labels", with_choice_check, data.map(lambda x, y: x))
     bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
     assert len(list(with_choice_check(bare))) == 1
     assert with_choice_check("of another kind") == "of another kind"
@@ -136,6 +123,5 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
         ({"text": ["a"], "features": [["x", "y"]]}, "must be numbers, a row.*table.numbers"),
     ],
 )
-def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message):
-    with pytest.raises(ValueError, match=message):
-        with_extra_inputs(model, x)
+def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message, refused):
+    refused(message, with_extra_inputs, model, x)

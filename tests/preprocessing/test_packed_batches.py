@@ -109,13 +109,12 @@ def test_texts_without_labels_are_packed(tokenizer):
     assert inputs["sequence_ids"].tolist() == [[1] * 4 + [2] * 3 + [0]]
 
 
-def test_preprocessors_of_other_tasks_refuse_to_pack(tokenizer):
-    with pytest.raises(ValueError, match="BertEmbedderPreprocessor makes no packed rows"):
-        BertEmbedderPreprocessor(tokenizer).batches(["a"], batching=Batching(packed=True))
-
-
-def test_numbers_alongside_text_refuse_to_pack(tokenizer):
-    x = {"text": ["a", "b"], "features": [[1.0], [2.0]]}
+def test_other_tasks_and_numbers_alongside_text_refuse_to_pack(tokenizer, refused):
+    packed, x = Batching(packed=True), {"text": ["a", "b"], "features": [[1.0], [2.0]]}
+    embedder, classifier = (
+        kind(tokenizer) for kind in (BertEmbedderPreprocessor, BertClassifierPreprocessor)
+    )
+    message = "BertEmbedderPreprocessor makes no packed rows"
+    refused(message, embedder.batches, ["a"], batching=packed)
     for data in (x, tf.data.Dataset.from_tensor_slices((x, [0, 1]))):
-        with pytest.raises(ValueError, match="features can't be packed"):
-            BertClassifierPreprocessor(tokenizer).batches(data, batching=Batching(packed=True))
+        refused("features can't be packed", classifier.batches, data, batching=packed)

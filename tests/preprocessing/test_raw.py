@@ -6,18 +6,12 @@ pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
 from keras_bert.preprocessing.dataset_checks import with_finite_check
 from keras_bert.preprocessing.raw import (
-    as_arrays,
-    count,
     extra_input_array,
     is_raw,
-    is_single,
-    split_examples,
-    take,
 )
 
 slices = tf.data.Dataset.from_tensor_slices
 IDS = np.zeros((3, 4), "int32")
-
 
 RAW = [
     *("a b", b"a b", ["a", "b"], [("a", "b")], (["a"], ["b"]), [["a", "b"], ["c"]], []),
@@ -37,37 +31,6 @@ PREPARED = [
 @pytest.mark.parametrize(("xs", "expected"), [(RAW, True), (PREPARED, False)])
 def test_raw_examples_are_told_from_prepared_inputs(xs, expected):
     assert [is_raw(x) for x in xs] == [expected] * len(xs)
-
-
-def test_a_single_example_is_told_from_several():
-    for x in ("a", b"a", ("a", "b"), {"question": "a", "context": "b"}):
-        assert is_single(x) and count(x) == 1
-    for x in (["a", "b"], (["a", "b"], ["c", "d"]), {"text": ["a", "b"]}, np.array(["a", "b"])):
-        assert not is_single(x) and count(x) == 2
-    assert not is_single({}) and not is_single(())
-
-
-def test_parts_are_cut_from_examples_in_any_form():
-    column = pd.Series(["a", "b", "c"])
-    x = {"text": (["a", "b", "c"], column), "features": IDS}
-    part = take(x, slice(1, None))
-    assert part["text"][0] == ["b", "c"] and part["text"][1].tolist() == ["b", "c"]
-    assert part["features"].shape == (2, 4)
-    assert take(None, slice(1)) is None
-    arrays = as_arrays({"text": (column, ["a"])})
-    assert isinstance(arrays["text"][0], np.ndarray) and arrays["text"][1] == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("examples", "share", "message"),
-    [
-        ((["a", "b"], [0]), 0.5, "2 examples but 1 labels"),
-        ((["a", "b"], [0, 1]), 0.9, "leaves none to train on"),
-    ],
-)
-def test_what_cannot_be_split_is_refused(examples, share, message):
-    with pytest.raises(ValueError, match=message):
-        split_examples(examples, share)
 
 
 def test_floats_become_float32_and_integers_stay():
@@ -90,6 +53,5 @@ def test_floats_become_float32_and_integers_stay():
         ([None], "age must be finite numbers.*row 0 is nan"),
     ],
 )
-def test_values_that_are_not_finite_numbers_are_named(values, message):
-    with pytest.raises(ValueError, match=message):
-        extra_input_array("age", values)
+def test_values_that_are_not_finite_numbers_are_named(values, message, refused):
+    refused(message, extra_input_array, "age", values)

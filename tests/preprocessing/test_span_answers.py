@@ -56,6 +56,12 @@ def expected_answer(context, windows, first_row, start, end, null_threshold, n_b
     return best[:4], odds, list(once.values())[:n_best]
 
 
+def test_bytes_that_are_no_utf8_do_not_raise():
+    for texts in ([b"\xe9", b"a\xff"], ["\udce9", "a\udcff"]):
+        found = answer_dicts({"answer": np.array(texts, object)})
+        assert [row["answer"] for row in found] == ["\ufffd", "a\ufffd"]
+
+
 @pytest.mark.parametrize("null_threshold", [None, -1.0, 0.0])
 def test_answers_are_the_best_of_every_span(tokenizer, null_threshold):
     """Windows hold 5 tokens of context after a question of one, and start 2 tokens apart."""

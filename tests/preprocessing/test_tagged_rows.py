@@ -71,23 +71,6 @@ def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
     assert batch_of(rows, [0, 1], LONGEST)[1].shape == (2, 5)
 
 
-def test_long_sentences_are_split_between_words(preprocessor):
-    words = [["abc", "de", "fgh", "ij", "klmnop", "qr"]]  # 3 2 3 | 2 6 | 2 pieces for 8
-    rows = TaggedRows(words, preprocessor)
-    assert rows.windows.tolist() == [[0, 0, 3, 3], [3, 3, 5, 5], [5, 5, 6, 6]]
-    places = np.arange(30).reshape(3, 10)  # ten of each row
-    assert rows.at_words(places).tolist() == [1, 4, 6, 11, 13, 21]
-
-
-def test_context_comes_from_the_document_alone_and_fills_the_sequence(preprocessor):
-    words = [["ab", "cd", "e"], ["fg"], ["h", "ij", "kl"], ["mn", "op"]]
-    rows = TaggedRows(words, preprocessor, documents=[0, 0, 0, 1])
-    # pieces before each word 0 2 4 | 5 | 7 8 10 | 12 14, and 16 in all; eight fit
-    assert rows.windows.tolist() == [[0, 0, 3, 5], [1, 3, 4, 6], [2, 4, 7, 7], [7, 7, 9, 9]]
-    own = TaggedRows(words, preprocessor)
-    assert own.windows[:, 1:3].tolist() == rows.windows[:, 1:3].tolist()
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentences, seed):
     words, _ = sentences
@@ -109,19 +92,3 @@ def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
     assert labels[0, :4].tolist() == [0, 1, 2, 0]
     assert labels[1:, 1].tolist() == [3, 4]
     assert inputs["padding_mask"].sum(axis=1).tolist() == [4, 10, 3]
-
-
-@pytest.mark.parametrize(
-    ("words", "labels", "message"),
-    [
-        ([], [], "There are no words"),
-        ([[], []], None, "There are no words"),
-        (["a b"], None, "Sentence 0 must be a list of words; got the string 'a b'"),
-        ([["a"], ["a", 3]], None, "The word 3 of sentence 1"),
-        ([["a"]], [], "1 sentences but 0 lists of labels"),
-        ([["a"], ["b"]], [[0], [0, 1]], "1 words in sentence 1 but 2 labels"),
-    ],
-)
-def test_what_is_not_tagged_is_refused(preprocessor, words, labels, message):
-    with pytest.raises(ValueError, match=message):
-        TaggedRows(words, preprocessor, labels=labels)

@@ -25,6 +25,13 @@ TAGGED = {
 }
 
 
+@pytest.fixture(autouse=True)
+def float32():
+    """Ends each test with the global dtype policy that it began with: recipes may set another."""
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
 @pytest.fixture(scope="session")
 def recipe():
     def load(name):

@@ -144,9 +144,8 @@ def test_every_command_is_one_that_its_recipe_takes(
     ],
 )
 def test_files_that_are_missing_are_said_first(
-    module, data, pretended, tmp_path, monkeypatch, options, message
+    module, data, pretended, tmp_path, monkeypatch, options, message, refused
 ):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=message):
-        module.main(["--table", "5", *options, "--output", "out"])
+    refused(message, module.main, ["--table", "5", *options, "--output", "out"])
     assert not pretended.commands and not Path("out").exists()

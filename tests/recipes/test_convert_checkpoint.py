@@ -48,9 +48,8 @@ def test_another_task_gets_a_new_head_listed_in_the_table(convert, saved, tmp_pa
     assert BertPretrainer.from_preset(tmp_path / "lm").load_report.new == {}
 
 
-def test_casing_can_be_set_and_an_unknown_source_is_refused(convert, saved, tmp_path):
+def test_casing_can_be_set_and_an_unknown_source_is_refused(convert, saved, tmp_path, refused):
     convert(saved, tmp_path / "hf", "--to", "hugging_face", "--cased")
     assert BertClassifier.from_preset(tmp_path / "hf").preprocessor.tokenizer.lowercase is False
-    with pytest.raises(ValueError, match="neither a folder nor the name"):
-        convert(tmp_path / "nothing", tmp_path / "out")
+    refused("neither a folder nor the name", convert, tmp_path / "nothing", tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -59,7 +59,7 @@ def command(out, program):
 
 
 def test_the_commands_are_of_the_folder_and_versions_stand_side_by_side(
-    module, classifier, tmp_path, monkeypatch, capsys
+    module, classifier, tmp_path, monkeypatch, capsys, refused
 ):
     tmp_path = tmp_path / "of mine"
     tmp_path.mkdir()
@@ -73,7 +73,6 @@ def test_the_commands_are_of_the_folder_and_versions_stand_side_by_side(
     assert f"{folder}:/models/films" in docker and "MODEL_NAME=films" in docker
     assert json.loads(curl[curl.index("-d") + 1])["instances"]
     assert curl[-1].endswith("/v1/models/films:predict")
-    with pytest.raises(ValueError, match="version=2"):
-        main(arguments)
+    refused("version=2", main, arguments)
     main([*arguments, "--version", "2"])
     assert {path.name for path in folder.iterdir()} == {"1", "2"}

@@ -119,11 +119,10 @@ def test_what_cannot_be_is_said_before_work(module, preset, texts, tmp_path, out
 
 
 def test_an_empty_file_and_a_model_without_a_vocabulary_are_refused(
-    module, preset, texts, tmp_path
+    module, preset, texts, tmp_path, refused
 ):
     keras_bert.BertBackbone(30, 1, 2, 8, 16).save_to_preset(tmp_path / "preset")
     with pytest.raises(ValueError, match="preset has no vocabulary"):
         module.main(arguments(texts, tmp_path / "preset", tmp_path / "f.npz"))
     texts.write_text("")
-    with pytest.raises(ValueError, match="texts.txt is empty"):
-        module.main(arguments(texts, preset, tmp_path / "f.npz"))
+    refused("texts.txt is empty", module.main, arguments(texts, preset, tmp_path / "f.npz"))

@@ -35,7 +35,6 @@ def test_it_learns_and_writes_what_it_says(finetuned, files):
     assert best.answer(question)["choice"] == "good"
 
 
-def test_files_to_score_by_need_labels(arguments, module, files, tmp_path):
-    with pytest.raises(ValueError, match="test.csv has no labels"):
-        module.main(arguments({**files, "dev": files["test"]}))
+def test_files_to_score_by_need_labels(arguments, module, files, tmp_path, refused):
+    refused("test.csv has no labels", module.main, arguments({**files, "dev": files["test"]}))
     assert not (tmp_path / "out").exists()

@@ -43,18 +43,6 @@ def test_regression_of_packed_texts_selected_on_a_part_of_them(
     assert set(rows_of(tmp_path / "out" / "test_predictions.tsv")[0]) == {"index", "score"}
 
 
-@pytest.mark.slow
-def test_texts_with_several_labels_are_read_in_windows(rows_of, finetuned, files):
-    for path in files.values():
-        lines = open(path).read().replace("\tpro\t", "\tpro|fine\t").replace("\tcontra\t", "\t\t")
-        open(path, "w").write(lines)
-    more = ["--multi_label", "--window_stride", "4", "--sequence_length", "8", "--epochs", "2"]
-    output, history = finetuned(files, *more)
-    assert max(scores["micro_f1"] for scores in history) == 1.0
-    labels = [row["label"] for row in rows_of(output / "test_predictions.tsv")]
-    assert labels == ["fine|pro", ""] * 6
-
-
 def test_flags_reach_the_model(arguments, module, preset, files):
     args = module.parse_args(arguments(files))
     taken = module.make_model(args, ["a", "b"]).backbone.get_weights()
@@ -71,11 +59,10 @@ def test_flags_reach_the_model(arguments, module, preset, files):
     assert not (model.backbone.get_weights()[0] == saved[0]).all()
 
 
-def test_one_class_is_refused(arguments, module, files):
+def test_one_class_is_refused(arguments, module, files, refused):
     with open(files["train"], "w") as file:
         print("text\tlabel\nit is fine\tpro", file=file)
-    with pytest.raises(ValueError, match="only one class"):
-        module.main(arguments(files))
+    refused("only one class", module.main, arguments(files))
 
 
 @pytest.fixture

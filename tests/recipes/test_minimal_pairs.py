@@ -35,9 +35,7 @@ def test_a_folder_has_a_paradigm_in_each_file(tmp_path):
         ("other.jsonl", "[" * 5000, "other.jsonl, line 1"),
     ],
 )
-def test_what_has_no_pairs_is_refused_by_name(tmp_path, name, text, message):
+def test_what_has_no_pairs_is_refused_by_name(tmp_path, name, text, message, refused):
     (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read_minimal_pairs(tmp_path)
-    with pytest.raises(ValueError, match="absent has no minimal pairs"):
-        read_minimal_pairs(tmp_path / "absent")
+    refused(message, read_minimal_pairs, tmp_path)
+    refused("absent has no minimal pairs", read_minimal_pairs, tmp_path / "absent")

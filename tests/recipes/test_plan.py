@@ -8,19 +8,11 @@ from keras_bert.planning.devices import CHIPS
 SCRIPT = Path(__file__).resolve().parents[2] / "recipes" / "plan.py"
 
 
-def test_the_defaults_are_those_of_the_paper(module):
-    args = module.parse_args([])
-    assert (args.size, args.batch_size, args.steps) == ("base", 256, 1_000_000)
-    assert (args.vocabulary_size, args.sequence_length, args.dropout) == (30522, 128, 0.1)
-
-
-def test_mistakes_are_refused_before_a_model_is_made(module, monkeypatch):
+def test_mistakes_are_refused_before_a_model_is_made(module, monkeypatch, refused):
     monkeypatch.setattr(module.keras_bert, "BertBackbone", None)
-    with pytest.raises(ValueError, match="'v5e:3x3'"):
-        module.main(["--device", "v5e:3x3"])
+    refused("'v5e:3x3'", module.main, ["--device", "v5e:3x3"])
     monkeypatch.setattr("keras_bert.planning.compiler.check_compiler", lambda chip: None)
-    with pytest.raises(ValueError, match="a multiple of 4, for instance 252"):
-        module.main(["--batch_size", "250"])
+    refused("a multiple of 4, for instance 252", module.main, ["--batch_size", "250"])
 
 
 @pytest.mark.slow

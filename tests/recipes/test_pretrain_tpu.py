@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 
@@ -146,19 +145,6 @@ def test_a_run_of_other_settings_is_not_gone_on_with(module, corpus, tmp_path, m
             module.main([*options, *more])
 
 
-def test_intervals_that_executions_do_not_divide_are_told_first(module, corpus, tmp_path):
-    options = arguments(corpus, tmp_path, "--phase", "16", "--steps_per_execution", "2")
-    module.check_intervals(module.parse_args([*options, "--save_every", "999"]), 8)
-    for steps, every in ((9, 4), (8, 3)):
-        with pytest.raises(ValueError, match="steps_per_execution=2 must divide"):
-            module.main([*options, "--steps", str(steps), "--save_every", str(every)])
-
-
-def test_phase_512_needs_phase_128_or_a_preset(module, corpus, tmp_path):
-    with pytest.raises(ValueError, match="Phase 512 starts at step 9.*is at step 0"):
-        module.main(arguments(corpus, tmp_path / "out", "--phase", "512"))
-
-
 def test_it_starts_from_a_preset(module, corpus, preset, tmp_path):
     args = module.parse_args(arguments(corpus, tmp_path, "--init", str(preset)))
     model = module.make_model(args, keras_bert.Corpus(args.corpus))
@@ -184,16 +170,20 @@ def test_switches_reach_the_model_and_the_data(module, corpus, tmp_path):
     assert module.make_model(args, keras_bert.Corpus(args.corpus)).backbone.causal
 
 
-def test_a_preset_or_a_text_that_does_not_fit_is_refused(module, corpus, preset, tmp_path):
-    main = module.main
-    more = ["--left_to_right", "--no_next_sentence", "--init", str(preset)]
-    with pytest.raises(ValueError, match="is bidirectional, not for --left_to_right"):
-        main(arguments(corpus, tmp_path / "out", *more))
-    other = change_vocabulary(shutil.copytree(corpus, tmp_path / "other"))
-    with pytest.raises(ValueError, match="a different vocabulary"):
-        main(arguments(other, tmp_path / "out", "--init", str(preset)))
-    with pytest.raises(ValueError, match="has a different vocabulary"):
-        main(arguments(corpus, tmp_path / "out", "--heldout", str(other)))
+def test_what_does_not_fit_is_refused_first(module, corpus, preset, tmp_path, refused):
+    other, init = change_vocabulary(shutil.copytree(corpus, tmp_path / "other")), ["--init", preset]
+    executions = ["--phase", "16", "--steps_per_execution", "2"]
+    for text, more, message in (
+        (corpus, ["--left_to_right", "--no_next_sentence", *init], "bidirectional, not for --left"),
+        (other, init, "a different vocabulary"),
+        (corpus, ["--heldout", other], "has a different vocabulary"),
+        (corpus, ["--phase", "512"], "Phase 512 starts at step 9.*is at step 0"),
+        (corpus, [*executions, "--steps", "9"], "steps_per_execution=2 must divide"),
+        (corpus, [*executions, "--save_every", "3"], "steps_per_execution=2 must divide"),
+    ):
+        refused(message, module.main, arguments(text, tmp_path / "out", *map(str, more)))
+    args = module.parse_args(arguments(corpus, tmp_path, *executions, "--save_every", "999"))
+    module.check_intervals(args, 8)  # which ends before
 
 
 def test_the_defaults_are_those_of_the_paper(module):
@@ -279,9 +269,3 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     assert f"Pre-trained to step {last:,}." in capsys.readouterr().out
     with pytest.raises(ValueError, match="14 seconds before, longer than the budget of 11"):
         module.main([*options, "--hours", "0.003"])
-
-
-@pytest.fixture(autouse=True)
-def float32():
-    yield
-    keras.config.set_dtype_policy("float32")

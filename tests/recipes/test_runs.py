@@ -5,21 +5,13 @@ import pytest
 from keras_bert.recipes._runs import keep_settings
 
 
-@pytest.mark.parametrize("folder", ["folder", "ram://settings/folder"])
-def test_a_run_goes_on_with_its_own_settings_alone(tmp_path, folder, tensorflow):
-    folder = folder if "://" in folder else tmp_path / folder
+def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, refused):
     settings = {"seed": 1, "rates": [0.1, 0.2], "init": None}
     for _ in range(2):
-        keep_settings(folder, settings)
-    with pytest.raises(ValueError, match="seed=2 .there 1.*a folder of its own"):
-        keep_settings(folder, {**settings, "seed": 2})
-    with pytest.raises(ValueError, match="more=1 .there None"):
-        keep_settings(folder, {**settings, "more": 1})
-    keep_settings(folder, settings)  # those of the run, which stood
-
-
-def test_a_new_run_notes_its_own(tmp_path):
-    keep_settings(tmp_path, {"seed": 1})
+        keep_settings(tmp_path, settings)
+    message = "more=1 .there None.*a folder of its own"
+    refused(message, keep_settings, tmp_path, {**settings, "more": 1})
+    keep_settings(tmp_path, settings)  # those of the run, which stood
     keep_settings(tmp_path, {"seed": 2}, resume=False)
     assert json.loads((tmp_path / "settings.json").read_text()) == {"seed": 2}
 

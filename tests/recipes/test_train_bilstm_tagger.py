@@ -55,7 +55,7 @@ def test_padding_does_not_change_predictions(arguments, assert_close, module, ta
 
 
 @pytest.mark.slow
-def test_a_rerun_resumes(arguments, module, preset, tagged, tmp_path, monkeypatch, capsys):
+def test_a_rerun_resumes(arguments, module, tagged, tmp_path, monkeypatch, capsys):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     more = ["--epochs", "2", "--document_context"]
     module.main(arguments(tagged, *more, "--output", str(whole)))

@@ -77,20 +77,6 @@ def test_answers_are_varied_and_well_formed(served):
     assert sum(answer["num_entities"] for answer in served("words").answers) > 500
 
 
-def test_spans_are_places_in_characters_and_in_bytes(served):
-    spans = [
-        (x["context"], a["answer"], a["start"], a["end"], a["start_byte"], a["end_byte"])
-        for x, a in served("questions without answers").pairs(24)
-    ]
-    names = ("text", "start", "end", "start_byte", "end_byte")
-    for text, answer in served("words").pairs(24):
-        columns = zip(*(answer[f"entity_{name}"] for name in names), strict=True)
-        spans += [(text, *column) for column in columns]
-    assert len(spans) > 100
-    for text, found, start, end, start_byte, end_byte in spans:
-        assert text[start:end] == text.encode()[start_byte:end_byte].decode() == found
-
-
 @pytest.mark.parametrize("name", TASKS)
 def test_each_example_is_answered_as_if_it_were_alone(served, same_answers, name):
     one = served(name)

@@ -42,13 +42,12 @@ def parse_args(argv=None):
     add("--attention_dropout", type=float, help="another one for attention; GPUs are faster with 0")
     add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
     add("--utilization", type=float, default=0.4, help="expected fraction of the peak rate")
-    add("--largest_batch", action="store_true", help="also search for the largest batch that fits")
     add("--predict", action="store_true", help="plan prediction in place of pre-training")
     args = parser.parse_args(argv)
     if not 0 < args.utilization <= 1:
         parser.error(f"--utilization is a fraction of the peak, in (0, 1]; got {args.utilization}")
-    of_training = ("accumulation_steps", "packed", "remat", "max_predictions", "largest_batch")
-    of_training += ("dropout", "attention_dropout", "steps")
+    of_training = ("accumulation_steps", "packed", "remat", "max_predictions", "dropout")
+    of_training += ("attention_dropout", "steps")
     given = [name for name in of_training if getattr(args, name) != parser.get_default(name)]
     if args.predict and given:
         parser.error(f"--predict plans no training: leave out --{', --'.join(given)}")
@@ -86,10 +85,6 @@ def main(argv=None):
         f"{f'; {args.accumulation_steps} parts' if args.accumulation_steps > 1 else ''}\n"
     )
     print(step.table(args.steps, args.utilization))
-    if args.largest_batch:
-        largest = plan.largest_batch(model, step)
-        rows = largest.batch_size if largest else "no"
-        print(f"\nThe largest compiled batch that fits has {rows} rows.")
 
 
 if __name__ == "__main__":

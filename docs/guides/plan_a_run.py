@@ -46,13 +46,14 @@
 #
 # ## Other questions
 #
-# `--largest_batch` compiles other batch sizes to find the largest that fits. `--accumulation_steps`
-# and `--remat` reduce the memory needed. `--packed` plans rows of up to 8 sequences. `--predict`
-# plans the forward pass of a `BertEmbedder` instead, which is `Plan.compile_prediction` in
-# Python. The kinds of chip are v4, v5e, v5p and v6e, and the GPUs h100 and a100.
+# Memory grows almost linearly with `--batch_size`: two plans tell which is the largest that fits.
+# `--accumulation_steps` and `--remat` reduce the memory needed. `--packed` plans rows of up to 8
+# sequences. `--predict` plans the forward pass of a `BertEmbedder` instead, which is
+# `Plan.compile_prediction` in Python. The kinds of chip are v4, v5e, v5p and v6e, and the GPUs h100
+# and a100.
 #
 # ```bash
-# python recipes/plan.py --device v5e:4x4 --size large --sequence_length 512 --largest_batch
+# python recipes/plan.py --device v5e:4x4 --size large --sequence_length 512
 # python recipes/plan.py --sequence_length 512 --packed  # rows of up to 8 sequences
 # python recipes/plan.py --predict --batch_size 1024  # embedding of texts, no training
 # python recipes/plan.py --device h100:8 --packed --attention_dropout 0  # eight GPUs

@@ -8,13 +8,11 @@ import numpy as np
 
 from keras_bert.messages import check_int
 from keras_bert.planning import compiler
-from keras_bert.planning.devices import Chip, find_chips
+from keras_bert.planning.devices import find_chips
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 from keras_bert.training.describe_training import check_batch
 
 _UPDATE_FLOPS = 29  # of AdamW, per weight, as the compiler counts them
-_MOST_COMPILATIONS = 3  # in the search for the largest batch, each of minutes
-_FILL = 0.98  # fraction of a chip's memory that the largest batch aims for
 
 
 class Plan:
@@ -44,7 +42,6 @@ class Plan:
     plan = Plan("v5e:2x2", sequence_length=128)
     step = plan.compile(model, batch_size=256)  # a BertPretrainer; takes minutes
     print(step.table(steps=1_000_000, utilization=0.4))
-    largest = plan.largest_batch(model, step)  # compiles up to three more times
     print(plan.compile_prediction(embedder, batch_size=256).table())  # of a BertEmbedder
     ```
     """
@@ -140,30 +137,6 @@ class Plan:
         self.log(f"... {planned.verdict}, in GiB per chip ({cost.seconds:.0f} s)")
         return planned
 
-    def largest_batch(self, model: keras.Model, step: PlannedStep) -> PlannedStep | None:
-        """Searches for the largest batch that fits, by compiling up to three other batch sizes.
-
-        Each compilation takes the batch size that should fill 98 % of the chip's memory, and
-        refines a linear estimate. The search ends within a sixteenth of that size.
-
-        Args:
-            model: a `BertPretrainer`.
-            step: the result of `compile` for this model and any batch size.
-
-        Returns:
-            The `PlannedStep` of the largest compiled batch that fits, or None.
-        """
-        parts, tried = self.accumulation_steps, [step]
-        variables = [*model.variables, *model.optimizer.variables]
-        state_bytes = 4 * sum(math.prod(variable.shape) for variable in variables)
-        for _ in range(_MOST_COMPILATIONS):
-            rows = next_rows([self._trial(step) for step in tried], state_bytes, self.chip, parts)
-            if rows is None:
-                break
-            tried.append(self.compile(model, rows * self.num_chips))
-        fitting = [step for step in tried if step.fits]
-        return max(fitting, key=lambda step: step.batch_size, default=None)
-
     def _lower(self, model, batch_size):
         shape = (self.sequence_length, self.max_predictions, self.sequences_per_row)
         batch = compiler.pretraining_batch(model, batch_size, *shape)
@@ -175,41 +148,3 @@ class Plan:
 
     def _devices(self):
         return compiler.planned_devices(self.device, self.chip, self.num_chips)
-
-    def _trial(self, step):
-        needed = None if step.spare_bytes is None else self.chip.available_bytes - step.spare_bytes
-        return step.batch_size // self.num_chips, needed, step.fits
-
-
-def next_rows(
-    tried: list[tuple[int, float | None, bool]], state_bytes: float, chip: Chip, parts: int = 1
-) -> int | None:
-    """Chooses the rows per chip to try next in the search for the largest batch that fits.
-
-    `tried` lists `(rows, bytes or None, fits)`, `state_bytes` is the memory needed for no rows at
-    all, and `parts` must divide the rows. Returns None if the search is over.
-
-    Example:
-    >>> from keras_bert.planning.devices import CHIPS
-    >>> gib = 2**30  # 1 for the state, 0.05 per row: (15.75 - 1) / 0.05 = 295 rows at most
-    >>> next_rows([(64, 4.2 * gib, True)], gib, CHIPS["v5e"])
-    288
-    >>> next_rows([(64, 4.2 * gib, True), (288, 15.4 * gib, True)], gib, CHIPS["v5e"]) is None
-    True
-    """
-    largest_fit = max((rows for rows, _, fits in tried if fits), default=0)
-    smallest_miss = min((rows for rows, _, fits in tried if not fits), default=math.inf)
-    known = [(0, state_bytes)] + [(rows, needed) for rows, needed, _ in tried if needed is not None]
-    target = _FILL * chip.available_bytes
-    known.sort(key=lambda point: abs(point[1] - target))
-    rows = smallest_miss // 2
-    if len(known) > 1:  # the line through the two points nearest to the target
-        (first_rows, first_bytes), (second_rows, second_bytes) = known[:2]
-        bytes_per_row = (second_bytes - first_bytes) / (second_rows - first_rows)
-        if bytes_per_row <= 0:  # the compiler chose different programs; no line fits them
-            return None
-        rows = int(first_rows + (target - first_bytes) / bytes_per_row)
-    if rows >= smallest_miss:
-        rows = (largest_fit + smallest_miss) // 2
-    rows -= rows % parts
-    return rows if rows - largest_fit >= max(parts, largest_fit // 16) else None

@@ -42,19 +42,14 @@ class PlannedStep:
         return needed is not None and needed <= self.chip.available_bytes
 
     @property
-    def spare_bytes(self) -> float | None:
-        """Free bytes on a chip; negative if the step is too large, None if unknown."""
-        if self.cost.needed is not None:
-            return self.chip.available_bytes - self.cost.needed
-        return None if self.cost.excess is None else -self.cost.excess
-
-    @property
     def verdict(self) -> str:
         """Whether the step fits, with the GiB to spare or too much, in words."""
-        spare = self.spare_bytes
         if self.fits:
-            return f"fits, {spare / GIB:.2f} to spare"
-        return "doesn't fit" + ("" if spare is None else f", {-spare / GIB:.2f} too much")
+            return f"fits, {(self.chip.available_bytes - self.cost.needed) / GIB:.2f} to spare"
+        excess = self.cost.excess
+        if self.cost.needed is not None:
+            excess = self.cost.needed - self.chip.available_bytes
+        return "doesn't fit" + ("" if excess is None else f", {excess / GIB:.2f} too much")
 
     def work(self) -> list[tuple[str, float, str, float]]:
         """Lists what a chip does in a step: name, amount, unit and seconds at the peak rate."""

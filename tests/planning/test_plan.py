@@ -10,7 +10,6 @@ from keras_bert.planning import Plan
 from keras_bert.planning.compiler import CompiledCost, read_excess
 from keras_bert.planning.devices import CHIPS, GIB, find_chips
 from keras_bert.planning.hbm_traffic import hbm_traffic
-from keras_bert.planning.plan import next_rows
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 
 
@@ -24,27 +23,9 @@ def planned(rows=64, needed=4 * GIB, excess=None, flops=3.94e12, hbm_bytes=32.76
 
 @pytest.fixture
 def plan(monkeypatch):
-    """A plan for 4 chips on any machine; `compile` pretends to need 1 GiB and 0.05 per row."""
+    """A plan for 4 chips on any machine."""
     monkeypatch.setattr("keras_bert.planning.compiler.check_compiler", lambda chip: None)
-    plan = Plan("v5e:2x2", log=[].append)
-    plan.compiled = []
-
-    def compile(model, batch_size):
-        rows = batch_size // 4
-        plan.compiled.append(rows)
-        needed = (1 + 0.05 * rows) * GIB
-        excess = needed - CHIPS["v5e"].available_bytes
-        return planned(rows, needed, excess if excess > 0 else None)
-
-    plan.compile = compile
-    return plan
-
-
-@pytest.fixture
-def model():
-    """A stand-in for a model whose state takes 1 GiB."""
-    state = [SimpleNamespace(shape=(1024, 1024, 64))]
-    return SimpleNamespace(variables=state * 2, optimizer=SimpleNamespace(variables=state * 2))
+    return Plan("v5e:2x2", log=[].append)
 
 
 def test_a_device_has_a_kind_and_a_number_of_chips():
@@ -179,41 +160,6 @@ def test_on_chip_data_is_no_traffic_and_each_iteration_of_a_loop_counts():
     # and writes 1024; each iteration moves 2 x 1024.
     assert hbm_traffic(PROGRAM, num_iterations=1) == 2048 + 512 + 1024 + 3072 + 2048
     assert hbm_traffic(PROGRAM, num_iterations=3) == 2048 + 512 + 1024 + 3072 + 3 * 2048
-
-
-@pytest.mark.parametrize("parts", [1, 4])
-@pytest.mark.parametrize("start", [8, 292, 5000])
-@pytest.mark.parametrize("is_known", [True, False])
-def test_the_search_ends_near_the_largest_batch_that_fits(start, parts, is_known):
-    chip, state = CHIPS["v5e"], 1.2 * GIB
-    limit = 295 if parts == 1 else 292
-
-    def compiled(rows):  # linear in the rows
-        needed = (1 + 0.05 * rows) * GIB
-        fits = needed <= chip.available_bytes
-        return rows, needed if fits or is_known else None, fits
-
-    tried = [compiled(start)]
-    while (rows := next_rows(tried, state, chip, parts)) is not None:
-        assert rows % parts == 0 and rows not in [row for row, *_ in tried]
-        tried.append(compiled(rows))
-        assert len(tried) < 16
-    best = max(rows for rows, _, fits in tried if fits)
-    assert limit * 15 // 16 - parts <= best <= limit
-    assert len(tried) <= (3 if is_known else 12)
-
-
-def test_the_search_ends_if_the_state_alone_is_too_large():
-    chip = CHIPS["v5e"]
-    assert next_rows([(64, 30 * GIB, False)], 20 * GIB, chip) is None
-    assert next_rows([(1, None, False)], 20 * GIB, chip) is None
-
-
-def test_the_largest_batch_was_compiled(plan, model):
-    largest = plan.largest_batch(model, plan.compile(model, 256))
-    assert plan.compiled[0] == 64 and len(plan.compiled) <= 4
-    assert largest.fits and largest.batch_size // 4 == max(r for r in plan.compiled if r <= 295)
-    assert largest.batch_size >= 4 * 275
 
 
 def test_a_batch_that_cannot_be_split_evenly_is_refused(plan):

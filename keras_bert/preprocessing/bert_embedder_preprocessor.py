@@ -9,6 +9,7 @@ import numpy.typing as npt
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.embedding_rows import (
     LabelledTexts,
@@ -18,7 +19,6 @@ from keras_bert.preprocessing.embedding_rows import (
 )
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.raw import Dataset, Examples, Labels, as_arrays, text_columns
-from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.text.base_tokenizer import Tokenizer
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.choice_examples import check_choices, check_places, choice_targets
+from keras_bert.preprocessing.choice_examples import check_choices, checked_places, choice_targets
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.text_rows import PairRows, ops_of
 
@@ -50,7 +50,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         padded = [[*own, *[""] * (most - len(own))] for own in texts]
         is_there = np.array([[*map(bool, own)] for own in padded])
         if targets:
-            check_places(targets[0].reshape(-1).tolist(), is_there)
+            checked_places(targets[0].reshape(-1), is_there)
         contexts = self.tokenized([example["context"] for example in examples])
         choices = self.tokenized([text for own in padded for text in own])
         return PairRows(

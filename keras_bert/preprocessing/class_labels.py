@@ -9,9 +9,13 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_one_each, shown
-from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, as_floats, number_array
+from keras_bert.preprocessing.checked_numbers import checked
+from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, number_array
 
-_RENUMBER = "Number the classes from 0, or make the model with a larger num_classes."
+_RENUMBER = (
+    "Number the classes from 0, name them in label_names, or make the model with a larger "
+    "num_classes; scores need a regression (num_classes=1)."
+)
 
 
 def as_label_names(names: Any) -> list[str] | None:
@@ -108,8 +112,7 @@ def class_targets(
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
-        number_array("Labels of a regression", labels)
-        return as_floats(labels, "float64")
+        return number_array("Labels of a regression", labels, dtype="float64")
     labels = label_array(labels)
     if labels.dtype.kind in "USO" and labels.size:
         hint = _naming_hint(labels, names or [])
@@ -118,31 +121,29 @@ def class_targets(
             for n, label in enumerate(labels.flat)
         )
         labels = np.array([*chosen], "int32").reshape(labels.shape)
-    labels = _whole(labels)
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
     is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
     if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):
         raise ValueError(
             f"Labels must be [n] names or numbers, or one-hot, [n, C]; got shape {labels.shape}."
         )
-    if names is not None and is_one_each:
-        _check_range(labels, len(names), _RENUMBER)
-    return labels
+    labels = _of_classes(labels, len(names) if names is not None and is_one_each else None)
+    return labels.astype("int64") if labels.dtype.kind == "f" else labels
 
 
 def token_targets(labels: Labels, num_classes: int) -> Labels:
     """Checks the class numbers of tokens, `[B, S]`, and returns them."""
     hint = "To leave tokens out of training, give them any class and a sample_weight of 0."
-    _check_range(_whole(label_array(labels)), num_classes, hint)
+    _of_classes(label_array(labels), num_classes, hint)
     return labels
 
 
-def _check_range(array, number, hint):
-    if array.size and (array.min() < 0 or array.max() >= number):
-        raise ValueError(
-            f"Labels must be in 0 to {number - 1} for num_classes={number}; got values from "
-            f"{array.min()} to {array.max()}. {hint}"
-        )
+def _of_classes(labels, num_classes, fix=_RENUMBER):
+    """Returns class numbers, an array or a tensor, unless one is none; see `checked`."""
+    if num_classes is None:
+        return checked(labels, lambda v: v % 1 == 0, "Labels must be class numbers", fix)
+    expected = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}"
+    return checked(labels, lambda v: (v >= 0) & (v < num_classes) & (v % 1 == 0), expected, fix)
 
 
 def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
@@ -159,27 +160,14 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
         message = f"Labels must be one of {', '.join(names)}. Others:"
         labels = asserted(labels, tf.reduce_any(is_name, -1), message)
         return tf.argmax(labels[..., None] == tf.constant(names), -1, tf.int32)
-    return _inside(labels, len(names) if names else None)
+    return _one_each(labels, len(names) if names else None)
 
 
-def _inside(labels, num_classes, is_packed=False):
-    """Returns labels whose reading fails if one is outside the classes; one-hot ones unchanged."""
-    import tensorflow as tf
-
-    from keras_bert.graph.datasets import asserted
-
-    if labels.dtype == tf.string:
-        raise ValueError(
-            "Labels must be class numbers; the dataset yields strings. Set label_names, or number "
-            "them with label_names.index(name)."
-        )
+def _one_each(labels, num_classes, is_packed=False):
+    """Checks class numbers in the graph; one-hot labels and those of unknown classes, only kind."""
     is_one_each = is_packed or labels.shape.rank in (None, 0, 1) or labels.shape[1:] == (1,)
-    if num_classes is None or not is_one_each:
-        return labels
-    values = tf.cast(labels, tf.float64)
-    is_inside = (values >= 0) & (values < num_classes) & (values == tf.floor(values))
-    message = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}. {_RENUMBER}"
-    return asserted(labels, is_inside, message + " Labels outside:")
+    is_known = num_classes is not None and is_one_each
+    return _of_classes(labels, num_classes) if is_known or labels.dtype == "string" else labels
 
 
 def with_class_check(dataset: Any, num_classes: int) -> Any:
@@ -187,14 +175,11 @@ def with_class_check(dataset: Any, num_classes: int) -> Any:
 
     Anything else is returned unchanged, and so are labels of several numbers each.
     """
-    import tensorflow as tf
-
     from keras_bert.graph.datasets import map_labels
 
     def check(x, labels):
         is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K]
-        is_tensor = isinstance(labels, tf.Tensor)
-        return _inside(labels, num_classes, is_packed) if is_tensor else labels
+        return labels if isinstance(labels, dict) else _one_each(labels, num_classes, is_packed)
 
     return map_labels(dataset, check)
 
@@ -229,22 +214,6 @@ def label_array(labels: Labels) -> np.ndarray:
             f"Labels must be one for each example; got {shown(labels)}. If a text may have several "
             "labels, make the preprocessor with multi_label=True."
         ) from error
-
-
-def _whole(array):
-    """Returns class numbers as they are, or whole floats as integers."""
-    if array.dtype.kind in "biu" or not array.size:
-        return array
-    wrong = np.ones(array.shape, "bool")
-    if array.dtype.kind == "f":
-        wrong = ~((array == np.floor(array)) & np.isfinite(array))
-    if wrong.any():
-        place = tuple(map(int, np.argwhere(wrong)[0])) if array.ndim else ()
-        raise ValueError(
-            f"Label {', '.join(map(str, place))} is {array[place]}, which is not a class number. "
-            "Scores need a regression (num_classes=1)."
-        )
-    return array.astype("int64")
 
 
 def _is_names(row):

@@ -82,29 +82,23 @@ def as_arrays(x: Any) -> Any:
     return x.to_numpy() if hasattr(x, "to_numpy") else x
 
 
-def as_floats(values: Any, dtype: str = "float32") -> np.ndarray:
-    """Converts real numbers to floats; strings, which NumPy converts, are errors."""
-    array = np.asarray(as_arrays(values))
-    if array.dtype.kind in "cSUV":
-        raise TypeError(f"expected real numbers; got {array.dtype}")
-    return array.astype(dtype)
-
-
 def number_array(
     name: str,
     values: Any,
     expected: str = "a number for each example, [n]",
     is_shape: Callable[[tuple], bool] = lambda shape: shape[1:] in ((), (1,)) and shape != (),
     fix: str = "Leave the example out.",
+    dtype: str = "float32",
 ) -> np.ndarray:
-    """Converts finite real numbers to float32.
+    """Converts finite real numbers to floats; strings, which NumPy would convert, are errors.
 
     >>> number_array("Scores", ["high", "low"])
     Traceback (most recent call last):
     ValueError: Scores must be a number for each example, [n]; got ['high', 'low'].
     """
     try:
-        array = as_floats(values)
+        array = np.asarray(as_arrays(values))
+        array = None if array.dtype.kind in "cSUV" else array.astype(dtype)
     except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
         array = None
     if array is None or not is_shape(array.shape):

@@ -1,4 +1,4 @@
-"""Checks of sample weights. Needs NumPy only."""
+"""Weights of examples by their classes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,19 +8,6 @@ import numpy.typing as npt
 
 from keras_bert.messages import check_number
 from keras_bert.preprocessing.class_labels import class_number
-from keras_bert.preprocessing.raw import number_array
-
-
-def weight_arrays(sample_weight: Any) -> Any:
-    """Returns sample weights as float32, `[n, ...]`, a dict of these, or None."""
-    if sample_weight is None:
-        return None
-    if isinstance(sample_weight, dict):
-        return {name: weight_arrays(weights) for name, weights in sample_weight.items()}
-    weights = number_array("sample_weight", sample_weight, is_shape=lambda shape: len(shape) > 0)
-    if (weights < 0).any():
-        raise ValueError(f"sample_weight must be at least 0; got {weights.min():g}.")
-    return weights
 
 
 def class_sample_weight(

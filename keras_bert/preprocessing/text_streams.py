@@ -14,7 +14,7 @@ from keras_bert.graph import graph_ops
 from keras_bert.graph.datasets import map_batches, prefetched
 from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.dataset_checks import with_finite_check, with_target_checks
+from keras_bert.preprocessing.checked_numbers import with_finite_check, with_target_checks
 from keras_bert.preprocessing.embedding_rows import TextColumns
 from keras_bert.preprocessing.packed_batches import check_packable, packed
 from keras_bert.preprocessing.raw import split_inputs

@@ -103,7 +103,7 @@ def test_losses_are_those_of_the_data(model):
 
 
 def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, tensorflow, refused):
-    message = "a relevance from 0 to 1.*MarginMeanSquaredError.*example 1 is 3"
+    message = "a relevance from 0 to 1; got 3.0 at .1.*MarginMeanSquaredError"
     refused(message, model.fit, PAIRS[:2], [1, 3], verbose=0)
     refused("that of row 0 is nan", model.fit, PAIRS[:2], [np.nan, 1], verbose=0)
     with pytest.raises(ValueError, match=r"must be a number for each example; got \['yes'"):

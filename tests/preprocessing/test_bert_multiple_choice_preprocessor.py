@@ -60,7 +60,7 @@ def test_labels_are_in_the_questions_or_in_y(preprocessor):
     [(_, labels)] = preprocessor.batches(QUESTIONS)
     [(_, given)] = preprocessor.batches(without, [1, 0])
     assert labels.tolist() == given.tolist() == [1, 0]
-    with pytest.raises(ValueError, match="question 0 .*got None"):
+    with pytest.raises(ValueError, match="indices of choices.*got .*None"):
         preprocessor.batches(without)
     [(_, labels, weights)] = preprocessor.batches(QUESTIONS, sample_weight=[1, 2])
     assert labels.tolist() == [1, 0] and weights.tolist() == [1, 2]
@@ -96,11 +96,10 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
         ([{**GOOD, "choices": "bc"}], "a dict of a string and of two or more strings"),
         ([{"context": "a", "label": 0}], "number 0 is"),
         ([GOOD, {**GOOD, "choices": ["b", ""]}], "number 1 is .*'b', ''"),
-        ([{**GOOD, "label": 2}], "question 0 .*choices, 0, 1; got 2"),
+        ([{**GOOD, "label": 2}], "indices of choices.*got 2 at .0."),
         ([{**GOOD, "label": -1}], "got -1"),
-        ([{**GOOD, "label": True}], "got True"),
-        ([{"context": "a", "choices": ["b", "c"]}], "got None"),
-        ([{**GOOD, "choices": ["", "b", "c"]}], "choices, 1, 2; got 0"),
+        ([{"context": "a", "choices": ["b", "c"]}], "got .None"),
+        ([{**GOOD, "choices": ["", "b", "c"]}], "choices that are there.*got 0 at"),
     ],
 )
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
-from keras_bert.preprocessing.dataset_checks import with_finite_check
+from keras_bert.preprocessing.checked_numbers import with_finite_check
 from keras_bert.preprocessing.raw import (
     as_arrays,
     count,

@@ -10,8 +10,13 @@ import numpy.typing as npt
 from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row
-from keras_bert.preprocessing.question_examples import check_questions, trained_windows, windows_of
-from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
+from keras_bert.preprocessing.question_windows import (
+    QuestionWindows,
+    check_questions,
+    question_windows,
+    trained_windows,
+    windows_of,
+)
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.span_answers import NO_SPAN, span_answers
 from keras_bert.preprocessing.text_rows import LONGEST

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.models.task_data import with_extra_inputs
-from keras_bert.preprocessing.choice_examples import with_choice_check
+from keras_bert.preprocessing.bert_multiple_choice_preprocessor import with_choice_check
 from keras_bert.preprocessing.class_labels import with_class_check
 from keras_bert.preprocessing.prepared_inputs import with_input_checks
 

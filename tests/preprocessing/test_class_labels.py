@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertClassifierPreprocessor
-from keras_bert.preprocessing.choice_examples import choice_targets
+from keras_bert.preprocessing.bert_multiple_choice_preprocessor import choice_targets
 from keras_bert.preprocessing.class_labels import (
     class_targets,
     label_matrix,

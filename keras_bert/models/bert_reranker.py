@@ -1,7 +1,5 @@
 """BERT that scores how well documents answer a query: a cross-encoder."""
 
-import types
-
 import keras
 import numpy as np
 
@@ -116,8 +114,7 @@ class BertReranker(BertTask):
 
     def check_labels(self, y):
         """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
-        is_spec = isinstance(y, list) and isinstance(next(iter(y), 0), types.SimpleNamespace)
-        if y is not None and not is_spec and self._is_binary():
+        if y is not None and self._is_binary():
             checked_relevance(relevance_targets(y))
 
     def with_checked_labels(self, dataset):

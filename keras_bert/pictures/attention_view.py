@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import check_int
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.pictures.drawing import Figure, new_figure, save_figure
 
@@ -136,11 +136,6 @@ def show_attention(
     >>> view.tokens, view.probabilities.shape
     (['[CLS]', 'rain', 'in', 'spain', '[SEP]'], (2, 2, 5, 5))
     """
-    if not isinstance(text, str) or not isinstance(pair, (str, type(None))):
-        raise ValueError(
-            f"show_attention takes text and pair as str; got {shown((text, pair))}. For token ids, "
-            "call model.backbone.attention_probabilities(inputs)."
-        )
     preprocessor = preprocessor_of(model)
     backbone = model.backbone
     check_int("layer", layer, 0, backbone.num_layers - 1)

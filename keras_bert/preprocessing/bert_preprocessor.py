@@ -159,7 +159,7 @@ class BertPreprocessor:
             y = self.labels_in(examples)
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
-        targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
+        targets = () if y is None else (as_arrays(self.targets(as_arrays(y)), lists=True),)
         targets += () if sample_weight is None else (weight_arrays(sample_weight),)
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "examples", **{"labels or weights": part})
@@ -432,10 +432,3 @@ def no_answers(kind: str) -> ValueError:
         "save_to_preset(folder), fine-tune BertClassifier.from_preset(folder, num_classes=2) or "
         "another task, and export that."
     )
-
-
-def _arrays(values):
-    """Returns labels as an array `[n, ...]`, or a dict of arrays if a task has several."""
-    if isinstance(values, dict):
-        return {name: np.asarray(value) for name, value in values.items()}
-    return np.asarray(values)

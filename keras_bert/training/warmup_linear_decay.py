@@ -59,15 +59,10 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     ):
         super().__init__()
         check_number("peak_learning_rate", peak_learning_rate, at_least=0)
-        check_number("warmup_steps", warmup_steps)
         check_number("total_steps", total_steps)
+        check_number("warmup_steps", warmup_steps, at_least=0, below=total_steps)
         check_bool("continuous", continuous)
         check_number("final_fraction", final_fraction, at_least=0, below=1)
-        if not 0 <= warmup_steps < total_steps:
-            raise ValueError(
-                "The warm-up must end before training does: 0 <= warmup_steps < total_steps; got "
-                f"warmup_steps={warmup_steps} and total_steps={total_steps}."
-            )
         self.peak_learning_rate = peak_learning_rate
         self.warmup_steps = warmup_steps
         self.total_steps = total_steps

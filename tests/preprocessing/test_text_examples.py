@@ -131,7 +131,10 @@ def test_a_dataset_is_read_whole(size):
         ([[((),)], [1]], r"Text 0 is \(\(\),\), not a string"),
         ([("a", "b"), ("c",)], "Some texts are pairs and others are not"),
         ([("a", "b"), "cd"], "Some texts are pairs and others are not"),
-        ((float("nan"), "no"), "A tuple must hold two lists or arrays of texts"),
+        (
+            (float("nan"), "no"),
+            "Texts must be a list or an array of strings, or a tuple of two; got nan",
+        ),
         ([("a", "b", "c")], "got 3 together"),
         (("a", "b", "c"), "got 3 together"),
         ((slices(["a", "b"]), ["c", "d"]), "A tf.data.Dataset can't be part of the examples"),

@@ -13,6 +13,7 @@ from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_int
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.pictures.drawing import Figure, new_figure, save_figure
+from keras_bert.text.base_tokenizer import as_str
 
 
 class AttentionView:
@@ -154,7 +155,8 @@ def show_attention(
 
 
 def _inputs(tokenizer, text, pair):
-    first, *second = tokenizer([text] if pair is None else [text, pair])
+    texts = {"text": text} if pair is None else {"text": text, "pair": pair}
+    first, *second = tokenizer([as_str(*each) for each in texts.items()])
     ids = [tokenizer.cls_token_id, *first, tokenizer.sep_token_id]
     segments = [0] * len(ids)
     for piece in second:

@@ -4,7 +4,6 @@ import dataclasses
 from typing import Any
 
 import keras
-import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_number, check_one_of
@@ -18,7 +17,7 @@ from keras_bert.preprocessing.question_windows import (
     windows_of,
 )
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
-from keras_bert.preprocessing.span_answers import NO_SPAN, span_answers
+from keras_bert.preprocessing.span_answers import span_answers, spans_of_windows
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.text.base_tokenizer import Tokenizer
 
@@ -148,18 +147,12 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         rows = self.read(example)
         outputs = predict(rows.as_batch()[0])
         outputs = keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
-        [answer], [first], [last] = (
-            self.answers(outputs, rows)[name] for name in ("answer", "start", "end")
-        )
-        window, start, end = int(np.argmin(outputs["start"][:, 0] + outputs["end"][:, 0])), 0, 0
+        [answer] = self.answers(outputs, rows)["answer"]
+        spans = spans_of_windows(rows, outputs, self.max_answer_length, 1)
+        window, start, end = int(spans["null"].argmin()), 0, 0
         if answer:
-            places = rows.places(outputs["start"].shape[1])
-            is_start = places["begins"] & (places["starts"] == first)  # of tokens of a character,
-            is_end = places["in_context"] & (places["ends"] == last)  # the best ones answered
-            scores = np.where(is_start, outputs["start"], NO_SPAN)[:, :, None]  # [N, S, S]
-            scores = scores + np.where(is_end, outputs["end"], NO_SPAN)[:, None]
-            scores = np.where(np.tri(scores.shape[1]).T, scores, 2 * NO_SPAN)
-            window, start, end = map(int, np.unravel_index(scores.argmax(), scores.shape))
+            window = int(spans["score"].argmax())
+            start, end = (int(spans[name][window, 0]) for name in ("first", "last"))
         question = self.located([example["question"]])
         tokens = [column.take([window]) for column in rows.columns]
         row = explained_row(self.packer, [question, rows.contexts], tokens, target=answer)

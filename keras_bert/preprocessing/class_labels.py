@@ -90,12 +90,7 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
     what = "Labels of a multi_label model"
     expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
     matrix = number_array(what, labels, expected, lambda shape: shape[1:] == (len(names),))
-    wrong = np.argwhere(~np.isin(matrix, (0, 1)))
-    if wrong.size:
-        row, column = wrong[0]
-        got = f"{matrix[row, column]:g} in row {row}, column {column}"
-        raise ValueError(f"{what} must be {expected}; got {got}.")
-    return matrix
+    return checked(matrix, lambda v: (v == 0) | (v == 1), f"{what} must be {expected}")
 
 
 def class_targets(

@@ -1,6 +1,7 @@
 """Examples that train an embedder. n examples of k texts each, B examples of a batch."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ def text_columns_rows(
         for part in targets:
             check_one_each(len(columns[0]), "examples", weights=part)
     else:
-        targets = (score_array(scores, len(columns[0]), len(columns)),)
+        targets = (score_array(scores, columns),)
     own = preprocessor.of_columns(len(columns), scores)
     tokens = tuple(each.tokenized(x) for each, x in zip(own, columns, strict=True))
     return TextColumns(preprocessor.packer, tokens, targets=targets, numbers=numbers)
@@ -144,13 +145,13 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
     )
 
 
-def score_array(scores: Any, number: int, texts: int) -> np.ndarray:
+def score_array(scores: Any, columns: Sequence[list[str]]) -> np.ndarray:
     """Returns the scores of pairs as float32 `[n]`, not all of them equal."""
-    if texts != 2:
-        raise ValueError(f"Scores are those of pairs; got examples of {texts} texts with y.")
+    if len(columns) != 2:
+        raise ValueError(f"Scores are those of pairs; got examples of {len(columns)} texts with y.")
     what, is_shape = "The scores of pairs", lambda shape: len(shape) == 1
     scores = number_array(what, scores, "numbers, one for each", is_shape, "Leave the pair out.")
-    check_one_each(number, "pairs", scores=scores)
+    check_one_each(len(columns[0]), "pairs", scores=scores)
     if np.ptp(scores) == 0:
         raise ValueError(
             f"All pairs have the score {scores[0]:g}: no order to learn. Leave the scores out."

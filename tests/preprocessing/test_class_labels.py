@@ -41,8 +41,8 @@ def test_several_labels_become_zeros_and_ones():
         (["good", "bad"], "a list of names for each text.*got .'good', 'bad'"),
         ([0, 2, 1], r"got shape \(3,\)"),
         ([[1, 0], [0, 1]], r"0 and 1, \[n, 3\]; got shape \(2, 2\)"),
-        ([[1, 0, 0], [0, 2, 0]], "got 2 in row 1, column 1"),
-        ([[1, 0, 0], [0, float("nan"), 0]], "row 1 in column 1 is nan"),
+        ([[1, 0, 0], [0, 2, 0]], "got 2.0 at .1, 1"),
+        ([[1, 0, 0], [0, float("nan"), 0]], "got nan at .1, 1"),
         ([[2], [0, 1]], "list of names"),
     ],
 )

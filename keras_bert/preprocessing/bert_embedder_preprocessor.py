@@ -1,6 +1,7 @@
 """Preprocessing for text embeddings."""
 
 import copy
+import dataclasses
 from typing import Any, Self
 
 import keras
@@ -20,13 +21,13 @@ from keras_bert.preprocessing.embedding_rows import (
 )
 from keras_bert.preprocessing.raw import Dataset, Examples, Labels, as_arrays, text_columns
 from keras_bert.preprocessing.text_rows import Rows
-from keras_bert.text.base_tokenizer import Tokenizer
 
 KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """The names under which prompts of queries and of documents are found, the first one first."""
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertEmbedderPreprocessor(BertPreprocessor):
     """Preprocessor of `BertEmbedder`: texts in, vectors out.
 
@@ -58,20 +59,15 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
+    prompts: dict[str, str] | None = None
+    default_prompt_name: str | None = None
+
     packs = None
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        sequence_length: int = 128,
-        truncation: str = "head",
-        prompts: dict[str, str] | None = None,
-        default_prompt_name: str | None = None,
-    ):
-        super().__init__(tokenizer, sequence_length, truncation)
-        self.prompts = prompts_by_name(prompts, default_prompt_name)
-        self.default_prompt_name = default_prompt_name
-        self.prompt = "" if default_prompt_name is None else self.prompts[default_prompt_name]
+    def __post_init__(self):
+        super().__post_init__()
+        self.prompts = prompts_by_name(self.prompts, self.default_prompt_name)
+        self.prompt = self.prompts.get(self.default_prompt_name, "")
 
     def variants(self) -> dict[str, Self]:
         """Returns this preprocessor with the prompts of queries and documents, if it has any."""

@@ -19,12 +19,12 @@ from keras_bert.preprocessing.question_windows import (
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.span_answers import span_answers, spans_of_windows
 from keras_bert.preprocessing.text_rows import LONGEST
-from keras_bert.text.base_tokenizer import Tokenizer
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertSpanLabelerPreprocessor(BertPreprocessor):
     """Preprocessor of `BertSpanLabeler`: questions on contexts in, spans of the contexts out.
 
@@ -59,35 +59,27 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     ([[2, 5, 3, 6, 7, 8, 3]], [4], [5])
     """
 
+    sequence_length: int = 384
+    document_stride: int = 128
+    max_question_length: int = 64
+    max_answer_length: int = 30
+    null_threshold: float | None = None
+
     packs = "positions"
     truncates = False
     signature = {"question": 1, "context": 1}
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        sequence_length: int = 384,
-        truncation: str = "head",
-        document_stride: int = 128,
-        max_question_length: int = 64,
-        max_answer_length: int = 30,
-        null_threshold: float | None = None,
-    ):
-        super().__init__(tokenizer, sequence_length, truncation)
-        check_int("document_stride", document_stride)
-        check_int("max_question_length", max_question_length)
-        check_int("max_answer_length", max_answer_length)
-        if null_threshold is not None:
-            check_number("null_threshold", null_threshold)
-        if max_question_length >= self.packer.pair_room:
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("document_stride", "max_question_length", "max_answer_length"):
+            check_int(name, getattr(self, name))
+        if self.null_threshold is not None:
+            check_number("null_threshold", self.null_threshold)
+        if self.max_question_length >= self.packer.pair_room:
             raise ValueError(
-                f"Questions of {max_question_length=} leave no room for a context in "
-                f"{sequence_length=}."
+                f"Questions of max_question_length={self.max_question_length} leave no room for a "
+                f"context in sequence_length={self.sequence_length}."
             )
-        self.document_stride = document_stride
-        self.max_question_length = max_question_length
-        self.max_answer_length = max_answer_length
-        self.null_threshold = null_threshold
 
     def read(
         self,

@@ -1,6 +1,7 @@
 """Preprocessing for tagging words and finding entities."""
 
-from collections.abc import Iterable, Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -16,10 +17,10 @@ from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_
 from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
 from keras_bert.text import numpy_ops
-from keras_bert.text.base_tokenizer import Tokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertTokenClassifierPreprocessor(BertPreprocessor):
     """Preprocessor of `BertTokenClassifier`: words and tags in, tags or entities out.
 
@@ -44,20 +45,16 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     ([[2, 5, 6, 7, 3]], [[0, 0, 1, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0]])
     """
 
+    label_names: Sequence[str] | None = None
+
     max_texts = 1
     packs = "tokens"
     truncates = False
     signature = {"text": 1}
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        sequence_length: int = 128,
-        truncation: str = "head",
-        label_names: Iterable[str] | None = None,
-    ):
-        super().__init__(tokenizer, sequence_length, truncation)
-        self.label_names = as_label_names(label_names)
+    def __post_init__(self):
+        super().__post_init__()
+        self.label_names = as_label_names(self.label_names)
 
     def read(
         self,

@@ -17,7 +17,6 @@ from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.class_labels import named_classes
-from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row
 from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.raw import (
     Examples,
@@ -28,6 +27,7 @@ from keras_bert.preprocessing.raw import (
     text_examples,
 )
 from keras_bert.preprocessing.text_rows import Rows, TextRows
+from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens

@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row
 from keras_bert.preprocessing.question_windows import (
     QuestionWindows,
     check_questions,
@@ -19,6 +18,7 @@ from keras_bert.preprocessing.question_windows import (
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.span_answers import span_answers, spans_of_windows
 from keras_bert.preprocessing.text_rows import LONGEST
+from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 

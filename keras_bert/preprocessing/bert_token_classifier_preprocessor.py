@@ -11,11 +11,17 @@ import numpy.typing as npt
 from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number
-from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row, log_odds
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import ops_of
-from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
+from keras_bert.preprocessing.text_words import (
+    ExplainedRow,
+    TextWords,
+    explained_row,
+    found_entities,
+    log_odds,
+    text_words,
+)
 from keras_bert.text import numpy_ops
 
 

@@ -54,13 +54,9 @@ class LabelledTexts(TextRows):
 
     Attributes:
         classes: int32 `[n]`.
-        by_class: int64 `[n]`, the numbers of the texts, sorted by class.
-        starts: int64 `[C + 1]`, where each class begins in `by_class`, and n.
     """
 
     classes: np.ndarray
-    by_class: np.ndarray
-    starts: np.ndarray
 
     def batch(self, numbers: np.ndarray, batching: Batching) -> tuple:
         """Makes `(inputs, labels)` of anchors, positives and negatives by number, int64 `[B, 3]`.
@@ -74,10 +70,11 @@ class LabelledTexts(TextRows):
     def batches(self, batching: Batching) -> Batches:
         """Makes batches with new draws in each epoch, a function of the seed."""
         batching.check_unsorted("Texts with classes, paired at random,")
-        count = len(self.classes)
-        start, stop = self.starts[self.classes], self.starts[self.classes + 1]
-        place = np.empty(count, "int64")
-        place[self.by_class] = np.arange(count)
+        count, by_class = len(self.classes), np.argsort(self.classes, kind="stable")
+        place = np.argsort(by_class)  # of each text among those sorted by class
+        sizes = np.bincount(self.classes)
+        stop = np.cumsum(sizes)[self.classes]
+        start = stop - sizes[self.classes]
 
         def order(generator):
             # Of a class at places 3-6, the text at 5 gets one of 6, 3, 4; others lie outside.
@@ -85,7 +82,7 @@ class LabelledTexts(TextRows):
             positive = start + (place - start + draws[0]) % (stop - start)
             negative = np.where(draws[1] < start, draws[1], draws[1] + stop - start)
             anchors = generator.permutation(count) if batching.shuffle else np.arange(count)
-            numbers = [anchors, *(self.by_class[p[anchors]] for p in (positive, negative))]
+            numbers = [anchors, *(by_class[p[anchors]] for p in (positive, negative))]
             return in_parts(np.stack(numbers, axis=1), batching)
 
         return Batches(order, lambda numbers: self.batch(numbers, batching), batching)
@@ -136,13 +133,8 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
             f"Class '{names[counts.argmin()]}' has one text, and no positive for it. Leave it out. "
             "Pairs are a tuple of two columns: fit((texts, positives))."
         )
-    return LabelledTexts(
-        preprocessor.packer,
-        (preprocessor.tokenized(texts),),
-        classes=classes.astype("int32"),
-        by_class=np.argsort(classes, kind="stable"),
-        starts=np.concatenate([[0], np.cumsum(counts)]),
-    )
+    tokens = (preprocessor.tokenized(texts),)
+    return LabelledTexts(preprocessor.packer, tokens, classes=classes.astype("int32"))
 
 
 def score_array(scores: Any, columns: Sequence[list[str]]) -> np.ndarray:

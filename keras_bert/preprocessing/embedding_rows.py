@@ -19,12 +19,9 @@ class TextColumns(TextRows):
     """Examples of several texts, such as an anchor and its positive, each in a row of its own.
 
     The columns are those of k texts, and the targets scores, if there are any, or weights.
-
-    Attributes:
-        numbers: int32 `[n, k]`, equal for equal texts; or None if there are scores.
     """
 
-    numbers: Any
+    numbers: Any  # int32 `[n, k]`, equal for equal texts; or None if there are scores
 
     def num_tokens(self) -> np.ndarray:
         lengths = [self.packer.lengths(column) for column in self.columns]
@@ -51,12 +48,9 @@ class LabelledTexts(TextRows):
 
     Each text is an anchor once in an epoch. Its positive is another text of its class, and its
     negative one of another class, both drawn uniformly.
-
-    Attributes:
-        classes: int32 `[n]`.
     """
 
-    classes: np.ndarray
+    classes: np.ndarray  # int32 `[n]`
 
     def batch(self, numbers: np.ndarray, batching: Batching) -> tuple:
         """Makes `(inputs, labels)` of anchors, positives and negatives by number, int64 `[B, 3]`.

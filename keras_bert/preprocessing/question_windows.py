@@ -29,18 +29,12 @@ class QuestionWindows(TextRows):
     one window, even if its context has no tokens. The columns are questions, truncated to the
     longest allowed, and parts; the target is a dict of `start` and `end`, int32 `[N]`.
     Source: `convert_examples_to_features` of google-research/bert run_squad.py.
-
-    Attributes:
-        contexts: `TextTokens` `[U]`.
-        context: int64 `[B]`, the context of each question.
-        question: int64 `[N]`, the question of each window, in ascending order.
-        first: int64 `[N]`, the first token of the context in each window.
     """
 
-    contexts: TextTokens
-    context: Any
-    question: Any
-    first: Any
+    contexts: TextTokens  # `[U]`
+    context: Any  # int64 `[B]`, the context of each question
+    question: Any  # int64 `[N]`, the question of each window, in ascending order
+    first: Any  # int64 `[N]`, the first token of the context in each window
 
     @property
     def length(self) -> Any:

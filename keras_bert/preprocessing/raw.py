@@ -230,15 +230,10 @@ def extra_input_array(name: str, values: Any) -> np.ndarray:
 
 @dataclasses.dataclass
 class TextExamples:
-    """Texts or pairs in memory, with the model's extra inputs.
+    """Texts or pairs in memory, with the model's extra inputs."""
 
-    Attributes:
-        columns: lists of n str: the texts, the second text of each, and so on.
-        extra_inputs: a dict of arrays `[n, ...]`.
-    """
-
-    columns: tuple[list[str], ...]
-    extra_inputs: dict[str, np.ndarray]
+    columns: tuple[list[str], ...]  # n texts, the second text of each, and so on
+    extra_inputs: dict[str, np.ndarray]  # `[n, ...]`
 
     def __len__(self):
         return len(self.columns[0])

@@ -30,18 +30,12 @@ class TextRows:
     """Rows of one sequence each: a text, a pair of texts, or a window of a long text.
 
     Rows of other kinds of examples are subclasses.
-
-    Attributes:
-        packer: a `SegmentPacker`.
-        columns: one or two `Tokens` `[N]`, the texts of each row.
-        extra_inputs: a dict of arrays `[N, ...]`.
-        targets: a tuple of labels and weights, if any: arrays `[N, ...]` or dicts of them.
     """
 
     packer: SegmentPacker
-    columns: tuple[Tokens, ...]
-    extra_inputs: dict[str, Any] = dataclasses.field(default_factory=dict)
-    targets: tuple = ()
+    columns: tuple[Tokens, ...]  # one or two `[N]`, the texts of each row
+    extra_inputs: dict[str, Any] = dataclasses.field(default_factory=dict)  # arrays `[N, ...]`
+    targets: tuple = ()  # labels and weights, if any: arrays `[N, ...]` or dicts of them
 
     @property
     def ops(self) -> ModuleType:
@@ -68,15 +62,10 @@ class TextRows:
 
 @dataclasses.dataclass(kw_only=True)
 class WindowRows(TextRows):
-    """Windows of texts, each with its text's extra inputs, labels and weights.
+    """Windows of texts, each with its text's extra inputs, labels and weights."""
 
-    Attributes:
-        text: int64 `[N]`, the text of each window.
-        counts: int64 `[n]`, the number of windows of each text.
-    """
-
-    text: Any
-    counts: Any
+    text: Any  # int64 `[N]`, the text of each window
+    counts: Any  # int64 `[n]`, the number of windows of each text
 
     @classmethod
     def of(cls, rows: TextRows, window_stride: int) -> Self:
@@ -99,16 +88,11 @@ class PairRows(TextRows):
 
     The columns are the first texts, `[N]`, and the second ones of all rows, `[N x D]`. Inputs are
     `[B, D, S]`.
-
-    Attributes:
-        num_sequences: int, D.
-        is_there: bool `[N, D]`, False for a missing pair, whose inputs are 0; None if none is.
-        texts: N lists of str, the second texts that are there, if answers name them; or None.
     """
 
-    num_sequences: Any
-    is_there: Any = None
-    texts: list[list[str]] | None = None
+    num_sequences: Any  # D
+    is_there: Any = None  # bool `[N, D]`, False for a missing pair, whose inputs are 0
+    texts: list[list[str]] | None = None  # the second texts of each row, if answers name them
 
     def num_tokens(self) -> np.ndarray:
         lengths = self.packer.lengths(*self._pairs(np.arange(len(self.columns[0].lengths))))

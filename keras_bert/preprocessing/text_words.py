@@ -25,22 +25,13 @@ _kinds_of_tokens = weakref.WeakKeyDictionary()  # of tokenizers, whose tokens ar
 
 @dataclasses.dataclass(kw_only=True)
 class TextWords(TextRows):
-    """Words of texts, each with its row, a window, and position. W words, N rows.
+    """Words of texts, int64 `[W]` each."""
 
-    Attributes:
-        texts: `[B]` strings.
-        text: int64 `[W]`, the text of each word, in ascending order.
-        window: int64 `[W]`, the row in which each word has the most context.
-        position: int64 `[W]`, the position of each word's first piece in the packed row.
-        start: int64 `[W]`, the start of each word in its text, as in `TextTokens`.
-        end: int64 `[W]`, the end of each word.
-    """
-
-    texts: Any
-    text: Any
-    window: Any
-    position: Any
-    start: Any
+    texts: Any  # `[B]` strings
+    text: Any  # of each word, in ascending order
+    window: Any  # the row in which each word has the most context
+    position: Any  # of each word's first piece in the packed row
+    start: Any  # of each word in its text, as in `TextTokens`
     end: Any
 
 
@@ -172,21 +163,13 @@ def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -
 
 @dataclasses.dataclass
 class ExplainedRow:
-    """A row, its words, and the number that is explained.
+    """A row, its words, and the number that is explained."""
 
-    Attributes:
-        inputs: a dict of the model's inputs, `[1, S]`.
-        words: a dict of `word_text`, `word_column`, `word_start` and `word_end`, `[W]` each.
-        word: int64 `[S]`, the word of each position; -1 at special tokens.
-        target: what is explained, such as the name of a class.
-        value: a function from the model's outputs for B rows to `[B]` numbers.
-    """
-
-    inputs: dict[str, Any]
-    words: dict[str, np.ndarray]
-    word: np.ndarray
-    target: Any = None
-    value: Callable[[Any], Any] = lambda outputs: outputs[:, 0]
+    inputs: dict[str, Any]  # of the model, `[1, S]`
+    words: dict[str, np.ndarray]  # `word_text`, `word_column`, `word_start`, `word_end`: `[W]`
+    word: np.ndarray  # int64 `[S]`, the word of each position; -1 at special tokens
+    target: Any = None  # what is explained, such as the name of a class
+    value: Callable[[Any], Any] = lambda outputs: outputs[:, 0]  # of B rows, `[B]`
 
 
 def explained_row(

@@ -1,4 +1,4 @@
-"""Labels of classes, by name or by number, in memory and in TensorFlow's graph, and their weights."""
+"""Labels of classes and their weights: by name or number, in memory and in TensorFlow's graph."""
 
 import difflib
 import numbers

@@ -7,7 +7,6 @@ from typing import Any, Self
 import keras
 import numpy.typing as npt
 
-from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -19,11 +18,9 @@ from keras_bert.preprocessing.embedding_rows import (
     labelled_texts,
     text_columns_rows,
 )
+from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.raw import Dataset, Examples, Labels, as_arrays, text_columns
 from keras_bert.preprocessing.text_rows import Rows
-
-KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""The names under which prompts of queries and of documents are found, the first one first."""
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -140,20 +137,3 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 'text, load the model with pooling="mean", "max" or "cls".'
             )
         return {"embedding": outputs}
-
-
-def prompts_by_name(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
-    """Returns prompts by name; None is a dict without any."""
-    prompts = {} if prompts is None else prompts
-    is_dict = isinstance(prompts, dict)
-    if not is_dict or not all(isinstance(t, str) for pair in prompts.items() for t in pair):
-        raise ValueError(
-            f"prompts must be a dict of strings, such as {{'query': 'query: '}}; got {prompts!r}."
-        )
-    check_one_of("default_prompt_name", default_prompt_name, (*prompts, None))
-    return dict(prompts)
-
-
-def prompt_of(prompts: dict[str, str], kind: str) -> str:
-    """Returns the prompt of `"query"` or `"document"`, "" if there is none."""
-    return next((prompts[name] for name in KINDS[kind] if name in prompts), "")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.checked_numbers import checked
 from keras_bert.preprocessing.class_labels import label_array
-from keras_bert.preprocessing.raw import Examples, Labels, Tensor, check_each, listed
+from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.text_rows import PairRows, ops_of
 
 _QUESTION = (
@@ -45,9 +45,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     signature = {"context": 1, "choices": 2}
 
     def listed(self, x: Examples) -> list[dict]:
-        questions = listed(x)
-        check_each(questions, _is_question, _QUESTION)
-        return questions
+        return listed(x, _is_question, _QUESTION)
 
     def labels_in(self, examples: list[dict]) -> Labels:
         return [question.get("label") for question in examples]

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.question_windows import (
+    QUESTION,
     QuestionWindows,
-    check_questions,
+    is_question,
     question_windows,
     trained_windows,
     windows_of,
@@ -100,9 +101,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return (trained_windows if with_labels else windows_of)(examples, self)
 
     def listed(self, x: Examples) -> list[dict]:
-        questions = listed(x)
-        check_questions(questions)
-        return questions
+        return listed(x, is_question, QUESTION)
 
     def answers(
         self, outputs: dict[str, Any], rows: QuestionWindows | None = None, n_best: int = 1

@@ -17,6 +17,7 @@ from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.readers.squad import training_answer
 from keras_bert.text.tokens import TextTokens, Tokens, numbered
 
+QUESTION = "A question must be a dict of two strings, {'question': ..., 'context': ...}"
 _ANSWERS = "Answers must be a list of dicts of 'text' and 'answer_start', in characters"
 
 
@@ -157,11 +158,9 @@ def window_labels(
     }
 
 
-def check_questions(examples: Sequence[dict]) -> None:
-    """Raises a ValueError if something is not a question on a context."""
-    expected = "A question must be a dict of two strings, {'question': ..., 'context': ...}"
-    kinds = {"question": str, "context": str}
-    check_each(examples, lambda example: _holds(example, kinds), expected)
+def is_question(example: Any) -> bool:
+    """Returns whether something is a question on a context."""
+    return _holds(example, {"question": str, "context": str})
 
 
 def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.squad import squad_scores
 from keras_bert.preprocessing.question_windows import check_answers
-from keras_bert.preprocessing.raw import check_each, listed
+from keras_bert.preprocessing.raw import listed
 from keras_bert.scoring.scorer import Scorer
 
 
@@ -23,8 +23,8 @@ class SpanScorer(Scorer):
         def is_scored(example):
             return isinstance(example, dict) and {"id", "answers"} <= set(example)
 
-        check_each(listed(x), is_scored, "scores needs an id and answers of questions")
-        check_answers(listed(x), with_starts=False)
+        examples = listed(x, is_scored, "scores needs an id and answers of questions")
+        check_answers(examples, with_starts=False)
 
     def score(self, answers, x, y=None):
         self.check(x)

@@ -15,12 +15,8 @@ class Batches(keras.utils.PyDataset):
     """Batches of examples in memory, NumPy arrays, in a new order in each pass.
 
     `fit`, `evaluate` and `predict` of any Keras model take it, and it can be iterated over.
-
-    Args:
-        order: a function of a `np.random.Generator` that returns what each batch is made of, such
-            as row numbers; as many batches in each pass.
-        make: a function that makes a batch: `(inputs,)`, with labels, or with labels and weights.
-        batching: a `Batching` from `for_rows`.
+    `order` draws what each batch of a pass is made of, such as row numbers, and `make` makes it:
+    `(inputs,)`, with labels, or with labels and weights. `batching` comes from `for_rows`.
     """
 
     def __init__(

@@ -107,21 +107,23 @@ def check_one_each(number: int, noun: str, **columns: Any) -> None:
             raise ValueError(f"There are {number} {noun} but {count}: give one for each.")
 
 
-def check_all_finite(name: str, array: np.ndarray, fix: str) -> None:
-    """Raises a ValueError, which says where, if an array of examples holds NaN or infinity.
+def check_values(array: np.ndarray, are_right: np.ndarray, expected: str, fix: str = "") -> None:
+    """Raises a ValueError, which names the first wrong value and its place, unless all are right.
 
-    >>> check_all_finite("labels", np.array([1.0, np.nan]), "Leave the example out.")
+    >>> labels = np.array([0, 3])
+    >>> check_values(labels, labels < 3, "Labels must be below 3", "Number them from 0.")
     Traceback (most recent call last):
-    ValueError: labels must be finite numbers; that of row 1 is nan. Leave the example out.
+    ValueError: Labels must be below 3; got 3 at [1]. Number them from 0.
     """
-    wrong = np.argwhere(~np.isfinite(array))
+    wrong = np.argwhere(~are_right)
     if wrong.size:
-        row, *column = wrong[0]
-        where = f" in column {column[0]}" if column else ""
-        value = array[tuple(wrong[0])]
-        raise ValueError(
-            f"{name} must be finite numbers; that of row {row}{where} is {value}. {fix}"
-        )
+        place = wrong[0].tolist()
+        raise ValueError(f"{expected}; got {array[tuple(place)]} at {place}. {fix}".rstrip())
+
+
+def check_all_finite(name: str, array: np.ndarray, fix: str) -> None:
+    """Raises a ValueError, which says where, if an array of examples holds NaN or infinity."""
+    check_values(array, np.isfinite(array), f"{name} must be finite numbers", fix)
 
 
 def shown(value: object, limit: int = 80) -> str:

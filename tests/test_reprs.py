@@ -21,8 +21,8 @@ def test_a_model_shows_its_sizes(make_backbone):
 
 def test_training_objects_show_their_settings(tmp_path):
     rate = keras_bert.WarmupLinearDecay(1e-4, 10, 100)
-    shown = "WarmupLinearDecay(0.0001, warmup_steps=10, total_steps=100, continuous=False)"
-    assert repr(rate) == shown
+    shown = "WarmupLinearDecay(peak_learning_rate=0.0001, warmup_steps=10, total_steps=100, "
+    assert repr(rate) == shown + "continuous=False, final_fraction=0.0)"
     assert repr(keras_bert.AdamW(5e-5)) == "AdamW(5e-05, weight_decay=0.01)"
     assert repr(keras_bert.Lamb(rate)).startswith("Lamb(WarmupLinearDecay(peak_learning_rate=0.00")
     loss = keras_bert.losses.InBatchNegatives(20, matryoshka_dims=(8, 4))

@@ -93,17 +93,11 @@ def rows_of_texts(preprocessor: Any, x: Examples) -> Rows:
 
 @dataclasses.dataclass
 class TaughtRows:
-    """Rows whose labels follow a teacher's outputs, as the loss `Distillation` takes them.
+    """Rows whose labels follow a teacher's outputs, as the loss `Distillation` takes them."""
 
-    Attributes:
-        rows: rows of the student's preprocessor. Without labels the outputs take their place.
-        outputs: the teacher's, `[N, ...]` each, in the structure of the model's.
-        have_tokens: in the same structure, whether the second axis is that of S tokens.
-    """
-
-    rows: Rows
-    outputs: Any
-    have_tokens: Any
+    rows: Rows  # of the student's preprocessor; without labels the outputs take their place
+    outputs: Any  # the teacher's, `[N, ...]` each, in the structure of the model's
+    have_tokens: Any  # in the same structure, whether the second axis is that of S tokens
 
     @property
     def num_sequences(self) -> int:

@@ -41,10 +41,8 @@ def retrieval_scores(
     (0.5, 0.5, 0.25)
     """
     check_int("k", k)
-    if not relevance:
-        raise ValueError("There are no queries: relevance is empty.")
     if not relevance.keys() & scores.keys():
-        keys = f"{next(iter(relevance))!r} and {next(iter(scores), None)!r}"
+        keys = f"{next(iter(relevance), None)!r} and {next(iter(scores), None)!r}"
         raise ValueError(f"No query has relevance and scores: their keys differ, such as {keys}.")
     rows = [_of_query(query, relevance[query], scores.get(query, {}), k) for query in relevance]
     names = (f"mrr@{k}", f"ndcg@{k}", f"recall@{k}", f"map@{k}", "map")

@@ -4,7 +4,10 @@ import keras
 
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, scores_of_several
-from keras_bert.preprocessing.choice_examples import choice_targets, with_choice_check
+from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
+    choice_targets,
+    with_choice_check,
+)
 from keras_bert.scoring.label_scorers import ChoiceScorer
 from keras_bert.training.adamw import AdamW
 

@@ -1,7 +1,5 @@
 """BERT that scores how well documents answer a query: a cross-encoder."""
 
-import types
-
 import keras
 import numpy as np
 
@@ -9,12 +7,8 @@ from keras_bert.losses import BINARY
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, scores_of_several
+from keras_bert.preprocessing.checked_numbers import checked_relevance, relevance_targets
 from keras_bert.preprocessing.raw import text_columns
-from keras_bert.preprocessing.text_rows import (
-    check_relevance,
-    relevance_targets,
-    with_relevance_check,
-)
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
 
@@ -120,12 +114,15 @@ class BertReranker(BertTask):
 
     def check_labels(self, y):
         """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
-        is_spec = isinstance(y, list) and isinstance(next(iter(y), 0), types.SimpleNamespace)
-        if y is not None and not is_spec and self._is_binary():
-            check_relevance(y)
+        if y is not None and self._is_binary():
+            checked_relevance(relevance_targets(y))
 
     def with_checked_labels(self, dataset):
-        return with_relevance_check(dataset) if self._is_binary() else dataset
+        if not self._is_binary():
+            return dataset
+        from keras_bert.graph.datasets import map_labels
+
+        return map_labels(dataset, lambda _, labels: checked_relevance(labels))
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         if y is not None:

@@ -1,16 +1,13 @@
 """The learning rate of a `fit` whose optimizer is the task's own."""
 
-import logging
-
 import keras
 
+from keras_bert.messages import logger
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.keras_internals import updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
-
-logger = logging.getLogger("keras_bert")
 
 _OWN_RATES = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
 _WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay of section A.2

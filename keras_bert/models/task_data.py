@@ -11,9 +11,10 @@ from keras_bert.losses import Distillation
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.iterables import raw_passes, read_ahead
-from keras_bert.preprocessing.prepared_inputs import input_arrays
+from keras_bert.preprocessing.prepared_inputs import input_arrays, with_input_checks
 from keras_bert.preprocessing.raw import (
     as_arrays,
     check_not_empty,
@@ -25,7 +26,6 @@ from keras_bert.preprocessing.raw import (
     is_single,
     labels_spec,
 )
-from keras_bert.preprocessing.sample_weights import weight_arrays
 
 
 def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
@@ -191,8 +191,6 @@ def model_data(task, x, y=None, sample_weight=None, with_labels=True):
 
 def _dataset(task, dataset, with_labels):
     """Makes a dataset of inputs end in an error at wrong values."""
-    from keras_bert.preprocessing.dataset_checks import with_input_checks
-
     check_not_empty(dataset)
     dataset = with_input_checks(task, dataset)
     if not with_labels or isinstance(task.loss, Distillation):

@@ -1,6 +1,7 @@
 """A page that shows what the heads of an encoder attend to."""
 
 import base64
+import dataclasses
 import html
 import json
 import os
@@ -10,11 +11,13 @@ import keras
 import numpy as np
 
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import check_int
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.pictures.drawing import Figure, new_figure, save_figure
+from keras_bert.text.base_tokenizer import as_str
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class AttentionView:
     """What each token of a text attends to, as a page and as heat maps; see `show_attention`.
 
@@ -22,19 +25,17 @@ class AttentionView:
 
     Attributes:
         tokens: list of S str.
+        segments: list of S ints.
         probabilities: float32 `[layers, heads, S, S]`; the third axis is the token that attends.
+        layer: the layer that is shown first.
+        heads: the heads that are shown first.
     """
 
-    def __init__(
-        self,
-        tokens: list[str],
-        segments: list[int],
-        probabilities: np.ndarray,
-        layer: int,
-        heads: list[int],
-    ):
-        self.tokens, self.probabilities = tokens, probabilities
-        self._segments, self._layer, self._heads = segments, layer, heads
+    tokens: list[str]
+    segments: list[int]
+    probabilities: np.ndarray
+    layer: int
+    heads: list[int]
 
     def html(self) -> str:
         """Returns the page, which needs no other file and no network."""
@@ -42,11 +43,11 @@ class AttentionView:
         rounded = np.round(255 * self.probabilities).astype("uint8")
         data = {
             "tokens": self.tokens,
-            "segments": self._segments,
+            "segments": self.segments,
             "num_layers": num_layers,
             "num_heads": num_heads,
-            "layer": self._layer,
-            "shown_heads": self._heads,
+            "layer": self.layer,
+            "shown_heads": self.heads,
             "probabilities": base64.b64encode(rounded.tobytes()).decode(),
         }
         page = files("keras_bert.pictures").joinpath("attention_view.html")
@@ -74,8 +75,8 @@ class AttentionView:
         Returns:
             A `matplotlib.figure.Figure`, which a notebook shows.
         """
-        layer = self._layer if layer is None else layer
-        heads = self._heads if head is None else [head]
+        layer = self.layer if layer is None else layer
+        heads = self.heads if head is None else [head]
         check_int("layer", layer, 0, self.probabilities.shape[0] - 1)
         check_int("head", max(heads), 0, self.probabilities.shape[1] - 1)
         size = 1.2 + 0.22 * len(self.tokens)
@@ -136,11 +137,6 @@ def show_attention(
     >>> view.tokens, view.probabilities.shape
     (['[CLS]', 'rain', 'in', 'spain', '[SEP]'], (2, 2, 5, 5))
     """
-    if not isinstance(text, str) or not isinstance(pair, (str, type(None))):
-        raise ValueError(
-            f"show_attention takes text and pair as str; got {shown((text, pair))}. For token ids, "
-            "call model.backbone.attention_probabilities(inputs)."
-        )
     preprocessor = preprocessor_of(model)
     backbone = model.backbone
     check_int("layer", layer, 0, backbone.num_layers - 1)
@@ -159,7 +155,8 @@ def show_attention(
 
 
 def _inputs(tokenizer, text, pair):
-    first, *second = tokenizer([text] if pair is None else [text, pair])
+    texts = {"text": text} if pair is None else {"text": text, "pair": pair}
+    first, *second = tokenizer([as_str(*each) for each in texts.items()])
     ids = [tokenizer.cls_token_id, *first, tokenizer.sep_token_id]
     segments = [0] * len(ids)
     for piece in second:

@@ -8,19 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import Dataset, Labels, is_dataset
+from keras_bert.preprocessing.raw import Dataset, Labels, as_arrays, is_dataset
 
 
 class Batches(keras.utils.PyDataset):
     """Batches of examples in memory, NumPy arrays, in a new order in each pass.
 
     `fit`, `evaluate` and `predict` of any Keras model take it, and it can be iterated over.
-
-    Args:
-        order: a function of a `np.random.Generator` that returns what each batch is made of, such
-            as row numbers; as many batches in each pass.
-        make: a function that makes a batch: `(inputs,)`, with labels, or with labels and weights.
-        batching: a `Batching` from `for_rows`.
+    `order` draws what each batch of a pass is made of, such as row numbers, and `make` makes it:
+    `(inputs,)`, with labels, or with labels and weights. `batching` comes from `for_rows`.
     """
 
     def __init__(
@@ -114,18 +110,10 @@ def prepared_batches(
     """Batches prepared inputs in memory; a dataset is returned unchanged."""
     if is_dataset(x):
         return x
-    parts = tuple(_arrays(part) for part in (x, y, sample_weight) if part is not None)
+    parts = tuple(as_arrays(part, True) for part in (x, y, sample_weight) if part is not None)
     lengths = np.zeros(len(keras.tree.flatten(parts)[0]))  # rows keep their padding
 
     def make(rows):
         return keras.tree.map_structure(lambda values: values[rows], parts)
 
     return row_batches(lengths, make, batching)
-
-
-def _arrays(values):
-    if isinstance(values, tuple):
-        return tuple(map(_arrays, values))
-    if isinstance(values, dict):
-        return {name: _arrays(each) for name, each in values.items()}
-    return np.asarray(values) if isinstance(values, list) else keras.ops.convert_to_numpy(values)

@@ -14,9 +14,9 @@ from keras_bert.preprocessing.class_labels import (
     class_targets,
     graph_class_numbers,
 )
-from keras_bert.preprocessing.explained_rows import ExplainedRow, log_odds
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
+from keras_bert.preprocessing.text_words import ExplainedRow, log_odds
 from keras_bert.text.base_tokenizer import Tokenizer
 
 WINDOW_POOLINGS = ("mean", "max")

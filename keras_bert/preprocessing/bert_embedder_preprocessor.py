@@ -1,6 +1,7 @@
 """Preprocessing for text embeddings."""
 
 import copy
+import dataclasses
 from typing import Any, Self
 
 import keras
@@ -9,6 +10,7 @@ import numpy.typing as npt
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.embedding_rows import (
     LabelledTexts,
@@ -18,12 +20,11 @@ from keras_bert.preprocessing.embedding_rows import (
 )
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.raw import Dataset, Examples, Labels, as_arrays, text_columns
-from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import Rows
-from keras_bert.text.base_tokenizer import Tokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertEmbedderPreprocessor(BertPreprocessor):
     """Preprocessor of `BertEmbedder`: texts in, vectors out.
 
@@ -55,20 +56,15 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
+    prompts: dict[str, str] | None = None
+    default_prompt_name: str | None = None
+
     packs = None
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        sequence_length: int = 128,
-        truncation: str = "head",
-        prompts: dict[str, str] | None = None,
-        default_prompt_name: str | None = None,
-    ):
-        super().__init__(tokenizer, sequence_length, truncation)
-        self.prompts = prompts_by_name(prompts, default_prompt_name)
-        self.default_prompt_name = default_prompt_name
-        self.prompt = "" if default_prompt_name is None else self.prompts[default_prompt_name]
+    def __post_init__(self):
+        super().__post_init__()
+        self.prompts = prompts_by_name(self.prompts, self.default_prompt_name)
+        self.prompt = self.prompts.get(self.default_prompt_name, "")
 
     def variants(self) -> dict[str, Self]:
         """Returns this preprocessor with the prompts of queries and documents, if it has any."""

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import keras
 import numpy as np
@@ -15,8 +15,8 @@ import numpy.typing as npt
 from keras_bert.messages import check_int, check_one_each, check_one_of
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.class_labels import named_classes
-from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row
 from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.raw import (
     Examples,
@@ -26,8 +26,8 @@ from keras_bert.preprocessing.raw import (
     text_columns,
     text_examples,
 )
-from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import Rows, TextRows
+from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens
@@ -43,6 +43,7 @@ Predict: TypeAlias = "Callable[[dict[str, tf.Tensor]], Outputs]"
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertPreprocessor:
     """Preprocessor that packs texts as `[CLS] A [SEP]` and pairs as `[CLS] A [SEP] B [SEP]`.
 
@@ -87,29 +88,27 @@ class BertPreprocessor:
     """
 
     tokenizer: Tokenizer
-    sequence_length: int
-    truncation: str
+    sequence_length: int = 128
+    truncation: str = "head"
 
-    tokenizer_class: type[Tokenizer] | None = None  # of presets; by default, that of their family
+    # That of presets; None means the tokenizer of their family.
+    tokenizer_class: ClassVar[type[Tokenizer] | None] = None
     max_texts = 2  # the most texts that one example may have
     prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows
     truncates = True  # False if a long text is always read in windows
     # What has labels in packed rows: "tokens", "sequences" or "positions"; None if none are made.
-    packs: str | None = "tokens"
+    packs: ClassVar[str | None] = "tokens"
     # The string inputs of the exported model, by name, with their ranks (None for any).
-    signature: dict[str, int | None] = {"text": None}
+    signature: ClassVar[dict[str, int | None]] = {"text": None}
 
-    def __init__(self, tokenizer: Tokenizer, sequence_length: int = 128, truncation: str = "head"):
-        if not isinstance(tokenizer, Tokenizer):
-            raise ValueError(
-                f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}."
-            )
-        check_int("sequence_length", sequence_length, at_least=3)  # a token, [CLS] and [SEP]
-        check_one_of("truncation", truncation, TRUNCATIONS)
-        self.tokenizer = tokenizer
-        self.sequence_length = int(sequence_length)
-        self.truncation = truncation
+    def __post_init__(self):
+        if not isinstance(self.tokenizer, Tokenizer):
+            name = type(self).__name__
+            raise ValueError(f"{name} takes a BertTokenizer; got {type(self.tokenizer).__name__}.")
+        check_int("sequence_length", self.sequence_length, at_least=3)  # a token, [CLS] and [SEP]
+        check_one_of("truncation", self.truncation, TRUNCATIONS)
+        self.sequence_length = int(self.sequence_length)
 
     def __call__(
         self, texts: npt.ArrayLike | tf.Tensor, pairs: npt.ArrayLike | tf.Tensor | None = None
@@ -159,7 +158,7 @@ class BertPreprocessor:
             y = self.labels_in(examples)
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
-        targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
+        targets = () if y is None else (as_arrays(self.targets(as_arrays(y)), lists=True),)
         targets += () if sample_weight is None else (weight_arrays(sample_weight),)
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "examples", **{"labels or weights": part})
@@ -432,10 +431,3 @@ def no_answers(kind: str) -> ValueError:
         "save_to_preset(folder), fine-tune BertClassifier.from_preset(folder, num_classes=2) or "
         "another task, and export that."
     )
-
-
-def _arrays(values):
-    """Returns labels as an array `[n, ...]`, or a dict of arrays if a task has several."""
-    if isinstance(values, dict):
-        return {name: np.asarray(value) for name, value in values.items()}
-    return np.asarray(values)

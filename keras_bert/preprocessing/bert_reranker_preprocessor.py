@@ -1,5 +1,6 @@
 """Preprocessing for reranking."""
 
+import dataclasses
 from typing import Any
 
 import keras
@@ -7,15 +8,16 @@ import numpy as np
 
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.explained_rows import ExplainedRow
+from keras_bert.preprocessing.checked_numbers import relevance_targets
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor
-from keras_bert.preprocessing.text_rows import PairRows, ops_of, relevance_targets, row_by_row
-from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.preprocessing.text_rows import PairRows, ops_of, row_by_row
+from keras_bert.preprocessing.text_words import ExplainedRow
 
 ACTIVATIONS = ("sigmoid", "linear")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertRerankerPreprocessor(BertPreprocessor):
     """Preprocessor of `BertReranker`: queries with documents in, scores out.
 
@@ -41,20 +43,15 @@ class BertRerankerPreprocessor(BertPreprocessor):
     ([[[2, 5, 3, 6, 3]], [[2, 5, 3, 7, 3]]], [1.0, 0.0])
     """
 
+    activation: str = "sigmoid"
+
     max_texts = 3
     packs = None
     signature = {"query": 1, "documents": 1}
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        sequence_length: int = 128,
-        truncation: str = "head",
-        activation: str = "sigmoid",
-    ):
-        super().__init__(tokenizer, sequence_length, truncation)
-        check_one_of("activation", activation, ACTIVATIONS)
-        self.activation = activation
+    def __post_init__(self):
+        super().__post_init__()
+        check_one_of("activation", self.activation, ACTIVATIONS)
 
     def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> PairRows:
         """Makes `PairRows` of queries and one or two documents for each."""

@@ -4,23 +4,28 @@ import dataclasses
 from typing import Any
 
 import keras
-import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row
-from keras_bert.preprocessing.question_examples import check_questions, trained_windows, windows_of
-from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
+from keras_bert.preprocessing.question_windows import (
+    QUESTION,
+    QuestionWindows,
+    is_question,
+    question_windows,
+    trained_windows,
+    windows_of,
+)
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
-from keras_bert.preprocessing.span_answers import NO_SPAN, span_answers
+from keras_bert.preprocessing.span_answers import span_answers, spans_of_windows
 from keras_bert.preprocessing.text_rows import LONGEST
-from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertSpanLabelerPreprocessor(BertPreprocessor):
     """Preprocessor of `BertSpanLabeler`: questions on contexts in, spans of the contexts out.
 
@@ -55,35 +60,27 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     ([[2, 5, 3, 6, 7, 8, 3]], [4], [5])
     """
 
+    sequence_length: int = 384
+    document_stride: int = 128
+    max_question_length: int = 64
+    max_answer_length: int = 30
+    null_threshold: float | None = None
+
     packs = "positions"
     truncates = False
     signature = {"question": 1, "context": 1}
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        sequence_length: int = 384,
-        truncation: str = "head",
-        document_stride: int = 128,
-        max_question_length: int = 64,
-        max_answer_length: int = 30,
-        null_threshold: float | None = None,
-    ):
-        super().__init__(tokenizer, sequence_length, truncation)
-        check_int("document_stride", document_stride)
-        check_int("max_question_length", max_question_length)
-        check_int("max_answer_length", max_answer_length)
-        if null_threshold is not None:
-            check_number("null_threshold", null_threshold)
-        if max_question_length >= self.packer.pair_room:
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("document_stride", "max_question_length", "max_answer_length"):
+            check_int(name, getattr(self, name))
+        if self.null_threshold is not None:
+            check_number("null_threshold", self.null_threshold)
+        if self.max_question_length >= self.packer.pair_room:
             raise ValueError(
-                f"Questions of {max_question_length=} leave no room for a context in "
-                f"{sequence_length=}."
+                f"Questions of max_question_length={self.max_question_length} leave no room for a "
+                f"context in sequence_length={self.sequence_length}."
             )
-        self.document_stride = document_stride
-        self.max_question_length = max_question_length
-        self.max_answer_length = max_answer_length
-        self.null_threshold = null_threshold
 
     def read(
         self,
@@ -104,9 +101,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return (trained_windows if with_labels else windows_of)(examples, self)
 
     def listed(self, x: Examples) -> list[dict]:
-        questions = listed(x)
-        check_questions(questions)
-        return questions
+        return listed(x, is_question, QUESTION)
 
     def answers(
         self, outputs: dict[str, Any], rows: QuestionWindows | None = None, n_best: int = 1
@@ -143,18 +138,12 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         rows = self.read(example)
         outputs = predict(rows.as_batch()[0])
         outputs = keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
-        [answer], [first], [last] = (
-            self.answers(outputs, rows)[name] for name in ("answer", "start", "end")
-        )
-        window, start, end = int(np.argmin(outputs["start"][:, 0] + outputs["end"][:, 0])), 0, 0
+        [answer] = self.answers(outputs, rows)["answer"]
+        spans = spans_of_windows(rows, outputs, self.max_answer_length, 1)
+        window, start, end = int(spans["null"].argmin()), 0, 0
         if answer:
-            places = rows.places(outputs["start"].shape[1])
-            is_start = places["begins"] & (places["starts"] == first)  # of tokens of a character,
-            is_end = places["in_context"] & (places["ends"] == last)  # the best ones answered
-            scores = np.where(is_start, outputs["start"], NO_SPAN)[:, :, None]  # [N, S, S]
-            scores = scores + np.where(is_end, outputs["end"], NO_SPAN)[:, None]
-            scores = np.where(np.tri(scores.shape[1]).T, scores, 2 * NO_SPAN)
-            window, start, end = map(int, np.unravel_index(scores.argmax(), scores.shape))
+            window = int(spans["score"].argmax())
+            start, end = (int(spans[name][window, 0]) for name in ("first", "last"))
         question = self.located([example["question"]])
         tokens = [column.take([window]) for column in rows.columns]
         row = explained_row(self.packer, [question, rows.contexts], tokens, target=answer)

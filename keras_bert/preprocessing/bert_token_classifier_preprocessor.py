@@ -1,6 +1,7 @@
 """Preprocessing for tagging words and finding entities."""
 
-from collections.abc import Iterable, Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -10,16 +11,22 @@ import numpy.typing as npt
 from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number
-from keras_bert.preprocessing.explained_rows import ExplainedRow, explained_row, log_odds
-from keras_bert.preprocessing.raw import Examples, Labels, Tensor
+from keras_bert.preprocessing.raw import Examples, Labels, Tensor, check_each
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import ops_of
-from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
+from keras_bert.preprocessing.text_words import (
+    ExplainedRow,
+    TextWords,
+    explained_row,
+    found_entities,
+    log_odds,
+    text_words,
+)
 from keras_bert.text import numpy_ops
-from keras_bert.text.base_tokenizer import Tokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertTokenClassifierPreprocessor(BertPreprocessor):
     """Preprocessor of `BertTokenClassifier`: words and tags in, tags or entities out.
 
@@ -44,20 +51,16 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     ([[2, 5, 6, 7, 3]], [[0, 0, 1, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0]])
     """
 
+    label_names: Sequence[str] | None = None
+
     max_texts = 1
     packs = "tokens"
     truncates = False
     signature = {"text": 1}
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        sequence_length: int = 128,
-        truncation: str = "head",
-        label_names: Iterable[str] | None = None,
-    ):
-        super().__init__(tokenizer, sequence_length, truncation)
-        self.label_names = as_label_names(label_names)
+    def __post_init__(self):
+        super().__post_init__()
+        self.label_names = as_label_names(self.label_names)
 
     def read(
         self,
@@ -107,12 +110,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
-        for index, sentence in enumerate(labels):
-            is_single = getattr(sentence, "shape", None) == ()  # a scalar tensor has a __len__
-            if isinstance(sentence, (str, bytes)) or is_single or not hasattr(sentence, "__len__"):
-                raise ValueError(
-                    f"Sentence {index} must have a list of tags; got {shown(sentence)}."
-                )
+        check_each(labels, _is_list, "Each sentence must have a list of tags")
         return [
             [class_number(f"Sentence {n} has the tag", tag, self.label_names or []) for tag in tags]
             for n, tags in enumerate(labels)
@@ -166,3 +164,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """Finds the entities of raw strings `[B]`, of any length."""
         rows = text_words(self.located(text), self.packer)
         return self.answers(predict(rows.as_batch()[0]), rows)
+
+
+def _is_list(tags):
+    is_single = isinstance(tags, (str, bytes)) or getattr(tags, "shape", None) == ()
+    return hasattr(tags, "__len__") and not is_single  # a scalar tensor has a __len__, too

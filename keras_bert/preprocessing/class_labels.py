@@ -1,4 +1,4 @@
-"""Labels of classes: by name or by number, in memory, and in TensorFlow's graph."""
+"""Labels of classes and their weights: by name or number, in memory and in TensorFlow's graph."""
 
 import difflib
 import numbers
@@ -7,11 +7,16 @@ from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
-from keras_bert.messages import check_one_each, shown
-from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, as_floats, number_array
+from keras_bert.messages import check_number, check_one_each, shown
+from keras_bert.preprocessing.checked_numbers import checked
+from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, number_array
 
-_RENUMBER = "Number the classes from 0, or make the model with a larger num_classes."
+_RENUMBER = (
+    "Number the classes from 0, name them in label_names, or make the model with a larger "
+    "num_classes; scores need a regression (num_classes=1)."
+)
 
 
 def as_label_names(names: Any) -> list[str] | None:
@@ -86,12 +91,7 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
     what = "Labels of a multi_label model"
     expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
     matrix = number_array(what, labels, expected, lambda shape: shape[1:] == (len(names),))
-    wrong = np.argwhere(~np.isin(matrix, (0, 1)))
-    if wrong.size:
-        row, column = wrong[0]
-        got = f"{matrix[row, column]:g} in row {row}, column {column}"
-        raise ValueError(f"{what} must be {expected}; got {got}.")
-    return matrix
+    return checked(matrix, lambda v: (v == 0) | (v == 1), f"{what} must be {expected}")
 
 
 def class_targets(
@@ -108,8 +108,7 @@ def class_targets(
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
-        number_array("Labels of a regression", labels)
-        return as_floats(labels, "float64")
+        return number_array("Labels of a regression", labels, dtype="float64")
     labels = label_array(labels)
     if labels.dtype.kind in "USO" and labels.size:
         hint = _naming_hint(labels, names or [])
@@ -118,31 +117,29 @@ def class_targets(
             for n, label in enumerate(labels.flat)
         )
         labels = np.array([*chosen], "int32").reshape(labels.shape)
-    labels = _whole(labels)
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
     is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
     if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):
         raise ValueError(
             f"Labels must be [n] names or numbers, or one-hot, [n, C]; got shape {labels.shape}."
         )
-    if names is not None and is_one_each:
-        _check_range(labels, len(names), _RENUMBER)
-    return labels
+    labels = _of_classes(labels, len(names) if names is not None and is_one_each else None)
+    return labels.astype("int64") if labels.dtype.kind == "f" else labels
 
 
 def token_targets(labels: Labels, num_classes: int) -> Labels:
     """Checks the class numbers of tokens, `[B, S]`, and returns them."""
     hint = "To leave tokens out of training, give them any class and a sample_weight of 0."
-    _check_range(_whole(label_array(labels)), num_classes, hint)
+    _of_classes(label_array(labels), num_classes, hint)
     return labels
 
 
-def _check_range(array, number, hint):
-    if array.size and (array.min() < 0 or array.max() >= number):
-        raise ValueError(
-            f"Labels must be in 0 to {number - 1} for num_classes={number}; got values from "
-            f"{array.min()} to {array.max()}. {hint}"
-        )
+def _of_classes(labels, num_classes, fix=_RENUMBER):
+    """Returns class numbers, an array or a tensor, unless one is none; see `checked`."""
+    if num_classes is None:
+        return checked(labels, lambda v: v % 1 == 0, "Labels must be class numbers", fix)
+    expected = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}"
+    return checked(labels, lambda v: (v >= 0) & (v < num_classes) & (v % 1 == 0), expected, fix)
 
 
 def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
@@ -159,27 +156,14 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
         message = f"Labels must be one of {', '.join(names)}. Others:"
         labels = asserted(labels, tf.reduce_any(is_name, -1), message)
         return tf.argmax(labels[..., None] == tf.constant(names), -1, tf.int32)
-    return _inside(labels, len(names) if names else None)
+    return _one_each(labels, len(names) if names else None)
 
 
-def _inside(labels, num_classes, is_packed=False):
-    """Returns labels whose reading fails if one is outside the classes; one-hot ones unchanged."""
-    import tensorflow as tf
-
-    from keras_bert.graph.datasets import asserted
-
-    if labels.dtype == tf.string:
-        raise ValueError(
-            "Labels must be class numbers; the dataset yields strings. Set label_names, or number "
-            "them with label_names.index(name)."
-        )
+def _one_each(labels, num_classes, is_packed=False):
+    """Checks class numbers in the graph; one-hot labels and those of unknown classes, only kind."""
     is_one_each = is_packed or labels.shape.rank in (None, 0, 1) or labels.shape[1:] == (1,)
-    if num_classes is None or not is_one_each:
-        return labels
-    values = tf.cast(labels, tf.float64)
-    is_inside = (values >= 0) & (values < num_classes) & (values == tf.floor(values))
-    message = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}. {_RENUMBER}"
-    return asserted(labels, is_inside, message + " Labels outside:")
+    is_known = num_classes is not None and is_one_each
+    return _of_classes(labels, num_classes) if is_known or labels.dtype == "string" else labels
 
 
 def with_class_check(dataset: Any, num_classes: int) -> Any:
@@ -187,14 +171,11 @@ def with_class_check(dataset: Any, num_classes: int) -> Any:
 
     Anything else is returned unchanged, and so are labels of several numbers each.
     """
-    import tensorflow as tf
-
     from keras_bert.graph.datasets import map_labels
 
     def check(x, labels):
         is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K]
-        is_tensor = isinstance(labels, tf.Tensor)
-        return _inside(labels, num_classes, is_packed) if is_tensor else labels
+        return labels if isinstance(labels, dict) else _one_each(labels, num_classes, is_packed)
 
     return map_labels(dataset, check)
 
@@ -231,22 +212,48 @@ def label_array(labels: Labels) -> np.ndarray:
         ) from error
 
 
-def _whole(array):
-    """Returns class numbers as they are, or whole floats as integers."""
-    if array.dtype.kind in "biu" or not array.size:
-        return array
-    wrong = np.ones(array.shape, "bool")
-    if array.dtype.kind == "f":
-        wrong = ~((array == np.floor(array)) & np.isfinite(array))
-    if wrong.any():
-        place = tuple(map(int, np.argwhere(wrong)[0])) if array.ndim else ()
-        raise ValueError(
-            f"Label {', '.join(map(str, place))} is {array[place]}, which is not a class number. "
-            "Scores need a regression (num_classes=1)."
-        )
-    return array.astype("int64")
-
-
 def _is_names(row):
     is_list = isinstance(row, (list, tuple, set, frozenset)) or getattr(row, "ndim", 0) == 1
     return is_list and all(isinstance(label, (str, bytes)) for label in row)
+
+
+def class_sample_weight(
+    labels: npt.ArrayLike,
+    class_weight: dict[Any, float] | str,
+    names: Sequence[str],
+    sample_weight: npt.ArrayLike | None = None,
+) -> np.ndarray:
+    """Computes the weight of each example from its class number, times `sample_weight`, `[n]`.
+
+    >>> class_sample_weight([0, 1, 1], {"yes": 3}, ["no", "yes"]).tolist()
+    [1.0, 3.0, 3.0]
+    """
+    labels = np.asarray(labels).reshape(-1)
+    weights = class_weights(class_weight, names, labels)[labels]
+    return weights if sample_weight is None else weights * np.asarray(sample_weight)
+
+
+def class_weights(
+    class_weight: dict[Any, float] | str, names: Sequence[str], labels: npt.ArrayLike | None = None
+) -> np.ndarray:
+    """Computes the weight of each class, `[C]` float32.
+
+    `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
+    `"balanced"`, scikit-learn's n / (C x texts of the class), which needs the labels, `[n]`.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        if labels is None:
+            raise ValueError(
+                'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
+            )
+        counts = np.bincount(np.asarray(labels).reshape(-1), minlength=len(names))
+        return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f'class_weight must be a dict of weights by class, or "balanced"; got {class_weight!r}.'
+        )
+    weights = np.ones(len(names), "float32")
+    for key, weight in class_weight.items():
+        check_number(f"The class_weight of {key!r}", weight, at_least=0)
+        weights[class_number("class_weight has the class", key, names)] = weight
+    return weights

@@ -1,6 +1,7 @@
 """Examples that train an embedder. n examples of k texts each, B examples of a batch."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,9 @@ class TextColumns(TextRows):
     """Examples of several texts, such as an anchor and its positive, each in a row of its own.
 
     The columns are those of k texts, and the targets scores, if there are any, or weights.
-
-    Attributes:
-        numbers: int32 `[n, k]`, equal for equal texts; or None if there are scores.
     """
 
-    numbers: Any
+    numbers: Any  # int32 `[n, k]`, equal for equal texts; or None if there are scores
 
     def num_tokens(self) -> np.ndarray:
         lengths = [self.packer.lengths(column) for column in self.columns]
@@ -50,16 +48,9 @@ class LabelledTexts(TextRows):
 
     Each text is an anchor once in an epoch. Its positive is another text of its class, and its
     negative one of another class, both drawn uniformly.
-
-    Attributes:
-        classes: int32 `[n]`.
-        by_class: int64 `[n]`, the numbers of the texts, sorted by class.
-        starts: int64 `[C + 1]`, where each class begins in `by_class`, and n.
     """
 
-    classes: np.ndarray
-    by_class: np.ndarray
-    starts: np.ndarray
+    classes: np.ndarray  # int32 `[n]`
 
     def batch(self, numbers: np.ndarray, batching: Batching) -> tuple:
         """Makes `(inputs, labels)` of anchors, positives and negatives by number, int64 `[B, 3]`.
@@ -73,10 +64,11 @@ class LabelledTexts(TextRows):
     def batches(self, batching: Batching) -> Batches:
         """Makes batches with new draws in each epoch, a function of the seed."""
         batching.check_unsorted("Texts with classes, paired at random,")
-        count = len(self.classes)
-        start, stop = self.starts[self.classes], self.starts[self.classes + 1]
-        place = np.empty(count, "int64")
-        place[self.by_class] = np.arange(count)
+        count, by_class = len(self.classes), np.argsort(self.classes, kind="stable")
+        place = np.argsort(by_class)  # of each text among those sorted by class
+        sizes = np.bincount(self.classes)
+        stop = np.cumsum(sizes)[self.classes]
+        start = stop - sizes[self.classes]
 
         def order(generator):
             # Of a class at places 3-6, the text at 5 gets one of 6, 3, 4; others lie outside.
@@ -84,7 +76,7 @@ class LabelledTexts(TextRows):
             positive = start + (place - start + draws[0]) % (stop - start)
             negative = np.where(draws[1] < start, draws[1], draws[1] + stop - start)
             anchors = generator.permutation(count) if batching.shuffle else np.arange(count)
-            numbers = [anchors, *(self.by_class[p[anchors]] for p in (positive, negative))]
+            numbers = [anchors, *(by_class[p[anchors]] for p in (positive, negative))]
             return in_parts(np.stack(numbers, axis=1), batching)
 
         return Batches(order, lambda numbers: self.batch(numbers, batching), batching)
@@ -110,7 +102,7 @@ def text_columns_rows(
         for part in targets:
             check_one_each(len(columns[0]), "examples", weights=part)
     else:
-        targets = (score_array(scores, len(columns[0]), len(columns)),)
+        targets = (score_array(scores, columns),)
     own = preprocessor.of_columns(len(columns), scores)
     tokens = tuple(each.tokenized(x) for each, x in zip(own, columns, strict=True))
     return TextColumns(preprocessor.packer, tokens, targets=targets, numbers=numbers)
@@ -135,22 +127,17 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
             f"Class '{names[counts.argmin()]}' has one text, and no positive for it. Leave it out. "
             "Pairs are a tuple of two columns: fit((texts, positives))."
         )
-    return LabelledTexts(
-        preprocessor.packer,
-        (preprocessor.tokenized(texts),),
-        classes=classes.astype("int32"),
-        by_class=np.argsort(classes, kind="stable"),
-        starts=np.concatenate([[0], np.cumsum(counts)]),
-    )
+    tokens = (preprocessor.tokenized(texts),)
+    return LabelledTexts(preprocessor.packer, tokens, classes=classes.astype("int32"))
 
 
-def score_array(scores: Any, number: int, texts: int) -> np.ndarray:
+def score_array(scores: Any, columns: Sequence[list[str]]) -> np.ndarray:
     """Returns the scores of pairs as float32 `[n]`, not all of them equal."""
-    if texts != 2:
-        raise ValueError(f"Scores are those of pairs; got examples of {texts} texts with y.")
+    if len(columns) != 2:
+        raise ValueError(f"Scores are those of pairs; got examples of {len(columns)} texts with y.")
     what, is_shape = "The scores of pairs", lambda shape: len(shape) == 1
     scores = number_array(what, scores, "numbers, one for each", is_shape, "Leave the pair out.")
-    check_one_each(number, "pairs", scores=scores)
+    check_one_each(len(columns[0]), "pairs", scores=scores)
     if np.ptp(scores) == 0:
         raise ValueError(
             f"All pairs have the score {scores[0]:g}: no order to learn. Leave the scores out."

@@ -1,4 +1,4 @@
-"""Checks of prepared inputs in memory: token ids, segment ids and masks. Needs no TensorFlow."""
+"""Checks of prepared inputs, in memory and in datasets: token ids, segment ids and masks."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,7 +6,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.preprocessing.raw import as_arrays
+from keras_bert.preprocessing.checked_numbers import checked, with_finite_check, with_target_checks
+from keras_bert.preprocessing.raw import Dataset, as_arrays
+from keras_bert.preprocessing.text_rows import ops_of
 
 PACKED = ("sequence_ids", "cls_positions")
 """Inputs of rows that hold several sequences each, in calls only."""
@@ -31,13 +33,10 @@ def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     x = {name: _array(name, as_arrays(values)) for name, values in x.items()}
     ids = np.shape(x["token_ids"])
     for name, values in x.items():
-        if name not in limits:
-            continue
-        check_shape(model, name, np.shape(values), ids)
-        limit = ids[-1] if limits[name] is None else limits[name]
-        _check_range(name, keras.ops.convert_to_numpy(values), limit)
-        if name == "sequence_ids":
-            _check_sequence_ids(keras.ops.convert_to_numpy(values))
+        if name in limits:
+            check_shape(model, name, np.shape(values), ids)
+            limit = ids[-1] if limits[name] is None else limits[name]
+            _in_range(name, keras.ops.convert_to_numpy(values), limit, limit)
     if 0 in ids:
         raise ValueError(f"There are no tokens: token_ids has shape {ids}.")
     return x
@@ -124,30 +123,71 @@ def _array(name, values):
         ) from error
 
 
-def _check_range(name, array, limit):
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{range_message(name, limit)}; got values of dtype {array.dtype}.")
-    wrong = ~((array >= 0) & (array < limit) & (array == np.floor(array)))  # catches NaN
-    if wrong.any():
-        place = tuple(map(int, np.argwhere(wrong)[0]))
-        raise ValueError(f"{range_message(name, limit)}; got {array[place]} at {list(place)}.")
+def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
+    """Makes a dataset of prepared inputs raise an error at values that a model would misread.
+
+    On a GPU or a TPU, a token id outside the table reads zeros or another row. Anything but a
+    `tf.data.Dataset` is returned unchanged.
+    """
+    import tensorflow as tf
+
+    from keras_bert.graph.datasets import map_checked
+
+    if not isinstance(dataset, tf.data.Dataset):
+        return dataset
+    spec = dataset.element_spec
+    inputs = spec[0] if isinstance(spec, tuple) else spec
+    is_columns = model.takes_columns and isinstance(inputs, tuple)
+    columns = inputs if is_columns else (inputs,)
+    if not all(isinstance(column, dict) for column in columns):
+        raise ValueError(
+            f"A dataset of {type(model).__name__} must yield texts, or dicts of "
+            f"{', '.join(model.input)}; alone, or as (inputs, labels). This one yields {inputs}."
+        )
+    limits = upper_limits(model)
+    for column in columns:
+        check_names(model, column)
+        for name in limits.keys() & column.keys():
+            if not isinstance(column[name], tf.TensorSpec) or column[name].dtype == tf.string:
+                raise ValueError(f"{name} must be a tensor of integers; got {column[name]}.")
+            if None not in (column[name].shape.rank, column["token_ids"].shape.rank):
+                check_shape(model, name, column[name].shape, column["token_ids"].shape)
+    longest = model.backbone.max_sequence_length
+
+    def in_range(inputs):
+        length = tf.shape(inputs["token_ids"])[-1]
+        fits = tf.debugging.Assert(length <= longest, [too_long(model, "this length"), length])
+        with tf.control_dependencies([fits]):
+            length = tf.cast(length, tf.float64)
+        others = {name: values for name, values in inputs.items() if name not in limits}
+        return with_finite_check(others) | {
+            name: _in_range(name, inputs[name], limit, length if limit is None else limit)
+            for name, limit in limits.items()
+            if name in inputs
+        }
+
+    def check(x, *rest):
+        x = tuple(map(in_range, x)) if is_columns else in_range(x)
+        return (x, *with_target_checks(rest)) if rest else x
+
+    return map_checked(dataset, check)
 
 
-NUMBERING = (
+def _in_range(name, values, limit, below):
+    """Checks that values are integers from 0, `below` a number; `limit` names it, if it's fixed."""
+    expected = range_message(name, limit)
+    values = checked(values, lambda v: (v >= 0) & (v < below) & (v % 1 == 0), expected)
+    return checked(values, _are_numbered, _NUMBERING) if name == "sequence_ids" else values
+
+
+_NUMBERING = (
     "sequence_ids must number the sequences of a row 1, 2, ... in order, and be 0 at the padding "
     "after the last one, such as [1, 1, 1, 2, 2, 0]"
 )
 
 
-def follows(before: Any, number: Any) -> Any:
-    """Returns where a token's sequence id may follow that of the token before; elementwise."""
-    return (number == 0) | ((before > 0) & ((number == before) | (number == before + 1)))
-
-
-def _check_sequence_ids(ids):
-    before = np.pad(ids[:, :-1], [(0, 0), (1, 0)])
-    is_right = follows(before, ids)
-    is_right[:, 0] |= ids[:, 0] == 1
-    if not is_right.all():
-        row, column = map(int, np.argwhere(~is_right)[0])
-        raise ValueError(f"{NUMBERING}; got {ids[row, column]} at {[row, column]}.")
+def _are_numbered(ids):
+    """Returns where a token's sequence id may follow that of the token before."""
+    ops = ops_of(ids)
+    before = ops.concat([ops.cast(ids[:, :1] == 1, "float64"), ids[:, :-1]], axis=1)
+    return (ids == 0) | ((before > 0) & ((ids == before) | (ids == before + 1)))

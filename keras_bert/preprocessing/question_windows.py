@@ -1,4 +1,4 @@
-"""Windows of questions and parts of their contexts.
+"""Questions on contexts: windows of both, and the answers that they train on.
 
 B questions, U contexts, T tokens of all contexts, N windows, S sequence.
 """
@@ -6,10 +6,19 @@ B questions, U contexts, T tokens of all contexts, N windows, S sequence.
 from __future__ import annotations
 
 import dataclasses
+import numbers
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from keras_bert.preprocessing.raw import check_each
 from keras_bert.preprocessing.text_rows import TextRows
+from keras_bert.readers.squad import training_answer
 from keras_bert.text.tokens import TextTokens, Tokens, numbered
+
+QUESTION = "A question must be a dict of two strings, {'question': ..., 'context': ...}"
+_ANSWERS = "Answers must be a list of dicts of 'text' and 'answer_start', in characters"
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -21,18 +30,12 @@ class QuestionWindows(TextRows):
     one window, even if its context has no tokens. The columns are questions, truncated to the
     longest allowed, and parts; the target is a dict of `start` and `end`, int32 `[N]`.
     Source: `convert_examples_to_features` of google-research/bert run_squad.py.
-
-    Attributes:
-        contexts: `TextTokens` `[U]`.
-        context: int64 `[B]`, the context of each question.
-        question: int64 `[N]`, the question of each window, in ascending order.
-        first: int64 `[N]`, the first token of the context in each window.
     """
 
-    contexts: TextTokens
-    context: Any
-    question: Any
-    first: Any
+    contexts: TextTokens  # `[U]`
+    context: Any  # int64 `[B]`, the context of each question
+    question: Any  # int64 `[N]`, the question of each window, in ascending order
+    first: Any  # int64 `[N]`, the first token of the context in each window
 
     @property
     def length(self) -> Any:
@@ -100,3 +103,78 @@ def question_windows(
         question=question,
         first=number * ops.take(step, question),
     )
+
+
+def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
+    """Makes `QuestionWindows` with targets from the examples that have an answer to train on."""
+    check_answers(examples)
+    spans = [training_answer(example) for example in examples]
+    examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
+    if not examples:
+        raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
+    windows = windows_of(examples, preprocessor)
+    labels = window_labels(windows, examples, [span for span in spans if span is not None])
+    return dataclasses.replace(windows, targets=(labels,))
+
+
+def windows_of(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
+    """Cuts examples into `QuestionWindows`; a shared context is tokenized once."""
+    numbers = {}
+    context = [numbers.setdefault(e["context"], len(numbers)) for e in examples]
+    return question_windows(
+        preprocessor,
+        preprocessor.tokenized([example["question"] for example in examples]),
+        preprocessor.located(list(numbers)),
+        np.array(context),
+    )
+
+
+def window_labels(
+    windows: QuestionWindows, examples: Sequence[dict], spans: Sequence[tuple[int, int]]
+) -> dict[str, np.ndarray]:
+    """Finds the answer in each window.
+
+    An answer starts with the token of its first character and ends with the token of its last.
+    `spans` are its characters in the context, empty for no answer. Returns `start` and `end`, int32
+    `[N]`; 0, which is [CLS], if the answer isn't in the window.
+    """
+    contexts, tokens = windows.contexts, windows.contexts.tokens
+    first, last = np.full(len(examples), -1), np.full(len(examples), -1)
+    for index, (context, (start, end)) in enumerate(zip(windows.context, spans, strict=True)):
+        if start >= end:
+            continue
+        own = slice(tokens.starts[context], tokens.starts[context] + tokens.lengths[context])
+        left = np.searchsorted(contexts.ends[own], start, side="right")
+        right = np.searchsorted(contexts.starts[own], end, side="left") - 1
+        if left <= right:  # otherwise no token overlaps the answer
+            first[index], last[index] = left, right
+    question, part = windows.question, windows.first
+    start, end = first[question] - part, last[question] - part  # [N]
+    held = (first[question] >= 0) & (start >= 0) & (end < windows.length)
+    begin = windows.context_positions()
+    return {
+        "start": np.where(held, start + begin, 0).astype("int32"),
+        "end": np.where(held, end + begin, 0).astype("int32"),
+    }
+
+
+def is_question(example: Any) -> bool:
+    """Returns whether something is a question on a context."""
+    return _holds(example, {"question": str, "context": str})
+
+
+def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
+    """Raises a ValueError if the answers of a question are not as `read_squad` returns them."""
+    kinds = {"text": str, "answer_start": numbers.Integral} if with_starts else {"text": str}
+
+    def are_answers(answers):
+        is_list = isinstance(answers, (list, tuple))
+        return is_list and all(_holds(answer, kinds) for answer in answers)
+
+    check_each([example.get("answers", ()) for example in examples], are_answers, _ANSWERS)
+
+
+def _holds(value, kinds):
+    """Returns whether a value is a dict with values of these kinds."""
+    is_dict = isinstance(value, dict)
+    return is_dict and all(isinstance(value.get(name), kind) for name, kind in kinds.items())

@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import keras
@@ -73,21 +72,16 @@ def is_single(x: Any) -> bool:
     return isinstance(x, (str, bytes)) or is_pair
 
 
-def as_arrays(x: Any) -> Any:
-    """Replaces all pandas objects in `x` with NumPy arrays."""
+def as_arrays(x: Any, lists: bool = False) -> Any:
+    """Replaces pandas objects, at any depth, with NumPy arrays; with `lists` all but dicts, too."""
     if isinstance(x, dict):
-        return {name: as_arrays(values) for name, values in x.items()}
+        return {name: as_arrays(values, lists) for name, values in x.items()}
     if isinstance(x, tuple):
-        return tuple(map(as_arrays, x))
-    return x.to_numpy() if hasattr(x, "to_numpy") else x
-
-
-def as_floats(values: Any, dtype: str = "float32") -> np.ndarray:
-    """Converts real numbers to floats; strings, which NumPy converts, are errors."""
-    array = np.asarray(as_arrays(values))
-    if array.dtype.kind in "cSUV":
-        raise TypeError(f"expected real numbers; got {array.dtype}")
-    return array.astype(dtype)
+        return tuple(as_arrays(values, lists) for values in x)
+    x = x.to_numpy() if hasattr(x, "to_numpy") else x
+    if not lists or isinstance(x, np.ndarray):
+        return x
+    return np.asarray(x) if isinstance(x, list) else keras.ops.convert_to_numpy(x)
 
 
 def number_array(
@@ -96,15 +90,17 @@ def number_array(
     expected: str = "a number for each example, [n]",
     is_shape: Callable[[tuple], bool] = lambda shape: shape[1:] in ((), (1,)) and shape != (),
     fix: str = "Leave the example out.",
+    dtype: str = "float32",
 ) -> np.ndarray:
-    """Converts finite real numbers to float32.
+    """Converts finite real numbers to floats; strings, which NumPy would convert, are errors.
 
     >>> number_array("Scores", ["high", "low"])
     Traceback (most recent call last):
     ValueError: Scores must be a number for each example, [n]; got ['high', 'low'].
     """
     try:
-        array = as_floats(values)
+        array = np.asarray(as_arrays(values))
+        array = None if array.dtype.kind in "cSUV" else array.astype(dtype)
     except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
         array = None
     if array is None or not is_shape(array.shape):
@@ -137,8 +133,6 @@ def count(x: Any) -> int:
         x = next(iter(x.values()))
     if isinstance(x, tuple) and x:
         return count(x[0])
-    if not hasattr(x, "__len__"):
-        raise ValueError(f"Examples must be a list, an array or a column; got {shown(x)}.")
     return len(x)
 
 
@@ -150,12 +144,15 @@ def is_iterable(x: Any) -> bool:
     return hasattr(x, "__iter__")
 
 
-def listed(x: Any) -> list:
-    """Returns questions, which are dicts, or one of them, as a list."""
+def listed(
+    x: Any, is_right: Callable[[Any], bool] = lambda question: True, expected: str = ""
+) -> list:
+    """Returns questions, which are dicts, or one of them, as a list; see `check_each`."""
     is_one = isinstance(x, (dict, str, bytes)) or is_dataset(x) or getattr(x, "shape", None) == ()
     questions = [x] if is_one or not hasattr(x, "__getitem__") else list(x)
     if not questions:
         raise ValueError("There are no questions: give at least one.")
+    check_each(questions, is_right, expected)
     return questions
 
 
@@ -184,8 +181,8 @@ def check_not_empty(dataset: Any) -> None:
         raise ValueError("There are no examples: the dataset is empty.")
 
 
-def labels_spec(dataset: Any) -> list[SimpleNamespace] | None:
-    """Returns `[spec of one example's label]` of a dataset, for `check_labels`.
+def labels_spec(dataset: Any) -> np.ndarray | None:
+    """Returns zeros `[1, ...]` in the shape of an example's label in a dataset, for `check_labels`.
 
     None if the dataset has no labels, or their shapes are unknown.
     """
@@ -200,7 +197,8 @@ def labels_spec(dataset: Any) -> list[SimpleNamespace] | None:
     if rank is None or label.shape.rank is None or label.dtype.name == "string":
         return None
     is_batch = rank > (0 if is_raw(dataset) else 1)
-    return [SimpleNamespace(shape=tuple(label.shape[example_axes:] if is_batch else label.shape))]
+    shape = label.shape[example_axes:] if is_batch else label.shape
+    return np.zeros((1, *shape)) if shape.is_fully_defined() else None
 
 
 def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tuple]:
@@ -235,15 +233,10 @@ def extra_input_array(name: str, values: Any) -> np.ndarray:
 
 @dataclasses.dataclass
 class TextExamples:
-    """Texts or pairs in memory, with the model's extra inputs.
+    """Texts or pairs in memory, with the model's extra inputs."""
 
-    Attributes:
-        columns: lists of n str: the texts, the second text of each, and so on.
-        extra_inputs: a dict of arrays `[n, ...]`.
-    """
-
-    columns: tuple[list[str], ...]
-    extra_inputs: dict[str, np.ndarray]
+    columns: tuple[list[str], ...]  # n texts, the second text of each, and so on
+    extra_inputs: dict[str, np.ndarray]  # `[n, ...]`
 
     def __len__(self):
         return len(self.columns[0])
@@ -310,14 +303,10 @@ def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
 
 def _columns(x):
     """Converts `x` to a tuple of lists of str."""
-    if isinstance(x, (str, bytes)) or (isinstance(x, tuple) and all(map(_is_text, x))):
-        x = [x] if x != () else []
+    if _is_text(x) or (isinstance(x, tuple) and x and all(map(_is_text, x))):
+        x = [x]
     elif not isinstance(x, (list, tuple)):
         x = np.atleast_1d(x)
-    if isinstance(x, tuple) and any(map(_is_single, x)):
-        raise ValueError(f"A tuple must hold two lists or arrays of texts; got {shown(x)}.")
-    if not len(x) or not len(x[0] if isinstance(x, tuple) else x):
-        raise ValueError("There are no texts: give at least one.")
     if not isinstance(x, tuple):
         widths = {len(row) if _is_row(row) else 0 for row in x}
         if len(widths) > 1:
@@ -325,8 +314,11 @@ def _columns(x):
                 "Some texts are pairs and others are not; give all of them a second text, or none."
             )
         _warn_of_two_by_two(x)
-        x = zip(*x, strict=True) if widths != {0} else (x,)
-    return tuple(map(_strings, x))
+        x = (x,) if widths <= {0} else zip(*x, strict=True)
+    columns = tuple(map(_strings, x))
+    if not columns or not columns[0]:
+        raise ValueError("There are no texts: give at least one.")
+    return columns
 
 
 def _warn_of_two_by_two(x):
@@ -360,10 +352,6 @@ def _strings(column):
 
 def _is_row(value):
     return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
-
-
-def _is_single(part):
-    return getattr(part, "shape", None) == () or not hasattr(part, "__len__")
 
 
 def _is_text(value):

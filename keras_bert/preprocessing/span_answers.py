@@ -34,7 +34,7 @@ def span_answers(
         best first. `BertSpanLabelerPreprocessor.answers` documents them.
     """
     ops = windows.ops
-    spans = _spans_of_windows(windows, outputs, max_answer_length, n_best, ops)
+    spans = spans_of_windows(windows, outputs, max_answer_length, n_best)
     question, number = windows.question, ops.size(windows.context)
     best = ops.segment_max(spans["score"][:, 0], question, number)  # [B]
     row = _first_row(spans["score"][:, 0], best, question, ops)
@@ -93,8 +93,11 @@ def _best_spans(start_logits, end_logits, begins, in_context, max_answer_length,
     return {"score": best, "start": first, "end": last, "total": ops.logsumexp(scores)}
 
 
-def _spans_of_windows(windows, outputs, max_answer_length, n_best, ops):
-    """Finds each window's best spans, with their logits and the "no answer" score."""
+def spans_of_windows(
+    windows: QuestionWindows, outputs: dict[str, Any], max_answer_length: int, n_best: int
+) -> dict[str, Any]:
+    """Finds each window's best spans, with their places, logits and the "no answer" score."""
+    ops = windows.ops
     length = ops.width(outputs["start"])
     places = windows.places(length)
 
@@ -109,6 +112,8 @@ def _spans_of_windows(windows, outputs, max_answer_length, n_best, ops):
             "null": start[:, 0] + end[:, 0],
             "null_start_logit": start[:, 0],
             "null_end_logit": end[:, 0],
+            "first": first,
+            "last": last,
             "start": ops.take_each(ops.take(places["starts"], rows), first),
             "end": ops.take_each(ops.take(places["ends"], rows), last),
             "start_logit": ops.take_each(start, first),
@@ -116,7 +121,7 @@ def _spans_of_windows(windows, outputs, max_answer_length, n_best, ops):
         }
 
     kinds = dict.fromkeys(("score", "start_logit", "end_logit"), ("float32", [None]))
-    kinds |= dict.fromkeys(("start", "end"), ("int64", [None]))
+    kinds |= dict.fromkeys(("first", "last", "start", "end"), ("int64", [None]))
     names = ("total", "null", "null_start_logit", "null_end_logit")
     kinds |= dict.fromkeys(names, ("float32", []))
     return ops.in_blocks(some, ops.size(windows.question), _WINDOWS, kinds)

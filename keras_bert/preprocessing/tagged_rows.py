@@ -20,33 +20,18 @@ class TaggedRows(TextRows):
     A sentence is one row. If it is too long, it is split between words into several rows. With
     `documents`, each row is filled up with the text before and after it in its document. This
     context is neither trained on nor answered (section 5.3 of the paper).
-
-    Args:
-        words: lists of str, the words of each sentence.
-        preprocessor: a `BertPreprocessor`.
-        documents: `[n]` ints, the document of each sentence, in order; or None.
-        labels: lists of int, the class of each word; or None.
-
-    Attributes:
-        pieces: int32 `[T + 1]`, the token ids of all words, and a 0. A word without pieces gets
-            [UNK], and a word that is longer than a sequence is cut.
-        starts: int64 `[W + 1]`, the first piece of each word, and T.
-        windows: int64 `[N, 4]`, word numbers for each row: start of the context before it, start
-            of its own words, end of its own words, and end of the context after it.
-        labels: int32 `[W]`, or None.
-        lengths: `[n]` ints, the number of words of each sentence.
     """
 
     def __init__(
         self,
-        words: Sequence[Sequence[str]],
+        words: Sequence[Sequence[str]],  # of each sentence
         preprocessor: Any,
-        documents: Sequence[int] | np.ndarray | None = None,
-        labels: Sequence[Sequence[int]] | None = None,
+        documents: Sequence[int] | np.ndarray | None = None,  # of each sentence, in order
+        labels: Sequence[Sequence[int]] | None = None,  # the class of each word
     ):
-        self.labels = None if labels is None else _flat_labels(words, labels)
+        self.labels = None if labels is None else _flat_labels(words, labels)  # [W]
         words = [_sentence_words(index, sentence) for index, sentence in enumerate(words)]
-        self.lengths = np.array([*map(len, words)], "int64")
+        self.lengths = np.array([*map(len, words)], "int64")  # [n], words of each sentence
         if not self.lengths.sum():
             raise ValueError("There are no words: give at least one sentence with words.")
         room = preprocessor.sequence_length - 2
@@ -56,6 +41,7 @@ class TaggedRows(TextRows):
         context = own
         if documents is not None:
             context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
+        # [N, 4], word numbers: from the context before, from and to its own words, to the context
         self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
         first, last = self.starts[context].T
         tokens = Tokens(self.pieces, first, last - first, numpy_ops)
@@ -90,7 +76,10 @@ def _sentence_words(index, words):
 
 
 def _pieces(words, tokenizer, room):
-    """Returns `(pieces, starts)` of all words."""
+    """Returns the ids of all words and a 0, int32 `[T + 1]`; the first of each and T, `[W + 1]`.
+
+    A word without pieces gets [UNK], and a word that is longer than a sequence is cut.
+    """
     flat = [word for sentence in words for word in sentence]
     tokens = Tokens.of(*tokenizer.ids_of_words(flat), numpy_ops)
     values, lengths = tokens.values, np.minimum(tokens.lengths, room)

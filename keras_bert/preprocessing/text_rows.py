@@ -1,4 +1,4 @@
-"""Texts as rows for the model, and the relevance of documents. n texts, N rows, B of a batch."""
+"""Texts as rows for the model. n texts, N rows, B of a batch."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,16 +9,10 @@ import keras
 import numpy as np
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import Labels, number_array
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
 
 LONGEST = Batching(pad_to="longest")
-_OUTSIDE = (
-    "Binary cross-entropy takes a relevance from 0 to 1: divide grades by the highest. For a "
-    "teacher's scores, compile with loss='mean_squared_error'; for the margins of (query, "
-    "positive, negative), with loss=MarginMeanSquaredError()"
-)
 
 
 class Rows(Protocol):
@@ -36,18 +30,12 @@ class TextRows:
     """Rows of one sequence each: a text, a pair of texts, or a window of a long text.
 
     Rows of other kinds of examples are subclasses.
-
-    Attributes:
-        packer: a `SegmentPacker`.
-        columns: one or two `Tokens` `[N]`, the texts of each row.
-        extra_inputs: a dict of arrays `[N, ...]`.
-        targets: a tuple of labels and weights, if any: arrays `[N, ...]` or dicts of them.
     """
 
     packer: SegmentPacker
-    columns: tuple[Tokens, ...]
-    extra_inputs: dict[str, Any] = dataclasses.field(default_factory=dict)
-    targets: tuple = ()
+    columns: tuple[Tokens, ...]  # one or two `[N]`, the texts of each row
+    extra_inputs: dict[str, Any] = dataclasses.field(default_factory=dict)  # arrays `[N, ...]`
+    targets: tuple = ()  # labels and weights, if any: arrays `[N, ...]` or dicts of them
 
     @property
     def ops(self) -> ModuleType:
@@ -74,15 +62,10 @@ class TextRows:
 
 @dataclasses.dataclass(kw_only=True)
 class WindowRows(TextRows):
-    """Windows of texts, each with its text's extra inputs, labels and weights.
+    """Windows of texts, each with its text's extra inputs, labels and weights."""
 
-    Attributes:
-        text: int64 `[N]`, the text of each window.
-        counts: int64 `[n]`, the number of windows of each text.
-    """
-
-    text: Any
-    counts: Any
+    text: Any  # int64 `[N]`, the text of each window
+    counts: Any  # int64 `[n]`, the number of windows of each text
 
     @classmethod
     def of(cls, rows: TextRows, window_stride: int) -> Self:
@@ -105,16 +88,11 @@ class PairRows(TextRows):
 
     The columns are the first texts, `[N]`, and the second ones of all rows, `[N x D]`. Inputs are
     `[B, D, S]`.
-
-    Attributes:
-        num_sequences: int, D.
-        is_there: bool `[N, D]`, False for a missing pair, whose inputs are 0; None if none is.
-        texts: N lists of str, the second texts that are there, if answers name them; or None.
     """
 
-    num_sequences: Any
-    is_there: Any = None
-    texts: list[list[str]] | None = None
+    num_sequences: Any  # D
+    is_there: Any = None  # bool `[N, D]`, False for a missing pair, whose inputs are 0
+    texts: list[list[str]] | None = None  # the second texts of each row, if answers name them
 
     def num_tokens(self) -> np.ndarray:
         lengths = self.packer.lengths(*self._pairs(np.arange(len(self.columns[0].lengths))))
@@ -158,28 +136,3 @@ def ops_of(outputs: Any) -> ModuleType:
     from keras_bert.graph import graph_ops
 
     return graph_ops
-
-
-def relevance_targets(labels: Labels) -> np.ndarray:
-    """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
-    expected = "a number for each example"
-    return number_array("Relevance", labels, expected, lambda shape: len(shape) in (1, 2))
-
-
-def check_relevance(labels: Labels) -> None:
-    """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
-    targets = relevance_targets(labels)
-    outside = np.argwhere((targets < 0) | (targets > 1))
-    if outside.size:
-        value = targets[tuple(outside[0])]
-        raise ValueError(f"{_OUTSIDE}. That of example {outside[0][0]} is {value:g}.")
-
-
-def with_relevance_check(dataset: Any) -> Any:
-    """Makes a `tf.data.Dataset` of `(inputs, relevance)` raise an error outside 0 to 1."""
-    from keras_bert.graph.datasets import asserted, map_labels
-
-    def check(_, labels):
-        return asserted(labels, (labels >= 0) & (labels <= 1), _OUTSIDE + ". Others:")
-
-    return map_labels(dataset, check)

@@ -14,7 +14,7 @@ from keras_bert.graph import graph_ops
 from keras_bert.graph.datasets import map_batches, prefetched
 from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.dataset_checks import with_finite_check, with_target_checks
+from keras_bert.preprocessing.checked_numbers import with_finite_check, with_target_checks
 from keras_bert.preprocessing.embedding_rows import TextColumns
 from keras_bert.preprocessing.packed_batches import check_packable, packed
 from keras_bert.preprocessing.raw import split_inputs
@@ -121,12 +121,10 @@ def text_batches(
     labels, two bare strings are a text and its label; without, a pair.
     """
     spec = dataset.element_spec
-    parts = spec if isinstance(spec, tuple) else (spec,)
-    are_texts = len(parts) > 1 and not with_labels and all(map(is_strings, parts))
-    if not isinstance(spec, tuple) or are_texts:
-        dataset = dataset.map(lambda *x: (x if are_texts else x[0],))
+    are_texts = isinstance(spec, tuple) and not with_labels and all(map(is_strings, spec))
 
     def in_order(x, *rest):
+        x, rest = ((x, *rest), ()) if are_texts else (x, rest)
         text, extra = split_inputs(x)
         return (text if isinstance(text, tuple) else (text,)), extra, rest
 

@@ -1,19 +1,23 @@
-"""Words of raw texts and the windows that hold them."""
+"""Words of raw texts: the windows that hold them, and rows whose words `explain` weighs.
+
+W words of N rows, S sequence, T tokens, C classes.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_bert.metrics.entities import split_tag
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.basic_words import is_cjk, is_punctuation
-from keras_bert.text.tokens import SegmentPacker, TextTokens, numbered
+from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
 _kinds_of_tokens = weakref.WeakKeyDictionary()  # of tokenizers, whose tokens are many
@@ -21,22 +25,13 @@ _kinds_of_tokens = weakref.WeakKeyDictionary()  # of tokenizers, whose tokens ar
 
 @dataclasses.dataclass(kw_only=True)
 class TextWords(TextRows):
-    """Words of texts, each with its row, a window, and position. W words, N rows.
+    """Words of texts, int64 `[W]` each."""
 
-    Attributes:
-        texts: `[B]` strings.
-        text: int64 `[W]`, the text of each word, in ascending order.
-        window: int64 `[W]`, the row in which each word has the most context.
-        position: int64 `[W]`, the position of each word's first piece in the packed row.
-        start: int64 `[W]`, the start of each word in its text, as in `TextTokens`.
-        end: int64 `[W]`, the end of each word.
-    """
-
-    texts: Any
-    text: Any
-    window: Any
-    position: Any
-    start: Any
+    texts: Any  # `[B]` strings
+    text: Any  # of each word, in ascending order
+    window: Any  # the row in which each word has the most context
+    position: Any  # of each word's first piece in the packed row
+    start: Any  # of each word in its text, as in `TextTokens`
     end: Any
 
 
@@ -164,3 +159,51 @@ def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -
     counts = ops.segment_sum(ops.full([ops.size(first)], 1, "int64"), text, ops.size(words.texts))
     entities = {f"entity_{name}": ops.ragged(value, counts) for name, value in values.items()}
     return {**entities, "num_entities": counts}
+
+
+@dataclasses.dataclass
+class ExplainedRow:
+    """A row, its words, and the number that is explained."""
+
+    inputs: dict[str, Any]  # of the model, `[1, S]`
+    words: dict[str, np.ndarray]  # `word_text`, `word_column`, `word_start`, `word_end`: `[W]`
+    word: np.ndarray  # int64 `[S]`, the word of each position; -1 at special tokens
+    target: Any = None  # what is explained, such as the name of a class
+    value: Callable[[Any], Any] = lambda outputs: outputs[:, 0]  # of B rows, `[B]`
+
+
+def explained_row(
+    packer: SegmentPacker,
+    texts: Sequence[TextTokens],
+    tokens: Sequence[Tokens] | None = None,
+    **options: Any,
+) -> ExplainedRow:
+    """Packs a text or two, or those of their `tokens` that a window holds."""
+    tokens = [each.tokens for each in texts] if tokens is None else tokens
+    first_number = packer.tokenizer.vocabulary_size()  # numbers words above all ids
+    words, numbered = [], []
+    for column, (text, part) in enumerate(zip(texts, tokens, strict=True)):
+        is_first = word_starts(text, packer.tokenizer)  # [T]
+        numbers = first_number + len(words) - 1 + np.cumsum(is_first)
+        numbered.append(dataclasses.replace(part, values=np.append(numbers, 0)))
+        first = np.flatnonzero(is_first)
+        starts, ends = text.starts[first], text.ends[np.append(first[1:], is_first.size) - 1]
+        words += [(text.texts[0][s:e], column, s, e) for s, e in zip(starts, ends, strict=False)]
+    numbers = packer(*numbered, width=packer.lengths(*tokens)[0])["token_ids"][0]
+    is_word = numbers >= first_number
+    word = np.full(numbers.shape, -1)
+    seen, word[is_word] = np.unique(numbers[is_word] - first_number, return_inverse=True)
+    columns = zip(*(words[number] for number in seen), strict=True) if seen.size else [()] * 4
+    names = ("word_text", "word_column", "word_start", "word_end")
+    return ExplainedRow(
+        packer(*tokens, width=numbers.size),
+        {name: np.array(values) for name, values in zip(names, columns, strict=True)},
+        word,
+        **options,
+    )
+
+
+def log_odds(logits: Any, number: int) -> Any:
+    """Computes log(p / (1 - p)) of the probability p of a class, `[B]`, from logits `[B, C]`."""
+    others = keras.ops.concatenate([logits[:, :number], logits[:, number + 1 :]], axis=-1)
+    return logits[:, number] - keras.ops.logsumexp(others, axis=-1)

@@ -80,7 +80,7 @@ class VectorScorer(Scorer):
             )
         columns = text_columns(x)
         if y is not None and len(columns) > 1:
-            score_array(as_arrays(y), len(columns[0]), len(columns))
+            score_array(as_arrays(y), columns)
         elif y is not None:
             check_one_each(len(columns[0]), "texts", labels=y)
 

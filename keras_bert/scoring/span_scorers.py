@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.squad import squad_scores
-from keras_bert.preprocessing.question_examples import check_scored
+from keras_bert.preprocessing.question_windows import check_answers
 from keras_bert.preprocessing.raw import listed
 from keras_bert.scoring.scorer import Scorer
 
@@ -20,7 +20,11 @@ class SpanScorer(Scorer):
         return all(isinstance(each, dict) and "answers" in each for each in listed(x))
 
     def check(self, x, y=None):
-        check_scored(listed(x))
+        def is_scored(example):
+            return isinstance(example, dict) and {"id", "answers"} <= set(example)
+
+        examples = listed(x, is_scored, "scores needs an id and answers of questions")
+        check_answers(examples, with_starts=False)
 
     def score(self, answers, x, y=None):
         self.check(x)

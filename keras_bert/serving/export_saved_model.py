@@ -12,7 +12,7 @@ from keras_bert.files.new_folder import new_folder
 from keras_bert.graph.tokenizer import graph_tokenizer
 from keras_bert.messages import check_int, logger
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
-from keras_bert.preprocessing.dataset_checks import with_finite_check
+from keras_bert.preprocessing.checked_numbers import with_finite_check
 from keras_bert.training.keras_internals import autocast_variables
 
 

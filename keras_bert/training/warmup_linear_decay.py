@@ -1,5 +1,6 @@
 """BERT's learning rate schedule."""
 
+import dataclasses
 from typing import Any
 
 import keras
@@ -9,6 +10,7 @@ from keras_bert.messages import check_bool, check_number
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False)
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A learning rate that rises linearly to a peak, then falls linearly to 0 or a last rate.
 
@@ -49,30 +51,18 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     [0.0, 0.5, 0.9, 0.5, 0.0]
     """
 
-    def __init__(
-        self,
-        peak_learning_rate: float,
-        warmup_steps: float,
-        total_steps: float,
-        continuous: bool = False,
-        final_fraction: float = 0.0,
-    ):
-        super().__init__()
-        check_number("peak_learning_rate", peak_learning_rate, at_least=0)
-        check_number("warmup_steps", warmup_steps)
-        check_number("total_steps", total_steps)
-        check_bool("continuous", continuous)
-        check_number("final_fraction", final_fraction, at_least=0, below=1)
-        if not 0 <= warmup_steps < total_steps:
-            raise ValueError(
-                "The warm-up must end before training does: 0 <= warmup_steps < total_steps; got "
-                f"warmup_steps={warmup_steps} and total_steps={total_steps}."
-            )
-        self.peak_learning_rate = peak_learning_rate
-        self.warmup_steps = warmup_steps
-        self.total_steps = total_steps
-        self.continuous = continuous
-        self.final_fraction = final_fraction
+    peak_learning_rate: float
+    warmup_steps: float
+    total_steps: float
+    continuous: bool = False
+    final_fraction: float = 0.0
+
+    def __post_init__(self):
+        check_number("peak_learning_rate", self.peak_learning_rate, at_least=0)
+        check_number("total_steps", self.total_steps)
+        check_number("warmup_steps", self.warmup_steps, at_least=0, below=self.total_steps)
+        check_bool("continuous", self.continuous)
+        check_number("final_fraction", self.final_fraction, at_least=0, below=1)
 
     def __call__(self, step: Any) -> Any:
         warmup, total = float(self.warmup_steps), float(self.total_steps)
@@ -83,12 +73,5 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         is_rising = rising < falling if self.continuous else step < warmup
         return self.peak_learning_rate * ops.where(is_rising, rising, falling)
 
-    def __repr__(self):
-        steps = f"warmup_steps={self.warmup_steps}, total_steps={self.total_steps}"
-        rate = f"{self.peak_learning_rate:g}"
-        last = f", final_fraction={self.final_fraction}" if self.final_fraction else ""
-        return f"WarmupLinearDecay({rate}, {steps}, continuous={self.continuous}{last})"
-
     def get_config(self):
-        names = ("peak_learning_rate", "warmup_steps", "total_steps", "continuous")
-        return {name: getattr(self, name) for name in (*names, "final_fraction")}
+        return dataclasses.asdict(self)

@@ -21,7 +21,7 @@ def test_scores_are_those_of_trec_eval_with_ties_and_without_relevant_documents(
 @pytest.mark.parametrize(
     ("relevance", "scores", "k", "message"),
     [
-        ({}, {}, 10, "no queries"),
+        ({}, {}, 10, "No query has relevance"),
         ({"a": {"x": 1}}, {"b": {"x": 1}}, 10, "keys differ, such as 'a' and 'b'"),
         ({"a": {"x": 1}}, {"a": {"x": math.nan}}, 10, "score of document 'x' of query 'a' is NaN"),
         ({"a": {"x": math.nan}}, {"a": {"x": 1}}, 10, "relevance of document 'x' .* is NaN"),

@@ -70,9 +70,8 @@ def test_a_heat_map_is_drawn(model, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((["rain"],), r"as str; got \(\['rain'\], None\)"),
-        (({"token_ids": np.ones((1, 3))},), "call model.backbone.attention_probabilities"),
-        (("rain", 3), r"as str; got \('rain', 3\)"),
+        ((["rain"],), r"text is \['rain'\], not a string"),
+        (("rain", 3), "pair is 3, not a string"),
         (("rain " * 11,), "number of tokens must be at most 12; got 13"),
         (("rain", None, 3), "layer must be at most 2; got 3"),
         (("rain", None, 0, 2), "head must be at most 1; got 2"),

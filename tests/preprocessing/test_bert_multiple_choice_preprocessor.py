@@ -84,11 +84,10 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
         ([{**GOOD, "choices": "bc"}], "a dict of a string and of two or more strings"),
         ([{"context": "a", "label": 0}], "number 0 is"),
         ([GOOD, {**GOOD, "choices": ["b", ""]}], "number 1 is .*'b', ''"),
-        ([{**GOOD, "label": 2}], "question 0 .*choices, 0, 1; got 2"),
+        ([{**GOOD, "label": 2}], "indices of choices.*got 2 at .0."),
         ([{**GOOD, "label": -1}], "got -1"),
-        ([{**GOOD, "label": True}], "got True"),
-        ([{"context": "a", "choices": ["b", "c"]}], "got None"),
-        ([{**GOOD, "choices": ["", "b", "c"]}], "choices, 1, 2; got 0"),
+        ([{"context": "a", "choices": ["b", "c"]}], "got .None"),
+        ([{**GOOD, "choices": ["", "b", "c"]}], "choices that are there.*got 0 at"),
     ],
 )
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message, refused):

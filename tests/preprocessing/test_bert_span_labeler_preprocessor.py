@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertSpanLabelerPreprocessor, BertTokenizer
-from keras_bert.preprocessing.question_examples import trained_windows, window_labels, windows_of
+from keras_bert.preprocessing.question_windows import trained_windows, window_labels, windows_of
 from keras_bert.scoring.span_scorers import SpanScorer
 
 

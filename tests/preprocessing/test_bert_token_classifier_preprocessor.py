@@ -110,7 +110,7 @@ def test_tags_without_prefixes_are_entities_of_one_word(tokenizer):
         ((WORDS, TAGS, [1, 1, 1]), "no sample_weight"),
         (({"words": WORDS, "documents": [0]},), "3 sentences but 1 documents"),
         ((WORDS, [["O", "LOC"], [], []]), "Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC"),
-        ((WORDS[:1], tf.constant(["O"])), "Sentence 0 must have a list of tags"),
+        ((WORDS[:1], tf.constant(["O"])), "must have a list of tags; number 0"),
         ((WORDS, [["O", 7], [], []]), "Sentence 0 has the tag 7"),
         ((WORDS, [["O"], [], []]), "2 words in sentence 0 but 1 labels"),
         ((WORDS, [["O", -1], [], []]), "Sentence 0 has the tag -1"),

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 
-from keras_bert.preprocessing.choice_examples import choice_targets
-from keras_bert.preprocessing.class_labels import class_targets, label_matrix
-from keras_bert.preprocessing.sample_weights import class_weights
+from keras_bert.preprocessing.bert_multiple_choice_preprocessor import choice_targets
+from keras_bert.preprocessing.class_labels import (
+    class_targets,
+    class_weights,
+    label_matrix,
+)
 
 NAMES = ["bad", "fine", "good"]
 
@@ -32,8 +35,8 @@ def test_several_labels_become_zeros_and_ones():
         (["good", "bad"], "a list of names for each text.*got .'good', 'bad'"),
         ([0, 2, 1], r"got shape \(3,\)"),
         ([[1, 0], [0, 1]], r"0 and 1, \[n, 3\]; got shape \(2, 2\)"),
-        ([[1, 0, 0], [0, 2, 0]], "got 2 in row 1, column 1"),
-        ([[1, 0, 0], [0, float("nan"), 0]], "row 1 in column 1 is nan"),
+        ([[1, 0, 0], [0, 2, 0]], "got 2.0 at .1, 1"),
+        ([[1, 0, 0], [0, float("nan"), 0]], "got nan at .1, 1"),
         ([[2], [0, 1]], "list of names"),
     ],
 )
@@ -63,8 +66,8 @@ def test_weights_that_cannot_be_meant_are_refused(weights, message, refused):
         (class_targets, [b"\xff", b"a"], ["a", "b"], "Label 0"),
         (class_targets, np.zeros((2, 4), int), ["a", "b"], r"one-hot.*shape \(2, 4\)"),
         (class_targets, np.zeros((2, 4)), ["a"], r"shape \(2, 4\)"),
-        (choice_targets, [{}, {}], None, r"index of one of its choices.*got \{\}"),
-        (choice_targets, [[-2]], None, "question 0 must be the index.*got -2"),
+        (choice_targets, [{}, {}], None, r"indices of choices.*got \[\{\}"),
+        (choice_targets, [[-2]], None, "indices of choices.*got -2 at .0."),
     ],
 )
 def test_labels_that_are_no_targets_are_refused(check, labels, classes, message):

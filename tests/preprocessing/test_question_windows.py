@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertSpanLabelerPreprocessor, BertTokenizer
-from keras_bert.preprocessing.question_examples import window_labels
-from keras_bert.preprocessing.question_windows import question_windows
+from keras_bert.preprocessing.question_windows import question_windows, window_labels
 from keras_bert.readers import read_squad
 
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
-from keras_bert.preprocessing.dataset_checks import with_finite_check
+from keras_bert.preprocessing.checked_numbers import with_finite_check
 from keras_bert.preprocessing.raw import (
     extra_input_array,
     is_raw,
@@ -45,12 +45,12 @@ def test_floats_become_float32_and_integers_stay():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([[1, 2], [np.inf, 3]], "row 1 in column 0 is inf"),
-        ([1.0, np.nan], "row 1 is nan"),
+        ([[1, 2], [np.inf, 3]], "got inf at .1, 0"),
+        ([1.0, np.nan], "got nan at .1"),
         ([["1", "x"]], "age must be numbers, a row for each text.*'x'"),
         ([[1, 2], [3]], "age must be numbers, a row"),
         (["x", b"a\xff"], "age must be numbers, a row"),
-        ([None], "age must be finite numbers.*row 0 is nan"),
+        ([None], "age must be finite numbers; got nan at .0"),
     ],
 )
 def test_values_that_are_not_finite_numbers_are_named(values, message, refused):

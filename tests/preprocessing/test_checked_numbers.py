@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.models.task_data import with_extra_inputs
-from keras_bert.preprocessing.choice_examples import with_choice_check
+from keras_bert.preprocessing.bert_multiple_choice_preprocessor import with_choice_check
 from keras_bert.preprocessing.class_labels import with_class_check
-from keras_bert.preprocessing.dataset_checks import with_input_checks
+from keras_bert.preprocessing.prepared_inputs import with_input_checks
 
 IDS = np.zeros((3, 4), "int32")
 FEATURES = np.arange(6).reshape(3, 2)
@@ -36,7 +36,7 @@ def test_labels_of_the_classes_pass_unchanged(dtype):
 @pytest.mark.parametrize("label", [3, -1, float("nan")])
 def test_a_label_outside_is_named_with_its_batch(label):
     labels = np.array([0, 1, 2, label, 1])
-    message = f"Labels must be in 0 to 2 for num_classes=3. Number .* outside:. .{label}]"
+    message = f"Labels must be in 0 to 2 for num_classes=3. Number .* Others:. .{label}]"
     for dataset in (examples(labels), examples(labels[:, None], np.ones(5)).batch(2)):
         checked = iter(with_class_check(dataset, 3))
         assert next(checked)[1].numpy().flat[0] == 0
@@ -61,7 +61,7 @@ def test_what_is_not_one_number_each_is_left_alone():
 def test_no_labels_and_names_are_refused_at_once():
     with pytest.raises(ValueError, match="yields no labels; make it yield .x, label."):
         with_class_check(slices({"token_ids": np.zeros((2, 4))}), 3)
-    with pytest.raises(ValueError, match="class numbers; the dataset yields strings.*label_names"):
+    with pytest.raises(ValueError, match="num_classes=3; the dataset yields strings.*label_names"):
         with_class_check(examples(np.array(["good", "bad"])), 3)
 
 

@@ -1,20 +1,29 @@
 """BERT that classifies sentences, or pairs of them."""
 
-import math
-
 import keras
 import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.messages import check_int
+from keras_bert.metrics.calibration import (
+    best_temperature,
+    best_threshold,
+    expected_calibration_error,
+)
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
+from keras_bert.models.task_data import (
+    features_in_memory,
+    in_memory,
+    preprocessor_of,
+    with_extra_inputs,
+)
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets, with_class_check
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
 from keras_bert.scoring.label_scorers import ClassScorer
+from keras_bert.text import numpy_ops
 from keras_bert.training.adamw import AdamW
 
 
@@ -94,11 +103,15 @@ class BertClassifier(BertTask):
     def takes_packed_rows(self):
         return not self.num_features and self.backbone.takes_packed_rows
 
+    @property
+    def is_multi_label(self):
+        """Whether a text may have several labels; see the preprocessor's `multi_label`."""
+        return getattr(self.preprocessor, "multi_label", False)
+
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
-        if self.preprocessor is not None and self.preprocessor.multi_label:
-            threshold = self.preprocessor.threshold
-            logit = math.log(threshold / (1 - threshold))
+        if self.is_multi_label:
+            logit = self.preprocessor.threshold_logit
             loss = keras.losses.BinaryCrossentropy(from_logits=True)
             metric = keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)
         elif self.num_classes == 1:
@@ -172,6 +185,81 @@ class BertClassifier(BertTask):
             counts = targets.sum(axis=0)
         return {name: int(count) for name, count in zip(self._names(), counts, strict=True)}
 
+    def calibrate(self, x, y=None, batch_size=None):
+        """Scales the logits so that probabilities tell how often answers are right.
+
+        Fits one temperature on examples that the model was not trained on, and divides the kernel
+        and bias of the head by it. Whatever reads the weights afterwards has the new probabilities:
+        answers, presets, exported models. The most probable class stays the same.
+        Calibrate after the training, and before `choose_threshold`.
+        Source: Guo et al. 2017, section 4.2.
+
+        Args:
+            x: examples, as `answer` takes them.
+            y: labels, by name or by number, unless `x` contains them.
+            batch_size: int; 32 by default.
+
+        Returns:
+            A dict of `temperature`, above 1 if the model was overconfident; `error_before` and
+            `error_after`, the `keras_bert.metrics.expected_calibration_error` of these examples;
+            and `num_examples`.
+
+        Raises:
+            ValueError: if the model is a regression, its head is quantized or has adapters of LoRA,
+                labels are missing, or all answers are right, or no better than chance.
+        """
+        if self.head.quantization_mode or self.head.lora_enabled:
+            raise ValueError(
+                "calibrate divides the weights of the head, which is quantized or has adapters of "
+                "LoRA: calibrate the model from before that."
+            )
+        if self.num_classes == 1 and not self.is_multi_label:
+            raise ValueError("A regression (num_classes=1) has no probabilities to calibrate.")
+        logits, labels = self._logits_and_labels(x, y, batch_size)
+        temperature = best_temperature(labels, logits)
+        before, after = (
+            expected_calibration_error(labels, self._probabilities(values))
+            for values in (logits, logits / temperature)
+        )
+        for variable in (self.head.kernel, self.head.bias):
+            variable.assign(variable / temperature)
+        return {
+            "temperature": temperature,
+            "error_before": before,
+            "error_after": after,
+            "num_examples": len(labels),
+        }
+
+    def choose_threshold(self, x, y=None, batch_size=None):
+        """Sets the preprocessor's `threshold` to that with the best F1, and returns it.
+
+        Of two classes, F1 is that of the second; of a `multi_label` model, the micro-average of all
+        labels. Presets and exported models keep the threshold; `compile` again so that `evaluate`
+        has it. Choose it on examples that the model was not trained on.
+
+        Args:
+            x: examples, as `answer` takes them.
+            y: labels, by name or by number, unless `x` contains them.
+            batch_size: int; 32 by default.
+
+        Raises:
+            ValueError: if the model has neither two classes nor `multi_label`, or labels are
+                missing.
+        """
+        preprocessor = preprocessor_of(self)
+        if not self.is_multi_label and self.num_classes != 2:
+            raise ValueError(
+                "A threshold needs two classes or multi_label; this model has "
+                f"num_classes={self.num_classes}."
+            )
+        logits, labels = self._logits_and_labels(x, y, batch_size)
+        probabilities = self._probabilities(logits)
+        if not self.is_multi_label:
+            probabilities = probabilities[:, 1]
+        threshold = best_threshold(labels.reshape(-1), probabilities.reshape(-1))
+        self.preprocessor = preprocessor.like(preprocessor, threshold=threshold)
+        return threshold
+
     def targets(self, y, x=None):
         if self.preprocessor is not None:
             return self.preprocessor.targets(y)
@@ -181,14 +269,24 @@ class BertClassifier(BertTask):
         return dataset if self.num_classes == 1 else with_class_check(dataset, self.num_classes)
 
     def _class_names(self):
-        multi_label = self.preprocessor is not None and self.preprocessor.multi_label
-        if multi_label or self.num_classes == 1:
-            kind = "multi_label" if multi_label else "regression"
+        if self.is_multi_label or self.num_classes == 1:
+            kind = "multi_label" if self.is_multi_label else "regression"
             raise ValueError(
                 f"class_weight needs one class for each text; this is a {kind} model. Give "
                 "sample_weight, [n] floats."
             )
         return self._names()
+
+    def _logits_and_labels(self, x, y, batch_size):
+        """Returns `[n, C]` each of a `multi_label` model; otherwise class numbers `[n]`."""
+        logits, labels = self.outputs_and_targets(x, y, batch_size)
+        if self.is_multi_label:
+            return logits, labels
+        is_one_hot = labels.shape == logits.shape
+        return logits, labels.argmax(axis=-1) if is_one_hot else labels.reshape(-1)
+
+    def _probabilities(self, logits):
+        return (numpy_ops.sigmoid if self.is_multi_label else numpy_ops.softmax)(logits)
 
     def _names(self):
         numbers = [*map(str, range(self.num_classes))]

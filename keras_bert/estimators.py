@@ -1,4 +1,4 @@
-"""An estimator of scikit-learn over `BertClassifier`."""
+"""`BertClassifier` as an estimator of scikit-learn."""
 
 import contextlib
 import gc
@@ -7,7 +7,7 @@ import random
 import keras
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,41 +20,30 @@ __all__ = ["TextClassifier"]
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):
-    """A scikit-learn classifier that fine-tunes a BERT on texts, or pairs of texts.
+    """A classifier of texts, or of pairs of texts, for `GridSearchCV`, `Pipeline` and the like.
 
-    Use it where scikit-learn asks for an estimator: `cross_val_score`, `GridSearchCV`, `Pipeline`,
-    ensembles. Elsewhere, a `BertClassifier` has more. Each `fit` starts from the preset. It can be
-    pickled, and holds no optimizer after `fit`. With `n_jobs`, each process has a model of its own.
+    Each `fit` fine-tunes the preset anew. Pickles hold the trained model without its optimizer.
 
     Args:
-        preset: str or `Path`, an encoder to load, as for `BertClassifier.from_preset`.
-        epochs: int, the number of epochs.
+        preset: an encoder, as for `BertClassifier.from_preset`.
+        epochs: int.
         learning_rate: float, the peak, after a warm-up in the first tenth of the steps.
-        batch_size: int, texts in a batch.
-        sequence_length: int, tokens of a text that are read.
-        random_state: int, `RandomState` or None, the seed of the new head, dropout and the order
-            of texts. Fits with the same int give the same predictions.
-
-    Call arguments:
-        X: texts, in any form that `BertClassifier.fit` takes in memory.
-        y: labels `[n]`, of two classes or more.
-        sample_weight: of `fit` and `score`; `[n]` floats, or None.
+        batch_size: int.
+        sequence_length: int, the tokens of a text that are read.
+        random_state: int, `RandomState` or None, the seed of the head, dropout and the order of
+            texts. Fits with the same int give the same predictions.
 
     Attributes:
-        classes_: `[C]`, the labels in order. Columns of `predict_proba`, `[n, C]`, have this order.
-        model_: the trained `BertClassifier`, with the labels as strings for `label_names`: to
-            `calibrate`, `save_to_preset` or `export`.
+        classes_: `[C]`, the sorted labels: the columns of `predict_proba`, `[n, C]` float32.
+        model_: the trained `BertClassifier`, to `calibrate`, `export` and so on.
 
     Raises:
-        ValueError: if there is only one class, labels are numbers of a regression, or their number
-            is not that of the texts.
+        ValueError: by `fit`, if `y`, `[n]`, has one class or real numbers.
 
     Example:
     ```python
-    search = GridSearchCV(
-        TextClassifier("hf://google-bert/bert-base-uncased", random_state=0),
-        {"learning_rate": [2e-5, 3e-5, 5e-5], "epochs": [2, 3, 4]},
-    )
+    estimator = TextClassifier("hf://google-bert/bert-base-uncased", random_state=0)
+    search = GridSearchCV(estimator, {"learning_rate": [2e-5, 5e-5], "epochs": [2, 3, 4]})
     search.fit(texts, labels).best_params_
     ```
     """
@@ -77,32 +66,26 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y, sample_weight=None):
-        check_consistent_length(X, y, sample_weight)
         check_classification_targets(y)
         classes, numbers = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"A classifier needs two classes or more; got 1 class, {classes[0]}.")
         vars(self).pop("model_", None)
-        gc.collect()  # models of earlier fits, whose references are cycles
-        with _seeded(self.random_state):
-            model = BertClassifier.from_preset(
-                self.preset,
-                label_names=[*map(str, classes)],
-                sequence_length=self.sequence_length,
-            )
-            steps = self.epochs * -(-len(numbers) // self.batch_size)
-            rate = WarmupLinearDecay(self.learning_rate, steps // 10, steps, continuous=True)
+        gc.collect()  # earlier models, which hold references to themselves
+        steps = self.epochs * -(-len(numbers) // self.batch_size)
+        rate = WarmupLinearDecay(self.learning_rate, steps // 10, steps, continuous=True)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        with contextlib.ExitStack() as stack:  # splitters draw between fits
+            stack.callback(random.setstate, random.getstate())
+            stack.callback(np.random.set_state, np.random.get_state())
+            keras.utils.set_random_seed(seed)
+            reading = {"label_names": [*map(str, classes)], "sequence_length": self.sequence_length}
+            model = BertClassifier.from_preset(self.preset, **reading)
             model.compile(AdamW(rate))
-            model.fit(
-                X,
-                numbers,
-                self.batch_size,
-                epochs=self.epochs,
-                sample_weight=sample_weight,
-                verbose=0,
-            )
+            options = {"epochs": self.epochs, "sample_weight": sample_weight, "verbose": 0}
+            model.fit(X, numbers, self.batch_size, **options)
         model.compile()  # drops the trained optimizer, twice as large as the weights
-        model.compiled = False  # as from a preset; a pickle then has no optimizer
+        model.compiled = False  # and pickles have none
         self.classes_, self.model_ = classes, model
         return self
 
@@ -111,25 +94,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return numpy_ops.softmax(self.model_.predict(X, self.batch_size, verbose=0))
 
     def predict(self, X):
-        return self.classes_[self.predict_proba(X).argmax(axis=-1)]
+        numbers = self.predict_proba(X).argmax(axis=-1)
+        return self.classes_[numbers]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
-
-
-@contextlib.contextmanager
-def _seeded(random_state):
-    """Seeds one fit, after which Python's and NumPy's global generators continue as before.
-
-    Splitters such as `ShuffleSplit` draw from NumPy's between the fits.
-    """
-    seed = check_random_state(random_state).randint(2**31 - 1)
-    states = random.getstate(), np.random.get_state()
-    keras.utils.set_random_seed(seed)
-    try:
-        yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])

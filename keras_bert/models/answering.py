@@ -164,32 +164,15 @@ class Answering:
             ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
         """
         scorer = self.scorer
-        x, y = _labelled(self, x, y)
+        if is_dataset(x):
+            from keras_bert.preprocessing.text_streams import arrays_of
+
+            x, y, _ = arrays_of(x)
+        x, y, _ = task_data.in_memory(self, x, y)
+        task_data.check_columns(self, count(x) if is_raw(x) else None, y=y)
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y)
         return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
-
-    def outputs_and_targets(self, x, y=None, batch_size=None):
-        """Predicts labelled examples, in the forms that `scores` takes, to tune the task on them.
-
-        Returns:
-            The outputs of `predict`, and the labels as the loss takes them.
-        """
-        x, y = _labelled(self, x, y)
-        if y is None:
-            raise ValueError("There are no labels: give y, or a dataset of (text, label).")
-        _check_unpacked(x)
-        return self.predict(x, batch_size, verbose=0), np.asarray(self.targets(as_arrays(y)))
-
-
-def _labelled(task, x, y):
-    if is_dataset(x):
-        from keras_bert.preprocessing.text_streams import arrays_of
-
-        x, y, _ = arrays_of(x)
-    x, y, _ = task_data.in_memory(task, x, y)
-    task_data.check_columns(task, count(x) if is_raw(x) else None, y=y)
-    return x, y
 
 
 def _check_unpacked(x):

@@ -12,18 +12,13 @@ from keras_bert.metrics.calibration import (
     expected_calibration_error,
 )
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import (
-    features_in_memory,
-    in_memory,
-    preprocessor_of,
-    with_extra_inputs,
-)
+from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets, with_class_check
 from keras_bert.preprocessing.raw import is_dataset
-from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
+from keras_bert.preprocessing.sample_weights import class_weights
 from keras_bert.scoring.label_scorers import ClassScorer
-from keras_bert.text import numpy_ops
+from keras_bert.text.numpy_ops import softmax
 from keras_bert.training.adamw import AdamW
 
 
@@ -167,8 +162,9 @@ class BertClassifier(BertTask):
 
     def class_sample_weight(self, labels, class_weight, sample_weight=None):
         """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
-        names = self._class_names()
-        return class_sample_weight(self.targets(labels), class_weight, names, sample_weight)
+        names, labels = self._class_names(), self._labels(labels)
+        weights = class_weights(class_weight, names, labels)[labels]
+        return weights if sample_weight is None else weights * np.asarray(sample_weight)
 
     def class_counts(self, labels):
         """Counts the texts of each class, as a dict by name; empty for a regression.
@@ -178,86 +174,62 @@ class BertClassifier(BertTask):
         """
         if self.num_classes == 1:
             return {}
-        targets = np.asarray(self.targets(labels))
-        if targets.shape[1:] in ((), (1,)):
-            counts = np.bincount(targets.reshape(-1), minlength=self.num_classes)
+        labels = self._labels(labels)
+        if self.is_multi_label:
+            counts = labels.sum(axis=0)
         else:
-            counts = targets.sum(axis=0)
+            counts = np.bincount(labels, minlength=self.num_classes)
         return {name: int(count) for name, count in zip(self._names(), counts, strict=True)}
 
     def calibrate(self, x, y=None, batch_size=None):
         """Scales the logits so that probabilities tell how often answers are right.
 
-        Fits one temperature on examples that the model was not trained on, and divides the kernel
-        and bias of the head by it. Whatever reads the weights afterwards has the new probabilities:
-        answers, presets, exported models. The most probable class stays the same.
-        Calibrate after the training, and before `choose_threshold`.
-        Source: Guo et al. 2017, section 4.2.
-
-        Args:
-            x: examples, as `answer` takes them.
-            y: labels, by name or by number, unless `x` contains them.
-            batch_size: int; 32 by default.
+        Fits one temperature on labelled examples in memory, on which the model was not trained, and
+        divides the head's weights by it. Answers, presets and exported models then have the new
+        probabilities; the most probable class stays the same. Train before, and `choose_threshold`
+        after. Source: Guo et al. 2017, section 4.2.
 
         Returns:
             A dict of `temperature`, above 1 if the model was overconfident; `error_before` and
             `error_after`, the `keras_bert.metrics.expected_calibration_error` of these examples;
-            and `num_examples`.
+            and `num_predictions`, one for each text, or for each label of each text.
 
         Raises:
-            ValueError: if the model is a regression, its head is quantized or has adapters of LoRA,
-                labels are missing, or all answers are right, or no better than chance.
+            ValueError: if the model is a regression, the head is quantized or has adapters, or all
+                predictions are right.
         """
-        if self.head.quantization_mode or self.head.lora_enabled:
-            raise ValueError(
-                "calibrate divides the weights of the head, which is quantized or has adapters of "
-                "LoRA: calibrate the model from before that."
-            )
         if self.num_classes == 1 and not self.is_multi_label:
             raise ValueError("A regression (num_classes=1) has no probabilities to calibrate.")
-        logits, labels = self._logits_and_labels(x, y, batch_size)
+        if self.head.quantization_mode or self.head.lora_enabled:
+            raise ValueError("The head is quantized or has adapters: calibrate before that.")
+        labels, logits = self._decisions(x, y, batch_size)
         temperature = best_temperature(labels, logits)
         before, after = (
-            expected_calibration_error(labels, self._probabilities(values))
-            for values in (logits, logits / temperature)
+            expected_calibration_error(labels, softmax(each))
+            for each in (logits, logits / temperature)
         )
         for variable in (self.head.kernel, self.head.bias):
             variable.assign(variable / temperature)
-        return {
-            "temperature": temperature,
-            "error_before": before,
-            "error_after": after,
-            "num_examples": len(labels),
-        }
+        errors = {"error_before": before, "error_after": after}
+        return {"temperature": temperature, **errors, "num_predictions": len(labels)}
 
     def choose_threshold(self, x, y=None, batch_size=None):
-        """Sets the preprocessor's `threshold` to that with the best F1, and returns it.
+        """Sets the preprocessor's `threshold` to the one with the best F1, and returns it.
 
-        Of two classes, F1 is that of the second; of a `multi_label` model, the micro-average of all
-        labels. Presets and exported models keep the threshold; `compile` again so that `evaluate`
-        has it. Choose it on examples that the model was not trained on.
-
-        Args:
-            x: examples, as `answer` takes them.
-            y: labels, by name or by number, unless `x` contains them.
-            batch_size: int; 32 by default.
+        F1 is that of the second of two classes, or of all labels of a `multi_label` model together,
+        in labelled examples as for `calibrate`. Presets and exported models keep the threshold. To
+        `evaluate` a `multi_label` model with it, compile again.
 
         Raises:
-            ValueError: if the model has neither two classes nor `multi_label`, or labels are
-                missing.
+            ValueError: if the model has neither two classes nor `multi_label`, or no example is of
+                the second class.
         """
-        preprocessor = preprocessor_of(self)
         if not self.is_multi_label and self.num_classes != 2:
-            raise ValueError(
-                "A threshold needs two classes or multi_label; this model has "
-                f"num_classes={self.num_classes}."
-            )
-        logits, labels = self._logits_and_labels(x, y, batch_size)
-        probabilities = self._probabilities(logits)
-        if not self.is_multi_label:
-            probabilities = probabilities[:, 1]
-        threshold = best_threshold(labels.reshape(-1), probabilities.reshape(-1))
-        self.preprocessor = preprocessor.like(preprocessor, threshold=threshold)
+            number = self.num_classes
+            raise ValueError(f"A threshold needs 2 classes or multi_label; num_classes={number}.")
+        labels, logits = self._decisions(x, y, batch_size)
+        threshold = best_threshold(labels, softmax(logits)[:, 1])
+        self.preprocessor = self.preprocessor.like(self.preprocessor, threshold=threshold)
         return threshold
 
     def targets(self, y, x=None):
@@ -277,16 +249,21 @@ class BertClassifier(BertTask):
             )
         return self._names()
 
-    def _logits_and_labels(self, x, y, batch_size):
-        """Returns `[n, C]` each of a `multi_label` model; otherwise class numbers `[n]`."""
-        logits, labels = self.outputs_and_targets(x, y, batch_size)
+    def _labels(self, y):
+        """Converts labels to class numbers `[n]`; several labels of a text to `[n, C]`."""
+        labels = np.asarray(self.targets(y)).astype("int64")
         if self.is_multi_label:
-            return logits, labels
-        is_one_hot = labels.shape == logits.shape
-        return logits, labels.argmax(axis=-1) if is_one_hot else labels.reshape(-1)
+            return labels
+        return labels.reshape(-1) if labels[0].size == 1 else labels.argmax(axis=-1)
 
-    def _probabilities(self, logits):
-        return (numpy_ops.sigmoid if self.is_multi_label else numpy_ops.softmax)(logits)
+    def _decisions(self, x, y, batch_size):
+        """Returns class numbers `[n]` and logits `[n, C]`; each of several labels is 0 or 1."""
+        x, y, _ = in_memory(self, x, y)
+        self.scorer.check(x, y)
+        labels, logits = self._labels(y), self.predict(x, batch_size, verbose=0)
+        if self.is_multi_label:
+            logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)
+        return labels.reshape(-1), logits
 
     def _names(self):
         numbers = [*map(str, range(self.num_classes))]

@@ -130,12 +130,10 @@ class BertClassifierPreprocessor(BertPreprocessor):
             probabilities = ops.sigmoid(outputs)
             is_label = probabilities >= self.threshold
             return {"probabilities": probabilities, "is_label": is_label, "labels": labels}
-        least = np.zeros(len(self.label_names), "float32")
-        if len(least) == 2:
-            least[1] = self.threshold_logit  # above the other class's logit
+        least = [0, self.threshold_logit] if len(self.label_names) == 2 else 0  # of the logits
         return {
             "probabilities": ops.softmax(outputs),
-            "label": ops.take(names, ops.argmax(outputs - least, axis=-1)),
+            "label": ops.take(names, ops.argmax(outputs - np.array(least, "float32"), axis=-1)),
             "labels": labels,
         }
 

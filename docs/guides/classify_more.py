@@ -92,7 +92,7 @@ dev_labels = ["answer" if right else "no answer" for right in is_answer]
 
 def draw(name):
     probabilities = [answer["probabilities"][1] for answer in matcher.answer(dev)]
-    CalibrationDisplay.from_predictions(is_answer, probabilities, n_bins=5, name=name, ax=axes)
+    CalibrationDisplay.from_predictions(is_answer, probabilities, n_bins=4, name=name, ax=axes)
 
 
 axes = plt.subplots(figsize=(4, 4))[1]

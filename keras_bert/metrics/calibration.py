@@ -51,12 +51,13 @@ def best_temperature(labels: np.ndarray, logits: np.ndarray) -> float:
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
 
-    if (logits.argmax(axis=1) == labels).all():
-        raise ValueError(
-            f"All {len(labels):,} predictions are right, which no probability below 1 fits. Give "
-            "more examples that the model was not trained on."
-        )
     logits, rows = logits.astype("float64"), np.arange(len(labels))
+    is_no_guess = logits[rows, labels].mean() > logits.mean()
+    if (logits.argmax(axis=1) == labels).all() or not is_no_guess:
+        raise ValueError(
+            f"No temperature fits {len(labels):,} predictions that are all right, or no better "
+            "than chance. Give more examples, on which the model was not trained."
+        )
 
     def loss(log_temperature):
         return -log_softmax(logits / np.exp(log_temperature), axis=1)[rows, labels].mean()

@@ -195,8 +195,8 @@ class BertClassifier(BertTask):
             and `num_predictions`, one for each text, or for each label of each text.
 
         Raises:
-            ValueError: if the model is a regression, the head is quantized or has adapters, or all
-                predictions are right.
+            ValueError: if the model is a regression, the head is quantized or has adapters, or the
+                predictions are all right or no better than chance.
         """
         if self.num_classes == 1 and not self.is_multi_label:
             raise ValueError("A regression (num_classes=1) has no probabilities to calibrate.")

@@ -49,8 +49,9 @@ def test_no_other_temperature_has_a_higher_likelihood(scale):
         for factor in (1, 0.98, 1.02)
     )
     assert best < min(others)
-    with pytest.raises(ValueError, match="All 300 predictions are right"):
-        best_temperature(LOGITS.argmax(axis=1), LOGITS)
+    for labels in (LOGITS.argmax(axis=1), LOGITS.argmin(axis=1)):
+        with pytest.raises(ValueError, match="300 predictions that are all right, or no better"):
+            best_temperature(labels, scale * LOGITS)
 
 
 @pytest.mark.parametrize("decimals", [1, 6])

@@ -22,7 +22,7 @@ __all__ = ["TextClassifier"]
 class TextClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of texts, or of pairs of texts, for `GridSearchCV`, `Pipeline` and the like.
 
-    Each `fit` fine-tunes the preset anew. Pickles hold the trained model without its optimizer.
+    Each `fit` starts from the preset. Pickles hold the trained model without its optimizer.
 
     Args:
         preset: an encoder, as for `BertClassifier.from_preset`.
@@ -79,8 +79,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             stack.callback(random.setstate, random.getstate())
             stack.callback(np.random.set_state, np.random.get_state())
             keras.utils.set_random_seed(seed)
-            reading = {"label_names": [*map(str, classes)], "sequence_length": self.sequence_length}
-            model = BertClassifier.from_preset(self.preset, **reading)
+            settings = {
+                "label_names": [*map(str, classes)],
+                "sequence_length": self.sequence_length,
+            }
+            model = BertClassifier.from_preset(self.preset, **settings)
             model.compile(AdamW(rate))
             options = {"epochs": self.epochs, "sample_weight": sample_weight, "verbose": 0}
             model.fit(X, numbers, self.batch_size, **options)

@@ -5,7 +5,7 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, check_one_each
 from keras_bert.metrics.calibration import (
     best_temperature,
     best_threshold,
@@ -15,7 +15,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets, with_class_check
-from keras_bert.preprocessing.raw import is_dataset
+from keras_bert.preprocessing.raw import count, is_dataset
 from keras_bert.preprocessing.sample_weights import class_weights
 from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.text.numpy_ops import softmax
@@ -184,7 +184,7 @@ class BertClassifier(BertTask):
     def calibrate(self, x, y=None, batch_size=None):
         """Scales the logits so that probabilities tell how often answers are right.
 
-        Fits one temperature on labelled examples in memory, on which the model was not trained, and
+        Fits one temperature on labeled examples in memory, on which the model was not trained, and
         divides the head's weights by it. Answers, presets and exported models then have the new
         probabilities; the most probable class stays the same. Train before, and `choose_threshold`
         after. Source: Guo et al. 2017, section 4.2.
@@ -217,7 +217,7 @@ class BertClassifier(BertTask):
         """Sets the preprocessor's `threshold` to the one with the best F1, and returns it.
 
         F1 is that of the second of two classes, or of all labels of a `multi_label` model together,
-        in labelled examples as for `calibrate`. Presets and exported models keep the threshold. To
+        in labeled examples as for `calibrate`. Presets and exported models keep the threshold. To
         `evaluate` a `multi_label` model with it, compile again.
 
         Raises:
@@ -254,12 +254,14 @@ class BertClassifier(BertTask):
         labels = np.asarray(self.targets(y)).astype("int64")
         if self.is_multi_label:
             return labels
-        return labels.reshape(-1) if labels[0].size == 1 else labels.argmax(axis=-1)
+        is_one_hot = labels.shape[1:] not in ((), (1,))
+        return labels.argmax(axis=-1) if is_one_hot else labels.reshape(-1)
 
     def _decisions(self, x, y, batch_size):
         """Returns class numbers `[n]` and logits `[n, C]`; each of several labels is 0 or 1."""
         x, y, _ = in_memory(self, x, y)
         self.scorer.check(x, y)
+        check_one_each(count(x), "examples", labels=y)
         labels, logits = self._labels(y), self.predict(x, batch_size, verbose=0)
         if self.is_multi_label:
             logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)

@@ -97,6 +97,7 @@ def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_bac
     refused("num_classes=3", make("three classes").choose_threshold, TEXTS, LABELS[:, 0])
     model = make("two classes")
     refused("needs labels", model.calibrate, TEXTS)
+    refused("40 examples but 3 labels", model.choose_threshold, TEXTS, [0, 1, 0])
     refused(
         "40 predictions that are all right", model.calibrate, TEXTS, list(answers(model, "label"))
     )

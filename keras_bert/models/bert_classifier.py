@@ -14,9 +14,8 @@ from keras_bert.metrics.calibration import (
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
 from keras_bert.models.task_parts import head_policy, number_of_classes
-from keras_bert.preprocessing.class_labels import class_targets, with_class_check
+from keras_bert.preprocessing.class_labels import class_targets, class_weights, with_class_check
 from keras_bert.preprocessing.raw import count, is_dataset
-from keras_bert.preprocessing.sample_weights import class_weights
 from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.text.numpy_ops import softmax
 from keras_bert.training.adamw import AdamW

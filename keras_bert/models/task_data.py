@@ -24,8 +24,8 @@ from keras_bert.preprocessing.raw import (
     is_raw,
     is_single,
     labels_spec,
+    weight_arrays,
 )
-from keras_bert.preprocessing.sample_weights import weight_arrays
 
 
 def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):

@@ -17,8 +17,14 @@ from keras_bert.preprocessing.embedding_rows import (
     text_columns_rows,
 )
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
-from keras_bert.preprocessing.raw import Dataset, Examples, Labels, as_arrays, text_columns
-from keras_bert.preprocessing.sample_weights import weight_arrays
+from keras_bert.preprocessing.raw import (
+    Dataset,
+    Examples,
+    Labels,
+    as_arrays,
+    text_columns,
+    weight_arrays,
+)
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.text.base_tokenizer import Tokenizer
 

@@ -25,8 +25,8 @@ from keras_bert.preprocessing.raw import (
     is_dataset,
     text_columns,
     text_examples,
+    weight_arrays,
 )
-from keras_bert.preprocessing.sample_weights import weight_arrays
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class

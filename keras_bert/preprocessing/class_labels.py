@@ -7,8 +7,9 @@ from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
-from keras_bert.messages import check_one_each, shown
+from keras_bert.messages import check_number, check_one_each, shown
 from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, as_floats, number_array
 
 _RENUMBER = "Number the classes from 0, or make the model with a larger num_classes."
@@ -128,6 +129,32 @@ def class_targets(
     if names is not None and is_one_each:
         _check_range(labels, len(names), _RENUMBER)
     return labels
+
+
+def class_weights(
+    class_weight: dict[Any, float] | str, names: Sequence[str], labels: npt.ArrayLike | None = None
+) -> np.ndarray:
+    """Computes the weight of each class, `[C]` float32.
+
+    `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
+    `"balanced"`, scikit-learn's n / (C x texts of the class), which needs class numbers `[n]`.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        if labels is None:
+            raise ValueError(
+                'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
+            )
+        counts = np.bincount(labels, minlength=len(names))
+        return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f'class_weight must be a dict of weights by class, or "balanced"; got {class_weight!r}.'
+        )
+    weights = np.ones(len(names), "float32")
+    for key, weight in class_weight.items():
+        check_number(f"The class_weight of {key!r}", weight, at_least=0)
+        weights[class_number("class_weight has the class", key, names)] = weight
+    return weights
 
 
 def token_targets(labels: Labels, num_classes: int) -> Labels:

@@ -114,6 +114,18 @@ def number_array(
     return array
 
 
+def weight_arrays(sample_weight: Any) -> Any:
+    """Returns sample weights as float32, `[n, ...]`, a dict of these, or None."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, dict):
+        return {name: weight_arrays(weights) for name, weights in sample_weight.items()}
+    weights = number_array("sample_weight", sample_weight, is_shape=lambda shape: len(shape) > 0)
+    if (weights < 0).any():
+        raise ValueError(f"sample_weight must be at least 0; got {weights.min():g}.")
+    return weights
+
+
 def _holds_strings(dtype):
     if getattr(dtype, "categories", None) is not None:  # of a pandas column
         return _holds_strings(dtype.categories.dtype)

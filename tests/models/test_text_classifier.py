@@ -125,6 +125,6 @@ def test_labels_of_any_kind_come_back_sorted(make, classes):
 def test_what_are_no_classes_is_refused(make, refused):
     refused("got 1 class, no", make().fit, TEXTS, ["no"] * 16)
     refused("continuous", make().fit, TEXTS, np.linspace(0, 1, 16))
-    refused("16 texts but 3", make().fit, TEXTS, [0, 1, 0])
+    refused("16 examples but 3", make().fit, TEXTS, [0, 1, 0])
     with pytest.raises(NotFittedError):
         make().predict(TEXTS)

@@ -5,11 +5,11 @@ from keras_bert import BertClassifierPreprocessor
 from keras_bert.preprocessing.choice_examples import choice_targets
 from keras_bert.preprocessing.class_labels import (
     class_targets,
+    class_weights,
     label_matrix,
     named_classes,
     token_targets,
 )
-from keras_bert.preprocessing.sample_weights import class_weights
 
 NAMES = ["bad", "fine", "good"]
 

@@ -2,16 +2,20 @@
 
 import contextlib
 import gc
+import os
 import random
+from typing import Self
 
 import keras
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from keras_bert.models.bert_classifier import BertClassifier
+from keras_bert.preprocessing.raw import Examples
 from keras_bert.text import numpy_ops
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
@@ -50,13 +54,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        preset,
+        preset: str | os.PathLike,
         *,
-        epochs=3,
-        learning_rate=5e-5,
-        batch_size=32,
-        sequence_length=128,
-        random_state=None,
+        epochs: int = 3,
+        learning_rate: float = 5e-5,
+        batch_size: int = 32,
+        sequence_length: int = 128,
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.preset = preset
         self.epochs = epochs
@@ -65,7 +69,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.sequence_length = sequence_length
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: Examples, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
         check_classification_targets(y)
         classes, numbers = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(classes) < 2:
@@ -92,13 +98,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.model_ = classes, model
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Examples) -> np.ndarray:
         check_is_fitted(self)
         return numpy_ops.softmax(self.model_.predict(X, self.batch_size, verbose=0))
 
-    def predict(self, X):
-        numbers = self.predict_proba(X).argmax(axis=-1)
-        return self.classes_[numbers]
+    def predict(self, X: Examples) -> np.ndarray:
+        probabilities = self.predict_proba(X)  # or an error before `fit`
+        return self.classes_[probabilities.argmax(axis=-1)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

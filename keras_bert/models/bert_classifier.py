@@ -119,7 +119,9 @@ class BertClassifier(BertTask):
         """Trains, as `BertTask.fit`. The first call with features in memory adapts to them.
 
         Args:
-            x: as in `BertTask.fit`, like `y` and `batch_size`.
+            x: as in `BertTask.fit`.
+            y: as in `BertTask.fit`.
+            batch_size: as in `BertTask.fit`.
             class_weight: a dict of weights by name or number, 1 if missing; or `"balanced"`,
                 n / (C x the texts of the class). The weights multiply `sample_weight`.
             **kwargs: arguments of `BertTask.fit`, whose `History` is returned. With a

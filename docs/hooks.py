@@ -68,7 +68,7 @@ def guide_links(text):
 
 def public_names():
     """Returns the public names of each room, with their modules."""
-    rooms = {name: [f"keras_bert.{name}"] for name in ("losses", "callbacks")}
+    rooms = {name: [f"keras_bert.{name}"] for name in ("losses", "callbacks", "estimators")}
     for stub in sorted((ROOT / "keras_bert").rglob("__init__.pyi")):
         for node in ast.parse(stub.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ImportFrom) and node.module.count(".") > 1:

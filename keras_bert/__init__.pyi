@@ -4,6 +4,7 @@ An import here makes a name public: `__init__.py` reads this list and loads name
 """
 
 from keras_bert import callbacks as callbacks
+from keras_bert import estimators as estimators
 from keras_bert import layers as layers
 from keras_bert import losses as losses
 from keras_bert import metrics as metrics

@@ -22,13 +22,13 @@ ROOMS = [  # from the ground up
     "presets planning scoring",
     "serving",
     "models",
-    "pictures finetuning",
+    "pictures finetuning estimators",
     "recipes",
 ]
 FLOORS = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.split()}
 # `BertTokenizer.from_preset` and `BertPreprocessor.from_preset` know where presets are read.
 FROM_PRESET = dict.fromkeys(("text", "preprocessing"), {"keras_bert.presets.preprocessors"})
-NAMESPACES = "callbacks layers losses metrics pictures planning readers sizes".split()
+NAMESPACES = "callbacks estimators layers losses metrics pictures planning readers sizes".split()
 PUBLIC = [
     (package, name)
     for package in ("keras_bert", *(f"keras_bert.{name}" for name in NAMESPACES))

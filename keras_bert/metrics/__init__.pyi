@@ -1,3 +1,6 @@
+from keras_bert.metrics.calibration import (
+    expected_calibration_error as expected_calibration_error,
+)
 from keras_bert.metrics.entities import entity_scores as entity_scores
 from keras_bert.metrics.labels import classification_scores as classification_scores
 from keras_bert.metrics.labels import multi_label_scores as multi_label_scores

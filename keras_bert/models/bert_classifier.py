@@ -1,24 +1,23 @@
 """BERT that classifies sentences, or pairs of them."""
 
-import math
-
 import keras
 import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, check_one_each
+from keras_bert.metrics.calibration import (
+    best_temperature,
+    best_threshold,
+    expected_calibration_error,
+)
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
 from keras_bert.models.task_parts import head_policy, number_of_classes
-from keras_bert.preprocessing.class_labels import (
-    class_sample_weight,
-    class_targets,
-    class_weights,
-    with_class_check,
-)
-from keras_bert.preprocessing.raw import is_dataset
+from keras_bert.preprocessing.class_labels import class_targets, class_weights, with_class_check
+from keras_bert.preprocessing.raw import count, is_dataset
 from keras_bert.scoring.label_scorers import ClassScorer
+from keras_bert.text.numpy_ops import softmax
 from keras_bert.training.adamw import AdamW
 
 
@@ -98,11 +97,15 @@ class BertClassifier(BertTask):
     def takes_packed_rows(self):
         return not self.num_features and self.backbone.takes_packed_rows
 
+    @property
+    def is_multi_label(self):
+        """Whether a text may have several labels; see the preprocessor's `multi_label`."""
+        return getattr(self.preprocessor, "multi_label", False)
+
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
-        if self.preprocessor is not None and self.preprocessor.multi_label:
-            threshold = self.preprocessor.threshold
-            logit = math.log(threshold / (1 - threshold))
+        if self.is_multi_label:
+            logit = self.preprocessor.threshold_logit
             loss = keras.losses.BinaryCrossentropy(from_logits=True)
             metric = keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)
         elif self.num_classes == 1:
@@ -158,8 +161,9 @@ class BertClassifier(BertTask):
 
     def class_sample_weight(self, labels, class_weight, sample_weight=None):
         """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
-        names = self._class_names()
-        return class_sample_weight(self.targets(labels), class_weight, names, sample_weight)
+        names, labels = self._class_names(), self._labels(labels)
+        weights = class_weights(class_weight, names, labels)[labels]
+        return weights if sample_weight is None else weights * np.asarray(sample_weight)
 
     def class_counts(self, labels):
         """Counts the texts of each class, as a dict by name; empty for a regression.
@@ -169,12 +173,63 @@ class BertClassifier(BertTask):
         """
         if self.num_classes == 1:
             return {}
-        targets = np.asarray(self.targets(labels))
-        if targets.shape[1:] in ((), (1,)):
-            counts = np.bincount(targets.reshape(-1), minlength=self.num_classes)
+        labels = self._labels(labels)
+        if self.is_multi_label:
+            counts = labels.sum(axis=0)
         else:
-            counts = targets.sum(axis=0)
+            counts = np.bincount(labels, minlength=self.num_classes)
         return {name: int(count) for name, count in zip(self._names(), counts, strict=True)}
+
+    def calibrate(self, x, y=None, batch_size=None):
+        """Scales the logits so that probabilities tell how often answers are right.
+
+        Fits one temperature on labeled examples in memory, on which the model was not trained, and
+        divides the head's weights by it. Answers, presets and exported models then have the new
+        probabilities; the most probable class stays the same. Train before, and `choose_threshold`
+        after. Source: Guo et al. 2017, section 4.2.
+
+        Returns:
+            A dict of `temperature`, above 1 if the model was overconfident; `error_before` and
+            `error_after`, the `keras_bert.metrics.expected_calibration_error` of these examples;
+            and `num_predictions`, one for each text, or for each label of each text.
+
+        Raises:
+            ValueError: if the model is a regression, the head is quantized or has adapters, or the
+                predictions are all right or no better than chance.
+        """
+        if self.num_classes == 1 and not self.is_multi_label:
+            raise ValueError("A regression (num_classes=1) has no probabilities to calibrate.")
+        if self.head.quantization_mode or self.head.lora_enabled:
+            raise ValueError("The head is quantized or has adapters: calibrate before that.")
+        labels, logits = self._decisions(x, y, batch_size)
+        temperature = best_temperature(labels, logits)
+        before, after = (
+            expected_calibration_error(labels, softmax(each))
+            for each in (logits, logits / temperature)
+        )
+        for variable in (self.head.kernel, self.head.bias):
+            variable.assign(variable / temperature)
+        errors = {"error_before": before, "error_after": after}
+        return {"temperature": temperature, **errors, "num_predictions": len(labels)}
+
+    def choose_threshold(self, x, y=None, batch_size=None):
+        """Sets the preprocessor's `threshold` to the one with the best F1, and returns it.
+
+        F1 is that of the second of two classes, or of all labels of a `multi_label` model together,
+        in labeled examples as for `calibrate`. Presets and exported models keep the threshold. To
+        `evaluate` a `multi_label` model with it, compile again.
+
+        Raises:
+            ValueError: if the model has neither two classes nor `multi_label`, or no example is of
+                the second class.
+        """
+        if not self.is_multi_label and self.num_classes != 2:
+            number = self.num_classes
+            raise ValueError(f"A threshold needs 2 classes or multi_label; num_classes={number}.")
+        labels, logits = self._decisions(x, y, batch_size)
+        threshold = best_threshold(labels, softmax(logits)[:, 1])
+        self.preprocessor = self.preprocessor.like(self.preprocessor, threshold=threshold)
+        return threshold
 
     def targets(self, y, x=None):
         if self.preprocessor is not None:
@@ -185,14 +240,31 @@ class BertClassifier(BertTask):
         return dataset if self.num_classes == 1 else with_class_check(dataset, self.num_classes)
 
     def _class_names(self):
-        multi_label = self.preprocessor is not None and self.preprocessor.multi_label
-        if multi_label or self.num_classes == 1:
-            kind = "multi_label" if multi_label else "regression"
+        if self.is_multi_label or self.num_classes == 1:
+            kind = "multi_label" if self.is_multi_label else "regression"
             raise ValueError(
                 f"class_weight needs one class for each text; this is a {kind} model. Give "
                 "sample_weight, [n] floats."
             )
         return self._names()
+
+    def _labels(self, y):
+        """Converts labels to class numbers `[n]`; several labels of a text to `[n, C]`."""
+        labels = np.asarray(self.targets(y)).astype("int64")
+        if self.is_multi_label:
+            return labels
+        is_one_hot = labels.shape[1:] not in ((), (1,))
+        return labels.argmax(axis=-1) if is_one_hot else labels.reshape(-1)
+
+    def _decisions(self, x, y, batch_size):
+        """Returns class numbers `[n]` and logits `[n, C]`; each of several labels is 0 or 1."""
+        x, y, _ = in_memory(self, x, y)
+        self.scorer.check(x, y)
+        check_one_each(count(x), "examples", labels=y)
+        labels, logits = self._labels(y), self.predict(x, batch_size, verbose=0)
+        if self.is_multi_label:
+            logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)
+        return labels.reshape(-1), logits
 
     def _names(self):
         numbers = [*map(str, range(self.num_classes))]

@@ -1,5 +1,6 @@
 """Preprocessing for text classification and regression."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,7 +33,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
         label_names: C strings, the class names; "0", "1", ... by default.
         multi_label: bool, whether a text may have several classes, or none. Labels are then a list
             of names for each text, or `[n, C]` of 0 and 1.
-        threshold: float, the lowest probability at which a `multi_label` model assigns a label.
+        threshold: float, the lowest probability at which a `multi_label` model assigns a label, or
+            a model of two classes the second one. See `BertClassifier.choose_threshold`.
         window_stride: int. A text longer than a sequence is read in overlapping windows that start
             `window_stride` tokens apart. Each window trains on its text's label, and the windows'
             logits are pooled. None truncates texts.
@@ -83,6 +85,11 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Whether the model predicts a score instead of classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
 
+    @property
+    def threshold_logit(self) -> float:
+        """The log-odds of `threshold`."""
+        return math.log(self.threshold / (1 - self.threshold))
+
     def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
         """Makes `TextRows`, which are windows if `window_stride` is set."""
         rows = super().rows(columns, extra_inputs, targets)
@@ -110,9 +117,9 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
         Returns:
             A dict of `probabilities` `[B, C]`; `labels` `[B, C]`, the class names in order; and
-            `label` `[B]`, the most probable class. With `multi_label`, `is_label` `[B, C]`
-            replaces `label`: whether each probability reaches the threshold. A regression returns
-            only `score`, `[B]`.
+            `label` `[B]`, the most probable class, or of two classes the second if its probability
+            reaches the threshold. With `multi_label`, `is_label` `[B, C]` replaces `label`: whether
+            each probability reaches the threshold. A regression returns only `score`, `[B]`.
         """
         if self.is_regression:
             return {"score": outputs[:, 0]}
@@ -123,9 +130,10 @@ class BertClassifierPreprocessor(BertPreprocessor):
             probabilities = ops.sigmoid(outputs)
             is_label = probabilities >= self.threshold
             return {"probabilities": probabilities, "is_label": is_label, "labels": labels}
+        least = [0, self.threshold_logit] if len(self.label_names) == 2 else 0  # of the logits
         return {
             "probabilities": ops.softmax(outputs),
-            "label": ops.take(names, ops.argmax(outputs, axis=-1)),
+            "label": ops.take(names, ops.argmax(outputs - np.array(least, "float32"), axis=-1)),
             "labels": labels,
         }
 

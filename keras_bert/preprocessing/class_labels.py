@@ -127,6 +127,32 @@ def class_targets(
     return labels.astype("int64") if labels.dtype.kind == "f" else labels
 
 
+def class_weights(
+    class_weight: dict[Any, float] | str, names: Sequence[str], labels: npt.ArrayLike | None = None
+) -> np.ndarray:
+    """Computes the weight of each class, `[C]` float32.
+
+    `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
+    `"balanced"`, scikit-learn's n / (C x texts of the class), which needs class numbers `[n]`.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        if labels is None:
+            raise ValueError(
+                'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
+            )
+        counts = np.bincount(labels, minlength=len(names))
+        return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f'class_weight must be a dict of weights by class, or "balanced"; got {class_weight!r}.'
+        )
+    weights = np.ones(len(names), "float32")
+    for key, weight in class_weight.items():
+        check_number(f"The class_weight of {key!r}", weight, at_least=0)
+        weights[class_number("class_weight has the class", key, names)] = weight
+    return weights
+
+
 def token_targets(labels: Labels, num_classes: int) -> Labels:
     """Checks the class numbers of tokens, `[B, S]`, and returns them."""
     hint = "To leave tokens out of training, give them any class and a sample_weight of 0."
@@ -215,45 +241,3 @@ def label_array(labels: Labels) -> np.ndarray:
 def _is_names(row):
     is_list = isinstance(row, (list, tuple, set, frozenset)) or getattr(row, "ndim", 0) == 1
     return is_list and all(isinstance(label, (str, bytes)) for label in row)
-
-
-def class_sample_weight(
-    labels: npt.ArrayLike,
-    class_weight: dict[Any, float] | str,
-    names: Sequence[str],
-    sample_weight: npt.ArrayLike | None = None,
-) -> np.ndarray:
-    """Computes the weight of each example from its class number, times `sample_weight`, `[n]`.
-
-    >>> class_sample_weight([0, 1, 1], {"yes": 3}, ["no", "yes"]).tolist()
-    [1.0, 3.0, 3.0]
-    """
-    labels = np.asarray(labels).reshape(-1)
-    weights = class_weights(class_weight, names, labels)[labels]
-    return weights if sample_weight is None else weights * np.asarray(sample_weight)
-
-
-def class_weights(
-    class_weight: dict[Any, float] | str, names: Sequence[str], labels: npt.ArrayLike | None = None
-) -> np.ndarray:
-    """Computes the weight of each class, `[C]` float32.
-
-    `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
-    `"balanced"`, scikit-learn's n / (C x texts of the class), which needs the labels, `[n]`.
-    """
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        if labels is None:
-            raise ValueError(
-                'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
-            )
-        counts = np.bincount(np.asarray(labels).reshape(-1), minlength=len(names))
-        return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
-    if not isinstance(class_weight, dict):
-        raise ValueError(
-            f'class_weight must be a dict of weights by class, or "balanced"; got {class_weight!r}.'
-        )
-    weights = np.ones(len(names), "float32")
-    for key, weight in class_weight.items():
-        check_number(f"The class_weight of {key!r}", weight, at_least=0)
-        weights[class_number("class_weight has the class", key, names)] = weight
-    return weights

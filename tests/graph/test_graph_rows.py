@@ -66,7 +66,7 @@ def classified(preprocessor, *columns):
     """Inputs and answers of a classifier: of texts, pairs or windows."""
     rows = preprocessor.rows(columns, {}, ())
     [inputs] = rows.as_batch()
-    outputs = logits(rows.ops.row_sums(keys(inputs)), 3)
+    outputs = logits(rows.ops.row_sums(keys(inputs)), len(preprocessor.label_names))
     return inputs, preprocessor.answers(preprocessor.pooled(outputs, rows))
 
 
@@ -171,6 +171,7 @@ def test_texts_and_pairs(in_both, same, count, truncation):
     classifier, settings = BertClassifierPreprocessor, {"label_names": NAMES}
     texts, pairs = odd_texts(count, 1), odd_texts(count, 2)
     assert same(*in_both(classified, classifier, texts, truncation=truncation, **settings))
+    settings = {"label_names": NAMES[:2], "threshold": 0.3}
     assert same(*in_both(classified, classifier, texts, pairs, truncation=truncation, **settings))
 
 

@@ -37,6 +37,10 @@ def test_answers_are_labels_and_probabilities(assert_close, make):
     found = make(multi_label=True, threshold=0.3).answers(LOGITS)
     assert_close(found["probabilities"], 1 / (1 + np.exp(-LOGITS)))
     assert found["is_label"].tolist() == [[True, True, True], [True, False, False]]
+    two = make(NAMES[:2], threshold=0.7)  # the log-odds .85
+    logits = np.array([[0, 0.8], [0, 0.9], [0.5, 1.3], [0.5, 1.4]], "float32")
+    assert two.answers(logits)["label"].tolist() == ["bad", "fine"] * 2
+    assert make(NAMES[:2]).answers(0 * logits)["label"].tolist() == ["bad"] * 4  # as argmax
     assert make(["x"]).answers(np.array([[1.5], [2]])).keys() == {"score"}
 
 

@@ -184,6 +184,7 @@ def _config(checkpoint, kind):
     if checkpoint.task == "BertReranker":
         config |= sentence_transformers.cross_encoder_config(arguments)
     has_own = arguments.get("multi_label") or arguments.get("window_stride")
+    has_own = has_own or arguments.get("threshold", 0.5) != 0.5
     if has_own or checkpoint.task == "BertSpanLabeler":
         config |= weight_names.own_entry(checkpoint)
     return config

@@ -1,0 +1,67 @@
+"""The error of calibration by the paper's formula; temperatures and thresholds by search."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.metrics import f1_score, log_loss
+
+from keras_bert.metrics.calibration import (
+    best_temperature,
+    best_threshold,
+    expected_calibration_error,
+)
+
+GENERATOR = np.random.default_rng(1)
+LOGITS = GENERATOR.normal(0, 2, (300, 4))
+LABELS = (softmax(LOGITS, axis=1).cumsum(axis=1) < GENERATOR.random((300, 1))).sum(axis=1)
+
+
+@pytest.mark.parametrize("num_bins", [1, 4, 15])
+def test_the_error_is_that_of_the_paper(num_bins):
+    probabilities = softmax(1.5 * LOGITS, axis=1)
+    probabilities[:9] = np.repeat(np.eye(4)[:3], 3, axis=0) / 2 + 1 / 8  # 5/8, near an edge
+    probabilities[9:20] = np.eye(4)[0] / 2 + np.eye(4)[1] / 2  # 1/2, an edge
+    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == LABELS
+    expected = 0
+    for number in range(num_bins):
+        inside = (confidence > number / num_bins) & (confidence <= (number + 1) / num_bins)
+        if inside.any():
+            gap = right[inside].mean() - confidence[inside].mean()
+            expected += inside.sum() / 300 * abs(gap)
+    assert expected_calibration_error(LABELS, probabilities, num_bins) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("labels", "probabilities"),
+    [([0, 1], [[0.5, 0.5]]), ([2], [[0.5, 0.5]]), ([0], [[2.0, -1.0]]), ([0], [0.5]), ([], [[]])],
+)
+def test_what_are_no_labels_and_probabilities_is_refused(labels, probabilities):
+    with pytest.raises(ValueError, match=r"class numbers, \[n\], and probabilities 0 to 1"):
+        expected_calibration_error(labels, probabilities)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1, 7])
+def test_no_other_temperature_has_a_higher_likelihood(scale):
+    temperature = best_temperature(LABELS, scale * LOGITS)
+    assert temperature == pytest.approx(scale, rel=0.1)  # LABELS are drawn by softmax(LOGITS)
+    best, *others = (
+        log_loss(LABELS, softmax(scale * LOGITS / temperature / factor, axis=1))
+        for factor in (1, 0.98, 1.02)
+    )
+    assert best < min(others)
+    for labels in (LOGITS.argmax(axis=1), LOGITS.argmin(axis=1)):
+        with pytest.raises(ValueError, match="300 predictions that are all right, or no better"):
+            best_temperature(labels, scale * LOGITS)
+
+
+@pytest.mark.parametrize("decimals", [1, 6])
+def test_no_other_threshold_has_a_higher_f1(decimals):
+    labels = LABELS == 1
+    probabilities = softmax(LOGITS, axis=1)[:, 1].round(decimals).astype("float32")
+    threshold = best_threshold(labels, probabilities)
+    scores = {limit: f1_score(labels, probabilities >= limit) for limit in probabilities}
+    assert f1_score(labels, probabilities >= threshold) == max(scores.values())
+    assert not np.isclose(probabilities, threshold, rtol=0, atol=1e-8).any()
+    assert best_threshold(np.array([1, 0]), np.array([0.9, 0.0])) == 0.45
+    with pytest.raises(ValueError, match="none among the labels"):
+        best_threshold(np.zeros(2), np.array([0.9, 0.1]))

@@ -1,0 +1,133 @@
+"""Temperatures and thresholds of classifiers: everything that reads the model has them."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from keras_bert import BertClassifier, BertClassifierPreprocessor
+from keras_bert.metrics import expected_calibration_error
+
+GENERATOR = np.random.default_rng(1)
+TEXTS = [" ".join(GENERATOR.choice([*"abcdefgh"], size)) for size in GENERATOR.integers(1, 9, 40)]
+LABELS = GENERATOR.integers(0, 2, (40, 3))
+SETTINGS = {
+    "two classes": {"label_names": ["no", "yes"]},
+    "three classes": {"label_names": ["no", "so", "yes"], "window_stride": 3},
+    "several labels": {"label_names": ["x", "y", "z"], "multi_label": True},
+}
+KEPT = [BertClassifier.save_to_preset, BertClassifier.save_to_hugging_face]
+
+
+@pytest.fixture(scope="module")
+def make(make_backbone, letters, varied):
+    def make(name, **arguments):
+        reader = BertClassifierPreprocessor(letters, 8, **SETTINGS[name])
+        return varied(BertClassifier(make_backbone(), preprocessor=reader, **arguments))
+
+    return make
+
+
+def answers(model, name):
+    return np.array([answer[name] for answer in model.answer(TEXTS)])
+
+
+def mostly_right(model, key):
+    """Labels of which a third are those of other texts."""
+    labels = answers(model, key)
+    return np.where(np.arange(40).reshape(40, *[1] * (labels.ndim - 1)) % 3, labels, labels[::-1])
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_logits_are_divided_once_by_one_temperature(make, name, assert_close, tmp_path):
+    model = make(name)
+    labels = mostly_right(model, "is_label" if name == "several labels" else "label")
+    labels = labels.astype(int) if labels.ndim == 2 else labels
+    before = model.predict(TEXTS, verbose=0)  # by a function that is traced now
+    old = answers(model, "probabilities")
+    found = model.calibrate(TEXTS, labels)
+    assert found["num_predictions"] == labels.size and abs(found["temperature"] - 1) > 0.02
+    after, new = model.predict(TEXTS, verbose=0), answers(model, "probabilities")
+    assert_close(after, before / found["temperature"])
+    for error, probabilities in (("error_before", old), ("error_after", new)):
+        if labels.ndim == 2:
+            probabilities = np.stack([1 - probabilities, probabilities], -1).reshape(-1, 2)
+        numbers = np.searchsorted(np.unique(labels), labels.reshape(-1))  # the names are sorted
+        expected = expected_calibration_error(numbers, probabilities)
+        assert found[error] == pytest.approx(expected, abs=1e-5)
+    assert model.calibrate(TEXTS, labels)["temperature"] == pytest.approx(1, abs=1e-3)
+    for number, save in enumerate(KEPT):
+        save(model, tmp_path / str(number))
+        loaded = BertClassifier.from_preset(tmp_path / str(number), sequence_length=8)
+        assert_close(answers(loaded, "probabilities"), new)
+
+
+@pytest.mark.parametrize("name", ["two classes", "several labels"])
+def test_labels_follow_the_threshold_that_is_best(make, name, tmp_path):
+    model = make(name)
+    labels, key = (LABELS[:, 0], "label") if name == "two classes" else (LABELS, "is_label")
+    probabilities = answers(model, "probabilities")
+    threshold = model.choose_threshold(TEXTS, labels)
+    if name == "two classes":
+        probabilities = probabilities[:, 1]
+    limits = probabilities.reshape(-1)
+    scores = [f1_score(labels.reshape(-1), limits >= limit) for limit in limits]
+    is_label = probabilities >= threshold
+    assert f1_score(labels.reshape(-1), is_label.reshape(-1)) == max(scores)
+    assert model.scores(TEXTS, labels)["f1" if key == "label" else "micro_f1"] == max(scores)
+    expected = np.where(is_label, "yes", "no") if key == "label" else is_label
+    assert 0 < is_label.mean() < 1 and (is_label != (probabilities >= 0.5)).any()
+    for number, save in enumerate(KEPT):
+        save(model, tmp_path / str(number))
+        loaded = BertClassifier.from_preset(tmp_path / str(number), sequence_length=8)
+        assert answers(loaded, key).tolist() == expected.tolist()
+
+
+def test_one_hot_labels_are_classes(make):
+    names = mostly_right(make("two classes"), "label")
+    one_hot = np.eye(2, dtype=int)[(names == "yes").astype(int)]
+    found = [make("two classes").calibrate(TEXTS, labels) for labels in (names, one_hot)]
+    assert found[0] == found[1]
+
+
+def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_backbone, refused):
+    reader = BertClassifierPreprocessor(letters, 8)
+    score = BertClassifier(make_backbone(), 1, reader)
+    refused("regression", score.calibrate, TEXTS, LABELS[:, 0])
+    refused("num_classes=1", score.choose_threshold, TEXTS, LABELS[:, 0])
+    refused("num_classes=3", make("three classes").choose_threshold, TEXTS, LABELS[:, 0])
+    model = make("two classes")
+    refused("needs labels", model.calibrate, TEXTS)
+    refused("40 examples but 3 labels", model.choose_threshold, TEXTS, [0, 1, 0])
+    refused(
+        "40 predictions that are all right", model.calibrate, TEXTS, list(answers(model, "label"))
+    )
+    refused("none among the labels", model.choose_threshold, TEXTS, ["no"] * 40)
+    model.head.enable_lora(2)
+    refused("quantized or has adapters", model.calibrate, TEXTS, LABELS[:, 0])
+    model = make("two classes")
+    model.quantize("int8")
+    refused("quantized or has adapters", model.calibrate, TEXTS, LABELS[:, 0])
+
+
+def test_adapters_of_the_encoder_stay(make, assert_close, tmp_path):
+    model, other = make("two classes"), make("two classes")
+    model.enable_lora(2)
+    model.calibrate(TEXTS, mostly_right(model, "label"))
+    model.save_lora(tmp_path / "lora")
+    expected = answers(model, "probabilities")
+    model.merge_lora()
+    other.load_lora(tmp_path / "lora")
+    for each in (model, other):
+        assert_close(answers(each, "probabilities"), expected)
+
+
+@pytest.mark.slow
+def test_the_served_model_has_both(make, tensorflow, assert_close, tmp_path):
+    model = make("two classes")
+    model.calibrate(TEXTS, mostly_right(model, "label"))
+    model.choose_threshold(TEXTS, LABELS[:, 0])
+    path = model.export(tmp_path)
+    served = tensorflow.saved_model.load(str(path)).signatures["serving_default"]
+    found = served(text=tensorflow.constant(TEXTS))
+    assert_close(found["probabilities"].numpy(), answers(model, "probabilities"))
+    assert [label.decode() for label in found["label"].numpy()] == list(answers(model, "label"))

@@ -82,7 +82,7 @@ class Answering:
         """
         preprocessor = task_data.preprocessor_of(self)
         batch_size = task_data.batching_of(batch_size=batch_size).batch_size
-        inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
+        _check_options(preprocessor, options)
         x, *_ = task_data.in_memory(self, x, with_labels=False)
         if not is_raw(x):
             _check_unpacked(x)
@@ -173,6 +173,15 @@ class Answering:
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y)
         return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
+
+
+def _check_options(preprocessor, options):
+    try:
+        inspect.signature(preprocessor.answers).bind(None, None, **options)
+    except TypeError as error:
+        ours = [name for name in options if name in preprocessor.arguments()]
+        lines = ", ".join(f"model.preprocessor.{name} = {options[name]!r}" for name in ours)
+        raise TypeError(f"answer {error}." + (f" Write {lines} first." if ours else "")) from None
 
 
 def _check_unpacked(x):

@@ -154,6 +154,8 @@ class BertTask(
         Raises:
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
+        if "learning_rate" in kwargs:
+            raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
         with scope_of(self):
             defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
             arguments = compiling.arguments(

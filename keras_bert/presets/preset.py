@@ -25,11 +25,43 @@ from keras_bert.training.training_record import record_training, start_record
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
+# Attributes of models in KerasHub, scikit-learn and transformers, and what to write here.
+_ELSEWHERE = {
+    "enable_lora": "enable_lora(rank) of a task on it, such as BertClassifier",
+    "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
+    "from_pretrained": "from_preset(source)",
+    "predict_proba": 'answer(texts), whose dicts have "probabilities"',
+    "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",
+    "tokenizer": "preprocessor.tokenizer of a task",
+}
+
+
+class _OfClasses:
+    """An attribute that is missing in a class, too; `__getattr__` knows those of models alone."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, model, cls):
+        raise _missing(cls, self.name)
+
+
+def _missing(cls, name):
+    return AttributeError(f"{cls.__name__} has no attribute {name!r}: write {_ELSEWHERE[name]}.")
+
 
 class PresetModel:
     """Loading and saving, for the backbone and the tasks."""
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
+
+    if not TYPE_CHECKING:  # where a class with __getattr__ has every attribute
+        from_pretrained = _OfClasses()
+
+        def __getattr__(self, name):
+            if name in _ELSEWHERE:
+                raise _missing(type(self), name)
+            return getattr(super(), "__getattr__", super().__getattribute__)(name)
 
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class

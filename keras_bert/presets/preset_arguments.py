@@ -8,6 +8,13 @@ import keras
 
 from keras_bert.training.keras_internals import all_layers
 
+# Arguments of KerasHub and transformers, and ours.
+_ELSEWHERE = {
+    "do_lower_case": "lowercase",
+    "max_length": "sequence_length",
+    "num_labels": "num_classes",
+    "id2label": "label_names",
+}
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
 
 
@@ -47,9 +54,12 @@ def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueE
 
 
 def _did_you_mean(unknown, names):
-    """Returns a sentence with the names that unknown ones are most like, or ""."""
-    found = [difflib.get_close_matches(name, names, 1, cutoff=0.75) for name in unknown]
-    found = ", ".join(match[0] for match in found if match)
+    """Returns a sentence with our names for unknown ones, or those they are most like, or ""."""
+    found = [
+        {_ELSEWHERE.get(name)} & {*names} or difflib.get_close_matches(name, names, 1, cutoff=0.75)
+        for name in unknown
+    ]
+    found = ", ".join(match for matches in found for match in matches)
     return f" Did you mean {found}?" if found else ""
 
 

@@ -34,7 +34,7 @@ class Answering:
         batch_size = None if is_dataset(x) else batch_size
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
-    def predict(self, x, batch_size=None, **kwargs):
+    def predict(self, x, batch_size=None, **kwargs) -> np.ndarray:
         """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
 
         There is a row for each row that `batches` makes of `x`, in order, or for each text whose
@@ -82,7 +82,10 @@ class Answering:
         """
         preprocessor = task_data.preprocessor_of(self)
         batch_size = task_data.batching_of(batch_size=batch_size).batch_size
-        _check_options(preprocessor, options)
+        for name in options:
+            if name in preprocessor.arguments():
+                raise TypeError(f"answer has no {name}: set model.preprocessor.{name} first.")
+        inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
         x, *_ = task_data.in_memory(self, x, with_labels=False)
         if not is_raw(x):
             _check_unpacked(x)
@@ -173,15 +176,6 @@ class Answering:
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y)
         return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
-
-
-def _check_options(preprocessor, options):
-    try:
-        inspect.signature(preprocessor.answers).bind(None, None, **options)
-    except TypeError as error:
-        ours = [name for name in options if name in preprocessor.arguments()]
-        lines = ", ".join(f"model.preprocessor.{name} = {options[name]!r}" for name in ours)
-        raise TypeError(f"answer {error}." + (f" Write {lines} first." if ours else "")) from None
 
 
 def _check_unpacked(x):

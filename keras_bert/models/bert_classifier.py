@@ -1,6 +1,7 @@
 """BERT that classifies sentences, or pairs of them."""
 
 import math
+from typing import Unpack
 
 import keras
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.messages import check_int
-from keras_bert.models.bert_task import BertTask
+from keras_bert.models.bert_task import BertTask, TaskFit
 from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets, with_class_check
@@ -108,7 +109,7 @@ class BertClassifier(BertTask):
             metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
         return {"optimizer": AdamW(5e-5), "loss": loss, "metrics": [metric]}
 
-    def fit(self, x=None, y=None, batch_size=None, *, class_weight=None, **kwargs):
+    def fit(self, x=None, y=None, batch_size=None, *, class_weight=None, **kwargs: Unpack[TaskFit]):
         """Trains, as `BertTask.fit`. The first call with features in memory adapts to them.
 
         Args:

@@ -1,5 +1,7 @@
 """BERT that returns vectors: one for a text, or one for each of its tokens."""
 
+from typing import Unpack
+
 import keras
 import numpy as np
 
@@ -9,7 +11,7 @@ from keras_bert.losses import EmbeddingLoss, check_dims
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.metrics.embeddings import EMBED_AGAIN, nearest, unit
 from keras_bert.models.answering import outputs_of
-from keras_bert.models.bert_task import BertTask
+from keras_bert.models.bert_task import BertTask, TaskFit
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.raw import is_dataset, is_raw, text_columns
@@ -125,7 +127,7 @@ class BertEmbedder(BertTask):
         """AdamW at 2e-5; the loss that suits the data, `EmbeddingLoss`."""
         return {"optimizer": AdamW(2e-5), "loss": EmbeddingLoss(20.0, self.matryoshka_dims)}
 
-    def fit(self, x=None, y=None, batch_size=None, **kwargs):
+    def fit(self, x=None, y=None, batch_size=None, **kwargs: Unpack[TaskFit]):
         """Trains, as `BertTask.fit`, on pairs, triplets, pairs with scores, or texts with classes.
 
         | `x` | `y` | loss |

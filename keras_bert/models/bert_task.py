@@ -1,6 +1,7 @@
 """The base of every task: a backbone, a head, and the preprocessor that knows text."""
 
 import dataclasses
+from typing import Any, TypedDict, Unpack
 
 import keras
 
@@ -9,23 +10,49 @@ from keras_bert.messages import check_number, check_path
 from keras_bert.models import compiling, task_data
 from keras_bert.models.answering import Answering
 from keras_bert.models.backbone import export_encoder
-from keras_bert.models.fit_schedule import start_schedule
-from keras_bert.models.lora import Lora
+from keras_bert.models.fit_schedule import start_schedule, warn_of_high_rate
+from keras_bert.models.lora import Lora, lora_config
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
 from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
     check_keras_arguments,
-    quantization_config,
-    quantized_from_config,
+    layers_config,
+    model_from_config,
 )
 from keras_bert.scoring.scorer import Scorer
+from keras_bert.training.keras_internals import updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
+
+
+class KerasFit(TypedDict, total=False):
+    """Arguments that `BertTask.fit` leaves to `keras.Model.fit`, for editors and type checkers."""
+
+    epochs: int
+    verbose: int | str
+    callbacks: Any
+    initial_epoch: int
+    steps_per_epoch: int | None
+    validation_steps: int | None
+    validation_batch_size: int | None
+    validation_freq: int | list[int]
+
+
+class TaskFit(KerasFit, total=False):
+    """The other arguments of `BertTask.fit`, of a task that passes them on."""
+
+    sample_weight: Any
+    validation_data: Any
+    validation_split: float
+    shuffle: bool
+    accumulation_steps: int
+    batching: Batching | None
 
 
 class BertTask(
@@ -165,14 +192,20 @@ class BertTask(
 
     def get_compile_config(self):
         config = super().get_compile_config()
-        return {**config, "schedules_fit": True} if config and self._schedules_fit else config
+        if not config:
+            return config
+        known = updated_variables(self.optimizer) if self.optimizer.built else []
+        paths = [variable.path for variable in known]
+        return {**config, "schedules_fit": self._schedules_fit, "optimized": paths}
 
     def compile_from_config(self, config):
         config = dict(config)
-        schedules_fit = config.pop("schedules_fit", False)
+        schedules_fit, optimized = config.pop("schedules_fit", False), config.pop("optimized", [])
         self._compile(schedules_fit, keras.saving.deserialize_keras_object(config))
         if self.built:
-            self.optimizer.build(self.trainable_variables)
+            variables = {variable.path: variable for variable in self.variables}
+            known = [variables[path] for path in optimized]  # some may be frozen since
+            self.optimizer.build(known or self.trainable_variables)
 
     def targets(self, y, x=None):
         """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
@@ -194,7 +227,7 @@ class BertTask(
         shuffle=True,
         accumulation_steps=1,
         batching=None,
-        **kwargs,
+        **kwargs: Unpack[KerasFit],
     ):
         """Trains, as `keras.Model.fit`, to the same numbers on one device and on many.
 
@@ -257,6 +290,8 @@ class BertTask(
             kwargs.update(batch_size=batching.batch_size, validation_split=validation_split)
         if self._schedules_fit:
             start_schedule(self, x, kwargs)
+        else:
+            warn_of_high_rate(self, kwargs.get("callbacks"))
         return super().fit(
             x,
             y,
@@ -334,7 +369,8 @@ class BertTask(
             "preprocessor": preprocessor_config(self.preprocessor),
             **{name: getattr(self, name) for name in self.own_arguments},
             **policy_config(self.given_policy),
-            **quantization_config(self),
+            **layers_config(self),
+            **lora_config(self),
         }
 
     def __repr__(self):
@@ -353,7 +389,12 @@ class BertTask(
             for name in ("backbone", "preprocessor")
             if isinstance(config.get(name), dict)
         }
-        return quantized_from_config(cls, {**config, **parts})
+        config = {**config, **parts}
+        lora = config.pop("lora", None)
+        model = model_from_config(cls, config)
+        if lora is not None:
+            model.enable_lora(**lora)
+        return model
 
     def _compile(self, schedules_fit, arguments):
         """Compiles with all arguments given; Keras would track those that were kept in a dict."""

@@ -7,17 +7,28 @@ import keras
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.keras_internals import updated_variables
+from keras_bert.training.lamb import Lamb
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 logger = logging.getLogger("keras_bert")
 
 _OWN_RATES = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
+_PEAKS = ("peak_learning_rate", "warmup_target", "initial_learning_rate", "values")
+_BY_SIGN = (AdamW, keras.optimizers.Adam, keras.optimizers.Nadam, keras.optimizers.RMSprop)
+_HIGHEST = 5e-4  # rate of such an optimizer; 10 times that of Devlin et al. 2019, appendix A.3
+_OWN = "compile(AdamW(WarmupLinearDecay(%g, warmup_steps, total_steps)))"
 _WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay of section A.2
 
 
 def start_schedule(task, x, arguments):
     """Gives a task the optimizer of its next `fit` on `x` with these keyword arguments."""
+    if arguments.get("initial_epoch"):
+        logger.warning(
+            "fit(initial_epoch=...) starts a new optimizer and a new warm-up. To resume, %s, which "
+            "load_model and TrainingCheckpoint restore, or use finetune.",
+            _OWN % 5e-5,
+        )
     with scope_of(task):
         optimizer = scheduled_optimizer(task, x, arguments)
         if not restart(task, optimizer):
@@ -37,15 +48,38 @@ def scheduled_optimizer(task, x, arguments):
     if steps is None:
         logger.warning(
             "The learning rate stays at %g, as the number of training steps is unknown. For the "
-            "usual warm-up and decay, pass steps_per_epoch to fit, or compile with "
-            "optimizer=AdamW(WarmupLinearDecay(%g, warmup_steps, total_steps)).",
+            "usual warm-up and decay, pass steps_per_epoch to fit, or %s.",
             rate,
-            rate,
+            _OWN % rate,
         )
     elif steps:
         warmup = int(_WARMUP * steps)
         optimizer.learning_rate = WarmupLinearDecay(rate, warmup, steps, continuous=True)
     return optimizer
+
+
+def warn_of_high_rate(task, callbacks=None):
+    """Logs a warning if a new optimizer has a rate that ruins a trained encoder in a few steps."""
+    optimizer = getattr(task.optimizer, "inner_optimizer", task.optimizer)
+    callbacks = keras.tree.flatten(callbacks or [])
+    is_scheduled = any(isinstance(c, keras.callbacks.LearningRateScheduler) for c in callbacks)
+    is_by_sign = isinstance(optimizer, _BY_SIGN) and not isinstance(optimizer, Lamb)
+    if is_scheduled or not is_by_sign or int(optimizer.iterations):
+        return
+    rate = optimizer.get_config()["learning_rate"]
+    if isinstance(rate, dict):  # a schedule
+        rate = [rate["config"].get(name) for name in _PEAKS]
+    rate = max([each for each in keras.tree.flatten(rate) if isinstance(each, float)], default=0)
+    biases = [layer.bias for layer in reversed(task.backbone.lora_layers())]  # 0 until trained
+    if rate > _HIGHEST and any(
+        bias is not None and bias.trainable and keras.ops.any(bias) for bias in biases
+    ):
+        logger.warning(
+            "The learning rate %g ruins a trained encoder: soon all texts have the same outputs. "
+            "Write compile(AdamW(5e-5)), or leave the optimizer out; or freeze the encoder with "
+            "model.backbone.freeze().",
+            rate,
+        )
 
 
 def restart(task, optimizer):

@@ -4,11 +4,12 @@ import json
 import zlib
 
 import keras
+import numpy as np
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_finite, check_int, check_number
 from keras_bert.presets.formats.checkpoint import explained
-from keras_bert.training.keras_internals import all_layers, lora_table
+from keras_bert.training.keras_internals import lora_table, writes_assets
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 
 
@@ -46,6 +47,7 @@ class Lora:
         paths = adapters(self)
         for variable in self.backbone.weights:
             variable.trainable = variable.path in paths
+        self.adapted = _AdaptedLayers(self.backbone.lora_layers())
 
     def save_lora(self, path):
         """Writes the adapters and the head to a file of safetensors.
@@ -110,9 +112,8 @@ class Lora:
         for layer in self.backbone.lora_layers():
             if layer.lora_enabled:
                 merge_layer(layer)
-        for value in (False, True):  # TensorFlow ignores the value that a layer has already
-            for layer in all_layers(self.backbone):
-                layer.trainable = value
+        self.backbone.unfreeze()
+        del self.adapted
 
 
 def _check_settings(rank, alpha):
@@ -142,6 +143,37 @@ def adapters(task):
     """Returns the paths of the encoder's adapters."""
     layers = [layer for layer in task.backbone.lora_layers() if layer.lora_enabled]
     return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
+
+
+def lora_config(task):
+    """Returns `{"lora": arguments of enable_lora}` for a `.keras` file; other files merge them."""
+    if not writes_assets() or not adapters(task):
+        return {}
+    layer = task.backbone.lora_layers()[0]
+    return {"lora": {"rank": layer.lora_rank, "alpha": layer.lora_alpha}}
+
+
+class _AdaptedLayers(keras.layers.Layer):
+    """Saves layers as they are in `.keras` files, where Keras adds the adapters to the weights.
+
+    Keras saves and loads an attribute of a model, such as this layer, after the model's layers.
+    """
+
+    def __init__(self, layers):
+        super().__init__()
+        self.built = True
+        self._variables = lambda: [each for layer in layers for each in layer.variables]
+
+    def save_assets(self, dir_path):
+        arrays = {each.path: keras.ops.convert_to_numpy(each) for each in self._variables()}
+        # NumPy files don't support bfloat16; float32 holds its values exactly.
+        arrays = {p: a if a.dtype.kind in "biuf" else np.float32(a) for p, a in arrays.items()}
+        np.savez(f"{dir_path}/layers.npz", **arrays)
+
+    def load_assets(self, dir_path):
+        arrays = np.load(f"{dir_path}/layers.npz")
+        for variable in self._variables():
+            variable.assign(arrays[variable.path])
 
 
 def _saved(task):

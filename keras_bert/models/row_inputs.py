@@ -40,8 +40,8 @@ def split_inputs(model, inputs):
     """Returns the inputs of a model's graph, None where Keras misses one, and those of packed rows.
 
     Raises:
-        ValueError: if inputs are raw texts, the model has no input of a name, which Keras would drop, or packed rows are
-            also padded, or belong to a graph.
+        ValueError: if inputs are raw texts, the model has no input of a name, which Keras would
+            drop, or packed rows are also padded, or belong to a graph.
     """
     _check_prepared(inputs)
     if not isinstance(inputs, dict) or inputs.keys() == model.input.keys():  # nothing is left out
@@ -65,6 +65,6 @@ def split_inputs(model, inputs):
 def _check_prepared(x):
     if is_raw(x):
         raise ValueError(
-            "Raw texts are taken by fit, evaluate, predict and answer of a task. This takes what "
-            "its preprocessor makes of them: model.preprocessor(texts)."
+            "Raw texts are for a task's fit, evaluate, predict and answer; here, give what its "
+            "preprocessor makes of them, model.preprocessor(texts)."
         )

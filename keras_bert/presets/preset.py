@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets.formats.checkpoint import public_class
@@ -25,29 +25,15 @@ from keras_bert.training.training_record import record_training, start_record
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
+Model = TypeVar("Model")  # jedi takes `Self` for the class of the method
 # Attributes of models in KerasHub, scikit-learn and transformers, and what to write here.
 _ELSEWHERE = {
     "enable_lora": "enable_lora(rank) of a task on it, such as BertClassifier",
     "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
-    "from_pretrained": "from_preset(source)",
     "predict_proba": 'answer(texts), whose dicts have "probabilities"',
     "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",
     "tokenizer": "preprocessor.tokenizer of a task",
 }
-
-
-class _OfClasses:
-    """An attribute that is missing in a class, too; `__getattr__` knows those of models alone."""
-
-    def __set_name__(self, owner, name):
-        self.name = name
-
-    def __get__(self, model, cls):
-        raise _missing(cls, self.name)
-
-
-def _missing(cls, name):
-    return AttributeError(f"{cls.__name__} has no attribute {name!r}: write {_ELSEWHERE[name]}.")
 
 
 class PresetModel:
@@ -55,13 +41,18 @@ class PresetModel:
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
 
-    if not TYPE_CHECKING:  # where a class with __getattr__ has every attribute
-        from_pretrained = _OfClasses()
+    if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
 
         def __getattr__(self, name):
             if name in _ELSEWHERE:
-                raise _missing(type(self), name)
+                raise AttributeError(
+                    f"{type(self).__name__} has no {name}: write {_ELSEWHERE[name]}."
+                )
             return getattr(super(), "__getattr__", super().__getattribute__)(name)
+
+        @classmethod
+        def from_pretrained(cls, *args, **kwargs):  # no __getattr__ finds what a class lacks
+            raise AttributeError(f"{cls.__name__} has no from_pretrained: write from_preset.")
 
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class
@@ -187,7 +178,7 @@ class PresetModel:
 
     @classmethod
     def from_preset(
-        cls,
+        cls: type[Model],
         source: str | os.PathLike,
         *,
         preprocessor: "BertPreprocessor | None" = None,
@@ -195,7 +186,7 @@ class PresetModel:
         load_weights: bool = True,
         keep_layers: Sequence[int] | None = None,
         **arguments: Any,
-    ) -> Self:
+    ) -> Model:
         """Loads a model of this class from saved or published weights.
 
         A source with this class or a subclass gives that model. Arguments given here replace the

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.training.keras_internals import all_layers
+from keras_bert.training.keras_internals import all_layers, writes_assets
 
 # Arguments of KerasHub and transformers, and ours.
 _ELSEWHERE = {
@@ -137,26 +137,32 @@ def _accepted(cls):
     return names - {"self", "args", "kwargs", *made_here}
 
 
-def quantization_config(model: keras.Model) -> dict[str, Any]:
-    """Returns `{"quantized_layers": {path: how}}`, or `{}` if no layer of `model` is quantized.
+def layers_config(model: keras.Model) -> dict[str, Any]:
+    """Returns which layers of `model` are quantized, and how, and which a `.keras` file freezes.
 
-    The weight file loads only into a model with the same layers quantized in the same way.
+    The weight file loads only into a model with the same layers quantized in the same way, and the
+    optimizer's state in a `.keras` file into one with the same layers frozen.
     """
     layers = {
         layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
         for layer in all_layers(model)
         if layer.quantization_mode
     }
-    return {"quantized_layers": layers} if layers else {}
+    inner = all_layers(model, include_self=False) if writes_assets() else []
+    frozen = [layer.path for layer in inner if not layer.trainable]
+    config = {"quantized_layers": layers, "frozen_layers": frozen}
+    return {name: value for name, value in config.items() if value}
 
 
-def quantized_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
-    """Makes `cls(**config)` and quantizes the layers that `quantization_config` named."""
+def model_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
+    """Makes `cls(**config)`, and quantizes and freezes the layers that `layers_config` named."""
     config = {**config}
-    quantized = config.pop("quantized_layers", {})
+    quantized, frozen = config.pop("quantized_layers", {}), config.pop("frozen_layers", [])
     model = cls(**config)
     for layer in all_layers(model):
         if layer.path in quantized and layer.quantization_mode is None:
             how = keras.saving.deserialize_keras_object(quantized[layer.path])
             layer.quantize(config=how)
+    for layer in all_layers(model, include_self=False) if frozen else []:  # outer layers first
+        layer.trainable = layer.path not in frozen
     return model

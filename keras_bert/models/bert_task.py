@@ -194,9 +194,8 @@ class BertTask(
         config = super().get_compile_config()
         if not config:
             return config
-        known = updated_variables(self.optimizer) if self.optimizer.built else []
-        paths = [variable.path for variable in known]
-        return {**config, "schedules_fit": self._schedules_fit, "optimized": paths}
+        optimized = [variable.path for variable in updated_variables(self.optimizer)]
+        return {**config, "schedules_fit": self._schedules_fit, "optimized": optimized}
 
     def compile_from_config(self, config):
         config = dict(config)
@@ -204,8 +203,8 @@ class BertTask(
         self._compile(schedules_fit, keras.saving.deserialize_keras_object(config))
         if self.built:
             variables = {variable.path: variable for variable in self.variables}
-            known = [variables[path] for path in optimized]  # some may be frozen since
-            self.optimizer.build(known or self.trainable_variables)
+            optimized = [variables[path] for path in optimized]  # frozen later, perhaps
+            self.optimizer.build(optimized or self.trainable_variables)
 
     def targets(self, y, x=None):
         """Labels of prepared inputs `x` as the loss takes them: names become numbers."""

@@ -47,7 +47,7 @@ class Lora:
         paths = adapters(self)
         for variable in self.backbone.weights:
             variable.trainable = variable.path in paths
-        self.adapted = _AdaptedLayers(self.backbone.lora_layers())
+        self.backbone.adapted = _AdaptedLayers(self.backbone.lora_layers())
 
     def save_lora(self, path):
         """Writes the adapters and the head to a file of safetensors.
@@ -113,7 +113,6 @@ class Lora:
             if layer.lora_enabled:
                 merge_layer(layer)
         self.backbone.unfreeze()
-        del self.adapted
 
 
 def _check_settings(rank, alpha):
@@ -162,12 +161,15 @@ class _AdaptedLayers(keras.layers.Layer):
     def __init__(self, layers):
         super().__init__()
         self.built = True
-        self._variables = lambda: [each for layer in layers for each in layer.variables]
+        self._variables = lambda: [
+            v for each in layers if each.lora_enabled for v in each.variables
+        ]
 
     def save_assets(self, dir_path):
-        arrays = {each.path: keras.ops.convert_to_numpy(each) for each in self._variables()}
-        # NumPy files don't support bfloat16; float32 holds its values exactly.
-        arrays = {p: a if a.dtype.kind in "biuf" else np.float32(a) for p, a in arrays.items()}
+        arrays = {}
+        for variable in self._variables():  # NumPy files don't support bfloat16
+            dtype = keras.backend.result_type(variable.dtype, "float32")
+            arrays[variable.path] = keras.ops.convert_to_numpy(keras.ops.cast(variable, dtype))
         np.savez(f"{dir_path}/layers.npz", **arrays)
 
     def load_assets(self, dir_path):

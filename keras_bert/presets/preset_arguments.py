@@ -8,13 +8,7 @@ import keras
 
 from keras_bert.training.keras_internals import all_layers, writes_assets
 
-# Arguments of KerasHub and transformers, and ours.
-_ELSEWHERE = {
-    "do_lower_case": "lowercase",
-    "max_length": "sequence_length",
-    "num_labels": "num_classes",
-    "id2label": "label_names",
-}
+_ELSEWHERE = {"num_labels": "num_classes", "max_length": "sequence_length"}  # in transformers
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
 
 

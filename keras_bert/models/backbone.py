@@ -5,6 +5,7 @@ import keras
 from keras_bert.layers.dense_and_norms import EPSILON
 from keras_bert.messages import check_int, check_one_of, check_path
 from keras_bert.models.compiling import Retracing
+from keras_bert.models.lora import adapters, add_adapters, lora_config
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
@@ -119,6 +120,10 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         layers = [layer for block in self.blocks for layer in all_layers(block)]
         return [layer for layer in layers if isinstance(layer, keras.layers.Dense)]
 
+    def enable_lora(self, rank, alpha=None):
+        """Freezes the encoder and adds low-rank adapters, as `BertTask.enable_lora`."""
+        add_adapters(self, rank, alpha)
+
     def freeze(self, up_to=None):
         """Freezes the encoder, or its embeddings and first blocks; the layers above them train.
 
@@ -139,7 +144,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         >>> [block.trainable for block in backbone.blocks]
         [False, True]
         """
-        if any(layer.lora_enabled for layer in self.lora_layers()):
+        if adapters(self):
             raise ValueError("LoRA has frozen this encoder: call merge_lora of the task first.")
         if up_to is not None:
             check_int("up_to", up_to, at_least=0, at_most=self.num_layers)
@@ -181,11 +186,17 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
             "max_sequence_length": self.max_sequence_length,
             **policy_config(self.given_policy),
             **layers_config(self),
+            **lora_config(self),
         }
 
     @classmethod
     def from_config(cls, config):
-        return model_from_config(cls, config)
+        config = {**config}
+        lora = config.pop("lora", None)
+        backbone = model_from_config(cls, config)
+        if lora is not None:
+            backbone.enable_lora(**lora)
+        return backbone
 
     def __repr__(self):
         if getattr(self, "num_layers", None) is None:  # while Keras makes it

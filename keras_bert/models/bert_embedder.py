@@ -1,7 +1,5 @@
 """BERT that returns vectors: one for a text, or one for each of its tokens."""
 
-from typing import Unpack
-
 import keras
 import numpy as np
 
@@ -11,7 +9,7 @@ from keras_bert.losses import EmbeddingLoss, check_dims
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.metrics.embeddings import EMBED_AGAIN, nearest, unit
 from keras_bert.models.answering import outputs_of
-from keras_bert.models.bert_task import BertTask, TaskFit
+from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.raw import is_dataset, is_raw, text_columns
@@ -29,6 +27,18 @@ class BertEmbedder(BertTask):
     encoder that was only pre-trained says little about meaning. With `pooling=None` the vectors are
     features for another model, such as a tagger. Folders of sentence-transformers load into it.
     Source: Reimers and Gurevych 2019; layers: Devlin et al. 2019, section 5.3 and table 7.
+
+    `fit` takes texts as a tuple of columns, a list of tuples, a DataFrame or a `tf.data.Dataset`:
+
+    | `x` | `y` | loss |
+    |---|---|---|
+    | `(anchors, positives)` | | `InBatchNegatives` |
+    | `(anchors, positives, negatives, ...)` | | `InBatchNegatives` |
+    | `(texts, others)` | scores | `CoSENT` |
+    | texts | classes | `InBatchNegatives`; see `BertEmbedderPreprocessor` |
+
+    Losses cover the global batch: an anchor sees the texts of all replicas and of all
+    `accumulation_steps`. Larger batches have more negatives.
 
     Args:
         pooling: `"mean"` or `"max"` of the tokens, or `"cls"`, the first token. None returns the
@@ -127,32 +137,9 @@ class BertEmbedder(BertTask):
         """AdamW at 2e-5; the loss that suits the data, `EmbeddingLoss`."""
         return {"optimizer": AdamW(2e-5), "loss": EmbeddingLoss(20.0, self.matryoshka_dims)}
 
-    def fit(self, x=None, y=None, batch_size=None, **kwargs: Unpack[TaskFit]):
-        """Trains, as `BertTask.fit`, on pairs, triplets, pairs with scores, or texts with classes.
-
-        | `x` | `y` | loss |
-        |---|---|---|
-        | `(anchors, positives)` | | `InBatchNegatives` |
-        | `(anchors, positives, negatives, ...)` | | `InBatchNegatives` |
-        | `(texts, others)` | scores | `CoSENT` |
-        | texts | classes | `InBatchNegatives`; see `BertEmbedderPreprocessor` |
-
-        Losses cover the global batch: an anchor sees the texts of all replicas and of all
-        `accumulation_steps`. Larger batches have more negatives.
-
-        Args:
-            x: a tuple of columns of texts, a list of tuples of texts, a DataFrame, or texts; or a
-                `tf.data.Dataset` of `(anchor, positive, ...)` or `((text, other), score)`.
-            y: `[n]` scores of pairs, or classes of texts, by name or number; or None.
-            batch_size: int, examples per batch; 32 by default.
-            **kwargs: arguments of `BertTask.fit`, whose `History` is returned.
-
-        Raises:
-            ValueError: if the model has `pooling=None`, or the examples don't train an embedder: a
-                text is empty, no text has a negative, or scores are no numbers.
-        """
+    def examples_to_fit(self, x, y, sample_weight, arguments):
         self._check_pools()
-        return super().fit(x, y, batch_size, **kwargs)
+        return x, y, sample_weight
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""

@@ -11,13 +11,12 @@ from keras_bert.models import compiling, task_data
 from keras_bert.models.answering import Answering
 from keras_bert.models.backbone import export_encoder
 from keras_bert.models.fit_schedule import start_schedule, warn_of_high_rate
-from keras_bert.models.lora import Lora, lora_config
+from keras_bert.models.lora import Lora
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
 from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
-from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
@@ -37,22 +36,12 @@ class KerasFit(TypedDict, total=False):
     epochs: int
     verbose: int | str
     callbacks: Any
+    class_weight: dict | str | None
     initial_epoch: int
     steps_per_epoch: int | None
     validation_steps: int | None
     validation_batch_size: int | None
     validation_freq: int | list[int]
-
-
-class TaskFit(KerasFit, total=False):
-    """The other arguments of `BertTask.fit`, of a task that passes them on."""
-
-    sample_weight: Any
-    validation_data: Any
-    validation_split: float
-    shuffle: bool
-    accumulation_steps: int
-    batching: Batching | None
 
 
 class BertTask(
@@ -203,8 +192,8 @@ class BertTask(
         self._compile(schedules_fit, keras.saving.deserialize_keras_object(config))
         if self.built:
             variables = {variable.path: variable for variable in self.variables}
-            optimized = [variables[path] for path in optimized]  # frozen later, perhaps
-            self.optimizer.build(optimized or self.trainable_variables)
+            known = [variables[path] for path in optimized if path in variables]  # or merged since
+            self.optimizer.build(known or self.trainable_variables)
 
     def targets(self, y, x=None):
         """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
@@ -213,6 +202,10 @@ class BertTask(
     def with_checked_labels(self, dataset):
         """A dataset of prepared inputs that ends in an error at a label of no class."""
         return dataset
+
+    def examples_to_fit(self, x, y, sample_weight, arguments):
+        """Returns what `fit` trains on; a task may override it, and change Keras's `arguments`."""
+        return x, y, sample_weight
 
     def fit(
         self,
@@ -258,7 +251,9 @@ class BertTask(
                 the other: the same step in less memory.
             batching: a `Batching`, in place of `batch_size`. Of prepared inputs in memory it sets
                 the batch size and the order alone.
-            **kwargs: those of `keras.Model.fit`, whose `History` is returned.
+            **kwargs: those of `keras.Model.fit`, whose `History` is returned. The `class_weight` of
+                a `BertClassifier` is a dict by name or number, 1 if missing; or `"balanced"`, n /
+                (C x the texts of the class). It multiplies `sample_weight`.
 
         Raises:
             ValueError: if labels are outside the classes, raw examples meet no preprocessor, the
@@ -268,6 +263,7 @@ class BertTask(
         """
         if not self.compiled:
             self.compile()
+        x, y, sample_weight = self.examples_to_fit(x, y, sample_weight, kwargs)
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
         check_number("validation_split", validation_split, at_least=0, below=1)
@@ -290,7 +286,7 @@ class BertTask(
         if self._schedules_fit:
             start_schedule(self, x, kwargs)
         else:
-            warn_of_high_rate(self, kwargs.get("callbacks"))
+            warn_of_high_rate(self, kwargs)
         return super().fit(
             x,
             y,
@@ -369,7 +365,6 @@ class BertTask(
             **{name: getattr(self, name) for name in self.own_arguments},
             **policy_config(self.given_policy),
             **layers_config(self),
-            **lora_config(self),
         }
 
     def __repr__(self):
@@ -388,12 +383,7 @@ class BertTask(
             for name in ("backbone", "preprocessor")
             if isinstance(config.get(name), dict)
         }
-        config = {**config, **parts}
-        lora = config.pop("lora", None)
-        model = model_from_config(cls, config)
-        if lora is not None:
-            model.enable_lora(**lora)
-        return model
+        return model_from_config(cls, {**config, **parts})
 
     def _compile(self, schedules_fit, arguments):
         """Compiles with all arguments given; Keras would track those that were kept in a dict."""

@@ -1,17 +1,14 @@
 """The learning rate of a `fit` whose optimizer is the task's own."""
 
-import logging
-
 import keras
 
+from keras_bert.messages import logger
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.keras_internals import updated_variables
 from keras_bert.training.lamb import Lamb
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
-
-logger = logging.getLogger("keras_bert")
 
 _OWN_RATES = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
 _PEAKS = ("peak_learning_rate", "warmup_target", "initial_learning_rate", "values")
@@ -58,10 +55,10 @@ def scheduled_optimizer(task, x, arguments):
     return optimizer
 
 
-def warn_of_high_rate(task, callbacks=None):
+def warn_of_high_rate(task, arguments):
     """Logs a warning if a new optimizer has a rate that ruins a trained encoder in a few steps."""
     optimizer = getattr(task.optimizer, "inner_optimizer", task.optimizer)
-    callbacks = keras.tree.flatten(callbacks or [])
+    callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
     is_scheduled = any(isinstance(c, keras.callbacks.LearningRateScheduler) for c in callbacks)
     is_by_sign = isinstance(optimizer, _BY_SIGN) and not isinstance(optimizer, Lamb)
     if is_scheduled or not is_by_sign or int(optimizer.iterations):

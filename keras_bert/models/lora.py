@@ -4,7 +4,6 @@ import json
 import zlib
 
 import keras
-import numpy as np
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_finite, check_int, check_number
@@ -38,16 +37,7 @@ class Lora:
         >>> [variable.path for variable in model.trainable_variables[-3:]]
         ['block_1/output_dense/lora_kernel_b', 'logits/kernel', 'logits/bias']
         """
-        _check_settings(rank, rank if alpha is None else alpha)
-        if adapters(self):
-            raise ValueError("This model has LoRA adapters already: call merge_lora first.")
-        for layer in self.backbone.lora_layers():
-            layer.enable_lora(int(rank), lora_alpha=alpha)
-        self.backbone.mark_depths()
-        paths = adapters(self)
-        for variable in self.backbone.weights:
-            variable.trainable = variable.path in paths
-        self.backbone.adapted = _AdaptedLayers(self.backbone.lora_layers())
+        self.backbone.enable_lora(rank, alpha)
 
     def save_lora(self, path):
         """Writes the adapters and the head to a file of safetensors.
@@ -57,7 +47,7 @@ class Lora:
         """
         from safetensors.numpy import save
 
-        if not adapters(self):
+        if not adapters(self.backbone):
             raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
         tensors = {
             name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(self).items()
@@ -115,6 +105,48 @@ class Lora:
         self.backbone.unfreeze()
 
 
+def add_adapters(encoder, rank, alpha=None):
+    """Freezes an encoder and adds adapters to its projections; see `BertTask.enable_lora`."""
+    _check_settings(rank, rank if alpha is None else alpha)
+    if adapters(encoder):
+        raise ValueError("This model has LoRA adapters already: call merge_lora first.")
+    for layer in encoder.lora_layers():
+        layer.enable_lora(int(rank), lora_alpha=alpha)
+    encoder.mark_depths()
+    paths = adapters(encoder)
+    for variable in encoder.weights:
+        variable.trainable = variable.path in paths
+    encoder.adapted = _AdaptedLayers(encoder.lora_layers())
+
+
+def lora_config(encoder):
+    """Returns `{"lora": arguments}` for a `.keras` file, and `{}` for other configs."""
+    if not writes_assets() or not adapters(encoder):
+        return {}
+    layer = encoder.lora_layers()[0]
+    return {"lora": {"rank": layer.lora_rank, "alpha": layer.lora_alpha}}
+
+
+class _AdaptedLayers(keras.layers.Layer):
+    """Saves weights and adapters, of which Keras saves the sums, and loads adapters of 0.
+
+    Keras saves and loads an attribute of a model, such as this layer, after the model's layers.
+    """
+
+    def __init__(self, layers):
+        super().__init__()
+        self.built = True
+        self.adapted = lambda: [v for each in layers if each.lora_enabled for v in each.variables]
+
+    def save_own_variables(self, store):
+        for number, variable in enumerate(self.adapted()):
+            store[str(number)] = variable
+
+    def load_own_variables(self, store):
+        for number, variable in enumerate(self.adapted() if store.keys() else []):
+            variable.assign(store[str(number)])
+
+
 def _check_settings(rank, alpha):
     check_int("rank", rank)
     check_number("alpha", alpha, at_least=0, exclusive=True)
@@ -138,46 +170,12 @@ def _described(dtype, shape):
     return f"{kind} {list(shape)}"
 
 
-def adapters(task):
-    """Returns the paths of the encoder's adapters."""
-    layers = [layer for layer in task.backbone.lora_layers() if layer.lora_enabled]
+def adapters(encoder):
+    """Returns the paths of an encoder's adapters."""
+    layers = [layer for layer in encoder.lora_layers() if layer.lora_enabled]
     return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
 
 
-def lora_config(task):
-    """Returns `{"lora": arguments of enable_lora}` for a `.keras` file; other files merge them."""
-    if not writes_assets() or not adapters(task):
-        return {}
-    layer = task.backbone.lora_layers()[0]
-    return {"lora": {"rank": layer.lora_rank, "alpha": layer.lora_alpha}}
-
-
-class _AdaptedLayers(keras.layers.Layer):
-    """Saves layers as they are in `.keras` files, where Keras adds the adapters to the weights.
-
-    Keras saves and loads an attribute of a model, such as this layer, after the model's layers.
-    """
-
-    def __init__(self, layers):
-        super().__init__()
-        self.built = True
-        self._variables = lambda: [
-            v for each in layers if each.lora_enabled for v in each.variables
-        ]
-
-    def save_assets(self, dir_path):
-        arrays = {}
-        for variable in self._variables():  # NumPy files don't support bfloat16
-            dtype = keras.backend.result_type(variable.dtype, "float32")
-            arrays[variable.path] = keras.ops.convert_to_numpy(keras.ops.cast(variable, dtype))
-        np.savez(f"{dir_path}/layers.npz", **arrays)
-
-    def load_assets(self, dir_path):
-        arrays = np.load(f"{dir_path}/layers.npz")
-        for variable in self._variables():
-            variable.assign(arrays[variable.path])
-
-
 def _saved(task):
-    frozen = {v.path for v in task.backbone.weights} - adapters(task)
+    frozen = {v.path for v in task.backbone.weights} - adapters(task.backbone)
     return {v.path: v for v in task.weights if v.path not in frozen}

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 Model = TypeVar("Model")  # jedi takes `Self` for the class of the method
 # Attributes of models in KerasHub, scikit-learn and transformers, and what to write here.
 _ELSEWHERE = {
-    "enable_lora": "enable_lora(rank) of a task on it, such as BertClassifier",
     "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
     "predict_proba": 'answer(texts), whose dicts have "probabilities"',
     "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",

@@ -192,7 +192,6 @@ def test_attributes_of_other_libraries_lead_to_ours(model):
         (model, "predict_proba", "write answer"),
         (model, "encode", "write predict.*encode_document"),
         (model, "save_pretrained", "write save_to_hugging_face"),
-        (model.backbone, "enable_lora", "write enable_lora.*BertClassifier"),
     ):
         assert not hasattr(owner, name) and not hasattr(type(owner), name)
         with pytest.raises(AttributeError, match=f"{type(owner).__name__} has no {name}: {ours}"):

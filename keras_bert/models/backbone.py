@@ -5,7 +5,7 @@ import keras
 from keras_bert.layers.dense_and_norms import EPSILON
 from keras_bert.messages import check_int, check_one_of, check_path
 from keras_bert.models.compiling import Retracing
-from keras_bert.models.lora import adapters, add_adapters, lora_config
+from keras_bert.models.lora import AdaptedLayers, adapters, check_settings
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
@@ -122,7 +122,16 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
 
     def enable_lora(self, rank, alpha=None):
         """Freezes the encoder and adds low-rank adapters, as `BertTask.enable_lora`."""
-        add_adapters(self, rank, alpha)
+        check_settings(rank, rank if alpha is None else alpha)
+        if adapters(self):
+            raise ValueError("This model has LoRA adapters already: call merge_lora first.")
+        for layer in self.lora_layers():
+            layer.enable_lora(int(rank), lora_alpha=alpha)
+        self.mark_depths()
+        paths = adapters(self)
+        for variable in self.weights:
+            variable.trainable = variable.path in paths
+        self.adapted = AdaptedLayers(self.lora_layers())
 
     def freeze(self, up_to=None):
         """Freezes the encoder, or its embeddings and first blocks; the layers above them train.
@@ -186,17 +195,11 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
             "max_sequence_length": self.max_sequence_length,
             **policy_config(self.given_policy),
             **layers_config(self),
-            **lora_config(self),
         }
 
     @classmethod
     def from_config(cls, config):
-        config = {**config}
-        lora = config.pop("lora", None)
-        backbone = model_from_config(cls, config)
-        if lora is not None:
-            backbone.enable_lora(**lora)
-        return backbone
+        return model_from_config(cls, config)
 
     def __repr__(self):
         if getattr(self, "num_layers", None) is None:  # while Keras makes it

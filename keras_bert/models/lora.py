@@ -8,7 +8,7 @@ import keras
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_finite, check_int, check_number
 from keras_bert.presets.formats.checkpoint import explained
-from keras_bert.training.keras_internals import lora_table, writes_assets
+from keras_bert.training.keras_internals import lora_table
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 
 
@@ -73,7 +73,7 @@ class Lora:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
-            _check_settings(rank, alpha)
+            check_settings(rank, alpha)
         expected = _identity(self)
         given = {name: metadata.get(name) for name in expected}
         given |= {name: _described(t.dtype.name, t.shape) for name, t in tensors.items()}
@@ -105,29 +105,7 @@ class Lora:
         self.backbone.unfreeze()
 
 
-def add_adapters(encoder, rank, alpha=None):
-    """Freezes an encoder and adds adapters to its projections; see `BertTask.enable_lora`."""
-    _check_settings(rank, rank if alpha is None else alpha)
-    if adapters(encoder):
-        raise ValueError("This model has LoRA adapters already: call merge_lora first.")
-    for layer in encoder.lora_layers():
-        layer.enable_lora(int(rank), lora_alpha=alpha)
-    encoder.mark_depths()
-    paths = adapters(encoder)
-    for variable in encoder.weights:
-        variable.trainable = variable.path in paths
-    encoder.adapted = _AdaptedLayers(encoder.lora_layers())
-
-
-def lora_config(encoder):
-    """Returns `{"lora": arguments}` for a `.keras` file, and `{}` for other configs."""
-    if not writes_assets() or not adapters(encoder):
-        return {}
-    layer = encoder.lora_layers()[0]
-    return {"lora": {"rank": layer.lora_rank, "alpha": layer.lora_alpha}}
-
-
-class _AdaptedLayers(keras.layers.Layer):
+class AdaptedLayers(keras.layers.Layer):
     """Saves weights and adapters, of which Keras saves the sums, and loads adapters of 0.
 
     Keras saves and loads an attribute of a model, such as this layer, after the model's layers.
@@ -147,7 +125,8 @@ class _AdaptedLayers(keras.layers.Layer):
             variable.assign(store[str(number)])
 
 
-def _check_settings(rank, alpha):
+def check_settings(rank, alpha):
+    """Raises a ValueError unless adapters can have a rank and an alpha."""
     check_int("rank", rank)
     check_number("alpha", alpha, at_least=0, exclusive=True)
 

@@ -43,10 +43,9 @@ class PresetModel:
     if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
 
         def __getattr__(self, name):
-            if name in _ELSEWHERE:
-                raise AttributeError(
-                    f"{type(self).__name__} has no {name}: write {_ELSEWHERE[name]}."
-                )
+            ours = _ELSEWHERE.get(name)
+            if ours is not None:
+                raise AttributeError(f"{type(self).__name__} has no {name}: write {ours}.")
             return getattr(super(), "__getattr__", super().__getattribute__)(name)
 
         @classmethod

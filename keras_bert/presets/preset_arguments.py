@@ -132,10 +132,10 @@ def _accepted(cls):
 
 
 def layers_config(model: keras.Model) -> dict[str, Any]:
-    """Returns which layers of `model` are quantized, and how, and which a `.keras` file freezes.
+    """Returns which layers of `model` are quantized, frozen or adapted by LoRA.
 
-    The weight file loads only into a model with the same layers quantized in the same way, and the
-    optimizer's state in a `.keras` file into one with the same layers frozen.
+    The weight file loads only into a model with the same layers quantized in the same way. Frozen
+    and adapted ones are those of `.keras` files, whose optimizer knows the variables that trained.
     """
     layers = {
         layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
@@ -145,18 +145,25 @@ def layers_config(model: keras.Model) -> dict[str, Any]:
     inner = all_layers(model, include_self=False) if writes_assets() else []
     frozen = [layer.path for layer in inner if not layer.trainable]
     config = {"quantized_layers": layers, "frozen_layers": frozen}
+    adapted = [layer for layer in inner if getattr(layer, "lora_enabled", False)]
+    if adapted and not hasattr(model, "backbone"):  # whose config has it
+        config["lora"] = {"rank": adapted[0].lora_rank, "alpha": adapted[0].lora_alpha}
     return {name: value for name, value in config.items() if value}
 
 
 def model_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
-    """Makes `cls(**config)`, and quantizes and freezes the layers that `layers_config` named."""
+    """Makes `cls(**config)`, with its layers as `layers_config` described them."""
     config = {**config}
     quantized, frozen = config.pop("quantized_layers", {}), config.pop("frozen_layers", [])
+    lora = config.pop("lora", None)
     model = cls(**config)
     for layer in all_layers(model):
         if layer.path in quantized and layer.quantization_mode is None:
             how = keras.saving.deserialize_keras_object(quantized[layer.path])
             layer.quantize(config=how)
     for layer in all_layers(model, include_self=False) if frozen else []:  # outer layers first
-        layer.trainable = layer.path not in frozen
+        if layer.trainable is (layer.path in frozen):
+            layer.trainable = not layer.trainable
+    if lora is not None:
+        model.enable_lora(**lora)
     return model

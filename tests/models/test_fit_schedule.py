@@ -139,11 +139,11 @@ BY_EPOCH = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-5)
     ("make", "change", "callbacks", "rate"),
     [
         (lambda: "adam", None, [], "0.001"),
-        (lambda: AdamW(WarmupLinearDecay(6e-4, 1, 9)), None, [], "0.0006"),
+        (lambda: AdamW(WarmupLinearDecay(8e-4, 1, 9)), None, [], "0.00071"),
+        (lambda: ADAM(Constant()), None, [], "0.001"),
         (lambda: keras.optimizers.RMSprop(COSINE), None, [], "0.002"),
         (lambda: keras.optimizers.LossScaleOptimizer(ADAM(1e-3)), None, [], "0.001"),
         (lambda: AdamW(5e-4), None, [], None),
-        (lambda: ADAM(Constant()), None, [], None),
         (lambda: Lamb(1e-3), None, [], None),
         (lambda: "sgd", None, [], None),
         (lambda: "adam", None, [BY_EPOCH], None),
@@ -165,7 +165,7 @@ def test_a_rate_that_ruins_a_trained_encoder_is_said_once(
         change(model)
     for _ in range(2):
         model.fit(x, y, verbose=0, callbacks=callbacks)
-    said = [f"The learning rate {rate} ruins a trained encoder"] if rate else []
+    said = [f"A learning rate of {rate} ruins a trained encoder"] if rate else []
     assert [record.getMessage().split(":")[0] for record in caplog.records] == said
 
 

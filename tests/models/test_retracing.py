@@ -146,6 +146,11 @@ def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(make_model, inputs,
         assert all(a.path == b.path and np.array_equal(a, b) for a, b in pairs)
     pairs = zip(loaded.optimizer.variables, model.optimizer.variables, strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs)
+    model.save_weights(tmp_path / "model.weights.h5")
+    before = model.get_weights()
+    model.fit(*data, verbose=0)
+    model.load_weights(tmp_path / "model.weights.h5")
+    assert all(map(np.array_equal, model.get_weights(), before))
 
 
 def test_an_optimizer_that_does_not_know_what_is_trainable_is_refused(model, inputs, refused):

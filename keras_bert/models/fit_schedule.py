@@ -6,11 +6,12 @@ from keras_bert.messages import logger
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.keras_internals import learning_rate_at, updated_variables
+from keras_bert.training.lamb import Lamb
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 _OWN_RATES = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
-_ADAMS = (AdamW, keras.optimizers.Adam, keras.optimizers.AdamW, keras.optimizers.RMSprop)
+_ADAMS = (AdamW, keras.optimizers.Adam, keras.optimizers.Nadam, keras.optimizers.RMSprop)
 _HIGHEST = 5.01e-4  # above 10 times the rate of Devlin et al. 2019, appendix A.3, in float32
 _OWN = "compile(AdamW(WarmupLinearDecay(%g, warmup_steps, total_steps)))"
 _WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay of section A.2
@@ -58,15 +59,15 @@ def warn_of_high_rate(task, arguments):
     optimizer = getattr(task.optimizer, "inner_optimizer", task.optimizer)
     callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
     is_scheduled = any(isinstance(c, keras.callbacks.LearningRateScheduler) for c in callbacks)
-    if is_scheduled or type(optimizer) not in _ADAMS or int(optimizer.iterations):
+    is_adam = isinstance(optimizer, _ADAMS) and not isinstance(optimizer, Lamb)
+    if is_scheduled or not is_adam or int(optimizer.iterations):
         return
     rate = max(learning_rate_at(optimizer, 2**power) for power in range(20))
-    biases = [layer.bias for layer in reversed(task.backbone.lora_layers())]  # 0 until trained
-    if rate > _HIGHEST and any(
-        bias is not None and bias.trainable and keras.ops.any(bias) for bias in biases
-    ):
+    biases = [layer.bias for layer in reversed(task.backbone.lora_layers())]
+    biases = [bias for bias in biases if bias is not None and bias.trainable]  # 0 until trained
+    if rate > _HIGHEST and any(keras.ops.any(bias.value != 0) for bias in biases):
         logger.warning(
-            "A learning rate of %.2g ruins a trained encoder: soon all texts have the same outputs. "
+            "A learning rate of %.2g ruins a trained encoder: all texts get the same outputs. "
             "Write compile(AdamW(5e-5)), leave the optimizer out, or call model.backbone.freeze().",
             rate,
         )

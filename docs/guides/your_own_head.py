@@ -87,7 +87,7 @@ print([variable.path for variable in model.trainable_variables])
 # optimizer knows the weights that were trainable when it was first used.
 
 # %%
-for up_to in (5, 4):  # of six blocks
+for up_to in range(backbone.num_layers)[:-3:-1]:  # 5, then 4, of six blocks
     backbone.freeze(up_to)
     print(train(model, keras_bert.AdamW(1e-4), epochs=4))
     print(sorted({variable.path.split("/")[0] for variable in model.trainable_variables}))

@@ -146,7 +146,7 @@ def layers_config(model: keras.Model) -> dict[str, Any]:
     frozen = [layer.path for layer in inner if not layer.trainable]
     config = {"quantized_layers": layers, "frozen_layers": frozen}
     adapted = [layer for layer in inner if getattr(layer, "lora_enabled", False)]
-    if adapted and not hasattr(model, "backbone"):  # whose config has it
+    if adapted and getattr(model, "adapted", None) is not None:  # by `Backbone.enable_lora`
         config["lora"] = {"rank": adapted[0].lora_rank, "alpha": adapted[0].lora_alpha}
     return {name: value for name, value in config.items() if value}
 

@@ -88,6 +88,9 @@ def test_an_editor_completes_public_names_and_goes_to_their_definitions():
     options = {"project": jedi.Project(ROOT), "environment": jedi.InterpreterEnvironment()}
     completions = jedi.Script("import keras_bert\nkeras_bert.", **options).complete()
     assert set(keras_bert.__all__) <= {completion.name for completion in completions}
+    script = "import keras_bert\nmodel = keras_bert.BertClassifier.from_preset('x')\nmodel."
+    names = {completion.name for completion in jedi.Script(script, **options).complete()}
+    assert {"fit", "answer", "backbone"} <= names and "from_pretrained" not in names
     script = jedi.Script("import keras_bert\nkeras_bert.BertClassifier(", **options)
     (definition,) = script.goto(line=2, column=len("keras_bert.Bert"))
     assert definition.type == "class"

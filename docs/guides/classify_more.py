@@ -208,7 +208,7 @@ pets = {
 adoption = keras_bert.BertClassifier.from_preset(
     MINILM, label_names=["soon", "late"], num_features=2, sequence_length=32
 )
-adoption.backbone.trainable = False  # eight examples suffice for the head alone
+adoption.backbone.freeze()  # eight examples suffice for the head alone
 adoption.compile(keras_bert.AdamW(1e-2))
 adoption.fit(pets, table["Adopted"], epochs=20, batch_size=2, verbose=0)
 for numbers in ([1, 5], [10, 85]):

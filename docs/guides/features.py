@@ -77,14 +77,14 @@ features.predict(sentences, verbose=0).shape  # [4, S, 2 * H]: "concat" is the d
 #
 # ## A tagger on a frozen BERT
 #
-# With `backbone.trainable = False` only a task's head is trained. A tagger's head is a linear layer
+# With `backbone.freeze()` only a task's head is trained. A tagger's head is a linear layer
 # on the tokens' vectors:
 
 # %%
 tagger = keras_bert.BertTokenClassifier.from_preset(
     "hf://sentence-transformers/all-MiniLM-L6-v2", label_names=["O", "B-PET", "B-FOOD"]
 )
-tagger.backbone.trainable = False
+tagger.backbone.freeze()
 tagger.compile(keras_bert.AdamW(1e-2))
 words = [
     "my cat likes fish".split(),

@@ -73,7 +73,7 @@ def train(model, optimizer, epochs):
 # With the encoder frozen, only the head trains. It is new, so it takes a high rate.
 
 # %%
-backbone.trainable = False
+backbone.freeze()
 print(train(model, keras_bert.AdamW(1e-2), epochs=20))
 print([variable.path for variable in model.trainable_variables])
 
@@ -82,23 +82,20 @@ print([variable.path for variable in model.trainable_variables])
 #
 # ## Unfreeze block by block
 #
-# `backbone.blocks` are the encoder's layers from bottom to top. The last ones adapt most to a task,
-# so unfreeze from there. Set `trainable` first, then compile: an optimizer knows the weights that
-# were trainable when it was first used. The pooler makes `pooled_output`, which this head doesn't
-# read.
+# The last blocks adapt most to a task, so unfreeze from there: `freeze(up_to=5)` freezes the
+# embeddings and the first five blocks, and the layers above train. Freeze first, then compile: an
+# optimizer knows the weights that were trainable when it was first used.
 
 # %%
-backbone.trainable = True
-for layer in [backbone.embeddings, *backbone.blocks, backbone.pooler]:
-    layer.trainable = False
-for block in backbone.blocks[:-3:-1]:  # the last block, then the one below it
-    block.trainable = True
+for up_to in range(backbone.num_layers)[:-3:-1]:  # 5, then 4, of six blocks
+    backbone.freeze(up_to)
     print(train(model, keras_bert.AdamW(1e-4), epochs=4))
     print(sorted({variable.path.split("/")[0] for variable in model.trainable_variables}))
 
 # %% [markdown]
-# Two traps. `backbone.layers[:-2]` is not all but two blocks: the last two layers are others.
-# And `backbone.trainable = True` does nothing if it is True already, so set the layers' own.
+# Layers have Keras's `trainable`, too, with two traps. `backbone.layers[:-2]` is not all but two
+# blocks: the last two layers are others, so take `backbone.blocks`. And `backbone.trainable = True`
+# does nothing if it is True already: `backbone.unfreeze()` unfreezes every layer.
 
 # %%
 print(*(layer.name for layer in backbone.layers))
@@ -110,8 +107,7 @@ print(*(layer.name for layer in backbone.layers))
 # .64, and so on down to the embeddings. No layer has to be frozen. In a model of your own, too.
 
 # %%
-for layer in [backbone.embeddings, *backbone.blocks]:
-    layer.trainable = True
+backbone.unfreeze()
 print(train(model, keras_bert.AdamW(1e-4, layer_decay=0.8), epochs=4))
 
 # %% [markdown]
@@ -152,7 +148,7 @@ print(destroyed.predict(new_inputs, verbose=0).round(1))
 # %% [markdown]
 # Pass the rate, `keras_bert.AdamW(5e-5)`, best with a [warm-up](start_here.py#optimizer-loss-and-metrics).
 # `"adam"` is fine for a head on a frozen encoder. Tasks of this library take the paper's optimizer
-# if `compile` has none.
+# if `compile` has none, and warn of a rate above 5e-4 for an encoder that was trained.
 #
 # ## A head for raw texts
 #

@@ -79,7 +79,7 @@ def finetune(
         learning_rate: the peak; None is that of the task's default optimizer.
         warmup: fraction of the steps in which the learning rate rises.
         layer_decay: see `AdamW`.
-        class_weight: see `BertClassifier.fit`.
+        class_weight: see `BertTask.fit`.
         batching: a `Batching`; examples are always shuffled, by `seed` and the epoch.
         accumulation_steps: see `BertTask.fit`.
         select: name of the score that selects the best epoch (higher is better); None is the task's

@@ -34,7 +34,7 @@ class Answering:
         batch_size = None if is_dataset(x) else batch_size
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
-    def predict(self, x, batch_size=None, **kwargs):
+    def predict(self, x, batch_size=None, **kwargs) -> np.ndarray:
         """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
 
         There is a row for each row that `batches` makes of `x`, in order, or for each text whose
@@ -82,6 +82,9 @@ class Answering:
         """
         preprocessor = task_data.preprocessor_of(self)
         batch_size = task_data.batching_of(batch_size=batch_size).batch_size
+        for name in options:
+            if name in preprocessor.arguments():
+                raise TypeError(f"answer has no {name}: set model.preprocessor.{name} first.")
         inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
         x, *_ = task_data.in_memory(self, x, with_labels=False)
         if not is_raw(x):

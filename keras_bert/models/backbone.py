@@ -3,12 +3,13 @@
 import keras
 
 from keras_bert.layers.dense_and_norms import EPSILON
-from keras_bert.messages import check_one_of, check_path
+from keras_bert.messages import check_int, check_one_of, check_path
 from keras_bert.models.compiling import Retracing
+from keras_bert.models.lora import AdaptedLayers, adapters, check_settings
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.preset_arguments import quantization_config, quantized_from_config
+from keras_bert.presets.preset_arguments import layers_config, model_from_config
 from keras_bert.training.keras_internals import all_layers
 
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
@@ -119,6 +120,53 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         layers = [layer for block in self.blocks for layer in all_layers(block)]
         return [layer for layer in layers if isinstance(layer, keras.layers.Dense)]
 
+    def enable_lora(self, rank, alpha=None):
+        """Freezes the encoder and adds low-rank adapters, as `BertTask.enable_lora`."""
+        check_settings(rank, rank if alpha is None else alpha)
+        if adapters(self):
+            raise ValueError("This model has LoRA adapters already: call merge_lora first.")
+        for layer in self.lora_layers():
+            layer.enable_lora(int(rank), lora_alpha=alpha)
+        self.mark_depths()
+        paths = adapters(self)
+        for variable in self.weights:
+            variable.trainable = variable.path in paths
+        self.adapted = AdaptedLayers(self.lora_layers())
+
+    def freeze(self, up_to=None):
+        """Freezes the encoder, or its embeddings and first blocks; the layers above them train.
+
+        A call replaces the one before: `freeze(up_to=4)`, then `freeze(up_to=2)`, unfreezes two
+        blocks. It takes effect in a task's next `fit`, or when a model of your own is compiled. An
+        optimizer that has trained before doesn't know what is unfrozen: compile with a new one.
+
+        Args:
+            up_to: int, the number of blocks; 0 for the embeddings alone. None freezes everything.
+
+        Raises:
+            ValueError: if there are fewer blocks, or the encoder has LoRA adapters.
+
+        Example:
+        >>> from keras_bert import BertBackbone, sizes
+        >>> backbone = BertBackbone(vocabulary_size=100, **sizes.tiny)
+        >>> backbone.freeze(up_to=1)
+        >>> [block.trainable for block in backbone.blocks]
+        [False, True]
+        """
+        if adapters(self):
+            raise ValueError("LoRA has frozen this encoder: call merge_lora of the task first.")
+        if up_to is not None:
+            check_int("up_to", up_to, at_least=0, at_most=self.num_layers)
+        self.unfreeze()
+        for layer in [self] if up_to is None else [self.embeddings, *self.blocks[:up_to]]:
+            layer.trainable = False
+
+    def unfreeze(self):
+        """Lets all layers train again; `backbone.trainable = True` does nothing if it is True."""
+        for value in (False, True):  # TensorFlow ignores the value that a layer has already
+            for layer in all_layers(self):
+                layer.trainable = value
+
     def mark_depths(self):
         """Sets `layers_to_head`, for `AdamW(layer_decay=...)`: 1 in the last block, 2 below it."""
         for depth, layer in enumerate([*reversed(self.blocks), self.embeddings], start=1):
@@ -146,12 +194,12 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
             "hidden_dim": self.hidden_dim,
             "max_sequence_length": self.max_sequence_length,
             **policy_config(self.given_policy),
-            **quantization_config(self),
+            **layers_config(self),
         }
 
     @classmethod
     def from_config(cls, config):
-        return quantized_from_config(cls, config)
+        return model_from_config(cls, config)
 
     def __repr__(self):
         if getattr(self, "num_layers", None) is None:  # while Keras makes it

@@ -26,8 +26,9 @@ class BertClassifier(BertTask):
     """An encoder with a head that classifies or scores a sentence, or a pair of sentences.
 
     `fit` and `evaluate` take texts, with labels by name or by number; with `num_features` they take
-    `{"text": texts, "features": numbers}`. `BertClassifierPreprocessor` handles the names of the
-    classes, several labels for a text, and windows of long texts.
+    `{"text": texts, "features": numbers}`, and the first `fit` on those in memory adapts to them.
+    `BertClassifierPreprocessor` handles the names of the classes, several labels for a text, and
+    windows of long texts, which `validation_data` scores by themselves, and `evaluate` together.
     Source: Devlin et al. 2019, section 4.1; google-research/bert run_classifier.py.
 
     Args:
@@ -115,36 +116,19 @@ class BertClassifier(BertTask):
             metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
         return {"optimizer": AdamW(5e-5), "loss": loss, "metrics": [metric]}
 
-    def fit(self, x=None, y=None, batch_size=None, *, class_weight=None, **kwargs):
-        """Trains, as `BertTask.fit`. The first call with features in memory adapts to them.
-
-        Args:
-            x: as in `BertTask.fit`.
-            y: as in `BertTask.fit`.
-            batch_size: as in `BertTask.fit`.
-            class_weight: a dict of weights by name or number, 1 if missing; or `"balanced"`,
-                n / (C x the texts of the class). The weights multiply `sample_weight`.
-            **kwargs: arguments of `BertTask.fit`, whose `History` is returned. With a
-                `window_stride`, `validation_data` scores each window by itself; `evaluate` scores
-                whole texts.
-
-        Raises:
-            ValueError: if a label, a class of `class_weight` or a feature is invalid.
-        """
+    def examples_to_fit(self, x, y, sample_weight, arguments):
+        class_weight = arguments.pop("class_weight", None)
         is_new = self.num_features and not self.feature_normalization.is_adapted
         if is_new or class_weight is not None:
-            weight = kwargs.pop("sample_weight", None)
-            x, y, kwargs["sample_weight"] = in_memory(self, x, y, weight)
+            x, y, sample_weight = in_memory(self, x, y, sample_weight)
         if is_new:
             self.adapt_features(features_in_memory(self, x))
-        if class_weight is not None:
-            if is_dataset(x):
-                weights = map(float, class_weights(class_weight, self._class_names()))
-                kwargs["class_weight"] = dict(enumerate(weights))
-            else:
-                weight = self.class_sample_weight(y, class_weight, kwargs["sample_weight"])
-                kwargs["sample_weight"] = weight
-        return super().fit(x, y, batch_size, **kwargs)
+        if class_weight is not None and is_dataset(x):
+            weights = map(float, class_weights(class_weight, self._class_names()))
+            arguments["class_weight"] = dict(enumerate(weights))
+        elif class_weight is not None:
+            sample_weight = self.class_sample_weight(y, class_weight, sample_weight)
+        return x, y, sample_weight
 
     def adapt_features(self, features):
         """Computes the mean and variance of the features of training data, saved with the weights.

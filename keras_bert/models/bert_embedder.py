@@ -31,6 +31,18 @@ class BertEmbedder(BertTask):
     features for another model, such as a tagger. Folders of sentence-transformers load into it.
     Source: Reimers and Gurevych 2019; layers: Devlin et al. 2019, section 5.3 and table 7.
 
+    `fit` takes texts as a tuple of columns, a list of tuples, a DataFrame or a `tf.data.Dataset`:
+
+    | `x` | `y` | loss |
+    |---|---|---|
+    | `(anchors, positives)` | | `InBatchNegatives` |
+    | `(anchors, positives, negatives, ...)` | | `InBatchNegatives` |
+    | `(texts, others)` | scores | `CoSENT` |
+    | texts | classes | `InBatchNegatives`; see `BertEmbedderPreprocessor` |
+
+    Losses cover the global batch: an anchor sees the texts of all replicas and of all
+    `accumulation_steps`. Larger batches have more negatives.
+
     Args:
         pooling: `"mean"` or `"max"` of the tokens, or `"cls"`, the first token. None returns the
             vectors of the tokens, 0 at padding; such a model can't be exported.
@@ -128,32 +140,9 @@ class BertEmbedder(BertTask):
         """AdamW at 2e-5; the loss that suits the data, `EmbeddingLoss`."""
         return {"optimizer": AdamW(2e-5), "loss": EmbeddingLoss(20.0, self.matryoshka_dims)}
 
-    def fit(self, x=None, y=None, batch_size=None, **kwargs):
-        """Trains, as `BertTask.fit`, on pairs, triplets, pairs with scores, or texts with classes.
-
-        | `x` | `y` | loss |
-        |---|---|---|
-        | `(anchors, positives)` | | `InBatchNegatives` |
-        | `(anchors, positives, negatives, ...)` | | `InBatchNegatives` |
-        | `(texts, others)` | scores | `CoSENT` |
-        | texts | classes | `InBatchNegatives`; see `BertEmbedderPreprocessor` |
-
-        Losses cover the global batch: an anchor sees the texts of all replicas and of all
-        `accumulation_steps`. Larger batches have more negatives.
-
-        Args:
-            x: a tuple of columns of texts, a list of tuples of texts, a DataFrame, or texts; or a
-                `tf.data.Dataset` of `(anchor, positive, ...)` or `((text, other), score)`.
-            y: `[n]` scores of pairs, or classes of texts, by name or number; or None.
-            batch_size: int, examples per batch; 32 by default.
-            **kwargs: arguments of `BertTask.fit`, whose `History` is returned.
-
-        Raises:
-            ValueError: if the model has `pooling=None`, or the examples don't train an embedder: a
-                text is empty, no text has a negative, or scores are no numbers.
-        """
+    def examples_to_fit(self, x, y, sample_weight, arguments):
         self._check_pools()
-        return super().fit(x, y, batch_size, **kwargs)
+        return x, y, sample_weight
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""

@@ -1,5 +1,7 @@
 """BERT with the heads of pre-training."""
 
+from collections.abc import Callable
+
 import keras
 import numpy as np
 
@@ -54,6 +56,8 @@ class BertPretrainer(BertTask):
     """
 
     own_arguments = ("next_sentence", "masked_lm_activation", "masked_lm_epsilon", "tie_embeddings")
+
+    predict: Callable[..., dict[str, np.ndarray]]
 
     def __init__(
         self,

@@ -1,6 +1,9 @@
 """BERT that answers questions with spans of a text."""
 
+from collections.abc import Callable
+
 import keras
+import numpy as np
 
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
@@ -46,6 +49,8 @@ class BertSpanLabeler(BertTask):
     own_arguments = ("dropout",)
     scorer_class = SpanScorer
     uses_pooler = False
+
+    predict: Callable[..., dict[str, np.ndarray]]
 
     def __init__(self, backbone, preprocessor=None, dropout=0.0, dtype=None, **kwargs):
         policy = head_policy("BertSpanLabeler", backbone, dtype)

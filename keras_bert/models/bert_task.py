@@ -1,6 +1,7 @@
 """The base of every task: a backbone, a head, and the preprocessor that knows text."""
 
 import dataclasses
+from typing import Any, TypedDict, Unpack
 
 import keras
 
@@ -9,7 +10,7 @@ from keras_bert.messages import check_number, check_path
 from keras_bert.models import compiling, task_data
 from keras_bert.models.answering import Answering
 from keras_bert.models.backbone import export_encoder
-from keras_bert.models.fit_schedule import start_schedule
+from keras_bert.models.fit_schedule import start_schedule, warn_of_high_rate
 from keras_bert.models.lora import Lora
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
@@ -20,12 +21,27 @@ from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
     check_keras_arguments,
-    quantization_config,
-    quantized_from_config,
+    layers_config,
+    model_from_config,
 )
 from keras_bert.scoring.scorer import Scorer
+from keras_bert.training.keras_internals import updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
+
+
+class KerasFit(TypedDict, total=False):
+    """Arguments that `BertTask.fit` leaves to `keras.Model.fit`, for editors and type checkers."""
+
+    epochs: int
+    verbose: int | str
+    callbacks: Any
+    class_weight: dict | str | None
+    initial_epoch: int
+    steps_per_epoch: int | None
+    validation_steps: int | None
+    validation_batch_size: int | None
+    validation_freq: int | list[int]
 
 
 class BertTask(
@@ -154,6 +170,8 @@ class BertTask(
         Raises:
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
+        if "learning_rate" in kwargs:
+            raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
         with scope_of(self):
             defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
             arguments = compiling.arguments(
@@ -163,14 +181,19 @@ class BertTask(
 
     def get_compile_config(self):
         config = super().get_compile_config()
-        return {**config, "schedules_fit": True} if config and self._schedules_fit else config
+        if not config:
+            return config
+        optimized = [variable.path for variable in updated_variables(self.optimizer)]
+        return {**config, "schedules_fit": self._schedules_fit, "optimized": optimized}
 
     def compile_from_config(self, config):
         config = dict(config)
-        schedules_fit = config.pop("schedules_fit", False)
+        schedules_fit, optimized = config.pop("schedules_fit", False), config.pop("optimized", [])
         self._compile(schedules_fit, keras.saving.deserialize_keras_object(config))
         if self.built:
-            self.optimizer.build(self.trainable_variables)
+            variables = {variable.path: variable for variable in self.variables}
+            known = [variables[path] for path in optimized if path in variables]  # or merged since
+            self.optimizer.build(known or self.trainable_variables)
 
     def targets(self, y, x=None):
         """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
@@ -179,6 +202,10 @@ class BertTask(
     def with_checked_labels(self, dataset):
         """A dataset of prepared inputs that ends in an error at a label of no class."""
         return dataset
+
+    def examples_to_fit(self, x, y, sample_weight, arguments):
+        """Returns what `fit` trains on; a task may override it, and change Keras's `arguments`."""
+        return x, y, sample_weight
 
     def fit(
         self,
@@ -192,7 +219,7 @@ class BertTask(
         shuffle=True,
         accumulation_steps=1,
         batching=None,
-        **kwargs,
+        **kwargs: Unpack[KerasFit],
     ):
         """Trains, as `keras.Model.fit`, to the same numbers on one device and on many.
 
@@ -224,7 +251,9 @@ class BertTask(
                 the other: the same step in less memory.
             batching: a `Batching`, in place of `batch_size`. Of prepared inputs in memory it sets
                 the batch size and the order alone.
-            **kwargs: those of `keras.Model.fit`, whose `History` is returned.
+            **kwargs: those of `keras.Model.fit`, whose `History` is returned. The `class_weight` of
+                a `BertClassifier` is a dict by name or number, 1 if missing; or `"balanced"`, n /
+                (C x the texts of the class). It multiplies `sample_weight`.
 
         Raises:
             ValueError: if labels are outside the classes, raw examples meet no preprocessor, the
@@ -234,6 +263,7 @@ class BertTask(
         """
         if not self.compiled:
             self.compile()
+        x, y, sample_weight = self.examples_to_fit(x, y, sample_weight, kwargs)
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
         check_number("validation_split", validation_split, at_least=0, below=1)
@@ -255,6 +285,8 @@ class BertTask(
             kwargs.update(batch_size=batching.batch_size, validation_split=validation_split)
         if self._schedules_fit:
             start_schedule(self, x, kwargs)
+        else:
+            warn_of_high_rate(self, kwargs)
         return super().fit(
             x,
             y,
@@ -332,7 +364,7 @@ class BertTask(
             "preprocessor": preprocessor_config(self.preprocessor),
             **{name: getattr(self, name) for name in self.own_arguments},
             **policy_config(self.given_policy),
-            **quantization_config(self),
+            **layers_config(self),
         }
 
     def __repr__(self):
@@ -351,7 +383,7 @@ class BertTask(
             for name in ("backbone", "preprocessor")
             if isinstance(config.get(name), dict)
         }
-        return quantized_from_config(cls, {**config, **parts})
+        return model_from_config(cls, {**config, **parts})
 
     def _compile(self, schedules_fit, arguments):
         """Compiles with all arguments given; Keras would track those that were kept in a dict."""

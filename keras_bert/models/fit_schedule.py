@@ -5,16 +5,26 @@ import keras
 from keras_bert.messages import logger
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
-from keras_bert.training.keras_internals import updated_variables
+from keras_bert.training.keras_internals import learning_rate_at, updated_variables
+from keras_bert.training.lamb import Lamb
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 _OWN_RATES = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
+_ADAMS = (AdamW, keras.optimizers.Adam, keras.optimizers.Nadam, keras.optimizers.RMSprop)
+_HIGHEST = 5.01e-4  # above 10 times the rate of Devlin et al. 2019, appendix A.3, in float32
+_OWN = "compile(AdamW(WarmupLinearDecay(%g, warmup_steps, total_steps)))"
 _WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay of section A.2
 
 
 def start_schedule(task, x, arguments):
     """Gives a task the optimizer of its next `fit` on `x` with these keyword arguments."""
+    if arguments.get("initial_epoch"):
+        logger.warning(
+            "fit(initial_epoch=...) starts a new optimizer and a new warm-up. To resume, %s, which "
+            "load_model and TrainingCheckpoint restore, or use finetune.",
+            _OWN % 5e-5,
+        )
     with scope_of(task):
         optimizer = scheduled_optimizer(task, x, arguments)
         if not restart(task, optimizer):
@@ -34,15 +44,33 @@ def scheduled_optimizer(task, x, arguments):
     if steps is None:
         logger.warning(
             "The learning rate stays at %g, as the number of training steps is unknown. For the "
-            "usual warm-up and decay, pass steps_per_epoch to fit, or compile with "
-            "optimizer=AdamW(WarmupLinearDecay(%g, warmup_steps, total_steps)).",
+            "usual warm-up and decay, pass steps_per_epoch to fit, or %s.",
             rate,
-            rate,
+            _OWN % rate,
         )
     elif steps:
         warmup = int(_WARMUP * steps)
         optimizer.learning_rate = WarmupLinearDecay(rate, warmup, steps, continuous=True)
     return optimizer
+
+
+def warn_of_high_rate(task, arguments):
+    """Logs a warning if a new optimizer has a rate that ruins a trained encoder in a few steps."""
+    optimizer = getattr(task.optimizer, "inner_optimizer", task.optimizer)
+    callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
+    is_scheduled = any(isinstance(c, keras.callbacks.LearningRateScheduler) for c in callbacks)
+    is_adam = isinstance(optimizer, _ADAMS) and not isinstance(optimizer, Lamb)
+    if is_scheduled or not is_adam or int(optimizer.iterations):
+        return
+    rate = max(learning_rate_at(optimizer, 2**power) for power in range(20))
+    biases = [layer.bias for layer in reversed(task.backbone.lora_layers())]
+    biases = [bias for bias in biases if bias is not None and bias.trainable]  # 0 until trained
+    if rate > _HIGHEST and any(keras.ops.any(bias.value != 0) for bias in biases):
+        logger.warning(
+            "A learning rate of %.2g ruins a trained encoder: all texts get the same outputs. "
+            "Write compile(AdamW(5e-5)), leave the optimizer out, or call model.backbone.freeze().",
+            rate,
+        )
 
 
 def restart(task, optimizer):

@@ -8,7 +8,7 @@ import keras
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_finite, check_int, check_number
 from keras_bert.presets.formats.checkpoint import explained
-from keras_bert.training.keras_internals import all_layers, lora_table
+from keras_bert.training.keras_internals import lora_table
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 
 
@@ -37,15 +37,7 @@ class Lora:
         >>> [variable.path for variable in model.trainable_variables[-3:]]
         ['block_1/output_dense/lora_kernel_b', 'logits/kernel', 'logits/bias']
         """
-        _check_settings(rank, rank if alpha is None else alpha)
-        if adapters(self):
-            raise ValueError("This model has LoRA adapters already: call merge_lora first.")
-        for layer in self.backbone.lora_layers():
-            layer.enable_lora(int(rank), lora_alpha=alpha)
-        self.backbone.mark_depths()
-        paths = adapters(self)
-        for variable in self.backbone.weights:
-            variable.trainable = variable.path in paths
+        self.backbone.enable_lora(rank, alpha)
 
     def save_lora(self, path):
         """Writes the adapters and the head to a file of safetensors.
@@ -55,7 +47,7 @@ class Lora:
         """
         from safetensors.numpy import save
 
-        if not adapters(self):
+        if not adapters(self.backbone):
             raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
         tensors = {
             name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(self).items()
@@ -81,7 +73,7 @@ class Lora:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
-            _check_settings(rank, alpha)
+            check_settings(rank, alpha)
         expected = _identity(self)
         given = {name: metadata.get(name) for name in expected}
         given |= {name: _described(t.dtype.name, t.shape) for name, t in tensors.items()}
@@ -110,12 +102,31 @@ class Lora:
         for layer in self.backbone.lora_layers():
             if layer.lora_enabled:
                 merge_layer(layer)
-        for value in (False, True):  # TensorFlow ignores the value that a layer has already
-            for layer in all_layers(self.backbone):
-                layer.trainable = value
+        self.backbone.unfreeze()
 
 
-def _check_settings(rank, alpha):
+class AdaptedLayers(keras.layers.Layer):
+    """Saves weights and adapters, of which Keras saves the sums, and loads adapters of 0.
+
+    Keras saves and loads an attribute of a model, such as this layer, after the model's layers.
+    """
+
+    def __init__(self, layers):
+        super().__init__()
+        self.built = True
+        self.adapted = lambda: [v for each in layers if each.lora_enabled for v in each.variables]
+
+    def save_own_variables(self, store):
+        for number, variable in enumerate(self.adapted()):
+            store[str(number)] = variable
+
+    def load_own_variables(self, store):
+        for number, variable in enumerate(self.adapted() if store.keys() else []):
+            variable.assign(store[str(number)])
+
+
+def check_settings(rank, alpha):
+    """Raises a ValueError unless adapters can have a rank and an alpha."""
     check_int("rank", rank)
     check_number("alpha", alpha, at_least=0, exclusive=True)
 
@@ -138,12 +149,12 @@ def _described(dtype, shape):
     return f"{kind} {list(shape)}"
 
 
-def adapters(task):
-    """Returns the paths of the encoder's adapters."""
-    layers = [layer for layer in task.backbone.lora_layers() if layer.lora_enabled]
+def adapters(encoder):
+    """Returns the paths of an encoder's adapters."""
+    layers = [layer for layer in encoder.lora_layers() if layer.lora_enabled]
     return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
 
 
 def _saved(task):
-    frozen = {v.path for v in task.backbone.weights} - adapters(task)
+    frozen = {v.path for v in task.backbone.weights} - adapters(task.backbone)
     return {v.path: v for v in task.weights if v.path not in frozen}

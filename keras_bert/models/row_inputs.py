@@ -4,6 +4,7 @@ import keras
 
 from keras_bert.layers.packed_rows import packed_rows
 from keras_bert.preprocessing.prepared_inputs import OPTIONAL, PACKED, check_names
+from keras_bert.preprocessing.raw import is_raw
 
 
 class RowInputs:
@@ -21,6 +22,14 @@ class RowInputs:
         with packed_rows(packed):
             return super().call(inputs, training=training, mask=mask)
 
+    def train_on_batch(self, x, *args, **kwargs):
+        _check_prepared(x)
+        return super().train_on_batch(x, *args, **kwargs)
+
+    def test_on_batch(self, x, *args, **kwargs):
+        _check_prepared(x)
+        return super().test_on_batch(x, *args, **kwargs)
+
     def compute_output_spec(self, inputs, **kwargs):  # Keras's fails at inputs that are None
         if isinstance(inputs, dict):
             inputs = {name: self.input[name] if x is None else x for name, x in inputs.items()}
@@ -31,9 +40,10 @@ def split_inputs(model, inputs):
     """Returns the inputs of a model's graph, None where Keras misses one, and those of packed rows.
 
     Raises:
-        ValueError: if the model has no input of a name, which Keras would drop, or packed rows are
-            also padded, or belong to a graph.
+        ValueError: if inputs are raw texts, the model has no input of a name, which Keras would
+            drop, or packed rows are also padded, or belong to a graph.
     """
+    _check_prepared(inputs)
     if not isinstance(inputs, dict) or inputs.keys() == model.input.keys():  # nothing is left out
         return inputs, {}
     check_names(model, inputs)
@@ -50,3 +60,11 @@ def split_inputs(model, inputs):
         )
     own = {name: x for name, x in inputs.items() if name in model.input}
     return {**{name: None for name in OPTIONAL if name in model.input}, **own}, packed
+
+
+def _check_prepared(x):
+    if is_raw(x):
+        raise ValueError(
+            "Raw texts are for a task's fit, evaluate, predict and answer; here, give what its "
+            "preprocessor makes of them, model.preprocessor(texts)."
+        )

@@ -47,7 +47,7 @@ class Trimming:
         >>> small.preprocessor.tokenizer.get_vocabulary()[5:]
         ['a', 'good', 'book']
         """
-        if adapters(self):
+        if adapters(self.backbone):
             raise ValueError("This model has LoRA adapters: call merge_lora first.")
         reader, encoder = copy.copy(preprocessor_of(self)), self.backbone
         ids = _needed_ids(self, texts, keep)

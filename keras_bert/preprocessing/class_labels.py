@@ -215,10 +215,10 @@ def check_one_hot(
         return
     row = as_arrays(labels)[0]
     shape = (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
-    if shape in ((), (1,)) and name.lower().startswith("categorical"):
+    if shape in ((), (1,)) and name.lower().startswith(("binary", "categorical")):
         raise ValueError(
             f"Labels are class names or numbers, [n]; the loss {name} takes one-hot labels, [n, "
-            f'{num_classes}]: compile with loss="sparse_categorical_crossentropy", or without one.'
+            f"{num_classes}]: compile without a loss."
         )
     if shape == (num_classes,) and not _is_names(row) and "sparse" in name.lower():
         raise ValueError(

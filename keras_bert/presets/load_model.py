@@ -16,7 +16,7 @@ from keras_bert.presets.formats.checkpoint import (
     renumbered,
 )
 from keras_bert.presets.preset_arguments import (
-    quantized_from_config,
+    model_from_config,
     shared_arguments,
     split_arguments,
     split_dtype,
@@ -115,7 +115,7 @@ def _changed_model(cls, saved, arguments, source):
     """Makes a `cls` with changed arguments, and the layers quantized whose weights fit."""
     quantized = {**saved.get("quantized_layers", {})}
     changed = {**shared_arguments(saved), **arguments}
-    model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
+    model = model_from_config(cls, {**changed, "quantized_layers": quantized})
     fitting = _weights_that_fit(model, source)
     new = {
         layer.path
@@ -124,7 +124,7 @@ def _changed_model(cls, saved, arguments, source):
     }
     if new & quantized.keys():  # a new layer must be trained, which a quantized one can't be
         kept = {path: how for path, how in quantized.items() if path not in new}
-        model = quantized_from_config(cls, {**changed, "quantized_layers": kept})
+        model = model_from_config(cls, {**changed, "quantized_layers": kept})
     return model
 
 

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets import preset_arguments
@@ -19,11 +19,32 @@ from keras_bert.training.training_record import record_training, start_record
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
+Model = TypeVar("Model")  # jedi takes `Self` for the class of the method
+# Attributes of models in KerasHub, scikit-learn and transformers, and what to write here.
+_ELSEWHERE = {
+    "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
+    "predict_proba": 'answer(texts), whose dicts have "probabilities"',
+    "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",
+    "tokenizer": "preprocessor.tokenizer of a task",
+}
+
 
 class PresetModel:
     """Loading and saving, for the backbone and the tasks."""
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
+
+    if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
+
+        def __getattr__(self, name):
+            ours = _ELSEWHERE.get(name)
+            if ours is not None:
+                raise AttributeError(f"{type(self).__name__} has no {name}: write {ours}.")
+            return getattr(super(), "__getattr__", super().__getattribute__)(name)
+
+        @classmethod
+        def from_pretrained(cls, *args, **kwargs):  # no __getattr__ finds what a class lacks
+            raise AttributeError(f"{cls.__name__} has no from_pretrained: write from_preset.")
 
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class
@@ -149,7 +170,7 @@ class PresetModel:
 
     @classmethod
     def from_preset(
-        cls,
+        cls: type[Model],
         source: str | os.PathLike,
         *,
         preprocessor: "BertPreprocessor | None" = None,
@@ -157,7 +178,7 @@ class PresetModel:
         load_weights: bool = True,
         keep_layers: Sequence[int] | None = None,
         **arguments: Any,
-    ) -> Self:
+    ) -> Model:
         """Loads a model of this class from saved or published weights.
 
         A source with this class or a subclass gives that model. Arguments given here replace the

@@ -6,8 +6,9 @@ from typing import Any
 
 import keras
 
-from keras_bert.training.keras_internals import all_layers
+from keras_bert.training.keras_internals import all_layers, writes_assets
 
+_ELSEWHERE = {"num_labels": "num_classes", "max_length": "sequence_length"}  # in transformers
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
 
 
@@ -47,8 +48,12 @@ def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueE
 
 
 def _did_you_mean(unknown, names):
-    found = [difflib.get_close_matches(name, names, 1, cutoff=0.75) for name in unknown]
-    found = ", ".join(match[0] for match in found if match)
+    """Returns a sentence with our names for unknown ones, or those they are most like, or ""."""
+    found = [
+        {_ELSEWHERE.get(name)} & {*names} or difflib.get_close_matches(name, names, 1, cutoff=0.75)
+        for name in unknown
+    ]
+    found = ", ".join(match for matches in found for match in matches)
     return f" Did you mean {found}?" if found else ""
 
 
@@ -126,26 +131,39 @@ def _accepted(cls):
     return names - {"self", "args", "kwargs", *made_here}
 
 
-def quantization_config(model: keras.Model) -> dict[str, Any]:
-    """Returns `{"quantized_layers": {path: how}}`, or `{}` if no layer of `model` is quantized.
+def layers_config(model: keras.Model) -> dict[str, Any]:
+    """Returns which layers of `model` are quantized, frozen or adapted by LoRA.
 
-    The weight file loads only into a model with the same layers quantized in the same way.
+    The weight file loads only into a model with the same layers quantized in the same way. Frozen
+    and adapted ones are those of `.keras` files, whose optimizer knows the variables that trained.
     """
     layers = {
         layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
         for layer in all_layers(model)
         if layer.quantization_mode
     }
-    return {"quantized_layers": layers} if layers else {}
+    inner = all_layers(model, include_self=False) if writes_assets() else []
+    frozen = [layer.path for layer in inner if not layer.trainable]
+    config = {"quantized_layers": layers, "frozen_layers": frozen}
+    adapted = [layer for layer in inner if getattr(layer, "lora_enabled", False)]
+    if adapted and getattr(model, "adapted", None) is not None:  # by `Backbone.enable_lora`
+        config["lora"] = {"rank": adapted[0].lora_rank, "alpha": adapted[0].lora_alpha}
+    return {name: value for name, value in config.items() if value}
 
 
-def quantized_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
-    """Makes `cls(**config)` and quantizes the layers that `quantization_config` named."""
+def model_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
+    """Makes `cls(**config)`, with its layers as `layers_config` described them."""
     config = {**config}
-    quantized = config.pop("quantized_layers", {})
+    quantized, frozen = config.pop("quantized_layers", {}), config.pop("frozen_layers", [])
+    lora = config.pop("lora", None)
     model = cls(**config)
     for layer in all_layers(model):
         if layer.path in quantized and layer.quantization_mode is None:
             how = keras.saving.deserialize_keras_object(quantized[layer.path])
             layer.quantize(config=how)
+    for layer in all_layers(model, include_self=False) if frozen else []:  # outer layers first
+        if layer.trainable is (layer.path in frozen):
+            layer.trainable = not layer.trainable
+    if lora is not None:
+        model.enable_lora(**lora)
     return model

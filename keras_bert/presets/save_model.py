@@ -79,13 +79,15 @@ def _description(part):
 
 
 def _save_weights_alone(task, path):
-    """Saves weights without the optimizer's state, which Keras would add."""
-    optimizer = getattr(task, "optimizer", None)
+    """Saves weights, with adapters merged, without the optimizer's state, which Keras would add."""
+    optimizer, encoder = getattr(task, "optimizer", None), getattr(task, "backbone", task)
+    adapted = vars(encoder).pop("adapted", None)
     task.optimizer = None
     try:
         task.save_weights(path)
     finally:
         task.optimizer = optimizer
+        vars(encoder)["adapted"] = adapted
 
 
 def _num_bytes(model):

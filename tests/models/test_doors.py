@@ -1,5 +1,8 @@
 """What tasks are given is checked at their doors: wrong values are errors, not other numbers."""
 
+import copy
+import pickle
+
 import keras
 import numpy as np
 import pytest
@@ -174,10 +177,40 @@ def test_arguments_of_another_kind_are_named(model, refused):
     for call in (model.fit, model.evaluate, model.batches):
         refused(r"batching must be a Batching.*got \{\}", call, ["a", "b"], [0, 1], batching={})
     for x in (["a"], {"token_ids": IDS}):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'threshold'"):
+        with pytest.raises(TypeError, match=r"set model.preprocessor.threshold first"):
             model.answer(x, threshold=0.3)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'n_best'"):
+            model.answer(x, n_best=3)
+    with pytest.raises(TypeError, match=r"compile\(AdamW\(learning_rate\)\)"):
+        model.compile(learning_rate=1e-4)
     for format in ("tf_saved_model", "onnx"):
         refused("filepath must be a path.*got None", model.export, None, format=format)
+
+
+def test_attributes_of_other_libraries_lead_to_ours(model):
+    for owner, name, ours in (
+        (model, "predict_proba", "write answer"),
+        (model, "encode", "write predict.*encode_document"),
+        (model, "save_pretrained", "write save_to_hugging_face"),
+    ):
+        assert not hasattr(owner, name) and not hasattr(type(owner), name)
+        with pytest.raises(AttributeError, match=f"{type(owner).__name__} has no {name}: {ours}"):
+            getattr(owner, name)
+    with pytest.raises(AttributeError, match="BertClassifier has no .*: write from_preset"):
+        BertClassifier.from_pretrained("bert-base-uncased")
+    with pytest.raises(AttributeError, match="object has no attribute 'predictt'$"):
+        model.predictt(["a"])
+    expected = model.answer("a")
+    for copied in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert copied.answer("a")["label"] == expected["label"]
+
+
+def test_raw_texts_are_refused_where_tensors_are_due(model, refused):
+    for x in ("a", ["a", "b"], np.array(["a", "b"])):
+        for call in (model, model.backbone, model.predict_on_batch):
+            refused("Raw texts are for .*fit.*predict", call, x)
+        for call in (model.train_on_batch, model.test_on_batch):
+            refused("Raw texts are for .*fit.*predict", call, x, [0, 1])
 
 
 def test_texts_that_are_none_are_named(model, make_backbone, preprocessor, refused):

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertClassifier, BertTask, WarmupLinearDecay
+from keras_bert import AdamW, BertClassifier, BertTask, Lamb, WarmupLinearDecay
 from keras_bert.models.fit_schedule import fit_steps
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(40, 5)).astype("int32")
@@ -118,6 +118,55 @@ def test_an_unknown_number_of_steps_is_said(model, caplog):
     with caplog.at_level(logging.WARNING, "keras_bert"):
         assert np.allclose(rates_of(model, few(), None, shuffle=False), [5e-5])
     assert "stays at 5e-05" in caplog.text and "pass steps_per_epoch to fit" in caplog.text
+
+
+def test_a_fit_of_later_epochs_says_that_its_schedule_is_new(model, caplog):
+    model.fit(X, Y, initial_epoch=1, epochs=2, verbose=0)
+    assert "starts a new optimizer" in caplog.text and "TrainingCheckpoint" in caplog.text
+
+
+class Constant(keras.optimizers.schedules.LearningRateSchedule):
+    def __call__(self, step):
+        return 1e-3
+
+
+COSINE = keras.optimizers.schedules.CosineDecay(0.0, 9, warmup_target=2e-3, warmup_steps=3)
+ADAM = keras.optimizers.Adam
+BY_EPOCH = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "callbacks", "rate"),
+    [
+        (lambda: "adam", None, [], "0.001"),
+        (lambda: AdamW(WarmupLinearDecay(8e-4, 1, 9)), None, [], "0.00071"),
+        (lambda: ADAM(Constant()), None, [], "0.001"),
+        (lambda: keras.optimizers.RMSprop(COSINE), None, [], "0.002"),
+        (lambda: keras.optimizers.LossScaleOptimizer(ADAM(1e-3)), None, [], "0.001"),
+        (lambda: AdamW(5e-4), None, [], None),
+        (lambda: Lamb(1e-3), None, [], None),
+        (lambda: "sgd", None, [], None),
+        (lambda: "adam", None, [BY_EPOCH], None),
+        (lambda: "adam", lambda model: model.backbone.freeze(), [], None),
+        (lambda: "adam", lambda model: model.enable_lora(1), [], None),
+    ],
+)
+def test_a_rate_that_ruins_a_trained_encoder_is_said_once(
+    make_backbone, caplog, make, change, callbacks, rate
+):
+    model = BertClassifier(make_backbone(), num_classes=2)
+    model.compile("adam", run_eagerly=True)
+    x, y = {"token_ids": IDS[:4]}, Y[:4]
+    for _ in range(2):  # an encoder from scratch, and what goes on
+        model.fit(x, y, verbose=0)
+    assert not caplog.records
+    model.compile(make(), run_eagerly=True)
+    if change is not None:
+        change(model)
+    for _ in range(2):
+        model.fit(x, y, verbose=0, callbacks=callbacks)
+    said = [f"A learning rate of {rate} ruins a trained encoder"] if rate else []
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == said
 
 
 class Batches(keras.utils.PyDataset):

@@ -1,5 +1,6 @@
 """What changes a model takes effect in functions that were compiled before the change."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -119,6 +120,37 @@ def test_the_next_fit_trains_what_is_trainable_and_recomputes_as_told(model, inp
     )
     assert everything - moved(model, *data) == {variable.path for variable in second.weights}
     assert recomputed
+
+
+@pytest.mark.parametrize("kind", ["plain", "adapted", "quantized", "frozen", "frozen later"])
+def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(make_model, inputs, tmp_path, kind):
+    model, data = make_model(num_layers=2), (inputs, np.arange(8) % 2)
+    if kind == "quantized":
+        model.quantize("int8")
+    if kind in ("adapted", "quantized"):
+        model.enable_lora(2, alpha=4)
+        adapt(model)
+    if kind == "frozen":
+        model.backbone.freeze(up_to=1)
+    model.compile(AdamW(0.01), run_eagerly=True)
+    model.fit(*data, verbose=0)
+    if kind == "frozen later":
+        model.backbone.freeze(up_to=1)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    loaded.run_eagerly = True
+    for each in (model, loaded):
+        each.fit(*data, epochs=2, verbose=0, shuffle=False)
+    for name in ("variables", "trainable_variables"):
+        pairs = zip(getattr(loaded, name), getattr(model, name), strict=True)
+        assert all(a.path == b.path and np.array_equal(a, b) for a, b in pairs)
+    pairs = zip(loaded.optimizer.variables, model.optimizer.variables, strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+    model.save_weights(tmp_path / "model.weights.h5")
+    before = model.get_weights()
+    model.fit(*data, verbose=0)
+    model.load_weights(tmp_path / "model.weights.h5")
+    assert all(map(np.array_equal, model.get_weights(), before))
 
 
 def test_an_optimizer_that_does_not_know_what_is_trainable_is_refused(model, inputs, refused):

@@ -228,6 +228,27 @@ def test_packed_sequences_are_read_as_if_alone(backbone, assert_close):
         assert_close(packed[:, part], backbone({"token_ids": ids[:, part]})["sequence_output"])
 
 
+def test_embeddings_and_first_blocks_are_frozen(backbone, make_task, eager, cases, refused):
+    _, x, y, *_ = cases["classes"]
+    task = eager(make_task("classes"))
+    task.predict(x, verbose=0)
+    first, last = ({v.path for v in block.variables} for block in backbone.blocks)
+    below = {v.path for v in backbone.embeddings.variables}
+    before = {v.path: np.array(v) for v in task.variables}
+    for up_to, frozen in ((None, first | last | below), (1, first | below), (0, below)):
+        backbone.freeze(up_to)
+        assert {v.path for v in backbone.variables if not v.trainable} >= frozen
+        eager(task)
+        task.fit(x, y, verbose=0)
+        assert all(np.array_equal(v, before[v.path]) for v in task.variables if v.path in frozen)
+    assert {v.path for v in task.trainable_variables} >= first | last
+    backbone.unfreeze()
+    assert all(v.trainable for v in backbone.weights)
+    refused("up_to must be at most 2; got 3", backbone.freeze, 3)
+    task.enable_lora(1)
+    refused("merge_lora", backbone.freeze)
+
+
 def test_lower_layers_lie_deeper(rope, make_backbone):
     depths = {v.path: getattr(v, "layers_to_head", 0) for v in rope.variables}
     assert depths["tokens/embeddings"] == 3 and depths["norm/scale"] == 0

@@ -3,7 +3,7 @@
 An unused `type: ignore` fails the check, so each one below proves that its line is an error.
 """
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 
@@ -57,3 +57,11 @@ reader.pooled(np.zeros((1, 2)), rows)  # type: ignore[arg-type]
 
 span_labeler = keras_bert.BertSpanLabelerPreprocessor(tokenizer)
 assert_type(span_labeler.read(keras_bert.readers.read_squad("dev.json")), QuestionWindows)
+
+model.fit(["a good book"], [1], epochs=3, validation_split=0.1, class_weight="balanced")
+model.fit(["a good book"], [1], epoch=3)  # type: ignore[call-arg]
+model.fit(["a good book"], [1], epochs="three")  # type: ignore[arg-type]
+keras_bert.BertEmbedder(backbone).fit((["a"], ["b"]), batch_sizes=8)  # type: ignore[call-arg]
+assert_type(model.predict(["a good book"]), np.ndarray)
+assert_type(keras_bert.BertSpanLabeler(backbone).predict([]), dict[str, np.ndarray])
+assert_type(model.answer("a good book"), dict[str, Any])

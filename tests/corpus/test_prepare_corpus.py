@@ -194,18 +194,15 @@ def test_a_remote_folder_gets_the_same_bytes(inputs, tmp_path, tokenizer, small_
     assert prepare(inputs, remote.folder, tokenizer).num_tokens == remote.num_tokens
 
 
-def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
+def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer, refused):
     prepare(inputs, tmp_path / "out", tokenizer)
     before = contents(tmp_path / "out")
-    with pytest.raises(ValueError, match="different seed"):
-        prepare(inputs, tmp_path / "out", tokenizer, seed=1)
+    refused("different seed", prepare, inputs, tmp_path / "out", tokenizer, seed=1)
     (inputs / "00.txt").write_text("Word1. Word2.")
-    with pytest.raises(ValueError, match="different inputs"):
-        prepare(inputs, tmp_path / "out", tokenizer)
+    refused("different inputs", prepare, inputs, tmp_path / "out", tokenizer)
     assert contents(tmp_path / "out") == before
     (tmp_path / "out" / "corpus.json").unlink()
-    with pytest.raises(ValueError, match="unknown corpus"):
-        prepare(inputs, tmp_path / "out", tokenizer)
+    refused("unknown corpus", prepare, inputs, tmp_path / "out", tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +223,7 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
         ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is truncated"),
     ],
 )
-def test_bad_input_leaves_no_corpus(tmp_path, monkeypatch, tokenizer, arguments, message):
+def test_bad_input_leaves_no_corpus(tmp_path, monkeypatch, tokenizer, arguments, message, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty_folder").mkdir()
     dump = b"<mediawiki>" + b"<page><title>A</title></page>" * 9 + b"</mediawiki>"
@@ -240,8 +237,7 @@ def test_bad_input_leaves_no_corpus(tmp_path, monkeypatch, tokenizer, arguments,
     }.items():
         (tmp_path / name).write_bytes(data)
     arguments = {"inputs": ["a.txt"], **arguments}
-    with pytest.raises(ValueError, match=message):
-        prepare(arguments.pop("inputs"), tmp_path / "out", tokenizer, **arguments)
+    refused(message, prepare, arguments.pop("inputs"), tmp_path / "out", tokenizer, **arguments)
     left = [name for _, _, names in os.walk(tmp_path / "out") for name in names]
     assert set(left) <= {"plan.json"}
 

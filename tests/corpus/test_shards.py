@@ -79,12 +79,11 @@ def test_records_are_those_of_tensorflow(tmp_path, num_tokens):
         ("vocab.txt", None, "vocab.txt can't be read"),
     ],
 )
-def test_missing_and_changed_files_are_refused(folder, name, content, message):
+def test_missing_and_changed_files_are_refused(folder, name, content, message, refused):
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_text(content)
-    with pytest.raises(ValueError, match=message):
-        Corpus(folder)
+    refused(message, Corpus, folder)
 
 
 def test_line_endings_of_the_vocabulary_do_not_matter(folder):
@@ -92,13 +91,11 @@ def test_line_endings_of_the_vocabulary_do_not_matter(folder):
     assert Corpus(folder).num_records == 6
 
 
-def test_another_tokenizer_is_refused(folder):
+def test_another_tokenizer_is_refused(folder, refused):
     corpus = Corpus(folder)
     corpus.check_tokenizer(words())
-    with pytest.raises(ValueError, match="a different vocabulary"):
-        corpus.check_tokenizer(words(["[PAD]", "[UNK]", "b", "a"]))
-    with pytest.raises(ValueError, match="lowercase=True"):
-        corpus.check_tokenizer(words(lowercase=False))
+    refused("a different vocabulary", corpus.check_tokenizer, words(["[PAD]", "[UNK]", "b", "a"]))
+    refused("lowercase=True", corpus.check_tokenizer, words(lowercase=False))
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbled", "header"])

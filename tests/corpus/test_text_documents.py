@@ -152,9 +152,8 @@ def test_broken_utf16_is_reported(tmp_path):
         ("Мать и мачеха росли у дороги.".encode("cp1251") * 9, "not UTF-8"),
     ],
 )
-def test_files_that_are_not_text_are_refused(tmp_path, data, message):
-    with pytest.raises(ValueError, match=message):
-        read(write(tmp_path, data))
+def test_files_that_are_not_text_are_refused(tmp_path, data, message, refused):
+    refused(message, read, write(tmp_path, data))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])

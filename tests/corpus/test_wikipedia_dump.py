@@ -90,18 +90,16 @@ def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
 
 
 @pytest.mark.parametrize("missing", [5, 40, 3000])
-def test_a_truncated_dump_is_refused_with_its_name(tmp_path, missing):
+def test_a_truncated_dump_is_refused_with_its_name(tmp_path, missing, refused):
     path = tmp_path / "wiki.xml"
     path.write_bytes(dump(*articles(100))[:-missing])
-    with pytest.raises(ValueError, match="wiki.xml is truncated"):
-        read(path)
+    refused("wiki.xml is truncated", read, path)
 
 
-def test_a_page_that_is_not_xml_is_refused_with_its_title(tmp_path):
+def test_a_page_that_is_not_xml_is_refused_with_its_title(tmp_path, refused):
     path = tmp_path / "wiki.xml"
     path.write_bytes(dump(page("Bad one", "x").replace("</id>", "")))
-    with pytest.raises(ValueError, match="wiki.xml is damaged: page 'Bad one' is not XML"):
-        read(path)
+    refused("wiki.xml is damaged: page 'Bad one' is not XML", read, path)
 
 
 def test_broken_utf8_and_broken_markup_are_reported_with_the_page(tmp_path):
@@ -115,11 +113,10 @@ def test_broken_utf8_and_broken_markup_are_reported_with_the_page(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.xml", "a.xml.bz2"])
-def test_other_files_are_refused(tmp_path, name):
+def test_other_files_are_refused(tmp_path, name, refused):
     path = tmp_path / name
     path.write_text("<html>no wiki</html>")
-    with pytest.raises(ValueError, match="not a (MediaWiki dump|bzip2 file)"):
-        DumpReader().can_be_cut(str(path))
+    refused("not a (MediaWiki dump|bzip2 file)", DumpReader().can_be_cut, str(path))
 
 
 @pytest.mark.shared

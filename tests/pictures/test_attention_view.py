@@ -54,7 +54,7 @@ def test_markup_in_a_text_stays_text(model):
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https" not in page
 
 
-def test_a_heat_map_is_drawn(model, tmp_path):
+def test_a_heat_map_is_drawn(model, tmp_path, refused):
     view = show_attention(model, "rain in spain")
     view.plot(tmp_path / "all.svg")
     view.plot(tmp_path / "one.png", layer=np.int64(2), head=0)
@@ -62,8 +62,7 @@ def test_a_heat_map_is_drawn(model, tmp_path):
     assert "Layer 0, all heads" in (tmp_path / "all.svg").read_text()
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
     for wrong in ({"layer": 3}, {"head": 2}, {"head": -1}):
-        with pytest.raises(ValueError, match="must be at (least 0|most)"):
-            view.plot(tmp_path / "none.svg", **wrong)
+        refused("must be at (least 0|most)", view.plot, tmp_path / "none.svg", **wrong)
     assert not (tmp_path / "none.svg").exists()
 
 
@@ -77,8 +76,7 @@ def test_a_heat_map_is_drawn(model, tmp_path):
         (("rain", None, 0, 2), "head must be at most 1; got 2"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(model, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        show_attention(model, *arguments)
+def test_what_cannot_be_shown_is_refused(model, arguments, message, refused):
+    refused(message, show_attention, model, *arguments)
     with pytest.raises(ValueError, match=r"needs a preprocessor: BertClassifier\("):
         show_attention(BertClassifier(model.backbone, 2), "rain")

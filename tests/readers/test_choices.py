@@ -47,9 +47,8 @@ def test_codah_is_read_and_its_quotes_stand(write):
         ('sent1,sent2,ending0,ending1,label\n"a\nb",c,d,e,0\na,c,d,e,\n', "a.csv", "line 4: .*''"),
     ],
 )
-def test_other_files_are_refused_with_the_line(write, text, name, message):
-    with pytest.raises(ValueError, match=message):
-        read_choices(write(text, name))
+def test_other_files_are_refused_with_the_line(write, text, name, message, refused):
+    refused(message, read_choices, write(text, name))
 
 
 @pytest.mark.shared

@@ -85,11 +85,10 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
         ('{"data": [{"title": "T"}]}', r"data\[0\].paragraphs must be given"),
     ],
 )
-def test_other_files_are_refused_with_the_place(tmp_path, content, message):
+def test_other_files_are_refused_with_the_place(tmp_path, content, message, refused):
     path = tmp_path / "squad.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match=message):
-        read_squad(path)
+    refused(message, read_squad, path)
 
 
 LARGE = 12345
@@ -105,11 +104,10 @@ LARGE = 12345
         ([question("1", ("a", LARGE))], "", r"squad\.json.*digits"),
     ],
 )
-def test_other_values_are_refused_with_the_place(write, questions, context, message):
+def test_other_values_are_refused_with_the_place(write, questions, context, message, refused):
     path = write(*questions, context=context)
     path.write_text(path.read_text().replace(str(LARGE), "9" * 5000))
-    with pytest.raises(ValueError, match=message):
-        read_squad(path)
+    refused(message, read_squad, path)
 
 
 @pytest.mark.shared

@@ -13,11 +13,10 @@ def test_a_field_may_have_any_length(write):
     assert read_table(write("text\n" + "x" * 200_000))["text"] == ["x" * 200_000]
 
 
-def test_quotes_are_plain_characters_where_a_file_says_so(write):
+def test_quotes_are_plain_characters_where_a_file_says_so(write, refused):
     path = write('text\tlabel\n"Yes", he said\t1\n"Open\t0\n5" disk\t1\n')
     assert read_table(path, quoting=False)["text"] == ['"Yes", he said', '"Open', '5" disk']
-    with pytest.raises(ValueError, match="line 2.*quoting=False"):
-        read_table(path)
+    refused("line 2.*quoting=False", read_table, path)
 
 
 def test_a_table_shows_its_file_rows_and_columns(write):
@@ -79,23 +78,20 @@ def test_class_names_are_sorted_and_numbers_by_size(write):
     assert table.class_numbers("b", table.class_names("b")).tolist() == [2, 1, 0]
 
 
-def test_an_unknown_label_is_refused_with_its_line_and_the_known_ones(write):
+def test_an_unknown_label_is_refused_with_its_line_and_the_known_ones(write, refused):
     table = read_table(write('text,label\n"two\nlines",bad\nx,god\n', "dev.csv"))
     with pytest.raises(ValueError, match=r"dev\.csv, line 4: .*'god'.*bad, good\. .*'good'"):
         table.class_numbers("label", ["bad", "good"])
     table = read_table(write("text\tlabel\nx\tbad\ny\t\n"))
-    with pytest.raises(ValueError, match=r"line 3: the label in column 'label' is empty"):
-        table.class_names("label")
+    refused(r"line 3: the label in column 'label' is empty", table.class_names, "label")
 
 
-def test_scores_are_finite_numbers(write):
+def test_scores_are_finite_numbers(write, refused):
     table = read_table(write("a\tb\tc\n1.5\tx\t1e100\n-2e-1\tnan\t0\n"))
     assert table.scores("a").dtype == np.float32
     np.testing.assert_allclose(table.scores("a"), [1.5, -0.2], rtol=1e-6)
-    with pytest.raises(ValueError, match="line 2: 'x' in column 'b'"):
-        table.scores("b")
-    with pytest.raises(ValueError, match="line 2: '1e100' in column 'c'"):
-        table.scores("c")
+    refused("line 2: 'x' in column 'b'", table.scores, "b")
+    refused("line 2: '1e100' in column 'c'", table.scores, "c")
 
 
 def test_malformed_rows_can_be_skipped_and_are_listed(write):
@@ -151,7 +147,7 @@ def test_empty_texts_are_counted(write):
         assert table.texts("pair") == ["b", "c", "e", "f"]
 
 
-def test_parquet_holds_the_rows_of_a_csv(tmp_path, write):
+def test_parquet_holds_the_rows_of_a_csv(tmp_path, write, refused):
     arrow = pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
     parquet = pytest.importorskip("pyarrow.parquet", reason='pip install ".[corpus]"')
     columns = {
@@ -171,18 +167,16 @@ def test_parquet_holds_the_rows_of_a_csv(tmp_path, write):
     with pytest.raises(ValueError, match="no column 'body'. Its columns are: text, label, raw"):
         table["body"]
     parquet.write_table(arrow.table({"text": arrow.array([], "string")}), tmp_path / "no.parquet")
-    with pytest.raises(ValueError, match="no.parquet has no rows"):
-        read_table(tmp_path / "no.parquet")
+    refused("no.parquet has no rows", read_table, tmp_path / "no.parquet")
 
 
-def test_compressed_files_and_patterns_are_read(tmp_path):
+def test_compressed_files_and_patterns_are_read(tmp_path, refused):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"text,label\nA.,1\n"))
     (tmp_path / "a.jsonl.bz2").write_bytes(bz2.compress(b'{"text": "A.", "label": 1}'))
     for name in ("a.csv.gz", "*.bz2"):
         table = read_table(tmp_path / name)
         assert table.rows == [["A.", "1"]] and table.columns == ["text", "label"]
-    with pytest.raises(ValueError, match=r"a\.\* stands for 2 files: a.csv.gz, a.jsonl.bz2"):
-        read_table(tmp_path / "a.*")
+    refused(r"a\.\* stands for 2 files: a.csv.gz, a.jsonl.bz2", read_table, tmp_path / "a.*")
 
 
 def test_lines_of_json_are_rows(write):
@@ -204,19 +198,16 @@ def test_lines_of_json_are_rows(write):
         (f'{{"a": {"9" * 5000}}}', "line 2: .*digits"),
     ],
 )
-def test_bad_lines_are_refused_or_skipped(write, line, message):
+def test_bad_lines_are_refused_or_skipped(write, line, message, refused):
     path = write(f'{{"a": 1}}\n{line}\n{{"a": true}}', "rows.jsonl")
-    with pytest.raises(ValueError, match=message):
-        read_table(path)
+    refused(message, read_table, path)
     table = read_table(path, malformed="skip")
     assert table["a"] == ["1", "true"] and table.malformed == [2]
 
 
-def test_null_is_empty_and_lists_are_json(write):
+def test_null_is_empty_and_lists_are_json(write, refused):
     lines = ['{"a": null, "n": 1}', '{"a": ["x", 2], "n": NaN}']
     table = read_table(write("\n".join(lines), "rows.jsonl"))
     assert table["a"] == ["", '["x", 2]']
-    with pytest.raises(ValueError, match="no rows"):
-        read_table(write("text", "none.jsonl"), malformed="skip")
-    with pytest.raises(ValueError, match="line 2: 'NaN' in column 'n' is not a finite number"):
-        table.scores("n")
+    refused("no rows", read_table, write("text", "none.jsonl"), malformed="skip")
+    refused("line 2: 'NaN' in column 'n' is not a finite number", table.scores, "n")

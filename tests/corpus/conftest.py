@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import keras_bert
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 from keras_bert.corpus.shards import finish_corpus, shard_name, write_shard
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
+
+WORDS = [f"word{i}" for i in range(50)]
 
 
 class Documents:
@@ -119,3 +122,20 @@ def equal():
         return all(map(np.array_equal, tf.nest.flatten(a), tf.nest.flatten(b)))
 
     return equal
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    """A tokenizer of a full stop and `WORDS`."""
+    return keras_bert.BertTokenizer([*SPECIAL_TOKENS, ".", *WORDS])
+
+
+@pytest.fixture(scope="session")
+def prepare(tokenizer):
+    """`prepare_corpus` with this tokenizer or another, in this process and without a bar."""
+
+    def prepare(inputs, output, tokenizer=tokenizer, **more):
+        more = {"num_workers": 1, "progress": False, **more}
+        return keras_bert.prepare_corpus(inputs, output, tokenizer, **more)
+
+    return prepare

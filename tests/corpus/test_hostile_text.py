@@ -217,27 +217,6 @@ def test_prose_of_any_length_is_split_as_by_sentencex(language):
 
 
 @pytest.mark.parametrize(
-    "text, passage",
-    [
-        ("An [http://a b [c] d.", "An b [c d."),
-        ("An [http://a b\nc] d.", "An [http://a b c] d."),
-        ("It (;,  ; ) is , ;) so ( ;born) here.", "It is, ;) so (born) here."),
-        ("It ( ( ) ) is.", "It ( ) is."),
-        ("A <ref>a<math></ref></math><ref><math><ref></math></ref>b</ref>.", "A b."),
-        ("A <ref>b</ref c.<ref>d</ref> e.", None),
-        ("A &#00000065;&#000000000000000000000000000000000066 c.", "A AB c."),
-        (f"A &#{'9' * 5000}; c.", "A \ufffd c."),
-        ("[[a" * 60 + "]]" * 60 + ".", None),
-        ("[[open " * 60 + "It is [[so|here]].", None),
-        ("Towns[[File:a.jpg|thumb|A [[x|nested [[y]]]] caption.]] grow.", "Towns grow."),
-        ("See [[:Category:A|B]] and [[a:b|c]].", "See B and c."),
-    ],
-)
-def test_markup_in_odd_places(text, passage):
-    assert wikitext_passages(text) == (([passage], 0) if passage else ([], 1))
-
-
-@pytest.mark.parametrize(
     "text, end",
     [
         ("He said \u201cA. B.\u201d Then 3.5 miles", "He said \u201cA. B.\u201d "),

@@ -153,14 +153,6 @@ def test_worker_processes_count_the_same_words(prose, monkeypatch):
     assert learn_vocabulary(prose, 500, num_workers=2, progress=False) == expected
 
 
-@pytest.mark.shared
-def test_a_real_dump_gives_english_words(shared_data):
-    dump = shared_data / "text" / "wikipedia" / "enwiki-pages-articles.xml.bz2"
-    vocabulary = learn(dump, 3000)
-    assert {"the", "government", "century", "university"} <= set(vocabulary)
-    assert not {"##nbsp", "jpg", "href", "redirect"} & set(vocabulary)
-
-
 def test_a_text_with_too_few_pieces_is_told(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("low lower lowest " * 3)

@@ -17,13 +17,7 @@ from keras_bert.corpus.record_groups import RECORD_FEATURES
 from keras_bert.corpus.shards import Corpus
 from keras_bert.files.whole import temporary_name
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [f"word{i}" for i in range(50)]
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return keras_bert.BertTokenizer([*SPECIAL, ".", *WORDS])
 
 
 def some_text(num_sentences, seed=0):
@@ -46,11 +40,6 @@ def small_slices(monkeypatch):
     monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 1500)
 
 
-def prepare(inputs, output, tokenizer, **more):
-    more = {"num_workers": 1, "progress": False, **more}
-    return keras_bert.prepare_corpus(inputs, output, tokenizer, **more)
-
-
 def records(corpus):
     """(shard number, document id, list of sentences as lists of ids) of each record."""
     found = []
@@ -68,8 +57,8 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_shards_hold_every_document_tokenized(inputs, tmp_path, tokenizer, small_slices):
-    corpus = prepare(inputs, tmp_path / "out", tokenizer)
+def test_shards_hold_every_document_tokenized(inputs, tmp_path, prepare, tokenizer, small_slices):
+    corpus = prepare(inputs, tmp_path / "out")
     assert len(corpus.shards) > 2 and corpus.num_documents == 12
     expected = [tokenizer(path.read_text().splitlines()) for path in sorted(inputs.iterdir())]
     found = records(corpus)
@@ -82,10 +71,10 @@ def test_shards_hold_every_document_tokenized(inputs, tmp_path, tokenizer, small
     corpus.check_tokenizer(tokenizer)
 
 
-def test_documents_are_shuffled_within_a_shard_by_the_seed(inputs, tmp_path, tokenizer):
+def test_documents_are_shuffled_within_a_shard_by_the_seed(inputs, tmp_path, prepare):
     orders = []
     for name, seed in [("a", 0), ("b", 0), ("c", 1)]:
-        corpus = prepare(inputs, tmp_path / name, tokenizer, seed=seed)
+        corpus = prepare(inputs, tmp_path / name, seed=seed)
         orders.append([document_id for _, document_id, _ in records(corpus)])
     assert orders[0] == orders[1] != orders[2] and sorted(orders[0]) == sorted(orders[2])
     assert orders[0] != sorted(orders[0])
@@ -93,7 +82,7 @@ def test_documents_are_shuffled_within_a_shard_by_the_seed(inputs, tmp_path, tok
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["processes", "beam"])
-def test_workers_write_the_same_bytes(inputs, tmp_path, tokenizer, small_slices, name):
+def test_workers_write_the_same_bytes(inputs, tmp_path, prepare, small_slices, name):
     options = {"num_workers": 2}
     if name == "beam":
         pytest.importorskip("apache_beam", reason='pip install ".[beam]"')
@@ -103,20 +92,22 @@ def test_workers_write_the_same_bytes(inputs, tmp_path, tokenizer, small_slices,
     (inputs / "wiki.xml.bz2").write_bytes(dump)
     rows = [{"text": some_text(5, seed)} for seed in range(60, 90)] * 2
     (inputs / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    prepare(inputs, tmp_path / "one", tokenizer, drop_repeated=True)
-    prepare(inputs, tmp_path / "two", tokenizer, drop_repeated=True, **options)
+    prepare(inputs, tmp_path / "one", drop_repeated=True)
+    prepare(inputs, tmp_path / "two", drop_repeated=True, **options)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert Corpus(tmp_path / "two").num_documents == 13 + 30
 
 
-def test_one_huge_document_is_cut_and_keeps_its_id(tmp_path, tokenizer, small_slices, monkeypatch):
+def test_one_huge_document_is_cut_and_keeps_its_id(
+    tmp_path, prepare, tokenizer, small_slices, monkeypatch
+):
     monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
     monkeypatch.setattr(corpus_slice, "MAX_WAITING_TOKENS", 150)  # less than a slice has
     monkeypatch.setattr(corpus_slice, "BATCH_CHARACTERS", 3000)
     paths = [tmp_path / "huge.txt", tmp_path / "small.txt"]
     paths[0].write_text(some_text(400))
     paths[1].write_text(some_text(30))
-    corpus = prepare(paths, tmp_path / "out", tokenizer)
+    corpus = prepare(paths, tmp_path / "out")
     found = records(corpus)
     assert corpus.num_documents == 2 and len(corpus.shards) > 10
     assert len({document_id for _, document_id, _ in found}) == 2
@@ -126,19 +117,19 @@ def test_one_huge_document_is_cut_and_keeps_its_id(tmp_path, tokenizer, small_sl
     assert joined == tokenizer(paths[0].read_text().splitlines())
 
 
-def test_a_sentence_longer_than_a_record_is_cut_and_reported(tmp_path, tokenizer, monkeypatch):
+def test_a_sentence_longer_than_a_record_is_cut_and_reported(tmp_path, prepare, monkeypatch):
     monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
     path = tmp_path / "a.txt"
     path.write_text("Word1. " + "word2 " * 250 + ".\n\nWord3.")
     with pytest.warns(UserWarning, match="only one document"):
-        corpus = prepare(path, tmp_path / "out", tokenizer)
+        corpus = prepare(path, tmp_path / "out")
     lengths = [[len(s) for s in sentences] for *_, sentences in records(corpus)]
     assert sum(map(sum, lengths)) == 2 + 251 + 2 and max(map(sum, lengths)) <= 100
     assert corpus.description["reports"][corpus_slice.CUT_SENTENCES]["count"] == 1
 
 
-def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, monkeypatch):
-    whole = prepare(inputs, tmp_path / "whole", tokenizer)
+def test_an_interrupted_run_resumes(inputs, tmp_path, prepare, small_slices, monkeypatch):
+    whole = prepare(inputs, tmp_path / "whole")
     written, last, write_slice = [], 1, corpus_slice.write_slice
 
     def write_until_last(slice_, **arguments):
@@ -150,7 +141,7 @@ def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, m
     module = importlib.import_module("keras_bert.corpus.prepare_corpus")
     monkeypatch.setattr(module, "write_slice", write_until_last)
     with pytest.raises(KeyboardInterrupt):
-        prepare(inputs, tmp_path / "out", tokenizer)
+        prepare(inputs, tmp_path / "out")
     with pytest.raises(ValueError, match="interrupted"):
         Corpus(tmp_path / "out")
     broken = tmp_path / "out" / whole.shards[0]["name"]  # as after a crash of the machine
@@ -158,22 +149,22 @@ def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, m
     left = Path(temporary_name(tmp_path / "out" / whole.shards[3]["name"]))
     left.write_bytes(b"half")
     written, last = [], np.inf
-    prepare(inputs, tmp_path / "out", tokenizer)
+    prepare(inputs, tmp_path / "out")
     assert written == [0, *range(2, len(whole.shards))]
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
     written.clear()
     left.touch()  # as after a kill between the last file and the removal of the temporary ones
     (tmp_path / "out" / "progress").mkdir()
-    prepare(inputs, tmp_path / "out", tokenizer)  # a finished corpus stays as it is
+    prepare(inputs, tmp_path / "out")  # a finished corpus stays as it is
     assert written == [] and contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(
     "damaged", ["", "{", "[]", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']
 )
-def test_a_damaged_progress_file_has_its_shard_written_again(inputs, tokenizer, damaged):
+def test_a_damaged_progress_file_has_its_shard_written_again(inputs, prepare, damaged):
     tmp_path = inputs.parent
-    whole = prepare(inputs, tmp_path / "out", tokenizer)
+    whole = prepare(inputs, tmp_path / "out")
     expected = contents(tmp_path / "out")
     description = whole.description["prepared_with"]
     (tmp_path / "out" / "corpus.json").unlink()
@@ -181,28 +172,28 @@ def test_a_damaged_progress_file_has_its_shard_written_again(inputs, tokenizer, 
     progress.mkdir()
     (progress / "plan.json").write_text(json.dumps(description))
     (progress / f"{whole.shards[0]['name']}.json").write_text(damaged)
-    prepare(inputs, tmp_path / "out", tokenizer)
+    prepare(inputs, tmp_path / "out")
     assert contents(tmp_path / "out") == expected
 
 
-def test_a_remote_folder_gets_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
-    remote = prepare(inputs, "ram://corpora/remote", tokenizer)
-    prepare(inputs, tmp_path / "local", tokenizer)
+def test_a_remote_folder_gets_the_same_bytes(inputs, tmp_path, prepare, small_slices):
+    remote = prepare(inputs, "ram://corpora/remote")
+    prepare(inputs, tmp_path / "local")
     for name, data in contents(tmp_path / "local").items():
         with tf.io.gfile.GFile(f"ram://corpora/remote/{name}", "rb") as file:
             assert file.read() == data
-    assert prepare(inputs, remote.folder, tokenizer).num_tokens == remote.num_tokens
+    assert prepare(inputs, remote.folder).num_tokens == remote.num_tokens
 
 
-def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer, refused):
-    prepare(inputs, tmp_path / "out", tokenizer)
+def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, prepare, refused):
+    prepare(inputs, tmp_path / "out")
     before = contents(tmp_path / "out")
-    refused("different seed", prepare, inputs, tmp_path / "out", tokenizer, seed=1)
+    refused("different seed", prepare, inputs, tmp_path / "out", seed=1)
     (inputs / "00.txt").write_text("Word1. Word2.")
-    refused("different inputs", prepare, inputs, tmp_path / "out", tokenizer)
+    refused("different inputs", prepare, inputs, tmp_path / "out")
     assert contents(tmp_path / "out") == before
     (tmp_path / "out" / "corpus.json").unlink()
-    refused("unknown corpus", prepare, inputs, tmp_path / "out", tokenizer)
+    refused("unknown corpus", prepare, inputs, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +214,7 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer, refu
         ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is truncated"),
     ],
 )
-def test_bad_input_leaves_no_corpus(tmp_path, monkeypatch, tokenizer, arguments, message, refused):
+def test_bad_input_leaves_no_corpus(tmp_path, monkeypatch, prepare, arguments, message, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty_folder").mkdir()
     dump = b"<mediawiki>" + b"<page><title>A</title></page>" * 9 + b"</mediawiki>"
@@ -237,15 +228,15 @@ def test_bad_input_leaves_no_corpus(tmp_path, monkeypatch, tokenizer, arguments,
     }.items():
         (tmp_path / name).write_bytes(data)
     arguments = {"inputs": ["a.txt"], **arguments}
-    refused(message, prepare, arguments.pop("inputs"), tmp_path / "out", tokenizer, **arguments)
+    refused(message, prepare, arguments.pop("inputs"), tmp_path / "out", **arguments)
     left = [name for _, _, names in os.walk(tmp_path / "out") for name in names]
     assert set(left) <= {"plan.json"}
 
 
-def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, tokenizer, capsys):
+def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, prepare, capsys):
     (inputs / "00.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
     (inputs / "README.md").write_text("x")
-    corpus = prepare(inputs, tmp_path / "out", tokenizer, progress=True)
+    corpus = prepare(inputs, tmp_path / "out", progress=True)
     out, err = capsys.readouterr()
     assert f"{corpus}: {corpus.num_tokens:,} tokens in" in out
     assert "tokens/s" in err and "12 documents" in err
@@ -286,7 +277,7 @@ if __name__ == "__main__":
 
 @pytest.mark.weekly
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_corpus(tmp_path, run_python):
+def test_memory_does_not_grow_with_the_corpus(tmp_path, run_python, tokenizer):
     program = """
 import json, re, sys
 from pathlib import Path
@@ -299,7 +290,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
         pytest.skip("reads the memory of a process from Linux's /proc")
     peaks = []
     text = some_text(10_000)
-    vocabulary = json.dumps([*SPECIAL, ".", *WORDS])
+    vocabulary = json.dumps(tokenizer.get_vocabulary())
     for megabytes in (5, 30):
         path = tmp_path / f"{megabytes}.txt"
         path.write_text(text * (megabytes * 10**6 // len(text)))
@@ -310,7 +301,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 
 @pytest.mark.shared
-def test_novels_become_their_sentences(shared_data, tmp_path):
+def test_novels_become_their_sentences(shared_data, tmp_path, prepare):
     vocabulary = shared_data / "vocab" / "bert-base-uncased.txt"
     tokenizer = keras_bert.BertTokenizer(str(vocabulary))
     novels = shared_data / "text" / "novels"

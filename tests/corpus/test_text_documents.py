@@ -125,17 +125,11 @@ def test_invalid_utf8_is_replaced_and_reported_with_its_line(tmp_path, monkeypat
     monkeypatch.setattr(decoding, "BLOCK_BYTES", block_bytes)
     data = b"First line.\r\nCaf\xe9 au lait.\r\nGr\xc3\xbc\xc3 ok.\nAlready \xef\xbf\xbd lost.\n"
     [document], reports = read(write(tmp_path, data), text_format="sentences")
-    assert document == [
-        "First line.",
-        "Caf\ufffd au lait.",
-        "Grü\ufffd ok.",
-        "Already \ufffd lost.",
-    ]
-    for kind, count, place in (
-        (decoding.BROKEN, 2, "line 2 (byte 16)"),
-        (decoding.REPLACED, 1, "line 4 "),
-    ):
-        assert reports[kind]["count"] == count and place in reports[kind]["examples"][0]
+    assert document[:2] == ["First line.", "Caf\ufffd au lait."]
+    assert document[2:] == ["Grü\ufffd ok.", "Already \ufffd lost."]
+    broken, replaced = reports[decoding.BROKEN], reports[decoding.REPLACED]
+    assert broken["count"] == 2 and "line 2 (byte 16)" in broken["examples"][0]
+    assert replaced["count"] == 1 and "line 4 " in replaced["examples"][0]
 
 
 def test_broken_utf16_is_reported(tmp_path):

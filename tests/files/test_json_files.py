@@ -42,6 +42,7 @@ def test_missing_values_and_null_are_the_default():
         ("fields", [1], r"an object; got \[1\]"),
         ("inner_path", "../x", "a path within the folder; got '../x'"),
         ("inner_path", "/etc/passwd", "a path within the folder"),
+        ("inner_path", "a/../../x", "a path within the folder"),
         ("inner_path", "a\\..\\..\\x", "a path within the folder"),
     ],
 )

@@ -1,12 +1,7 @@
-"""Every test of this room starts from the same seed."""
+"""What the tests of presets share."""
 
 import keras
 import pytest
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    keras.utils.set_random_seed(1)
 
 
 @pytest.fixture

@@ -87,17 +87,6 @@ def test_known_presets_are_listed_by_name():
     assert ours <= set(Theirs.presets)
 
 
-def test_a_class_of_the_users_has_the_arguments_of_its_parent_too(make_backbone, save):
-    class Graded(BertClassifier):
-        def __init__(self, *args, grade="A", **kwargs):
-            super().__init__(*args, **kwargs)
-            self.grade = grade
-
-    folder = save(BertPretrainer(make_backbone()))
-    model = Graded.from_preset(folder, num_classes=2, grade="B", name="graded")
-    assert (model.num_classes, model.grade, model.name) == (2, "B", "graded")
-
-
 @pytest.fixture
 def reviews(make_backbone, preprocessor, tmp_path):
     """The folder of a classifier with a setting of each kind."""
@@ -160,9 +149,8 @@ def test_preprocessors_load_alone(reviews):
         found = kind.from_preset(reviews)
         assert type(found) is BertClassifierPreprocessor
         assert found.get_config() == saved.get_config()
-    changed = BertPreprocessor.from_preset(
-        reviews, sequence_length=500, lowercase=False, threshold=0.6
-    )
+    settings = {"sequence_length": 500, "lowercase": False, "threshold": 0.6}
+    changed = BertPreprocessor.from_preset(reviews, **settings)
     assert changed.sequence_length == 500 and not changed.tokenizer.lowercase
     assert (changed.threshold, changed.label_names) == (0.6, ["no", "yes"])
     with pytest.raises(ValueError, match="Preprocessor has no argument null_threshold; it has seq"):

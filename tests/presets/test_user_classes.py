@@ -70,8 +70,8 @@ def test_a_registered_subclass_loads_by_itself_and_by_its_bases(folder, cls):
     assert type(shorter.preprocessor) is Marked and shorter.preprocessor.mark == "?"
     assert shorter.preprocessor.label_names == ["no", "yes"]
     if cls is not BertClassifier:  # which knows its own arguments
-        other = cls.from_preset(folder, grade="C", mark="#", sequence_length=8)
-        assert (other.grade, other.preprocessor.mark) == ("C", "#")
+        other = cls.from_preset(folder, grade="C", mark="#", sequence_length=8, dropout=0.2)
+        assert (other.grade, other.preprocessor.mark, other.dropout) == ("C", "#", 0.2)
         assert type(other.preprocessor) is Marked and other.preprocessor.sequence_length == 8
 
 
@@ -102,8 +102,9 @@ def test_a_preset_of_a_plain_backbone_loads_as_a_subclass(
 ):
     task = BertClassifier(make_backbone(), 2, preprocessor)
     task.save_to_preset(tmp_path / "task")
-    rope = Rope.from_preset(tmp_path / "task", base=7)
-    assert type(rope) is Rope and rope.base == 7 and not rope.load_report.new
+    rope = Rope.from_preset(tmp_path / "task", base=7, name="rope")
+    assert type(rope) is Rope and (rope.base, rope.name) == (7, "rope")
+    assert not rope.load_report.new
     assert difference(rope(inputs), task.backbone(inputs)) == 0
 
 

@@ -148,7 +148,7 @@ def test_labels_of_the_same_name_get_names_of_their_own(classifier, caplog):
 
 
 def test_labels_without_a_vocabulary_are_reported_as_left_out(classifier, caplog):
-    BertClassifier.from_preset(classifier())
+    assert BertClassifier.from_preset(classifier()).preprocessor is None
     [message] = [m for m in caplog.messages if "has no vocabulary" in m]
     assert "label_names=['no', 'maybe', 'yes']" in message and "preprocessor=" in message
 

@@ -67,10 +67,6 @@ def test_tokenizer_json_replaces_vocab_txt(read, cased):
     assert arguments == {"lowercase": False, "max_word_characters": 50}
 
 
-def test_a_folder_without_a_tokenizer_reads_no_text(encoder, folder):
-    assert BertClassifier.from_preset(folder(encoder), num_classes=2).preprocessor is None
-
-
 def test_casing_comes_from_tokenizer_config_json_or_else_the_vocabulary(read, words, cased):
     for tokens, by_vocabulary in ((words, True), (cased, False)):
         files = {"vocab.txt": lines(tokens)}
@@ -123,11 +119,12 @@ def test_a_tokenizer_with_another_algorithm_is_refused(read, words, settings, fa
         read({**files, "tokenizer_config.json": settings})
 
 
-def test_a_refused_tokenizer_can_be_replaced_or_left_out(encoder, folder, words, preprocessor):
+def test_a_refused_tokenizer_can_be_replaced_or_left_out(
+    encoder, folder, words, preprocessor, refused
+):
     settings = {"do_lower_case": True, "strip_accents": False}
     source = folder(encoder, files={"vocab.txt": lines(words), "tokenizer_config.json": settings})
-    with pytest.raises(ValueError, match=f"strip_accents=False.*{ADVICE}"):
-        BertClassifier.from_preset(source, num_classes=2)
+    refused(f"strip_accents=False.*{ADVICE}", BertClassifier.from_preset, source, num_classes=2)
     model = BertClassifier.from_preset(source, num_classes=2, preprocessor=preprocessor)
     assert model.preprocessor.tokenizer is preprocessor.tokenizer
     assert BertBackbone.from_preset(source).num_layers == 2

@@ -12,11 +12,6 @@ INDEX = "model.safetensors.index.json"
 
 
 @pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason='pip install ".[parity]"')
-
-
-@pytest.fixture
 def state(torch, encoder):
     return {name: torch.tensor(tensor) for name, tensor in encoder.items()}
 
@@ -40,14 +35,8 @@ def test_shards_are_read_together_and_a_missing_one_is_named(
     ("files", "message"),
     [
         ({INDEX: {"weight_map": {}}}, "names 0 weight files: download"),
-        *[
-            ({INDEX: {"weight_map": {"x": name}}}, "weight_map.x must be a path within the folder")
-            for name in ("../outside.safetensors", "/etc/hostname", "a/../../b")
-        ],
-        (
-            {"tf_model.h5": "others"},
-            r"no weights, none of model.saf.*\['config.json', 'tf_model.h5",
-        ),
+        ({INDEX: {"weight_map": {"x": "../y"}}}, "weight_map.x must be a path within the folder"),
+        ({"tf_model.h5": "others"}, r"no weights, none of model.*\['config.json', 'tf_model.h5"),
         ({"config.json": "{'a': 1}"}, "config.json is not JSON"),
         ({"config.json": "[1]"}, "config.json.*it holds a list"),
         ({"config.json": "{}", "vocab.txt": "a"}, "holds no BERT in a supported f.*'vocab.txt'"),

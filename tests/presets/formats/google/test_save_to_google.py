@@ -4,13 +4,7 @@ import json
 
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertEmbedder,
-    BertPretrainer,
-    BertSpanLabeler,
-    BertTask,
-)
+from keras_bert import BertBackbone, BertEmbedder, BertPretrainer, BertSpanLabeler, BertTask
 
 tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
 

@@ -9,6 +9,7 @@ from huggingface_hub import constants
 import keras_bert
 from keras_bert.readers import read_table
 
+SOURCE = "hf://datasets/user/texts"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"word{i}" for i in range(9))]
 
 
@@ -35,39 +36,33 @@ def prepare(inputs, output):
 
 
 def test_a_corpus_of_a_data_set(hub, tmp_path):
-    corpus = prepare("hf://datasets/user/texts", tmp_path / "a")
+    corpus = prepare(SOURCE, tmp_path / "a")
     assert corpus.num_documents == 3 * 4
-    assert prepare("hf://datasets/user/texts@v2", tmp_path / "b").num_documents == 3 * 5
-    pattern = "hf://datasets/user/texts/data/*-[01].jsonl.gz"
+    assert prepare(f"{SOURCE}@v2", tmp_path / "b").num_documents == 3 * 5
     hub.asked.clear()
-    assert prepare(pattern, tmp_path / "c").num_documents == 2 * 4
+    assert prepare(f"{SOURCE}/data/*-[01].jsonl.gz", tmp_path / "c").num_documents == 2 * 4
     assert not any("GET" in line and "/resolve/" in line for line in hub.asked)  # but cached
-    vocabulary = keras_bert.learn_vocabulary(
-        "hf://datasets/user/texts/data/train-1.jsonl.gz", 30, num_workers=1, progress=False
-    )
+    one = f"{SOURCE}/data/train-1.jsonl.gz"
+    vocabulary = keras_bert.learn_vocabulary(one, 30, num_workers=1, progress=False)
     assert "word" in vocabulary
-    assert prepare("hf://datasets/user/texts", tmp_path / "a").num_documents == 12  # is finished
+    assert prepare(SOURCE, tmp_path / "a").num_documents == 12  # is finished
     local = prepare(hub.models["user/texts"]["main"], tmp_path / "d")
     assert [shard["num_bytes"] for shard in local.shards] == [s["num_bytes"] for s in corpus.shards]
 
 
 def test_a_table_of_a_data_set(hub, refused):
-    assert read_table("hf://datasets/user/texts/test.csv").rows == [["Word1.", "1"]]
-    table = read_table("hf://datasets/user/texts@v2/data/*-2.jsonl.gz")
+    assert read_table(f"{SOURCE}/test.csv").rows == [["Word1.", "1"]]
+    table = read_table(f"{SOURCE}@v2/data/*-2.jsonl.gz")
     assert table["text"][0] == "Word2 word0." and len(table) == 5
-    refused(
-        "stands for 5 files: README.md, train-0.jsonl.gz, train-1",
-        read_table,
-        "hf://datasets/user/texts",
-    )
+    refused("stands for 5 files: README.md, train-0.jsonl.gz, train-1", read_table, SOURCE)
 
 
 @pytest.mark.parametrize(
     "path, message",
     [
-        ("hf://datasets/user/texts/data/no.txt", "data/no.txt does not exist"),
-        ("hf://datasets/user/texts/*.txt", "does not exist"),
-        ("hf://datasets/user/texts/README.md", "No input files"),
+        (f"{SOURCE}/data/no.txt", "data/no.txt does not exist"),
+        (f"{SOURCE}/*.txt", "does not exist"),
+        (f"{SOURCE}/README.md", "No input files"),
     ],
 )
 def test_what_is_not_there_is_refused(hub, tmp_path, path, message, refused):
@@ -81,9 +76,9 @@ def test_a_refusal_of_the_hub_is_an_os_error(hub, tmp_path, name):
 
 
 def test_without_a_connection_the_cache_is_read(hub, tmp_path, monkeypatch):
-    prepare("hf://datasets/user/texts", tmp_path / "a")
+    prepare(SOURCE, tmp_path / "a")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert prepare("hf://datasets/user/texts", tmp_path / "b").num_documents == 12
-    assert prepare("hf://datasets/user/texts", tmp_path / "a").num_documents == 12  # is finished
+    assert prepare(SOURCE, tmp_path / "b").num_documents == 12
+    assert prepare(SOURCE, tmp_path / "a").num_documents == 12  # is finished
     with pytest.raises(OSError, match="offline|cannot find|snapshot"):
         prepare("hf://datasets/user/other", tmp_path / "c")

@@ -22,12 +22,6 @@ def test_a_presets_name_is_its_handle_on_kaggle(their_preset, monkeypatch):
     assert asked == [handle.removeprefix("kaggle://")] * 2
 
 
-def test_an_unknown_name_is_refused(refused):
-    for name in ("bert_gigantic_en", "roberta_base_en"):
-        message = f"'{name}' is neither a folder nor the name of a KerasHub preset of BERT"
-        refused(message, BertBackbone.from_preset, name)
-
-
 def test_a_failed_download_from_kaggle_is_reported(monkeypatch, tmp_path):
     monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
     monkeypatch.delenv("NO_PROXY", raising=False)

@@ -1,11 +1,16 @@
+import json
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert import heldout_dataset
 from keras_bert.corpus.masking import Masking
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 
 PAD, UNK, CLS, SEP, MASK = range(5)
+BATCHES = {"batch_size": 8, "sequence_length": 64}
 LEFT_TO_RIGHT = {"left_to_right": True, "next_sentence": False}
 
 
@@ -218,3 +223,21 @@ def test_short_documents_get_a_second_text(documents_of, tmp_path, batches, rest
     corpus = documents_of(num_documents=9, mean_sentences=1, mean_tokens=2).write(tmp_path / "c")
     rows = restored_rows(batches(corpus, batch_size=1))
     assert len(rows) >= 9 and all(first >= 1 and second >= 1 for _, first, second, _ in rows)
+
+
+def test_every_evaluation_sees_the_same_whole_executions(corpus, one_epoch, equal, refused):
+    data = heldout_dataset(corpus, corpus, multiple_of=4, **BATCHES)
+    whole = one_epoch[: len(one_epoch) - len(one_epoch) % 4]
+    assert len(data) == len(whole) < len(one_epoch)
+    for _ in range(2):
+        assert equal([*data.as_numpy_iterator()], whole)
+    message = "fewer than 100000 batches of 8 rows"
+    refused(message, heldout_dataset, corpus, corpus, multiple_of=100_000, **BATCHES)
+
+
+def test_held_out_text_has_the_same_vocabulary_and_casing(corpus, documents_of, tmp_path, refused):
+    other = documents_of(num_documents=4).write(tmp_path / "other")
+    refused("other has a different vocabulary", heldout_dataset, other, corpus, **BATCHES)
+    cased = shutil.copytree(corpus.folder, tmp_path / "cased") / "corpus.json"
+    cased.write_text(json.dumps({**json.loads(cased.read_text()), "lowercase": False}))
+    refused("or casing .*lowercase=True", heldout_dataset, cased.parent, corpus, **BATCHES)

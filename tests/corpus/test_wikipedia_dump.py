@@ -89,15 +89,11 @@ def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
         assert read(path, 0, cut)[0] + read(path, cut)[0] == whole
 
 
-@pytest.mark.parametrize("missing", [5, 40, 3000])
-def test_a_truncated_dump_is_refused_with_its_name(tmp_path, missing, refused):
+def test_damaged_dumps_are_refused_with_their_name(tmp_path, refused):
     path = tmp_path / "wiki.xml"
-    path.write_bytes(dump(*articles(100))[:-missing])
-    refused("wiki.xml is truncated", read, path)
-
-
-def test_a_page_that_is_not_xml_is_refused_with_its_title(tmp_path, refused):
-    path = tmp_path / "wiki.xml"
+    for missing in (5, 40, 3000):
+        path.write_bytes(dump(*articles(100))[:-missing])
+        refused("wiki.xml is truncated", read, path)
     path.write_bytes(dump(page("Bad one", "x").replace("</id>", "")))
     refused("wiki.xml is damaged: page 'Bad one' is not XML", read, path)
 

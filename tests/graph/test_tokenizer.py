@@ -1,11 +1,15 @@
 """The tokenizer as ops gives the tokens and offsets of the one in Python."""
 
+import importlib
 import itertools
+import sys
+import unicodedata
 
 import pytest
 import tensorflow as tf
 
-from keras_bert.graph.tokenizer import graph_tokenizer
+from keras_bert.graph import normalization
+from keras_bert.graph.tokenizer import GraphTokenizer, graph_tokenizer
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -80,3 +84,46 @@ def test_a_graph_is_built_once_for_a_vocabulary():
     other = graph_tokenizer(BertTokenizer([*words[:-1], "##twice"]))
     assert other.tokenize(tf.constant(["builttwice"])).to_list() == [[6, 7]]
     assert first.tokenize(tf.constant(["builttwice"])).to_list() == [[1]]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_what_a_character_becomes_stays(lowercase):
+    changed = normalization.character_map(lowercase)
+    assert not set("".join(changed.values())) - {" "} & set(changed)
+    assert max(len(normal.encode()) for normal in changed.values()) < 64  # the format's limit
+    assert not [c for c in changed if unicodedata.category(c) in ("Cn", "Co", "Cs")]
+
+
+def test_punctuation_is_that_of_python_where_icu_has_another(special_tokens, monkeypatch):
+    other = {"\u2603": " \u2603 ", "\u00a7": normalization.PLACEHOLDER + "\ue000"}
+    monkeypatch.setattr(normalization, "punctuation_map", lambda: other)
+    normalization.normalizer_model.cache_clear()
+    try:
+        graph = GraphTokenizer([*special_tokens, "a", "\u2603", "##\u00a7", "##a"], True, 200)
+    finally:
+        normalization.normalizer_model.cache_clear()
+    parts = graph.tokenize_with_offsets(tf.constant(["a\u2603a a\u00a7a"]))
+    expected = [5, 6, 5, 5, 7, 8], [0, 1, 4, 6, 7, 9], [1, 4, 5, 7, 9, 10]
+    assert [part.to_list() for part in parts] == [[row] for row in expected]
+
+
+MODULE = "keras_bert.graph.tensorflow_text"
+UNDEFINED = """
+import tensorflow as tf
+raise tf.errors.NotFoundError(None, None, "_tflite_registrar.so: undefined symbol: icudt77_dat")
+"""
+
+
+@pytest.mark.parametrize("reason", ["tensorflow_text", "undefined symbol"])
+def test_an_import_that_fails_says_what_to_install(tensorflow, monkeypatch, tmp_path, reason):
+    monkeypatch.delitem(sys.modules, MODULE, raising=False)
+    monkeypatch.delitem(sys.modules, "tensorflow_text", raising=False)
+    if reason == "tensorflow_text":  # which isn't installed
+        monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    else:
+        (tmp_path / "tensorflow_text.py").write_text(UNDEFINED)
+        monkeypatch.syspath_prepend(tmp_path)
+    version = ".".join(tensorflow.__version__.split(".")[:2])
+    message = rf"failed \(.*{reason}.*pip install .*text=={version}\.\*"
+    with pytest.raises(ImportError, match=message):
+        importlib.import_module(MODULE)

@@ -19,11 +19,8 @@ def test_shapes_in_are_shapes_out(small):
     assert small(pd.Series(["ab", "c"])) == small(("ab", "c")) == [[5, 6], [7]]
     assert small(np.array([["ab", "c"]], dtype=object)) == [[[5, 6], [7]]]
     assert small([["ab", "c"], ["a"], []]) == [[[5, 6], [7]], [[5]], []]
-    assert small.tokenize_with_offsets([["ab"], []]) == (
-        [[[5, 6]], []],
-        [[[0, 1]], []],
-        [[[1, 2]], []],
-    )
+    expected = [[[5, 6]], []], [[[0, 1]], []], [[[1, 2]], []]
+    assert small.tokenize_with_offsets([["ab"], []]) == expected
 
 
 def test_flat_arrays_hold_the_tokens_of_all_texts(small):

@@ -1,4 +1,6 @@
-"""recipes/prepare_corpus.py, as a person runs it."""
+"""recipes/learn_vocabulary.py and recipes/prepare_corpus.py, as a person runs them."""
+
+import os
 
 import pytest
 
@@ -14,21 +16,28 @@ def arguments(tmp_path):
     books.mkdir()
     for i in range(6):
         (books / f"{i}.txt").write_text("PART\nOne two. Three four.\nPART\nFour three two. One.\n")
-    return [
-        str(books),
-        *("--vocabulary", str(tmp_path / "vocab.txt"), "--output", str(tmp_path / "corpus")),
-    ]
+    vocabulary, output = str(tmp_path / "vocab.txt"), str(tmp_path / "corpus")
+    return [str(books), "--vocabulary", vocabulary, "--output", output]
+
+
+def test_the_recipe_writes_a_vocabulary_that_the_tokenizer_reads(recipe, tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("the low, the lower, the lowest " * 5)
+    output = tmp_path / "new" / "vocab.txt"
+    recipe("learn_vocabulary").main([str(text), "--output", str(output), "--vocabulary_size", "25"])
+    tokenizer = keras_bert.BertTokenizer(output)
+    assert tokenizer.vocabulary_size() == 25
+    assert tokenizer.unk_token_id not in tokenizer("The lowest, the lower")
+    assert f"25 tokens in {output}" in capsys.readouterr().out
+    assert os.listdir(tmp_path / "new") == ["vocab.txt"]
 
 
 def test_the_recipe_writes_a_corpus_that_pretraining_reads(recipe, arguments, tmp_path, capsys):
     recipe("prepare_corpus").main([*arguments, "--document_separator", "^PART$"])
-    assert (
-        "documents: 12, sentences: 24, tokens: 72, [UNK]: 0.00%, longest" in capsys.readouterr().out
-    )
-    dataset = keras_bert.pretraining_dataset(
-        tmp_path / "corpus", batch_size=2, sequence_length=16, epochs=1
-    )
-    x, y, _ = next(iter(dataset))
+    shown = "documents: 12, sentences: 24, tokens: 72, [UNK]: 0.00%, longest"
+    assert shown in capsys.readouterr().out
+    settings = {"batch_size": 2, "sequence_length": 16, "epochs": 1}
+    x, y, _ = next(iter(keras_bert.pretraining_dataset(tmp_path / "corpus", **settings)))
     assert x["token_ids"].shape == (2, 16) and set(y) == {"masked_lm", "next_sentence"}
 
 

@@ -27,10 +27,8 @@ from keras_bert.text import numpy_ops
 FEW, MANY, LENGTH, SLOTS = 300, 20_000, 14, 3
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
 PIECES = [*"abcdeé中字Σσς.,()'#", "ab", "bc", "ss", "ᄒ", "ᅡ", "ᆫ"]
-ODD = [
-    *"ABÉßΣΣσςİıǅﬁ龍한ß한«»$\0\t\n",
-    *"\u0301\u0327\u0345\u200b\u200d\u00ad\ufeff\ufffd\u2028\u3000",
-]
+ODD = [*"ABÉßΣΣσςİıǅﬁ龍한ß한«»$\0\t\n"]
+ODD += "\u0301\u0327\u0345\u200b\u200d\u00ad\ufeff\ufffd\u2028\u3000"
 ODD += "😀 👩\u200d🚒 e\u0301 O\u0308\u0327 ΑΣ Σ. 𝒜 क\u094d مُ [MASK] ##a".split()
 LOGITS = np.random.default_rng(0).normal(0, 3, 10_007).astype("float32")
 

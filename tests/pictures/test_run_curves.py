@@ -40,13 +40,10 @@ def test_runs_are_lines_and_names_are_panels(runs, tmp_path):
     assert panel.get_title() == "learning_rate"
 
 
-def test_damaged_events_are_no_curves(runs, refused):
+def test_folders_without_curves_and_unknown_names_are_refused(runs, tmp_path, refused):
     [events] = (runs / "causal").iterdir()
     events.write_bytes(events.read_bytes()[:9])
     refused("causal has no curves", plot_curves, runs / "causal")
-
-
-def test_folders_without_curves_and_unknown_names_are_refused(runs, tmp_path, refused):
     refused("absent has no curves", plot_curves, tmp_path / "absent", tmp_path / "none.svg")
     with pytest.raises(ValueError, match="'lose'.*loss, learning_rate"):
         plot_curves(runs / "bert", tmp_path / "none.svg", ["lose"])

@@ -75,8 +75,7 @@ def test_the_table_shows_memory_work_and_time():
 
 
 def test_a_prediction_has_rows_a_second():
-    step = planned()
-    table = PlannedPrediction(**vars(step)).table(utilization=0.25)
+    table = PlannedPrediction(**vars(planned())).table(utilization=0.25)
     for words in (
         "weights and batch                    1.00",
         "per batch, on each chip",

@@ -120,9 +120,8 @@ def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(model, small, tmp_
 def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
     backbone = make_backbone(max_sequence_length=128, causal=True)
     names = [f"label {i}" for i in range(1200)]
-    model = BertClassifier(
-        backbone, 1200, BertClassifierPreprocessor.like(reader, label_names=names)
-    )
+    named = BertClassifierPreprocessor.like(reader, label_names=names)
+    model = BertClassifier(backbone, 1200, named)
     text = card_of(model, tmp_path / "model")
     expected = {"num_layers": 1, "hidden_dim": 16, "causal": True, "num_classes": 1200}
     expected |= {"lowercase": True, "sequence_length": 96, "max_sequence_length": 128}
@@ -185,16 +184,9 @@ def test_settings_may_be_anything_and_paths_of_this_machine_stay_private(classif
     places = {"init": "/home/me/bert/best", "corpus": "gs://secret/wiki"}
     places |= {"data": r"C:\me\train.tsv", "file": tmp_path / "dev.tsv", "kept": "a/b"}
     settings = {"rate": np.float32(0.1), "n": np.int64(3), "weights": {"n": 0.5}, "none": None}
-    settings |= {
-        "lengths": [32, 64],
-        "nan": float("nan"),
-        "on": True,
-        "loss": Exception(),
-        **places,
-    }
-    record_training(
-        classifier, settings | places, {"dev": {"a": np.float64(0.5), "b": float("nan")}}
-    )
+    settings |= {"lengths": [32, 64], "nan": float("nan"), "on": True, "loss": Exception()}
+    scores = {"dev": {"a": np.float64(0.5), "b": float("nan")}}
+    record_training(classifier, settings | places, scores)
     text = card_of(classifier, tmp_path / "model")
     lines = ["rate`: `0.1", "n`: `3", "weights`: `n: 0.5", "lengths`: `32, 64", "on`: `True"]
     assert all(f"- `{line}`\n" in text for line in [*lines, "loss`: `Exception"])
@@ -236,9 +228,8 @@ def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
     assert is_own_card(text) and metadata(tmp_path)["library_name"] == "keras_bert"
     body = text.split("---\n", 2)[2]
     tokens = markdown.MarkdownIt("commonmark").enable("table").parse(body)
-    headings = [
-        b.content for a, b in zip(tokens, tokens[1:], strict=False) if a.type == "heading_open"
-    ]
+    places = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
+    headings = [tokens[place + 1].content for place in places]
     assert headings == ["BertClassifier", "Model", "Training", "Scores", "Use"]
     html = [token.content for token in tokens if token.type == "html_block"]
     assert [content.strip() for content in html] == [CARD_MARK]

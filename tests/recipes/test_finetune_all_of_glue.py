@@ -134,18 +134,18 @@ def test_the_whole_of_table_1_has_the_average_of_the_paper(write_table, tmp_path
 
 
 def test_what_is_missing_is_said_before_anything_runs(module, data, pretended, tmp_path, refused):
+    def start(*more, folder=data):
+        module.main(arguments(folder, tmp_path / "other", *more))
+
     (data / "MRPC/test.tsv").unlink()
-    with pytest.raises(ValueError, match="MRPC/test.tsv. Without test sets, give --no_test"):
-        module.main(arguments(data, tmp_path / "out"))
+    refused("MRPC/test.tsv. Without test sets, give --no_test", start)
     module.main(arguments(data, tmp_path / "out", "--no_test"))
     (data / "MRPC/dev.tsv").unlink()
-    with pytest.raises(ValueError, match="missing: .*MRPC/dev.tsv"):
-        module.main(arguments(data, tmp_path / "other", "--no_test"))
+    refused("missing: .*MRPC/dev.tsv", start, "--no_test")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="empty has no folder of a GLUE task: CoLA, SST-2, MRPC"):
-        module.main(arguments(tmp_path / "empty", tmp_path / "other"))
+    message = "empty has no folder of a GLUE task: CoLA, SST-2, MRPC"
+    refused(message, start, folder=tmp_path / "empty")
     (data / "wnli").mkdir()
-    with pytest.raises(ValueError, match="WNLI and .*wnli are both folders of WNLI. Keep one"):
-        module.main(arguments(data, tmp_path / "other"))
+    refused("WNLI and .*wnli are both folders of WNLI. Keep one", start)
     refused("has no results of a GLUE task", read_glue_results, tmp_path / "empty")
     assert not (tmp_path / "other").exists()

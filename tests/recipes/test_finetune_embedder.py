@@ -43,9 +43,8 @@ def test_it_writes_what_it_says(assert_close, finetuned, files):
     files["test"] = files["dev"]
     output, history = finetuned(files, "--hugging_face", "--matryoshka_dims", "16", "4")
     assert len(history) == 2 and json.loads((output / "test_scores.json").read_text())["mrr@10"]
-    best, theirs = (
-        keras_bert.BertTask.from_preset(output / name) for name in ("best", "hugging_face")
-    )
+    folders = [output / name for name in ("best", "hugging_face")]
+    best, theirs = map(keras_bert.BertTask.from_preset, folders)
     assert best.matryoshka_dims == (16, 4) and best.pooling == theirs.pooling == "mean"
     vectors = [model.predict(["the good book"], verbose=0) for model in (best, theirs)]
     assert_close(*vectors)

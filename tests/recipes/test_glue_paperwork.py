@@ -58,10 +58,8 @@ def test_without_tensorflow_datasets_the_extra_is_named(monkeypatch):
 
 def some(task, count, split="test", reports=None):
     """`count` examples of a task, without labels."""
-    names = TASKS[task].class_names()
-    return GlueExamples(
-        TASKS[task].name, split, (["x"] * count,), None, names, reports or Reports()
-    )
+    task, texts = TASKS[task], (["x"] * count,)
+    return GlueExamples(task.name, split, texts, None, task.class_names(), reports or Reports())
 
 
 @pytest.mark.parametrize(

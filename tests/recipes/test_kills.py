@@ -240,7 +240,6 @@ def served(folder):
     import tensorflow_text  # noqa: F401 (the ops of the tokenizer)
 
     model = tf.saved_model.load(str(folder / "run/1"))
-    answers = model.signatures["serving_default"](
-        text=tf.constant(["the book was good", "a dull film", ""])
-    )
+    texts = tf.constant(["the book was good", "a dull film", ""])
+    answers = model.signatures["serving_default"](text=texts)
     return {name: value.numpy().tolist() for name, value in sorted(answers.items())}

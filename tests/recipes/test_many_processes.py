@@ -87,9 +87,8 @@ def test_two_processes_finetune_and_the_first_writes(
         "--batch_sizes", 8, "--learning_rates", 1e-2, "--epochs", 2,
         "--strategy", strategy, "--output", tmp_path / "out",
     ]  # fmt: skip
-    first, second = run_together(
-        tmp_path, [RECIPES / "finetune_glue.py", *arguments], *places(free_addresses)
-    )
+    command = [RECIPES / "finetune_glue.py", *arguments]
+    first, second = run_together(tmp_path, command, *places(free_addresses))
     output = tmp_path / "out"
     assert "2 replicas on CPU" in first and "Wrote " in first and "Wrote " not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]

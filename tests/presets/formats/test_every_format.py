@@ -5,17 +5,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertEmbedder,
-    BertMultipleChoice,
-    BertPretrainer,
-    BertSpanLabeler,
-    BertTask,
-    BertTokenClassifier,
-    BertTokenizer,
-)
+import keras_bert
+from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertPretrainer, BertTask
 from keras_bert.files.remote import is_disk_full
 
 pytest.importorskip("tensorflow", reason="pip install tensorflow")
@@ -25,11 +16,11 @@ MODELS = {
     "a pretrainer": BertPretrainer,
     "masked LM alone": lambda backbone: BertPretrainer(backbone, next_sentence=False),
     "a classifier": lambda backbone: BertClassifier(backbone, 2),
-    "a span labeler": BertSpanLabeler,
+    "a span labeler": keras_bert.BertSpanLabeler,
     "an untied masked LM": lambda backbone: BertPretrainer(backbone, False, tie_embeddings=False),
     "a regression": lambda backbone: BertClassifier(backbone, 1, dropout=0.3),
-    "a token classifier": lambda backbone: BertTokenClassifier(backbone, 3),
-    "a multiple choice": lambda backbone: BertMultipleChoice(backbone, dropout=0.3),
+    "a token classifier": lambda backbone: keras_bert.BertTokenClassifier(backbone, 3),
+    "a multiple choice": lambda backbone: keras_bert.BertMultipleChoice(backbone, dropout=0.3),
     "an embedder": lambda backbone: BertEmbedder(backbone, pooling="max", normalize=False),
 }
 ACTIVATIONS = {
@@ -72,11 +63,11 @@ def test_every_setting_comes_back(backbone, tmp_path, kind, save):
     ("kind", "cls"),
     [
         *((kind, BertClassifier) for kind in ("preset", "hugging_face", "google", "keras_hub")),
-        ("hugging_face", BertTokenClassifier),
+        ("hugging_face", keras_bert.BertTokenClassifier),
     ],
 )
 def test_the_preprocessor_comes_back(backbone, words, tmp_path, save, cls):
-    tokenizer = BertTokenizer(words, lowercase=False)
+    tokenizer = keras_bert.BertTokenizer(words, lowercase=False)
     reader = cls.preprocessor_class()(tokenizer, 16, label_names=["O", "B-größer"])
     model = cls(backbone(num_layers=1, activation="gelu_approximate"), 2, reader, dropout=0.3)
     save(model, tmp_path)

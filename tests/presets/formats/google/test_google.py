@@ -81,14 +81,10 @@ def test_absent_keys_have_googles_defaults_and_others_are_ignored(google, golden
     assert (backbone["dropout"], backbone["attention_dropout"]) == (0.1, 0.1)
 
 
-def test_casing_comes_from_the_vocabulary(google):
+def test_a_model_reads_text_with_the_vocabulary_and_casing_of_its_folder(google):
     for vocabulary in ("uncased", "cased"):
-        checkpoint = read_google(google(name=vocabulary, vocabulary=vocabulary))
-        assert checkpoint.tokenizer["lowercase"] is (vocabulary == "uncased")
-
-
-def test_a_model_reads_text_with_the_folders_vocabulary(google):
-    source = google()
+        source = google(name=vocabulary, vocabulary=vocabulary)
+        assert read_google(source).tokenizer["lowercase"] is (vocabulary == "uncased")
     model = BertPretrainer.from_preset(source, lowercase=False)
     words = (source / "vocab.txt").read_text().split()
     assert model.preprocessor.tokenizer.get_vocabulary() == words

@@ -17,7 +17,10 @@ import pytest
 
 from keras_bert.corpus import sentences
 from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.slices import Settings, Span
+from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikitext import wikitext_passages
+from keras_bert.reports import Reports
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
 
@@ -95,11 +98,6 @@ FILES = {
 
 def read_file(text):
     """Reads a text file in both formats, as one span and as two."""
-    from keras_bert.corpus.sentences import split_sentences
-    from keras_bert.corpus.slices import Settings, Span
-    from keras_bert.corpus.text_documents import TextReader
-    from keras_bert.reports import Reports
-
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "a.txt")
         path.write_text(text, newline="")

@@ -8,6 +8,8 @@ import os
 import pydoc_data.topics
 import random
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -15,6 +17,7 @@ from keras_bert.corpus import corpus_plan
 from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary
 from keras_bert.corpus.slices import Settings
+from keras_bert.corpus.workers import progress_bar
 from keras_bert.reports import Reports
 from keras_bert.text import train_wordpieces
 from keras_bert.text.tokenizer import BertTokenizer
@@ -71,10 +74,8 @@ def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_pyt
 @pytest.mark.filterwarnings("ignore:the texts have", "ignore:1 invalid byte")
 def test_words_are_normalized_as_the_tokenizer_does(tmp_path):
     path = tmp_path / "text.txt"
-    path.write_bytes(
-        "\ufeffÉcole ÉCOLE e\u0301cole ΟΔΟΣ ΟΔΟΣ 中文\r\n½™ ½™ a\u00adb ab \ufffd".encode()
-        + b"\xff ab"
-    )
+    text = "\ufeffÉcole ÉCOLE e\u0301cole ΟΔΟΣ ΟΔΟΣ 中文\r\n½™ ½™ a\u00adb ab \ufffd"
+    path.write_bytes(text.encode() + b"\xff ab")
     vocabulary = learn(path, 60, min_frequency=2)
     assert {"ecole", "οδος", "½™", "ab", "中", "文"} <= set(vocabulary)
     assert not {"##文", "É", "é", "\ufeff", "\ufffd"} & set(vocabulary)
@@ -112,15 +113,10 @@ def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
 
 
 def test_a_folder_gives_the_words_of_its_texts_and_dumps(tmp_path, capsys):
-    pages = [
-        ("The ''low'' is &lt;ref>Secret&lt;/ref> [[lower|lowest]]. The lower is low.", 0),
-        ("#REDIRECT [[Secret]]", 0),
-        ("Secret talk.", 1),
-    ]
-    pages = "".join(
-        f"<page><title>A</title><ns>{ns}</ns><revision><text>{text}</text></revision></page>"
-        for text, ns in pages
-    )
+    page = "<page><title>A</title><ns>{}</ns><revision><text>{}</text></revision></page>"
+    text = "The ''low'' is &lt;ref>Secret&lt;/ref> [[lower|lowest]]. The lower is low."
+    pages = page.format(0, text) + page.format(0, "#REDIRECT [[Secret]]")
+    pages += page.format(1, "Secret talk.")
     dump = bz2.compress(f"<mediawiki>{pages}</mediawiki>".encode())
     folder, prose = tmp_path / "inputs", tmp_path / "prose.txt"
     folder.mkdir()
@@ -176,3 +172,31 @@ def test_texts_without_words_and_small_sizes_are_refused(tmp_path, data, setting
     (tmp_path / "a.txt").write_bytes(data)
     with pytest.raises(ValueError, match=message):
         learn(tmp_path, **{"size": 100, **settings})
+
+
+def test_progress_in_a_log_has_an_update_a_second_and_no_blank_lines(tmp_path, capfd):
+    (tmp_path / "text.txt").write_text("low lower lowest, low lower lowest\n" * 20)
+    learn_vocabulary(tmp_path / "text.txt", 22, num_workers=1)
+    out, err = capfd.readouterr()
+    assert out == "140 words, 4 distinct, in 1 file\n"
+    assert err.startswith("\rwords:   0%") and "100%" in err and err.count("\n") == 1
+    with progress_bar("log", 10, True) as bar:
+        assert bar.mininterval == 1
+    with progress_bar("hidden", 10, False) as bar:
+        bar.update(10)
+    assert "hidden" not in capfd.readouterr().err
+
+
+def test_progress_in_a_notebook_without_widgets_has_bars_of_text_and_no_warning():
+    script = """
+import sys, warnings
+from types import SimpleNamespace
+sys.modules["ipykernel.zmqshell"] = None  # how tqdm knows a notebook
+sys.modules["IPython"] = SimpleNamespace(get_ipython=object)
+sys.modules["ipywidgets"] = None
+warnings.simplefilter("always")
+from keras_bert.corpus.workers import progress_bar
+progress_bar("words", 10, True).close()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "words:   0%" in done.stderr and "IProgress" not in done.stderr, done.stderr

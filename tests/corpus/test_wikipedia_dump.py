@@ -40,8 +40,17 @@ def read(path, start=0, stop=None):
     return found, reports.as_dict()
 
 
-def test_articles_are_kept_and_other_pages_counted(tmp_path):
-    path = tmp_path / "wiki.xml"
+@pytest.fixture
+def write(tmp_path):
+    def write(data, name="wiki.xml"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+def test_articles_are_kept_and_other_pages_counted(write):
     pages = [
         page("A & B", "One <ref>x</ref>is. Two [[Datei:x.jpg|no]]are.\n== No ==\n* no\n"),
         page("Gone", "#REDIRECT [[A]]", more='<redirect title="A" />'),
@@ -50,7 +59,7 @@ def test_articles_are_kept_and_other_pages_counted(tmp_path):
         page("Code", "Not. Prose.").replace("<model>wikitext", "<model>css"),
         page("Empty", ""),
     ]
-    path.write_bytes(dump(*pages))
+    path = write(dump(*pages))
     documents, reports = read(path)
     assert documents == [["One is.", "Two are."]]
     assert {kind: entry["count"] for kind, entry in reports.items()} == {
@@ -62,16 +71,15 @@ def test_articles_are_kept_and_other_pages_counted(tmp_path):
 
 
 @pytest.mark.parametrize("packing", ["xml", "one stream", "many streams"])
-def test_spans_hold_each_page_once_wherever_a_file_is_cut(tmp_path, monkeypatch, packing):
+def test_spans_hold_each_page_once_wherever_a_file_is_cut(write, monkeypatch, packing):
     monkeypatch.setattr(wikipedia_dump, "BLOCK_BYTES", 1000)
     data = dump(*articles(300))
-    path = tmp_path / ("wiki.xml" if packing == "xml" else "wiki.xml.bz2")
     if packing == "one stream":
         data = bz2.compress(data, 1)
     elif packing == "many streams":  # cut anywhere, within tags and characters too
         streams = [bz2.compress(data[i : i + 3001]) for i in range(0, len(data), 3001)]
         data = bz2.compress(b"").join(streams)  # between streams without any block
-    path.write_bytes(data)
+    path = write(data, "wiki.xml" if packing == "xml" else "wiki.xml.bz2")
     whole, _ = read(path)
     assert len(whole) == sum(i % 40 > 0 for i in range(300))
     for num_parts in (2, 9, 50):
@@ -80,39 +88,33 @@ def test_spans_hold_each_page_once_wherever_a_file_is_cut(tmp_path, monkeypatch,
         assert [document for part in found for document in part] == whole
 
 
-def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
+def test_a_tag_cut_between_two_spans_belongs_to_the_first(write):
     data = dump(*articles(4))
-    path = tmp_path / "wiki.xml"
-    path.write_bytes(data)
+    path = write(data)
     whole, _ = read(path)
     for cut in range(data.index(b"<page>") - 8, data.rindex(b"<page>") + 8):
         assert read(path, 0, cut)[0] + read(path, cut)[0] == whole
 
 
-def test_damaged_dumps_are_refused_with_their_name(tmp_path, refused):
-    path = tmp_path / "wiki.xml"
+def test_damaged_dumps_are_refused_with_their_name(write, refused):
     for missing in (5, 40, 3000):
-        path.write_bytes(dump(*articles(100))[:-missing])
-        refused("wiki.xml is truncated", read, path)
-    path.write_bytes(dump(page("Bad one", "x").replace("</id>", "")))
+        refused("wiki.xml is truncated", read, write(dump(*articles(100))[:-missing]))
+    path = write(dump(page("Bad one", "x").replace("</id>", "")))
     refused("wiki.xml is damaged: page 'Bad one' is not XML", read, path)
 
 
-def test_broken_utf8_and_broken_markup_are_reported_with_the_page(tmp_path):
-    path = tmp_path / "wiki.xml"
+def test_broken_utf8_and_broken_markup_are_reported_with_the_page(write):
     data = dump(page("Caf", "One is.\n\nTwo [[is."), page("B", "Three@ is."))
-    path.write_bytes(data.replace(b"@", b"\xe9"))
-    documents, reports = read(path)
+    documents, reports = read(write(data.replace(b"@", b"\xe9")))
     assert documents == [["One is."], ["Three\ufffd is."]]
     assert "page 'Caf'" in reports[wikipedia_dump.BROKEN_PASSAGES]["examples"][0]
     assert "page 'B', line 1 of the page" in reports[decoding.BROKEN]["examples"][0]
 
 
 @pytest.mark.parametrize("name", ["a.xml", "a.xml.bz2"])
-def test_other_files_are_refused(tmp_path, name, refused):
-    path = tmp_path / name
-    path.write_text("<html>no wiki</html>")
-    refused("not a (MediaWiki dump|bzip2 file)", DumpReader().can_be_cut, str(path))
+def test_other_files_are_refused(write, name, refused):
+    path = str(write(b"<html>no wiki</html>", name))
+    refused("not a (MediaWiki dump|bzip2 file)", DumpReader().can_be_cut, path)
 
 
 @pytest.mark.shared

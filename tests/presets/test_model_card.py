@@ -8,33 +8,21 @@ import pytest
 import yaml
 
 import keras_bert
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertClassifierPreprocessor,
-    BertEmbedder,
-    BertMultipleChoice,
-    BertPretrainer,
-    BertReranker,
-    BertSpanLabeler,
-    BertTask,
-    BertTokenClassifier,
-    finetune,
-)
+from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertTask
 from keras_bert.files.new_folder import CARD_MARK, is_own_card
 from keras_bert.presets.model_card import code
 from keras_bert.presets.preset import PresetModel
 from keras_bert.training.training_record import record_training
 
 TASKS = {
-    BertBackbone: "feature-extraction",
-    BertPretrainer: "fill-mask",
-    BertClassifier: "text-classification",
-    BertTokenClassifier: "token-classification",
-    BertSpanLabeler: "question-answering",
-    BertMultipleChoice: "multiple-choice",
-    BertEmbedder: "sentence-similarity",
-    BertReranker: "text-ranking",
+    "BertBackbone": "feature-extraction",
+    "BertPretrainer": "fill-mask",
+    "BertClassifier": "text-classification",
+    "BertTokenClassifier": "token-classification",
+    "BertSpanLabeler": "question-answering",
+    "BertMultipleChoice": "multiple-choice",
+    "BertEmbedder": "sentence-similarity",
+    "BertReranker": "text-ranking",
 }
 HOSTILE = ["a|b", "`code`", "---", "# head\n# line", "<script>alert(1)</script>", CARD_MARK]
 HOSTILE += ["[x](javascript:1)", "$$x$$", "\u202eright to left", "\ud800", "``", "key: value"]
@@ -83,17 +71,19 @@ def run_blocks(folder):
 
 @pytest.fixture(params=TASKS)
 def model(request, small, reader):
-    cls = request.param
-    if cls is BertBackbone:
+    if request.param == "BertBackbone":
         return small
-    arguments = {"num_classes": 2} if "Classifier" in cls.__name__ else {}
-    return cls(small, preprocessor=reader, **arguments)
+    arguments = {"num_classes": 2} if "Classifier" in request.param else {}
+    return getattr(keras_bert, request.param)(small, preprocessor=reader, **arguments)
 
 
 def test_the_card_of_a_preset_loads_the_model(model, tmp_path, capsys, eagerly):
     model.save_to_preset(tmp_path)
     fields = metadata(tmp_path)
-    assert fields["library_name"] == "keras_bert" and fields["pipeline_tag"] == TASKS[type(model)]
+    assert (
+        fields["library_name"] == "keras_bert"
+        and fields["pipeline_tag"] == TASKS[type(model).__name__]
+    )
     assert not fields.keys() & {"base_model", "language", "license"}  # which nobody knows
     [names] = run_blocks(tmp_path)
     assert type(names["model"]) is type(model)
@@ -106,7 +96,7 @@ def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(model, small, tmp_
         pytest.importorskip(package, reason='pip install ".[parity]"')
     model.save_to_hugging_face(tmp_path)
     library = "transformers"
-    if isinstance(model, (BertEmbedder, BertReranker)):
+    if isinstance(model, (keras_bert.BertEmbedder, keras_bert.BertReranker)):
         library = "sentence-transformers"
     assert metadata(tmp_path)["library_name"] == library
     theirs, ours = (names["model"] for names in run_blocks(tmp_path))
@@ -129,14 +119,15 @@ def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
     assert all(f"\n- `{name}`: `{value}`\n" in text for name, value in expected.items())
     assert "\n- `label_names`: `label 0, label 1, " in text and "label 999" not in text
     assert "## Training" not in text and "## Scores" not in text  # of which nothing is known
-    text = card_of(BertPretrainer(backbone, False, reader), tmp_path / "causal")
+    text = card_of(keras_bert.BertPretrainer(backbone, False, reader), tmp_path / "causal")
     assert metadata(tmp_path / "causal")["pipeline_tag"] == "text-generation"
     assert "predicts each next word" in text and "fill_mask" not in text
 
 
 def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, eagerly):
     examples = (["a b", "c d"] * 4, ["n", "y"] * 4)
-    finetune(classifier, examples, examples, tmp_path, test=examples, epochs=1, learning_rate=3e-5)
+    settings = {"epochs": 1, "learning_rate": 3e-5}
+    keras_bert.finetune(classifier, examples, examples, tmp_path, test=examples, **settings)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
     lines = ["Trained as a `BertClassifier`:", "- `training examples`: `8`", "On `dev`:"]
@@ -164,7 +155,7 @@ def test_the_record_stays_with_the_model_that_it_describes(classifier, tmp_path,
     text = card_of(again, tmp_path / "again")
     assert "Trained as" in text and "Then trained as" in text and "0.75" not in text
 
-    for cls, changes in ((BertClassifier, {"num_classes": 3}), (BertEmbedder, {})):
+    for cls, changes in ((BertClassifier, {"num_classes": 3}), (keras_bert.BertEmbedder, {})):
         text = card_of(cls.from_preset(tmp_path / "first", **changes), tmp_path / "other")
         assert "- `epochs`: `3`" in text and "0.75" not in text  # the head is new
     fresh = BertTask.from_preset(tmp_path / "first", load_weights=False)
@@ -176,7 +167,7 @@ def test_runs_are_those_of_the_encoder(classifier, tmp_path):
         record_training(classifier, {"epochs": epochs}, {"dev": {"accuracy": 0.75}})
     runs = classifier.backbone.training_record["runs"]
     assert [run["settings"]["epochs"] for run in runs] == [3, 4]
-    text = card_of(BertEmbedder(classifier.backbone), tmp_path)
+    text = card_of(keras_bert.BertEmbedder(classifier.backbone), tmp_path)
     assert "Trained as a `BertClassifier`" in text and "0.75" not in text
 
 

@@ -3,18 +3,8 @@
 import keras
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertClassifierPreprocessor,
-    BertEmbedder,
-    BertPreprocessor,
-    BertPretrainer,
-    BertTask,
-    BertTokenClassifier,
-    BertTokenClassifierPreprocessor,
-    BertTokenizer,
-)
+import keras_bert
+from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertPreprocessor
 from keras_bert.presets.preset import PresetModel
 
 
@@ -30,7 +20,7 @@ def save(request, tmp_path):
 
 
 def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, save):
-    folder = save(BertPretrainer(make_backbone()))
+    folder = save(keras_bert.BertPretrainer(make_backbone()))
     for arguments in ({}, {"dropout": 0.2}):
         with pytest.raises(ValueError, match="BertClassifier needs to know its classes: give lab"):
             BertClassifier.from_preset(folder, **arguments)
@@ -49,7 +39,11 @@ def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, sa
         ),
         (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has vocabulary_siz"),
         (BertBackbone, {"blocks": 2}, "BertBackbone has no argument blocks; it has vocabulary_siz"),
-        (BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; it has .*combine, trunc"),
+        (
+            keras_bert.BertEmbedder,
+            {"dtypes": "bfloat16"},
+            "no argument dtypes; it has .*combine, trunc",
+        ),
     ],
 )
 def test_an_argument_that_there_is_not_is_named_before_anything_is_fetched(cls, arguments, message):
@@ -58,9 +52,9 @@ def test_an_argument_that_there_is_not_is_named_before_anything_is_fetched(cls, 
 
 
 def test_an_argument_that_the_class_of_the_source_lacks_is_named(make_backbone, save):
-    folder = save(BertPretrainer(make_backbone()))
+    folder = save(keras_bert.BertPretrainer(make_backbone()))
     with pytest.raises(ValueError, match="BertPretrainer has no argument num_classes; it has next"):
-        BertTask.from_preset(folder, num_classes=2)
+        keras_bert.BertTask.from_preset(folder, num_classes=2)
 
 
 def test_misspelt_arguments_are_named_with_the_right_ones(make_backbone, preprocessor, refused):
@@ -135,11 +129,11 @@ def test_arguments_change_a_preprocessor_that_is_given_too(reviews, preprocessor
 
 
 def test_another_task_takes_over_the_text_settings_alone(reviews):
-    model = BertTokenClassifier.from_preset(reviews, num_classes=2)
+    model = keras_bert.BertTokenClassifier.from_preset(reviews, num_classes=2)
     assert model.preprocessor.label_names == ["0", "1"]
     assert (model.preprocessor.sequence_length, model.preprocessor.truncation) == (12, "tail")
     assert model.load_report.new.keys() == {"logits/kernel", "logits/bias"}
-    found = BertTokenClassifierPreprocessor.from_preset(reviews)
+    found = keras_bert.BertTokenClassifierPreprocessor.from_preset(reviews)
     assert found.label_names is None and found.truncation == "tail"
 
 
@@ -162,11 +156,11 @@ def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path,
     (tmp_path / "vocab.txt").write_text("\n".join(vocabulary))
     for source in (reviews, tmp_path / "vocab.txt"):
         for lowercase in (None, False):
-            found = BertTokenizer.from_preset(source, lowercase)
+            found = keras_bert.BertTokenizer.from_preset(source, lowercase)
             assert found.get_vocabulary() == vocabulary and found.lowercase is (lowercase is None)
     BertClassifier.from_preset(reviews).save_to_hugging_face(tmp_path / "theirs")
     expected = BertPreprocessor.from_preset(tmp_path / "theirs").tokenizer.get_config()
     (tmp_path / "theirs" / "model.safetensors").unlink()
-    assert BertTokenizer.from_preset(tmp_path / "theirs").get_config() == expected
+    assert keras_bert.BertTokenizer.from_preset(tmp_path / "theirs").get_config() == expected
     make_backbone().save_to_preset(tmp_path / "encoder")
-    refused("encoder has no vocabulary", BertTokenizer.from_preset, tmp_path / "encoder")
+    refused("encoder has no vocabulary", keras_bert.BertTokenizer.from_preset, tmp_path / "encoder")

@@ -255,10 +255,8 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     options += ["--batch_size", "4", "--num_layers", "1", "--phase", "16", "--hours", "0.004"]
     module.main(options)
     printed = capsys.readouterr().out
-    assert (
-        "Recipe day: hours 0.004, masked_lm_rate 0.3, no_next_sentence True, packed True, "
-        in printed
-    )
+    shown = "Recipe day: hours 0.004, masked_lm_rate 0.3, no_next_sentence True, packed True, "
+    assert shown in printed
     assert "TimeBudget(0 of 14 seconds)" in printed
     found = curves(tmp_path)
     last = max(found["loss"])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import keras_bert
+from keras_bert import BertClassifier, BertSpanLabeler, BertTask, BertTokenClassifier
 
 SETTINGS = "--sequence_length 7 --batch_size 8 --units 8 --layers -1 -2 --dropout 0"
 SETTINGS += " --learning_rate 2e-2"
@@ -93,3 +94,35 @@ def test_what_cannot_be_is_said_before_work(arguments, module, tagged, tmp_path,
     with pytest.raises(ValueError, match=message):
         module.main(arguments(tagged, *more))
     assert not (tmp_path / "out").exists()
+
+
+TASKS = {BertClassifier: {"num_classes": 2}, BertTokenClassifier: {"num_classes": 2}}
+
+
+@pytest.mark.parametrize("kind", [BertClassifier, BertTokenClassifier, BertSpanLabeler])
+def test_a_task_with_an_lstm_reads_both_ways_and_is_saved(
+    kind, recipe, make_backbone, randomized, inputs, assert_close, tmp_path
+):
+    encoder = randomized(make_backbone(causal=True, dropout=0.0))
+    model = recipe("_bilstm").with_bilstm(kind(encoder, **TASKS.get(kind, {})), 4)
+    randomized(model.head)
+    assert len(model.trainable_variables) == len(encoder.trainable_variables) - 2 + 6 + 2
+
+    def first(row, length):
+        logits = model({name: values[row : row + 1, :length] for name, values in inputs.items()})
+        logits = logits["start"] if isinstance(logits, dict) else logits
+        logits = keras.ops.convert_to_numpy(logits)
+        return logits if kind is BertClassifier else logits[:, 0]
+
+    count = int(inputs["padding_mask"][0].sum())
+    assert np.abs(first(0, count) - first(0, count - 1)).max() > 1e-4, "sees later words"
+    assert_close(first(0, 12), first(0, count))
+    model.save_to_preset(tmp_path)
+    loaded = BertTask.from_preset(tmp_path)
+    assert type(loaded.backbone) is type(model.backbone) and loaded.backbone.causal
+    expected, found = (
+        np.asarray(keras.ops.convert_to_numpy(m.head.kernel)) for m in (model, loaded)
+    )
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="sequence_ids"):
+        model({"token_ids": inputs["token_ids"], "sequence_ids": inputs["padding_mask"]})

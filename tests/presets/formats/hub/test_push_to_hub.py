@@ -20,9 +20,8 @@ def card_of(hub, name="user/tiny"):
 
 
 def test_a_model_is_uploaded_in_one_commit_and_loads(hub, classifier, same):
-    handle = push_to_hub(
-        classifier, "hf://user/tiny", private=True, token=hub.token, commit_message="The first"
-    )
+    options = {"private": True, "token": hub.token, "commit_message": "The first"}
+    handle = push_to_hub(classifier, "hf://user/tiny", **options)
     assert handle == f"hf://user/tiny@{hub.commit('user/tiny', 'main')}"
     assert hub.commits == [{"name": "user/tiny", "message": "The first", "deleted": []}]
     assert hub.private == {"user/tiny"}

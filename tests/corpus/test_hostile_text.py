@@ -90,10 +90,8 @@ TOKENS = {
     "marks in the wrong order": repeated("\u0301\u0323", "a"),
     "long words": repeated("ä" * 150 + " "),
 }
-FILES = {
-    **each("word ", "a", "a\r", "some words \ufffd\n", "\n", "word\n"),
-    "spaces": repeated(" ", "a", "b"),
-}
+FILES = each("word ", "a", "a\r", "some words \ufffd\n", "\n", "word\n")
+FILES["spaces"] = repeated(" ", "a", "b")
 
 
 def read_file(text):

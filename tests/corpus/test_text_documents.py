@@ -21,12 +21,6 @@ def read(path, start=0, stop=None, **settings):
     return [sentences for sentences in documents.values() if sentences], reports.as_dict()
 
 
-def write(tmp_path, data):
-    path = tmp_path / "a.txt"
-    path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
-    return path
-
-
 def test_sentences_end_where_a_reader_ends_them():
     text = (
         'Mr. Smith and J. R. R. Tolkien met at 5 p.m. in the U.S. Army. "Did you go?" asked Tom. '
@@ -50,21 +44,21 @@ def test_long_speeches_are_split_inside_their_quotation_marks():
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_a_sentence_a_line_and_blank_lines_between_documents(tmp_path, newline):
+def test_a_sentence_a_line_and_blank_lines_between_documents(write, newline):
     text = "One a. Still one.\nTwo.\n\n \n\nThree, no stop\n\n"
-    path = write(tmp_path, text.replace("\n", newline))
+    path = write(text.replace("\n", newline))
     documents, reports = read(path, text_format="sentences")
     assert documents == [["One a. Still one.", "Two."], ["Three, no stop"]]
     expected = {"\n": {}, "\r\n": {decoding.CRLF: 7}, "\r": {decoding.BARE_CR: 7}}[newline]
     assert {kind: entry["count"] for kind, entry in reports.items()} == expected
 
 
-def test_wrapped_lines_are_joined_and_paragraphs_are_not(tmp_path):
+def test_wrapped_lines_are_joined_and_paragraphs_are_not(write):
     first = "The quick brown fox jumps over the lazy dog and then\nit rests for a while. It sleeps."
     second = "Another paragraph begins here and it goes on into the\nnext line. Short end."
     third = "Without a blank line a short line ends the paragraph\nof Mr.\nSmith."
     for text in (f"{first}\n\n{second}\n{third}\n", f"{first}\n\n\n\t{second}\n  {third}"):
-        documents, _ = read(write(tmp_path, text))
+        documents, _ = read(write(text))
         assert documents == [
             [
                 "The quick brown fox jumps over the lazy dog and then it rests for a while.",
@@ -76,14 +70,14 @@ def test_wrapped_lines_are_joined_and_paragraphs_are_not(tmp_path):
         ]
 
 
-def test_lines_that_are_paragraphs_stay_apart(tmp_path):
+def test_lines_that_are_paragraphs_stay_apart(write):
     lines = ["A title without stop", 'He said "No.', "She went.", "It ended."]
     assert wrap_width(lines) == 0
-    assert read(write(tmp_path, "\n".join(lines)))[0] == [lines]
+    assert read(write("\n".join(lines)))[0] == [lines]
 
 
-def test_a_separator_line_stands_between_documents(tmp_path):
-    path = write(tmp_path, "CHAPTER I\nIt began.\n\nIt went on.\nCHAPTER II\nIt ended.\n")
+def test_a_separator_line_stands_between_documents(write):
+    path = write("CHAPTER I\nIt began.\n\nIt went on.\nCHAPTER II\nIt ended.\n")
     assert len(read(path)[0]) == 1
     documents, _ = read(path, document_separator="^CHAPTER ")
     assert documents == [["It began.", "It went on."], ["It ended."]]
@@ -91,9 +85,9 @@ def test_a_separator_line_stands_between_documents(tmp_path):
     assert len(documents) == 2
 
 
-def test_every_span_of_a_file_is_read_as_wrapped_as_its_beginning(tmp_path):
+def test_every_span_of_a_file_is_read_as_wrapped_as_its_beginning(write):
     wrapped = "It was a day on\nwhich nothing had\nhappened to her\n***\n"
-    path = write(tmp_path, 4 * wrapped + "A title\nShe went. He stayed.\n***\nAnother\nIt ended.\n")
+    path = write(4 * wrapped + "A title\nShe went. He stayed.\n***\nAnother\nIt ended.\n")
     settings = {"document_separator": r"^\*\*\*"}
     documents, _ = read(path, **settings)
     assert documents[-1] == ["Another It ended."]
@@ -111,20 +105,20 @@ def test_every_span_of_a_file_is_read_as_wrapped_as_its_beginning(tmp_path):
         ("utf-32-le", codecs.BOM_UTF32_LE),
     ],
 )
-def test_byte_order_marks_say_the_encoding_and_are_reported(tmp_path, monkeypatch, encoding, mark):
+def test_byte_order_marks_say_the_encoding_and_are_reported(write, monkeypatch, encoding, mark):
     monkeypatch.setattr(decoding, "BLOCK_BYTES", 17)
     text = "Grüße aus Köln.\r\nΑθήνα 東京 🙂.\r\n" * 5
-    documents, reports = read(write(tmp_path, mark + text.encode(encoding)))
+    documents, reports = read(write(mark + text.encode(encoding)))
     assert documents == [["Grüße aus Köln.", "Αθήνα 東京 🙂."] * 5]
     assert reports[decoding.MARK]["count"] == 1 and reports[decoding.CRLF]["count"] == 10
     assert encoding in reports[decoding.MARK]["examples"][0]
 
 
 @pytest.mark.parametrize("block_bytes", [7, 12, 2**20])  # 12 end in the CR of a CR LF
-def test_invalid_utf8_is_replaced_and_reported_with_its_line(tmp_path, monkeypatch, block_bytes):
+def test_invalid_utf8_is_replaced_and_reported_with_its_line(write, monkeypatch, block_bytes):
     monkeypatch.setattr(decoding, "BLOCK_BYTES", block_bytes)
     data = b"First line.\r\nCaf\xe9 au lait.\r\nGr\xc3\xbc\xc3 ok.\nAlready \xef\xbf\xbd lost.\n"
-    [document], reports = read(write(tmp_path, data), text_format="sentences")
+    [document], reports = read(write(data), text_format="sentences")
     assert document[:2] == ["First line.", "Caf\ufffd au lait."]
     assert document[2:] == ["Grü\ufffd ok.", "Already \ufffd lost."]
     broken, replaced = reports[decoding.BROKEN], reports[decoding.REPLACED]
@@ -132,9 +126,9 @@ def test_invalid_utf8_is_replaced_and_reported_with_its_line(tmp_path, monkeypat
     assert replaced["count"] == 1 and "line 4 " in replaced["examples"][0]
 
 
-def test_broken_utf16_is_reported(tmp_path):
+def test_broken_utf16_is_reported(write):
     data = codecs.BOM_UTF16_LE + "Fine.\nBad ".encode("utf-16-le") + b"\x00\xd8" + b"x\x00\n\x00"
-    documents, reports = read(write(tmp_path, data))
+    documents, reports = read(write(data))
     assert documents == [["Fine.", "Bad \ufffdx"]] or documents == [["Fine.", "Bad \ufffd"]]
     assert "line 2" in reports[decoding.REPLACED]["examples"][0]
 
@@ -146,17 +140,17 @@ def test_broken_utf16_is_reported(tmp_path):
         ("Мать и мачеха росли у дороги.".encode("cp1251") * 9, "not UTF-8"),
     ],
 )
-def test_files_that_are_not_text_are_refused(tmp_path, data, message, refused):
-    refused(message, read, write(tmp_path, data))
+def test_files_that_are_not_text_are_refused(write, data, message, refused):
+    refused(message, read, write(data))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(tmp_path, newline):
+def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(write, newline):
     # `tests/fuzz` cuts files of several documents.
     lines = []
     for i in range(40):
         lines += [f"== {i}.", *(f"Größe {i} {j}." for j in range(i % 4 + 1)), ""]
-    path = write(tmp_path, newline.join(lines))
+    path = write(newline.join(lines))
     [whole], _ = read(path)
     size = path.stat().st_size
     for num_parts in (2, 3, 7, 60, size):
@@ -166,7 +160,7 @@ def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(tmp_path, newl
 
 
 @pytest.mark.parametrize("text", [" ".join(f"wörd{i}" for i in range(300)), "東" * 1000])
-def test_a_line_longer_than_a_block_is_read_whole(tmp_path, monkeypatch, text):
+def test_a_line_longer_than_a_block_is_read_whole(write, monkeypatch, text):
     monkeypatch.setattr(decoding, "BLOCK_BYTES", 100)
-    [sentences], reports = read(write(tmp_path, text))
+    [sentences], reports = read(write(text))
     assert (" " if " " in text else "").join(sentences) == text and reports == {}

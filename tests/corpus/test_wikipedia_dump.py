@@ -40,16 +40,6 @@ def read(path, start=0, stop=None):
     return found, reports.as_dict()
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(data, name="wiki.xml"):
-        path = tmp_path / name
-        path.write_bytes(data)
-        return path
-
-    return write
-
-
 def test_articles_are_kept_and_other_pages_counted(write):
     pages = [
         page("A & B", "One <ref>x</ref>is. Two [[Datei:x.jpg|no]]are.\n== No ==\n* no\n"),
@@ -59,7 +49,7 @@ def test_articles_are_kept_and_other_pages_counted(write):
         page("Code", "Not. Prose.").replace("<model>wikitext", "<model>css"),
         page("Empty", ""),
     ]
-    path = write(dump(*pages))
+    path = write(dump(*pages), "wiki.xml")
     documents, reports = read(path)
     assert documents == [["One is.", "Two are."]]
     assert {kind: entry["count"] for kind, entry in reports.items()} == {
@@ -90,7 +80,7 @@ def test_spans_hold_each_page_once_wherever_a_file_is_cut(write, monkeypatch, pa
 
 def test_a_tag_cut_between_two_spans_belongs_to_the_first(write):
     data = dump(*articles(4))
-    path = write(data)
+    path = write(data, "wiki.xml")
     whole, _ = read(path)
     for cut in range(data.index(b"<page>") - 8, data.rindex(b"<page>") + 8):
         assert read(path, 0, cut)[0] + read(path, cut)[0] == whole
@@ -98,14 +88,14 @@ def test_a_tag_cut_between_two_spans_belongs_to_the_first(write):
 
 def test_damaged_dumps_are_refused_with_their_name(write, refused):
     for missing in (5, 40, 3000):
-        refused("wiki.xml is truncated", read, write(dump(*articles(100))[:-missing]))
-    path = write(dump(page("Bad one", "x").replace("</id>", "")))
+        refused("wiki.xml is truncated", read, write(dump(*articles(100))[:-missing], "wiki.xml"))
+    path = write(dump(page("Bad one", "x").replace("</id>", "")), "wiki.xml")
     refused("wiki.xml is damaged: page 'Bad one' is not XML", read, path)
 
 
 def test_broken_utf8_and_broken_markup_are_reported_with_the_page(write):
     data = dump(page("Caf", "One is.\n\nTwo [[is."), page("B", "Three@ is."))
-    documents, reports = read(write(data.replace(b"@", b"\xe9")))
+    documents, reports = read(write(data.replace(b"@", b"\xe9"), "wiki.xml"))
     assert documents == [["One is."], ["Three\ufffd is."]]
     assert "page 'Caf'" in reports[wikipedia_dump.BROKEN_PASSAGES]["examples"][0]
     assert "page 'B', line 1 of the page" in reports[decoding.BROKEN]["examples"][0]

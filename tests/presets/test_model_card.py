@@ -80,10 +80,8 @@ def model(request, small, reader):
 def test_the_card_of_a_preset_loads_the_model(model, tmp_path, capsys, eagerly):
     model.save_to_preset(tmp_path)
     fields = metadata(tmp_path)
-    assert (
-        fields["library_name"] == "keras_bert"
-        and fields["pipeline_tag"] == TASKS[type(model).__name__]
-    )
+    assert fields["library_name"] == "keras_bert"
+    assert fields["pipeline_tag"] == TASKS[type(model).__name__]
     assert not fields.keys() & {"base_model", "language", "license"}  # which nobody knows
     [names] = run_blocks(tmp_path)
     assert type(names["model"]) is type(model)

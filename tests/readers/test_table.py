@@ -150,12 +150,8 @@ def test_empty_texts_are_counted(write):
 def test_parquet_holds_the_rows_of_a_csv(tmp_path, write, refused):
     arrow = pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
     parquet = pytest.importorskip("pyarrow.parquet", reason='pip install ".[corpus]"')
-    columns = {
-        "text": ["A 字.", None, "B"],
-        "label": [1, 0, 1],
-        "raw": [b"x", b"y", None],
-        "tags": [["a"], [], None],
-    }
+    columns = {"text": ["A 字.", None, "B"], "label": [1, 0, 1], "raw": [b"x", b"y", None]}
+    columns["tags"] = [["a"], [], None]
     parquet.write_table(arrow.table(columns), tmp_path / "rows.parquet", row_group_size=2)
     table = read_table(tmp_path / "rows.parquet")
     assert table["text"] == ["A 字.", "", "B"] and table["raw"] == ["x", "y", ""]

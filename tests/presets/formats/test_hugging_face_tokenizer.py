@@ -88,11 +88,8 @@ def test_special_tokens_may_have_other_names(read, words, where):
 
 
 def test_added_tokens_keep_their_ids_and_are_reported(read, words, caplog):
-    files = {
-        "vocab.txt": lines(words[:27]),
-        "tokenizer_config.json": {"added_tokens_decoder": {"28": {"content": "<url>"}}},
-        "added_tokens.json": {"<user>": 27},
-    }
+    files = {"vocab.txt": lines(words[:27]), "added_tokens.json": {"<user>": 27}}
+    files["tokenizer_config.json"] = {"added_tokens_decoder": {"28": {"content": "<url>"}}}
     assert read(files)[0][27:] == ["<user>", "<url>"]
     assert "<url>, <user> were added to the vocabulary as unsplit tokens" in caplog.text
 

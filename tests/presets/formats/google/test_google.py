@@ -59,13 +59,10 @@ def test_a_classifier_of_run_classifier(assert_close, google, golden, with_head)
 
 
 def test_the_optimizer_is_skipped(google, golden):
-    slots = {
-        f"{name}/{slot}": np.zeros_like(array)
-        for name, array in golden["weight"].items()
-        for slot in ("adam_m", "adam_v")
-    }
-    step = {"global_step": np.array(1000, "int64")}
-    checkpoint = read_google(google({**golden["weight"], **slots, **step}))
+    weights = {**golden["weight"], "global_step": np.array(1000, "int64")}
+    for slot in ("adam_m", "adam_v"):
+        weights |= {f"{name}/{slot}": array for name, array in golden["weight"].items()}
+    checkpoint = read_google(google(weights))
     assert not checkpoint.left_over
     assert len(checkpoint.weights) == len(read_google(google()).weights)
 

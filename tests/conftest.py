@@ -112,6 +112,18 @@ def curves():
 
 
 @pytest.fixture
+def write(tmp_path):
+    """A function that writes a file of text or bytes and returns its path."""
+
+    def write(content, name="a.txt"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
 def full_disk():
     """Limits files to 3,000 bytes: a write then fails as it does at a quota."""
     import resource

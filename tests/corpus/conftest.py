@@ -139,15 +139,3 @@ def prepare(tokenizer):
         return keras_bert.prepare_corpus(inputs, output, tokenizer, **more)
 
     return prepare
-
-
-@pytest.fixture
-def write(tmp_path):
-    """A function that writes a file of text or bytes and returns its path."""
-
-    def write(content, name="a.txt"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write

@@ -42,12 +42,11 @@ def count_words(*inputs):
     return module._count_words(slices, work, 2, 1, Reports(), False)
 
 
-def test_pieces_are_merged_by_frequency(tmp_path):
-    path = tmp_path / "text.txt"
+def test_pieces_are_merged_by_frequency(write):
     # By hand: "##u" + "##g" 20 times, "##u" + "##n" 16, "h" + "##ug" 15, "p" + "##un" 12.
     words = ["hug"] * 10 + ["pug"] * 5 + ["pun"] * 12 + ["bun"] * 4 + ["hugs"] * 5
     random.Random(1).shuffle(words)
-    path.write_text("\n".join(words))
+    path = write("\n".join(words))
     vocabulary = learn(path, 17)
     assert vocabulary[5:13] == ["b", "g", "h", "n", "p", "s", "u", "##g"]
     assert vocabulary[13:] == ["##n", "##s", "##u", "##ug"]
@@ -72,10 +71,9 @@ def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_pyt
 
 
 @pytest.mark.filterwarnings("ignore:the texts have", "ignore:1 invalid byte")
-def test_words_are_normalized_as_the_tokenizer_does(tmp_path):
-    path = tmp_path / "text.txt"
+def test_words_are_normalized_as_the_tokenizer_does(write):
     text = "\ufeffÉcole ÉCOLE e\u0301cole ΟΔΟΣ ΟΔΟΣ 中文\r\n½™ ½™ a\u00adb ab \ufffd"
-    path.write_bytes(text.encode() + b"\xff ab")
+    path = write(text.encode() + b"\xff ab")
     vocabulary = learn(path, 60, min_frequency=2)
     assert {"ecole", "οδος", "½™", "ab", "中", "文"} <= set(vocabulary)
     assert not {"##文", "É", "é", "\ufeff", "\ufffd"} & set(vocabulary)
@@ -83,9 +81,9 @@ def test_words_are_normalized_as_the_tokenizer_does(tmp_path):
     assert {"École", "ÉCOLE", "ΟΔΟΣ"} <= set(cased)
 
 
-def test_rare_characters_are_left_out_with_their_words(tmp_path):
-    (tmp_path / "text.txt").write_text("ab ab ab ab ax ax")
-    assert learn(tmp_path, 8, max_characters=2)[5:] == ["a", "b", "##b"]
+def test_rare_characters_are_left_out_with_their_words(write):
+    path = write("ab ab ab ab ax ax")
+    assert learn(path, 8, max_characters=2)[5:] == ["a", "b", "##b"]
 
 
 def test_texts_end_between_words_and_lose_nothing(prose, monkeypatch):
@@ -112,18 +110,18 @@ def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
     assert len(set(exact) & set(scaled)) > 500
 
 
-def test_a_folder_gives_the_words_of_its_texts_and_dumps(tmp_path, capsys):
+def test_a_folder_gives_the_words_of_its_texts_and_dumps(write, tmp_path, capsys):
     page = "<page><title>A</title><ns>{}</ns><revision><text>{}</text></revision></page>"
     text = "The ''low'' is &lt;ref>Secret&lt;/ref> [[lower|lowest]]. The lower is low."
     pages = page.format(0, text) + page.format(0, "#REDIRECT [[Secret]]")
     pages += page.format(1, "Secret talk.")
     dump = bz2.compress(f"<mediawiki>{pages}</mediawiki>".encode())
-    folder, prose = tmp_path / "inputs", tmp_path / "prose.txt"
+    folder = tmp_path / "inputs"
     folder.mkdir()
     (folder / "wiki.xml.bz2").write_bytes(dump)
     (folder / "more.txt").write_text("The low, the lower, the lowest.")
     (folder / "notes.md").write_text("Secret.")
-    prose.write_text("The low is lowest. The lower is low. The low, the lower, the lowest.")
+    prose = write("The low is lowest. The lower is low. The low, the lower, the lowest.")
     assert learn_vocabulary(folder, 25) == learn(prose, 25)
     out = capsys.readouterr().out
     assert "19 words, 7 distinct, in 2 files" in out
@@ -131,9 +129,8 @@ def test_a_folder_gives_the_words_of_its_texts_and_dumps(tmp_path, capsys):
     assert "1 redirect pages, skipped" in out and "1 pages of other namespaces" in out
 
 
-def test_bytes_that_are_not_utf8_are_reported(tmp_path, capsys):
-    path = tmp_path / "latin.txt"
-    path.write_bytes("One line of plain words.\r\nAnd a café.\r\n".encode("latin-1") * 3)
+def test_bytes_that_are_not_utf8_are_reported(write, capsys):
+    path = write("One line of plain words.\r\nAnd a café.\r\n".encode("latin-1") * 3)
     place = rf"3 invalid byte sequences, dropped \({path}, line 2 \(byte 35\)"
     with pytest.warns(UserWarning, match=place):
         vocabulary = learn(path, 30)
@@ -149,11 +146,9 @@ def test_worker_processes_count_the_same_words(prose, monkeypatch):
     assert learn_vocabulary(prose, 500, num_workers=2, progress=False) == expected
 
 
-def test_a_text_with_too_few_pieces_is_told(tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_text("low lower lowest " * 3)
+def test_a_text_with_too_few_pieces_is_told(write):
     with pytest.warns(UserWarning, match=r"the vocabulary has \d+ tokens"):
-        vocabulary = learn(path, 1000)
+        vocabulary = learn(write("low lower lowest " * 3), 1000)
     assert {"low", "lower", "lowest"} <= set(vocabulary)
 
 
@@ -168,15 +163,12 @@ def test_a_text_with_too_few_pieces_is_told(tmp_path):
         (b"abcdefgh", {"size": 9}, "vocabulary_size=9 is too small: give at least"),
     ],
 )
-def test_texts_without_words_and_small_sizes_are_refused(tmp_path, data, settings, message):
-    (tmp_path / "a.txt").write_bytes(data)
-    with pytest.raises(ValueError, match=message):
-        learn(tmp_path, **{"size": 100, **settings})
+def test_texts_without_words_and_small_sizes_are_refused(write, data, settings, message, refused):
+    refused(message, learn, write(data), **{"size": 100, **settings})
 
 
-def test_progress_in_a_log_has_an_update_a_second_and_no_blank_lines(tmp_path, capfd):
-    (tmp_path / "text.txt").write_text("low lower lowest, low lower lowest\n" * 20)
-    learn_vocabulary(tmp_path / "text.txt", 22, num_workers=1)
+def test_progress_in_a_log_has_an_update_a_second_and_no_blank_lines(write, capfd):
+    learn_vocabulary(write("low lower lowest, low lower lowest\n" * 20), 22, num_workers=1)
     out, err = capfd.readouterr()
     assert out == "140 words, 4 distinct, in 1 file\n"
     assert err.startswith("\rwords:   0%") and "100%" in err and err.count("\n") == 1

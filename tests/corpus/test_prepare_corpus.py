@@ -117,10 +117,9 @@ def test_one_huge_document_is_cut_and_keeps_its_id(
     assert joined == tokenizer(paths[0].read_text().splitlines())
 
 
-def test_a_sentence_longer_than_a_record_is_cut_and_reported(tmp_path, prepare, monkeypatch):
+def test_a_sentence_longer_than_a_record_is_cut_and_reported(write, tmp_path, prepare, monkeypatch):
     monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
-    path = tmp_path / "a.txt"
-    path.write_text("Word1. " + "word2 " * 250 + ".\n\nWord3.")
+    path = write("Word1. " + "word2 " * 250 + ".\n\nWord3.")
     with pytest.warns(UserWarning, match="only one document"):
         corpus = prepare(path, tmp_path / "out")
     lengths = [[len(s) for s in sentences] for *_, sentences in records(corpus)]

@@ -7,23 +7,13 @@ from keras_bert.text.vocabulary import SPECIAL_TOKENS, read_vocabulary
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(data):
-        path = tmp_path / "vocab.txt"
-        path.write_bytes(data)
-        return path
-
-    return write
-
-
-@pytest.fixture
 def good(special_tokens):
     return "\n".join([*special_tokens, "Häuser", "字"]).encode()
 
 
 @pytest.mark.parametrize("missing", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
 def test_a_missing_special_token_is_named(write, good, missing, refused):
-    path = write(good.replace(missing.encode(), b"x"))
+    path = write(good.replace(missing.encode(), b"x"), "vocab.txt")
     refused(rf"vocab\.txt.* lacks \{missing[:-1]}\]", read_vocabulary, path)
     with pytest.raises(ValueError, match="learn_vocabulary"):
         BertTokenizer([line for line in good.decode().split("\n") if line != missing])

@@ -61,16 +61,10 @@ def test_articles_are_kept_and_other_pages_counted(tmp_path):
     assert dump_namespaces(str(path)) == {"datei"}
 
 
-@pytest.mark.parametrize("packing", ["xml", "one stream", "many streams"])
-def test_spans_hold_each_page_once_wherever_a_file_is_cut(tmp_path, monkeypatch, packing):
+def test_spans_hold_each_page_once_wherever_a_file_is_cut(tmp_path, monkeypatch):
     monkeypatch.setattr(wikipedia_dump, "BLOCK_BYTES", 1000)
     data = dump(*articles(300))
-    path = tmp_path / ("wiki.xml" if packing == "xml" else "wiki.xml.bz2")
-    if packing == "one stream":
-        data = bz2.compress(data, 1)
-    elif packing == "many streams":  # cut anywhere, within tags and characters too
-        streams = [bz2.compress(data[i : i + 3001]) for i in range(0, len(data), 3001)]
-        data = bz2.compress(b"").join(streams)  # between streams without any block
+    path, packed = tmp_path / "wiki.xml", tmp_path / "wiki.xml-p1p300.bz2"
     path.write_bytes(data)
     whole, _ = read(path)
     assert len(whole) == sum(i % 40 > 0 for i in range(300))
@@ -78,6 +72,12 @@ def test_spans_hold_each_page_once_wherever_a_file_is_cut(tmp_path, monkeypatch,
         cuts = [len(data) * part // num_parts for part in range(num_parts + 1)]
         found = [read(path, a, b)[0] for a, b in zip(cuts, cuts[1:], strict=False)]
         assert [document for part in found for document in part] == whole
+    streams = [bz2.compress(data[i : i + 3001]) for i in range(0, len(data), 3001)]
+    packed.write_bytes(b"".join(streams))  # as of Wikipedia
+    assert read(packed)[0] == whole and not DumpReader().can_be_cut(str(packed))
+    packed.write_bytes(packed.read_bytes()[:-40])
+    with pytest.raises(ValueError, match="wiki.xml-p1p300.bz2 is (truncated|damaged)"):
+        read(packed)
 
 
 def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
@@ -118,7 +118,7 @@ def test_broken_utf8_and_broken_markup_are_reported_with_the_page(tmp_path):
 def test_other_files_are_refused(tmp_path, name):
     path = tmp_path / name
     path.write_text("<html>no wiki</html>")
-    with pytest.raises(ValueError, match="not a (MediaWiki dump|bzip2 file)"):
+    with pytest.raises(ValueError, match="not a MediaWiki dump|is damaged, or of another kind"):
         DumpReader().can_be_cut(str(path))
 
 

@@ -157,9 +157,16 @@ def test_the_jax_backend_and_a_compiler_are_required(monkeypatch, device, extra)
         Plan(device)
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=rf"it is jax.*\[{extra}\]"):
-        Plan(device)
+
+    def find_jax(name):
+        if "." in name:  # as of a module whose package is missing
+            raise ModuleNotFoundError(name)
+        return True if name == "jax" else None
+
+    for find in (find_jax, lambda name: None):
+        monkeypatch.setattr(importlib.util, "find_spec", find)
+        with pytest.raises(ValueError, match=rf"it is jax.*\[{extra}\]"):
+            Plan(device)
 
 
 def test_a_gpu_has_bounds_without_a_count_of_operations():

@@ -1,4 +1,4 @@
-"""Plans work on TPUs or GPUs without one: memory, shortest step time, days of training or rows/s.
+"""Plans pre-training on TPUs or GPUs without one: memory, shortest step time, days.
 
     pip install ".[tpu-plan]"
     python recipes/plan.py --device v5e:4x4 --size large --sequence_length 512
@@ -6,10 +6,9 @@
     pip install ".[gpu-plan]"
     python recipes/plan.py --device h100:8 --packed --attention_dropout 0
 
-The chips' own compiler compiles the step that `fit` runs on JAX, in mixed_bfloat16; with
-`--predict`, the forward pass of a BertEmbedder. It reports memory and traffic, and the chips'
-published peak rates give the shortest time. `--utilization` is the fraction of these that you
-expect. Linux only.
+The chips' own compiler compiles the step that `fit` runs on JAX, in mixed_bfloat16. It reports
+memory and traffic, and the chips' published peak rates give the shortest time. `--utilization` is
+the fraction of these that you expect. Linux only.
 
 The paper's training takes 0.9 times the days printed for 128 tokens plus 0.1 times those for 512.
 """
@@ -42,15 +41,9 @@ def parse_args(argv=None):
     add("--attention_dropout", type=float, help="another one for attention; GPUs are faster with 0")
     add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
     add("--utilization", type=float, default=0.4, help="expected fraction of the peak rate")
-    add("--predict", action="store_true", help="plan prediction in place of pre-training")
     args = parser.parse_args(argv)
     if not 0 < args.utilization <= 1:
         parser.error(f"--utilization is a fraction of the peak, in (0, 1]; got {args.utilization}")
-    of_training = ("accumulation_steps", "packed", "remat", "max_predictions", "dropout")
-    of_training += ("attention_dropout", "steps")
-    given = [name for name in of_training if getattr(args, name) != parser.get_default(name)]
-    if args.predict and given:
-        parser.error(f"--predict plans no training: leave out --{', --'.join(given)}")
     return args
 
 
@@ -71,16 +64,12 @@ def main(argv=None):
         remat=args.remat,
         **SIZES[args.size],
     )
-    task, compiled = keras_bert.BertPretrainer, plan.compile
-    work = f"{plan.max_predictions} predicted; dropout {args.dropout}"
-    if args.predict:
-        task, compiled, work = keras_bert.BertEmbedder, plan.compile_prediction, "embedded"
-    model = task(backbone)
-    step = compiled(model, args.batch_size)
+    model = keras_bert.BertPretrainer(backbone)
+    step = plan.compile(model, args.batch_size)
     print(
         f"\nBERT {args.size}, {model.count_params():,} weights, on {args.device} "
         f"({plan.num_chips} chips of {plan.chip.hbm})\nbatches of {args.batch_size} rows of "
-        f"{args.sequence_length} tokens, {work}"
+        f"{args.sequence_length} tokens, {plan.max_predictions} predicted; dropout {args.dropout}"
         f"{'; packed' if args.packed else ''}{'; remat' if args.remat else ''}"
         f"{f'; {args.accumulation_steps} parts' if args.accumulation_steps > 1 else ''}\n"
     )

@@ -48,14 +48,11 @@
 #
 # Memory grows almost linearly with `--batch_size`: two plans tell which is the largest that fits.
 # `--accumulation_steps` and `--remat` reduce the memory needed. `--packed` plans rows of up to 8
-# sequences. `--predict` plans the forward pass of a `BertEmbedder` instead, which is
-# `Plan.compile_prediction` in Python. The kinds of chip are v4, v5e, v5p and v6e, and the GPUs h100
-# and a100.
+# sequences. The kinds of chip are v4, v5e, v5p and v6e, and the GPUs h100 and a100.
 #
 # ```bash
 # python recipes/plan.py --device v5e:4x4 --size large --sequence_length 512
 # python recipes/plan.py --sequence_length 512 --packed  # rows of up to 8 sequences
-# python recipes/plan.py --predict --batch_size 1024  # embedding of texts, no training
 # python recipes/plan.py --device h100:8 --packed --attention_dropout 0  # eight GPUs
 # ```
 #
@@ -98,20 +95,3 @@
 # |---|---|---|---|
 # | Base on 4 chips | 0.88 days | 0.63 | 0.37 |
 # | Large on 16 chips | 0.75 days | 0.54 | 0.32 |
-#
-# ## Reference: prediction
-#
-# Weights are float32 and are cast in each batch. On 4 chips of v5e, in mixed_bfloat16, with libtpu
-# 0.0.52 and JAX 0.10.2:
-#
-# | size | rows | memory per chip, GiB | a batch at best | rows/s at best | rows/s at 40 % |
-# |---|---|---|---|---|---|
-# | base | 1024 x 128 | 0.78 of 15.75 | 29.2 ms | 35,072 | 14,105 |
-# | base | 256 x 512 | 0.63 of 15.75 | 31.6 ms | 8,114 | 3,262 |
-# | large | 1024 x 128 | 1.76 of 15.75 | 103.0 ms | 9,945 | 3,994 |
-#
-# ```bash
-# python recipes/plan.py --predict --batch_size 1024
-# python recipes/plan.py --predict --batch_size 256 --sequence_length 512
-# python recipes/plan.py --predict --batch_size 1024 --size large
-# ```

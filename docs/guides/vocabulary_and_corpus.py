@@ -63,11 +63,12 @@ corpus
 #   of Google's code;
 # - rows: `.parquet`, or JSON lines (`.jsonl`). `text_column` names the column. A row is a document,
 #   read like a text file of the same content, and gives the same tokens;
-# - MediaWiki `pages-articles` dumps, `.xml` or `.xml.bz2`; they keep only the prose.
+# - MediaWiki `pages-articles` dumps, `.xml`; they keep only the prose.
 #
-# Texts and JSON lines may be compressed (`.gz`, `.bz2`, `.zst`). Inputs are files, folders or
-# patterns, local, in `gs://` buckets, or in data sets of the Hugging Face Hub, which are downloaded
-# to its cache:
+# All but Parquet may be compressed (`.gz`, `.bz2`, `.zst`), and a single worker reads such a file.
+# Wikipedia offers its dumps in parts, such as `enwiki-latest-pages-articles1.xml-p1p41242.bz2`.
+# Inputs are files, folders or patterns, local, in `gs://` buckets, or in data sets of the Hugging
+# Face Hub, which are downloaded to its cache:
 #
 # ```py
 # keras_bert.prepare_corpus(

@@ -27,8 +27,8 @@ NUM_SLICES = 64  # a large corpus has at least this many, to occupy as many core
 
 READERS: tuple[Reader, ...] = (TextReader(), DumpReader(), JsonLinesReader(), ParquetReader())
 KINDS = (
-    "texts (.txt), rows (.jsonl, .parquet) and MediaWiki dumps (.xml, .xml.bz2); .txt and .jsonl "
-    "may be compressed (.gz, .bz2, .zst)"
+    "texts (.txt), rows (.jsonl, .parquet) and MediaWiki dumps (.xml); all but .parquet may be "
+    "compressed (.gz, .bz2, .zst)"
 )
 
 OTHER_FILES = "files in input folders that are neither texts, rows nor dumps, skipped"

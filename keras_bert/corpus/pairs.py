@@ -22,14 +22,11 @@ class Pairing:
 
     sequence_length: int
     next_sentence: bool = True
-    random_next_rate: float = 0.5
-    exact_random_next: bool = False
     short_sequence_rate: float = 0.1
 
     def __post_init__(self):
         least = 5 if self.next_sentence else 3
         check_int("sequence_length", self.sequence_length, least, 2048)
-        check_rate("random_next_rate", self.random_next_rate)
         check_rate("short_sequence_rate", self.short_sequence_rate)
 
     def plan(self, group: RecordGroup, seed: tf.Tensor) -> TextPairs:
@@ -73,14 +70,7 @@ def plan_pairs(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPai
     first_length = tf.gather(starts, split) - start
     chunk_length = tf.gather(starts, end) - start
     draw = tf.random.stateless_uniform([num_sentences], seeds[3])
-    is_random = draw < pairing.random_next_rate
-    single = size == 1
-    if pairing.exact_random_next:
-        within = 1 + _randint(seeds[4], tf.maximum(chunk_length - 1, 1))
-        first_length = tf.where(single & ~is_random, within, first_length)
-    else:
-        is_random |= single
-
+    is_random = (draw < 0.5) | (size == 1)
     other_start, other_length, has_other = _random_texts(
         group, starts, record, target - first_length, seeds[5]
     )

@@ -50,10 +50,10 @@ def prepare_corpus(
 
     Args:
         inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark), files
-            with a text in each row (.jsonl, .parquet), MediaWiki dumps (`pages-articles`, .xml or
-            .xml.bz2), folders of such files, or patterns such as `"texts/*.parquet"`; local, or
-            `gs://bucket/folder`, or `hf://datasets/user/name@revision/file`. .txt and .jsonl files
-            may be compressed (.gz, .bz2, .zst); then one worker reads each.
+            with a text in each row (.jsonl, .parquet), MediaWiki dumps (`pages-articles`, .xml),
+            folders of such files, or patterns such as `"texts/*.parquet"`; local, or
+            `gs://bucket/folder`, or `hf://datasets/user/name@revision/file`. All but .parquet may
+            be compressed (.gz, .bz2, .zst); then one worker reads each: give a dump's parts.
         output: folder of the corpus; created if missing.
         tokenizer: `BertTokenizer`.
         text_format: format of each text file or row. "prose" has one paragraph per line, or wrapped

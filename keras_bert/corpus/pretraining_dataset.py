@@ -27,8 +27,6 @@ def pretraining_dataset(
     whole_word_masking: bool = False,
     left_to_right: bool = False,
     next_sentence: bool = True,
-    random_next_rate: float = 0.5,
-    exact_random_next: bool = False,
     short_sequence_rate: float = 0.1,
     packed: bool = False,
     sequences_per_row: int = 8,
@@ -42,9 +40,8 @@ def pretraining_dataset(
     Pairs and masks follow `create_pretraining_data.py` of google-research/bert, which draws them
     only once. A chunk is filled with sentences up to `sequence_length`, or up to a random shorter
     length, and split at a random sentence. The second text is a random one from another document
-    with probability `random_next_rate`, and always if the chunk has only one sentence. Google's
-    true rate is therefore about 0.53 to 0.56. The longer text is truncated token by token, at a
-    random end.
+    with probability 0.5, and always if the chunk has only one sentence, so that the true rate is
+    about 0.53 to 0.56. The longer text is truncated token by token, at a random end.
 
     A random text comes from another document in the same group: 128 records, interleaved from up
     to 16 shards. A document alone in its group gets none. Google's code takes any document.
@@ -67,9 +64,6 @@ def pretraining_dataset(
         left_to_right: bool, whether to predict every next word instead of masked ones, as a causal
             encoder does. Nothing is masked, and P is S - 2. It needs `next_sentence=False`.
         next_sentence: bool; False gives rows of contiguous sentences instead of pairs.
-        random_next_rate: float, the probability of a random second text.
-        exact_random_next: bool, whether chunks of one sentence are split within it, so that the
-            true rate equals `random_next_rate`. False follows Google's code.
         short_sequence_rate: float, the fraction of documents with rows of a shorter length.
         packed: bool, whether several short sequences share a row, so that almost nothing is padded.
             Losses are the same as with one sequence per row.
@@ -105,9 +99,7 @@ def pretraining_dataset(
     corpus = Corpus(corpus) if isinstance(corpus, str | os.PathLike) else corpus
     if left_to_right and next_sentence:
         raise ValueError("left_to_right=True needs next_sentence=False.")
-    pairing = Pairing(
-        sequence_length, next_sentence, random_next_rate, exact_random_next, short_sequence_rate
-    )
+    pairing = Pairing(sequence_length, next_sentence, short_sequence_rate)
     rates = masked_lm_rate, mask_token_rate, random_token_rate
     masking = Masking(sequence_length, max_predictions, *rates, whole_word_masking, left_to_right)
     check_int("batch_size", batch_size)

@@ -1,15 +1,14 @@
-"""Documents of MediaWiki dumps (`pages-articles` XML, plain or bzip2), one per article."""
+"""Documents of MediaWiki dumps (`pages-articles` XML), one per article."""
 
 import functools
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
-from keras_bert.corpus.bz2_blocks import bz2_chunks
 from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
 from keras_bert.corpus.slices import Passages, Reader, Settings, Span
 from keras_bert.corpus.wikitext import wikitext_passages
-from keras_bert.files.remote import open_bytes, packing
+from keras_bert.files.remote import open_bytes, open_unpacked, packing
 from keras_bert.reports import Reports
 
 REDIRECTS = "redirect pages, skipped"
@@ -25,13 +24,14 @@ _HEAD_BYTES = 2**16
 class DumpReader(Reader):
     """`Reader` of dumps; each article is a document."""
 
-    names = r"\.xml(-\w+)?(\.bz2)?$"  # also of parts: ".xml-p1p41242.bz2"
+    names = r"\.xml(-\w+)?(\.gz|\.bz2|\.zst)?$"  # also of parts: ".xml-p1p41242.bz2"
 
     def can_be_cut(self, path: str) -> bool:
         if b"<mediawiki" not in _head(path):
-            kind = "MediaWiki dump in bzip2" if packing(path) else "MediaWiki dump"
-            raise ValueError(f"{path} is not a {kind}: no <mediawiki>. Give other text as .txt.")
-        return True
+            raise ValueError(
+                f"{path} is not a MediaWiki dump: no <mediawiki>. Give other text as .txt."
+            )
+        return not packing(path)
 
     def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
         namespaces = dump_namespaces(span.path)
@@ -83,8 +83,10 @@ def dump_pages(path: str, chunks: Iterator[tuple[bytes, bool]]) -> Iterator[byte
 
 
 def _chunks(span):
-    if packing(span.path):
-        yield from bz2_chunks(span.path, span.start, span.stop)
+    if packing(span.path):  # which is read whole
+        with open_unpacked(span.path) as file:
+            while data := file.read(BLOCK_BYTES):
+                yield data, True
         return
     with open_bytes(span.path) as file:
         file.seek(span.start)
@@ -95,9 +97,7 @@ def _chunks(span):
 
 
 def _head(path):
-    if packing(path):
-        return next((chunk[:_HEAD_BYTES] for chunk, _ in bz2_chunks(path, 0, 1)), b"")
-    with open_bytes(path) as file:
+    with open_unpacked(path) as file:
         return file.read(_HEAD_BYTES)
 
 

@@ -59,12 +59,14 @@ def check_compiler(chip: Chip) -> None:
 
 def has_compiler(chip: Chip) -> bool:
     """Returns whether the compiler of a kind of chip and JAX are installed."""
-    if importlib.util.find_spec("jax") is None:
-        return False
     if chip.gpu_target:
-        return bool(importlib.util.find_spec("jax_plugins.xla_cuda13") and _ptxas_folder())
+        return _are_installed("jax_plugins", "jax_plugins.xla_cuda13") and bool(_ptxas_folder())
     path = os.environ.get("TPU_LIBRARY_PATH")
-    return os.path.isfile(path) if path else importlib.util.find_spec("libtpu") is not None
+    return _are_installed() and os.path.isfile(path) if path else _are_installed("libtpu")
+
+
+def _are_installed(*modules):
+    return all(map(importlib.util.find_spec, ("jax", *modules)))  # a missing parent ends it
 
 
 def _ptxas_folder():

@@ -1,22 +1,21 @@
-"""Plan of pre-training and of prediction on TPUs and GPUs, made without one."""
+"""Plan of pre-training on TPUs and GPUs, made without one."""
 
 import math
 from collections.abc import Callable
 
 import keras
-import numpy as np
 
 from keras_bert.messages import check_int
 from keras_bert.planning import compiler
 from keras_bert.planning.devices import find_chips
-from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
+from keras_bert.planning.planned_step import PlannedStep, pretraining_flops
 from keras_bert.training.describe_training import check_batch
 
 _UPDATE_FLOPS = 29  # of AdamW, per weight, as the compiler counts them
 
 
 class Plan:
-    """A plan of work on TPUs or GPUs: the memory it needs and the shortest time it can take.
+    """A plan of pre-training on TPUs or GPUs: the memory it needs and the shortest time it takes.
 
     The step that `fit` runs on JAX is compiled by the chips' own compiler. No chip is needed, only
     Linux and `pip install "keras3-bert[tpu-plan]"` or `"keras3-bert[gpu-plan]"`. The precision is
@@ -42,7 +41,6 @@ class Plan:
     plan = Plan("v5e:2x2", sequence_length=128)
     step = plan.compile(model, batch_size=256)  # a BertPretrainer; takes minutes
     print(step.table(steps=1_000_000, utilization=0.4))
-    print(plan.compile_prediction(embedder, batch_size=256).table())  # of a BertEmbedder
     ```
     """
 
@@ -99,43 +97,10 @@ class Plan:
         row_flops = pretraining_flops(
             model.backbone, self.sequence_length, self.max_predictions, model.next_sentence
         )
-        return self._planned(PlannedStep, batch_size, row_flops, cost)
-
-    def compile_prediction(self, model: keras.Model, batch_size: int) -> PlannedPrediction:
-        """Compiles the forward pass for a batch size, which takes a minute or more.
-
-        Args:
-            model: a task of rows of tokens, such as a `BertEmbedder`, or a `BertBackbone`.
-            batch_size: int, rows B of a batch over all chips.
-
-        Raises:
-            ValueError: as `compile`; or if the plan has parts or packed rows, or the model takes
-                other inputs than token ids, segments and padding.
-        """
-        if self.accumulation_steps > 1 or self.sequences_per_row is not None:
-            raise ValueError("For prediction, omit accumulation_steps and sequences_per_row.")
-        names = ("token_ids", "segment_ids", "padding_mask")
-        if others := sorted(set(model.input) - set(names)):
-            raise ValueError(
-                f"A plan of prediction can't make {', '.join(others)} for this "
-                f"{type(model).__name__}. Give a BertEmbedder, or the model's backbone."
-            )
-        self.check_batch(batch_size)
-        self.log(f"Compiling a prediction for {self.device}; this takes a minute or more ...")
-        shape = (batch_size, self.sequence_length)
-        inputs = {n: np.broadcast_to(np.int32(0), shape) for n in names if n in model.input}
-        cost = compiler.compile_step(
-            compiler.lower_prediction(model, self._devices(), inputs), self.chip
-        )
-        backbone = getattr(model, "backbone", model)
-        row_flops = backbone.forward_flops(self.sequence_length)
-        return self._planned(PlannedPrediction, batch_size, row_flops, cost)
-
-    def _planned(self, kind, batch_size, row_flops, cost):
-        flops, chips = batch_size * row_flops, (self.chip, self.num_chips)
-        planned = kind(*chips, batch_size, self.sequence_length, flops, cost)
-        self.log(f"... {planned.verdict}, in GiB per chip ({cost.seconds:.0f} s)")
-        return planned
+        chips = self.chip, self.num_chips
+        step = PlannedStep(*chips, batch_size, self.sequence_length, batch_size * row_flops, cost)
+        self.log(f"... {step.verdict}, in GiB per chip ({cost.seconds:.0f} s)")
+        return step
 
     def _lower(self, model, batch_size):
         shape = (self.sequence_length, self.max_predictions, self.sequences_per_row)

@@ -1,7 +1,7 @@
-"""Memory and time of a training step, or of a prediction, compiled for TPUs or GPUs."""
+"""Memory and time of a training step, compiled for TPUs or GPUs."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 from keras_bert.planning.compiler import CompiledCost
 from keras_bert.planning.devices import GIB, Chip
@@ -23,10 +23,6 @@ class PlannedStep:
     >>> step.fits, round(1000 * step.least_seconds, 1), step.bound
     (True, 48.8, 'memory')
     """
-
-    state: ClassVar[str] = "weights, optimizer and batch"
-    advice: ClassVar[str] = "try a smaller batch, more chips, accumulation_steps or remat"
-    unit: ClassVar[str] = "step"
 
     chip: Chip
     num_chips: int
@@ -81,7 +77,7 @@ class PlannedStep:
         `utilization` in (0, 1] is the expected share of the chips' peak rate in `model_flops`.
         """
         lines = ["memory per chip, GiB", *self._memory_lines(), ""]
-        lines.append(f"per {self.unit}, on each chip")
+        lines.append("per step, on each chip")
         work = [
             f"  {name:32}{amount:9.2e} {unit}  {1000 * seconds:8.1f} ms at the peak rate"
             for name, amount, unit, seconds in self.work()
@@ -93,7 +89,7 @@ class PlannedStep:
             *work,
             f"  bound by {self.bound}: at best {best:.0%} utilization",
             "",
-            self._time_title(steps),
+            f"{f'{steps:,} steps':34}ms a step    tokens/s      days",
             self._time_line("at best", steps, self.least_seconds),
             self._time_line(
                 f"at {min(utilization, best):.0%} utilization", steps, self.seconds(utilization)
@@ -104,37 +100,21 @@ class PlannedStep:
     def _memory_lines(self):
         total, cost = f"total, of {self.chip.available_bytes / GIB:.2f}", self.cost
         if not self.fits:
-            return [f"  {total:41}   {self.verdict}", f"  {self.advice}"]
+            return [
+                f"  {total:41}   {self.verdict}",
+                "  try a smaller batch, more chips, accumulation_steps or remat",
+            ]
         return [
-            f"  {self.state:32}{cost.arguments / GIB:9.2f}",
+            f"  {'weights, optimizer and batch':32}{cost.arguments / GIB:9.2f}",
             f"  {'temporaries':32}{cost.temporaries / GIB:9.2f}",
             f"  {'code':32}{cost.code / GIB:9.2f}",
             f"  {total:32}{cost.needed / GIB:9.2f}   {self.verdict}",
         ]
 
-    def _time_title(self, steps):
-        return f"{f'{steps:,} steps':34}ms a step    tokens/s      days"
-
     def _time_line(self, name, steps, seconds):
         tokens = self.batch_size * self.sequence_length / seconds
         days = steps * seconds / SECONDS_PER_DAY
         return f"  {name:32}{1000 * seconds:9.1f}{tokens:12,.0f}{days:10.2f}"
-
-
-class PlannedPrediction(PlannedStep):
-    """A compiled forward pass: whether it fits in memory, and how many rows a second at most."""
-
-    state = "weights and batch"
-    advice = "try a smaller batch or more chips"
-    unit = "batch"
-
-    def _time_title(self, steps):
-        return f"{'prediction':33}ms a batch    tokens/s    rows/s"
-
-    def _time_line(self, name, steps, seconds):
-        rows = self.batch_size / seconds
-        tokens = rows * self.sequence_length
-        return f"  {name:32}{1000 * seconds:9.1f}{tokens:12,.0f}{rows:10,.0f}"
 
 
 def pretraining_flops(

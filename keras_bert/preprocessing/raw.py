@@ -1,7 +1,6 @@
 """Raw examples in all their forms. n texts, B texts of a batch. Needs no TensorFlow."""
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -251,7 +250,7 @@ def text_examples(x: Examples, most: int = 2) -> TextExamples:
 
     `x` is a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
     list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of these as
-    `text`, and extra inputs `[n, ...]`. Two lists of two texts are two pairs, with a warning.
+    `text`, and extra inputs `[n, ...]`.
     """
     if isinstance(x, TextExamples):
         return x
@@ -313,30 +312,11 @@ def _columns(x):
             raise ValueError(
                 "Some texts are pairs and others are not; give all of them a second text, or none."
             )
-        _warn_of_two_by_two(x)
         x = (x,) if widths <= {0} else zip(*x, strict=True)
     columns = tuple(map(_strings, x))
     if not columns or not columns[0]:
         raise ValueError("There are no texts: give at least one.")
     return columns
-
-
-def _warn_of_two_by_two(x):
-    """Warns of `[[a, b], [c, d]]`, which may be two pairs or Keras's `x=[first, second]`."""
-    is_list = isinstance(x, list) and not any(isinstance(row, tuple) for row in x)
-    if is_list and len(x) == 2 and all(_is_row(row) and len(row) == 2 for row in x):
-        (a, b), (c, d) = ([shown(_plain(text), 40) for text in row] for row in x)
-        warnings.warn(
-            "A list of two lists of two texts is read as two pairs: "
-            f"{a} with {b}, {c} with {d}. Write pairs as tuples, "
-            f"[({a}, {b}), ({c}, {d})], and two columns as a tuple of lists, "
-            f"([{a}, {b}], [{c}, {d}]).",
-            stacklevel=2,
-        )
-
-
-def _plain(text):
-    return str(text) if isinstance(text, str) else text  # NumPy's repr names its type
 
 
 def _strings(column):

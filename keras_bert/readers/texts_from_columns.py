@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from keras_bert.readers.table import Table
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?:(?<=[.!?;])\s+|\n+)(?![^{}]*\})")  # outside of braces
 
 
 def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> list[str]:
@@ -31,41 +31,36 @@ def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> lis
     >>> texts_from_columns(table, "{Name}. {Kind}. I'm {Age} years old.")
     ["Rex. Dog. I'm 3 years old.", 'Tom.']
     """
-    sentences = _sentences(template)
-    names = {name for sentence in sentences for _, name in sentence if name is not None}
-    for name in names:
-        if name not in table and isinstance(table, dict):
-            raise ValueError(f"There is no column {name!r}. The columns are: {', '.join(table)}.")
-    rows = zip(*([str(value).strip() for value in table[name]] for name in names), strict=True)
-    return [_text(sentences, dict(zip(names, row, strict=True))) for row in rows]
-
-
-def _sentences(template):
-    """Splits the template into sentences, each a list of `(words, following column or None)`."""
     try:
-        parts = list(string.Formatter().parse(template))
-        if all(name is None for _, name, *_ in parts) or any(f or c for _, _, f, c in parts):
+        fields = [field for field in _TEMPLATES.parse(template) if field[1] is not None]
+        if not fields or any(form or conversion for _, _, form, conversion in fields):
             raise ValueError("it must name columns, without a format")
     except ValueError as error:
         raise ValueError(
             f"The template {template!r} is malformed: {error}. Write column names in braces, as in "
             "'{title}. {text}'; double a literal brace."
         ) from error
-    sentences = [[]]
-    for words, name, *_ in parts:
-        *ended, last = _SENTENCE_END.split(words)
-        for sentence in ended:
-            sentences[-1].append((sentence, None))
-            sentences.append([])
-        sentences[-1].append((last, name))
-    return sentences
+    names = list(dict.fromkeys(name for _, name, *_ in fields))
+    for name in names:
+        if name not in table and isinstance(table, dict):
+            raise ValueError(f"There is no column {name!r}. The columns are: {', '.join(table)}.")
+    rows = zip(*([str(value).strip() for value in table[name]] for name in names), strict=True)
+    sentences = _SENTENCE_END.split(template)
+    return [_text(sentences, dict(zip(names, row, strict=True))) for row in rows]
+
+
+class _Templates(string.Formatter):
+    def get_field(self, field_name, args, kwargs):  # of a name with dots or brackets, too
+        return kwargs[field_name], field_name
+
+
+_TEMPLATES = _Templates()
 
 
 def _text(sentences, values):
     texts = []
     for sentence in sentences:
-        own = [values[name] for _, name in sentence if name is not None]
+        own = [values[name] for _, name, *_ in _TEMPLATES.parse(sentence) if name is not None]
         if any(own) or not own:
-            written = "".join(words + values.get(name, "") for words, name in sentence)
-            texts.append(" ".join(written.split()))
-    return " ".join(filter(None, texts))
+            texts += _TEMPLATES.vformat(sentence, (), values).split()
+    return " ".join(texts)

@@ -171,12 +171,6 @@ def test_left_to_right_predicts_every_next_word_and_masks_none(corpus, documents
     assert words > 0.9 * documents.num_tokens
 
 
-def test_exact_random_next(corpus, batches, restored_rows):
-    options = {"exact_random_next": True, "short_sequence_rate": 0.0, "epochs": 4}
-    labels = [row[3] for row in restored_rows(batches(corpus, sequence_length=24, **options))]
-    assert abs(np.mean(labels) - 0.5) < 4 * (0.25 / len(labels)) ** 0.5
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -60,22 +60,21 @@ def test_articles_are_kept_and_other_pages_counted(write):
     assert dump_namespaces(str(path)) == {"datei"}
 
 
-@pytest.mark.parametrize("packing", ["xml", "one stream", "many streams"])
-def test_spans_hold_each_page_once_wherever_a_file_is_cut(write, monkeypatch, packing):
+def test_spans_hold_each_page_once_wherever_a_file_is_cut(write, monkeypatch, refused):
     monkeypatch.setattr(wikipedia_dump, "BLOCK_BYTES", 1000)
     data = dump(*articles(300))
-    if packing == "one stream":
-        data = bz2.compress(data, 1)
-    elif packing == "many streams":  # cut anywhere, within tags and characters too
-        streams = [bz2.compress(data[i : i + 3001]) for i in range(0, len(data), 3001)]
-        data = bz2.compress(b"").join(streams)  # between streams without any block
-    path = write(data, "wiki.xml" if packing == "xml" else "wiki.xml.bz2")
+    path = write(data, "wiki.xml")
     whole, _ = read(path)
     assert len(whole) == sum(i % 40 > 0 for i in range(300))
     for num_parts in (2, 9, 50):
         cuts = [len(data) * part // num_parts for part in range(num_parts + 1)]
         found = [read(path, a, b)[0] for a, b in zip(cuts, cuts[1:], strict=False)]
         assert [document for part in found for document in part] == whole
+    streams = [bz2.compress(data[i : i + 3001]) for i in range(0, len(data), 3001)]
+    packed = write(b"".join(streams), "wiki.xml-p1p300.bz2")  # as of Wikipedia
+    assert read(packed)[0] == whole and not DumpReader().can_be_cut(str(packed))
+    packed.write_bytes(packed.read_bytes()[:-40])
+    refused("wiki.xml-p1p300.bz2 is (truncated|damaged)", read, packed)
 
 
 def test_a_tag_cut_between_two_spans_belongs_to_the_first(write):
@@ -104,7 +103,7 @@ def test_broken_utf8_and_broken_markup_are_reported_with_the_page(write):
 @pytest.mark.parametrize("name", ["a.xml", "a.xml.bz2"])
 def test_other_files_are_refused(write, name, refused):
     path = str(write(b"<html>no wiki</html>", name))
-    refused("not a (MediaWiki dump|bzip2 file)", DumpReader().can_be_cut, path)
+    refused("not a MediaWiki dump|is damaged, or of another kind", DumpReader().can_be_cut, path)
 
 
 @pytest.mark.shared

@@ -208,7 +208,6 @@ NEEDED = {
         ("finetune_reranker", "--negative_column a", "--negative_column needs"),
         ("finetune_reranker", "--teacher_column a", "--teacher_column needs"),
         ("plan", "--utilization 40", "is a fraction of the peak, in (0, 1]; got 40.0"),
-        ("plan", "--predict --packed --remat", "leave out --packed, --remat"),
         ("pretrain_tpu", "--save_every 0", "--save_every must be at least 1; got 0"),
         ("pretrain_tpu", "--init b --dropout 0.2", "--dropout is for new models"),
         ("pretrain_tpu", "--init b --num_layers 2", "--num_layers is for new models"),

@@ -11,6 +11,7 @@ from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.layer_combination import LayerCombination
 from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.layers.packed_rows import ClsVectors
 from keras_bert.layers.pooling import Pooling
 from keras_bert.layers.self_attention import SelfAttention
 
@@ -37,6 +38,7 @@ LAYERS = {  # a function of the dtype, positional inputs, named inputs
     "masked_lm": (masked_lm_head, [X, IDS % 5], {}),
     "pooling": (layer_of(Pooling, "mean", True), [X], {"padding_mask": MASK}),
     "combination": (layer_of(LayerCombination, "weighted"), [[X, 2 * X]], {}),
+    "cls": (layer_of(ClsVectors, True), [X], {"padding_mask": MASK}),
     "features": (layer_of(FeatureNormalization), [X[:, 0]], {}),
     "rows": (layer_of(ChoicesAsRows), [{"token_ids": CHOICES}], {}),
     "choices": (

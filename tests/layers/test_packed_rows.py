@@ -1,6 +1,5 @@
 """One vector per sequence: that of its first token, or of its last one."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -43,9 +42,3 @@ def test_packed_rows_without_positions_give_those_of_their_first_sequence():
 
 def test_the_ends_of_packed_sequences_need_sequence_ids(refused):
     refused("needs sequence_ids.*cls_positions", vectors_of, True, cls_positions=CLS_POSITIONS)
-
-
-@pytest.mark.parametrize("last", [False, True])
-def test_its_config_makes_it_again(last):
-    config = keras.saving.serialize_keras_object(ClsVectors(last))
-    assert keras.saving.deserialize_keras_object(config).last is last

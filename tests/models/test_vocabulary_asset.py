@@ -56,7 +56,9 @@ def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
         assert archive.read(ASSET).decode().splitlines() == words
         config = json.loads(archive.read("config.json"))
     assert tokenizer_config(config)["vocabulary"].keys() == {"size", "sha256"}
-    assert_same(keras.saving.load_model(path), task)
+    assert_same(loaded := keras.saving.load_model(path), task)
+    if name == "pretrainer":
+        assert loaded.masked_lm_head.token_embedding is loaded.backbone.token_embedding
     # As in older files.
     rewrite(path, lambda c, _: tokenizer_config(c).update(vocabulary=words), without=[ASSET])
     assert_same(keras.saving.load_model(path), task)

@@ -75,9 +75,9 @@ def test_a_server_of_grpc_answers():
 
 
 @ON_TENSORFLOW
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
+def test_what_there_is_not_and_what_has_no_use_is_told(monkeypatch, refused):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    for name, options, message in (
         ("tpu", {}, "'local'.*'mirrored' or 'single'"),
         ("multiworker", {}, "TF_CONFIG"),
         ("mirrored", {"devices": 99}, "devices must be at"),
@@ -87,12 +87,8 @@ def test_a_server_of_grpc_answers():
         ("multiworker", {"devices": 2}, "'multiworker'.* devices=2"),
         *((n, {"address": "local"}, f"'{n}'.*'local'.*'tpu'") for n in ("single", "mirrored")),
         ("multiworker", {"address": "local"}, "'multiworker'.*'local'.*'tpu'"),
-    ],
-)
-def test_what_there_is_not_and_what_has_no_use_is_told(monkeypatch, name, options, message):
-    monkeypatch.delenv("TF_CONFIG", raising=False)
-    with pytest.raises(ValueError, match=message):
-        get_strategy(name, **options)
+    ):
+        refused(message, get_strategy, name, **options)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")

@@ -5,11 +5,7 @@ from keras import ops
 
 from keras_bert.layers.attention import attention
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.plain_attention import (
-    Visibility,
-    softmax_with_small_gradient,
-    visibility_bias,
-)
+from keras_bert.layers.plain_attention import softmax_with_small_gradient
 from keras_bert.layers.self_attention import SelfAttention
 
 MASK = np.arange(7) < np.array([[7], [4], [1]])
@@ -27,54 +23,39 @@ def attend(vectors, **options):
     return ops.convert_to_numpy(attention(query=query, key=key, value=value, **options))
 
 
-def test_bias_hides_padding_and_other_sequences_and_nothing_else():
-    assert visibility_bias(3, Visibility()) is None
-    bias = ops.convert_to_numpy(visibility_bias(3, Visibility(np.array([[1, 1, 0]]))))
-    assert bias.shape == (1, 1, 1, 3) and bias.dtype == np.float32
-    assert bias.ravel().tolist() == [0, 0, -10000]
-    packed = Visibility(sequence_ids=np.array([[1, 1, 2, 0]]))
-    bias = ops.convert_to_numpy(visibility_bias(4, packed))
-    sees = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    assert (bias == 0).astype(int).tolist() == [[sees]]
-    assert set(bias.ravel()) == {0.0, -10000.0}
+def sees(padding_mask=None, sequence_ids=None, causal=False, window=6):
+    """Which keys each query sees, `[B=3, S=7, S=7]`."""
+    offset = np.arange(7) - np.arange(7)[:, None]  # query to key
+    seen = np.broadcast_to((abs(offset) <= window) & (offset <= (0 if causal else 6)), (3, 7, 7))
+    if sequence_ids is not None:
+        return seen & (sequence_ids[:, None] == sequence_ids[:, :, None])
+    return seen if padding_mask is None else seen & padding_mask[:, None]
 
 
-def test_other_sequences_never_reach_a_packed_one(vectors):
-    """Other numbers elsewhere in the row, however large, change no bit."""
-    first = np.where((SEQUENCE_IDS == 1)[:, :, None, None, None], vectors, 1e3 * vectors[:, ::-1])
-    before = attend(vectors, sequence_ids=SEQUENCE_IDS)
-    after = attend(first.astype("float32"), sequence_ids=SEQUENCE_IDS)
-    for row, ids in enumerate(SEQUENCE_IDS):
-        difference = np.abs(before - after)[row, ids == 1]
-        assert difference.size and difference.max() == 0.0
-
-
-def test_later_tokens_never_reach_a_causal_query(assert_close, vectors):
-    """Others in their place, however large, change no bit of what stands before."""
-    masks = [{}, {"padding_mask": MASK}, {"sequence_ids": SEQUENCE_IDS}]
-    for place in range(1, 7):
-        other = np.where(np.arange(7)[:, None, None, None] < place, vectors, 1e3 * vectors[:, ::-1])
-        for hidden in masks:
-            before, after = (
-                attend(x.astype("float32"), **hidden, causal=True) for x in (vectors, other)
-            )
-            is_token = MASK if "padding_mask" in hidden else np.ones_like(MASK)
-            difference = np.abs(before - after)[:, :place][is_token[:, :place]]
-            assert difference.size and difference.max() == 0.0
-    whole = attend(vectors)
-    last = attend(vectors, causal=True)[:, -1]
-    assert_close(last, whole[:, -1])
-
-
-def test_a_window_hides_all_farther_tokens(vectors):
-    """Others outside it, however large, change no bit, whatever else is hidden."""
-    distance = abs(np.arange(7) - 3)[:, None, None, None]
-    other = np.where(distance <= 2, vectors, 1e3 * vectors[:, ::-1]).astype("float32")
-    for hidden in ({}, {"padding_mask": MASK}, {"sequence_ids": SEQUENCE_IDS}, {"causal": True}):
-        before, after = (attend(x, window=2, **hidden)[:, 3] for x in (vectors, other))
-        rows = slice(2) if "padding_mask" in hidden else slice(None)  # the last has one token
-        np.testing.assert_array_equal(before[rows], after[rows])
-    np.testing.assert_array_equal(attend(vectors, window=6), attend(vectors))
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize(
+    "own", [{}, {"causal": True}, {"window": 2}, {"causal": True, "window": 2}]
+)
+@pytest.mark.parametrize("rows", [{}, {"padding_mask": MASK}, {"sequence_ids": SEQUENCE_IDS}])
+def test_a_query_sees_what_it_may_and_no_bit_of_anything_else(
+    assert_close, vectors, rows, own, training
+):
+    """Other numbers in hidden places, however large, change nothing."""
+    options = {**rows, **own}
+    seen = sees(**options)
+    found = attend(vectors, **options, training=training)
+    query, key, value = np.float64(vectors).transpose(2, 0, 3, 1, 4)  # [B, N, S, D] each
+    powers = np.exp(query @ key.swapaxes(2, 3) / 2) * seen[:, None]
+    is_token = np.diagonal(seen, axis1=1, axis2=2)  # padding may see nothing
+    sums = np.where(is_token[:, None, :, None], powers.sum(-1, keepdims=True), 1)
+    expected = (powers / sums @ value).transpose(0, 2, 1, 3)
+    assert_close(found[is_token], expected[is_token])
+    for place in range(7):
+        is_seen = seen[:, place, :, None, None, None]
+        other = np.where(is_seen, vectors, 1e3 * vectors[:, ::-1]).astype("float32")
+        is_there = is_token[:, place]
+        after = attend(other, **options, training=training)[is_there, place]
+        np.testing.assert_array_equal(after, found[is_there, place])
 
 
 def test_queries_and_keys_are_rotated_and_values_are_not(vectors):
@@ -89,14 +70,6 @@ def test_softmax_is_computed_in_float32():
     assert keras.backend.standardize_dtype(probabilities.dtype) == "bfloat16"
     found = ops.convert_to_numpy(ops.cast(probabilities, "float32"))
     np.testing.assert_allclose(found, [[0.3775, 0.6225]], rtol=2**-8)
-
-
-@pytest.mark.parametrize(
-    "hidden", [{"sequence_ids": SEQUENCE_IDS}, {"padding_mask": MASK}, {}, {"causal": True}]
-)
-def test_training_computes_what_inference_computes(vectors, hidden):
-    trained = attend(vectors, **hidden, training=True)
-    np.testing.assert_array_equal(trained, attend(vectors, **hidden))
 
 
 def test_hidden_dim_must_be_a_multiple_of_num_heads(refused):

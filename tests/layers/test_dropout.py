@@ -37,11 +37,6 @@ def test_the_variables_name_is_valid_in_a_tensorflow_graph():
     assert state.path[0].isalnum()  # graphs are exported under these names
 
 
-def test_a_rate_outside_of_its_range_is_refused(refused):
-    for rate in (-0.1, 1.0):
-        refused("dropout rate must be", Dropout, rate)
-
-
 def test_dropout_follows_the_norm_of_embeddings(randomized):
     layer = Embeddings(vocabulary_size=10, hidden_dim=8, max_sequence_length=6, dropout=0.4)
     layer.build((None, None))

@@ -242,22 +242,3 @@ def test_kernels_take_the_same_arguments_by_name(kernel):
     assert own[: len(common)] == common
     names = {each.name for each in common if each.name != "visibility"}
     assert inspect.signature(attention).parameters.keys() == {*names, *Visibility._fields, "rotate"}
-
-
-def test_attention_gives_the_chosen_kernel_its_arguments(monkeypatch):
-    asked = []
-
-    def choose(query, visibility, dropout):
-        asked.append(dropout)
-        return lambda *arguments: arguments
-
-    monkeypatch.setattr("keras_bert.layers.attention.fused_kernel", choose)
-    vectors = [*VECTORS]
-    options = dict(zip(("query", "key", "value"), vectors, strict=True))
-    options |= {"padding_mask": HOLES, "sequence_ids": None, "dropout": Dropout(0.1)}
-    options |= {"causal": False, "window": 5, "position_bias": UPSTREAM, "training": True}
-    visibility = Visibility(HOLES, None, False, 5, UPSTREAM)
-    assert attention(**options) == (*vectors, visibility, options["dropout"], True)
-    options["training"] = False
-    assert attention(**options) == (*vectors, visibility, None, False)
-    assert asked == [options["dropout"], None]

@@ -1,11 +1,10 @@
 """One vector per sequence: that of its first token, or of its last one."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.packed_rows import ClsVectors, gather_positions, packed_rows
+from keras_bert.layers.packed_rows import ClsVectors, packed_rows
 
 VECTORS = np.random.default_rng(5).normal(size=(3, 7, 4)).astype("float32")
 LENGTHS = [7, 1, 4]
@@ -43,16 +42,3 @@ def test_packed_rows_without_positions_give_those_of_their_first_sequence():
 
 def test_the_ends_of_packed_sequences_need_sequence_ids(refused):
     refused("needs sequence_ids.*cls_positions", vectors_of, True, cls_positions=CLS_POSITIONS)
-
-
-@pytest.mark.parametrize("last", [False, True])
-def test_its_config_makes_it_again(last):
-    config = keras.saving.serialize_keras_object(ClsVectors(last))
-    assert keras.saving.deserialize_keras_object(config).last is last
-
-
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_positions_are_gathered_as_numpy_does(dtype):
-    expected = np.take_along_axis(VECTORS, CLS_POSITIONS[:, :, None], axis=1)
-    actual = gather_positions(ops.convert_to_tensor(VECTORS), CLS_POSITIONS.astype(dtype))
-    np.testing.assert_array_equal(ops.convert_to_numpy(actual), expected)

@@ -38,18 +38,16 @@ def test_f1_is_over_classes_when_there_are_more_than_occur():
     assert other["f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
 
 
-@pytest.mark.parametrize(
-    ("labels", "predictions", "num_classes", "message"),
-    [
-        ([0, 2], [0, 1], 2, "0 to 1, or names; got 0 to 2"),
-        ([0, -1], [0, 1], None, "got -1 to 1"),
-        ([0.5, 1.0], [0.0, 1.0], None, "continuous"),
-        (["good", "bad"], [1, 0], None, "good"),
-    ],
-)
-def test_what_are_no_classes_is_refused(labels, predictions, num_classes, message):
-    with pytest.raises(ValueError, match=message):
-        classification_scores(labels, predictions, num_classes)
+def test_what_are_no_classes_and_no_labels_is_refused(refused):
+    for message, *arguments in (
+        ("0 to 1, or names; got 0 to 2", [0, 2], [0, 1], 2),
+        ("got -1 to 1", [0, -1], [0, 1]),
+        ("continuous", [0.5, 1.0], [0.0, 1.0]),
+        ("good", ["good", "bad"], [1, 0]),
+    ):
+        refused(message, classification_scores, *arguments)
+    refused("0 or 1, .*; got 0.1", multi_label_scores, [[1, 0]], [[0.7, 0.1]])
+    refused("got 2", multi_label_scores, [[1, 2]], [[1, 0]])
 
 
 def test_classes_may_have_names():
@@ -78,18 +76,6 @@ def test_one_label_is_scored_as_that_label():
 def test_labels_that_never_occur_count_nothing():
     scores = multi_label_scores([[1, 0], [0, 0]], [[1, 0], [0, 0]])
     assert scores == {"accuracy": 1, "exact_match": 1, "micro_f1": 1, "macro_f1": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("labels", "predictions", "message"),
-    [
-        ([[1, 0]], [[0.7, 0.1]], "0 or 1, .*; got 0.1"),
-        ([[1, 2]], [[1, 0]], "got 2"),
-    ],
-)
-def test_what_are_no_labels_is_refused(labels, predictions, message):
-    with pytest.raises(ValueError, match=message):
-        multi_label_scores(labels, predictions)
 
 
 def test_correlations_are_those_counted_by_hand():

@@ -18,16 +18,12 @@ def test_scores_are_those_of_trec_eval_with_ties_and_without_relevant_documents(
         assert found == pytest.approx(case["theirs"], abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("relevance", "scores", "k", "message"),
-    [
+def test_bad_rankings_are_refused(refused):
+    for relevance, scores, k, message in (
         ({}, {}, 10, "No query has relevance"),
         ({"a": {"x": 1}}, {"b": {"x": 1}}, 10, "keys differ, such as 'a' and 'b'"),
         ({"a": {"x": 1}}, {"a": {"x": math.nan}}, 10, "score of document 'x' of query 'a' is NaN"),
         ({"a": {"x": math.nan}}, {"a": {"x": 1}}, 10, "relevance of document 'x' .* is NaN"),
         ({"a": {"x": 1}}, {"a": {"x": 1}}, 0, "k must be"),
-    ],
-)
-def test_bad_rankings_are_refused(relevance, scores, k, message):
-    with pytest.raises(ValueError, match=message):
-        retrieval_scores(relevance, scores, k)
+    ):
+        refused(message, retrieval_scores, relevance, scores, k)

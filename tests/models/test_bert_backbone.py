@@ -57,19 +57,12 @@ def test_a_saved_model_is_the_same(make_backbone, randomized, inputs, difference
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 @pytest.mark.parametrize("settings", [{}, {"activation_quantizer": None}])
-def test_quantized_models_answer_alike_and_load_again(
-    backbone, inputs, difference, tmp_path, settings
-):
+def test_quantized_models_answer_alike(backbone, inputs, difference, settings):
     config = Int8QuantizationConfig(**settings)
     exact = backbone(inputs)
     backbone.quantize(config=config)
     assert "int8" in {keras.backend.standardize_dtype(weight.dtype) for weight in backbone.weights}
-    quantized = backbone(inputs)
-    assert 0 < difference(exact, quantized) < 0.1
-    backbone.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert difference(quantized, loaded(inputs)) == 0.0
-    assert all(block.output_dense.quantization_mode == "int8" for block in loaded.blocks)
+    assert 0 < difference(exact, backbone(inputs)) < 0.1
 
 
 def test_sizes_may_be_integers_of_numpy(make_backbone):

@@ -5,6 +5,7 @@ import warnings
 import keras
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from keras_bert import BertPretrainer
 from keras_bert.losses import LogitCrossentropy
@@ -12,10 +13,8 @@ from keras_bert.losses import LogitCrossentropy
 
 def cross_entropy(logits, labels):
     """Of each label, in float64."""
-    logits = np.float64(logits)
-    logits = logits - logits.max(-1, keepdims=True)
-    normalizer = np.log(np.exp(logits).sum(-1))
-    return normalizer - np.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    logs = log_softmax(np.float64(logits), axis=-1)
+    return -np.take_along_axis(logs, labels[..., None], axis=-1)[..., 0]
 
 
 @pytest.fixture
@@ -88,17 +87,3 @@ def test_masked_lm_alone(make_backbone, eager, pretraining_batch):
     assert all(map(np.array_equal, pooler, model.backbone.pooler.get_weights()))
     assert set(history) == {"loss", "masked_lm_accuracy"}
     assert np.log(30) - 0.3 < history["loss"][0] < np.log(30) + 0.3
-
-
-def test_a_saved_model_has_the_same_table_and_optimizer(
-    model, eager, pretraining_batch, difference, tmp_path
-):
-    x, y, weights = pretraining_batch
-    eager(model, **model.default_compile_args())
-    model.fit(x, y, sample_weight=weights, verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert type(loaded) is BertPretrainer
-    assert difference(model(x), loaded(x)) == 0.0
-    assert loaded.masked_lm_head.token_embedding is loaded.backbone.token_embedding
-    assert int(loaded.optimizer.iterations) == 1 and loaded.optimizer.weight_decay == 0.01

@@ -15,7 +15,6 @@ SETTINGS = {
     "three classes": {"label_names": ["no", "so", "yes"], "window_stride": 3},
     "several labels": {"label_names": ["x", "y", "z"], "multi_label": True},
 }
-KEPT = [BertClassifier.save_to_preset, BertClassifier.save_to_hugging_face]
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +28,12 @@ def make(make_backbone, letters, varied):
 
 def answers(model, name):
     return np.array([answer[name] for answer in model.answer(TEXTS)])
+
+
+def copies(model, folder):
+    for save in (BertClassifier.save_to_preset, BertClassifier.save_to_hugging_face):
+        save(model, folder / save.__name__)
+        yield BertClassifier.from_preset(folder / save.__name__, sequence_length=8)
 
 
 def mostly_right(model, key):
@@ -55,9 +60,7 @@ def test_logits_are_divided_once_by_one_temperature(make, name, assert_close, tm
         expected = expected_calibration_error(numbers, probabilities)
         assert found[error] == pytest.approx(expected, abs=1e-5)
     assert model.calibrate(TEXTS, labels)["temperature"] == pytest.approx(1, abs=1e-3)
-    for number, save in enumerate(KEPT):
-        save(model, tmp_path / str(number))
-        loaded = BertClassifier.from_preset(tmp_path / str(number), sequence_length=8)
+    for loaded in copies(model, tmp_path):
         assert_close(answers(loaded, "probabilities"), new)
 
 
@@ -76,9 +79,7 @@ def test_labels_follow_the_threshold_that_is_best(make, name, tmp_path):
     assert model.scores(TEXTS, labels)["f1" if key == "label" else "micro_f1"] == max(scores)
     expected = np.where(is_label, "yes", "no") if key == "label" else is_label
     assert 0 < is_label.mean() < 1 and (is_label != (probabilities >= 0.5)).any()
-    for number, save in enumerate(KEPT):
-        save(model, tmp_path / str(number))
-        loaded = BertClassifier.from_preset(tmp_path / str(number), sequence_length=8)
+    for loaded in copies(model, tmp_path):
         assert answers(loaded, key).tolist() == expected.tolist()
 
 
@@ -98,15 +99,9 @@ def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_bac
     model = make("two classes")
     refused("needs labels", model.calibrate, TEXTS)
     refused("40 examples but 3 labels", model.choose_threshold, TEXTS, [0, 1, 0])
-    refused(
-        "40 predictions that are all right", model.calibrate, TEXTS, list(answers(model, "label"))
-    )
-    refused("none among the labels", model.choose_threshold, TEXTS, ["no"] * 40)
-    model.head.enable_lora(2)
-    refused("quantized or has adapters", model.calibrate, TEXTS, LABELS[:, 0])
-    model = make("two classes")
-    model.quantize("int8")
-    refused("quantized or has adapters", model.calibrate, TEXTS, LABELS[:, 0])
+    for change in (lambda model: model.head.enable_lora(2), lambda model: model.quantize("int8")):
+        change(model := make("two classes"))
+        refused("quantized or has adapters", model.calibrate, TEXTS, LABELS[:, 0])
 
 
 def test_adapters_of_the_encoder_stay(make, assert_close, tmp_path):

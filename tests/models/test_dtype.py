@@ -52,17 +52,22 @@ def modes(model):
     return [layer.quantization_mode for layer in model._flatten_layers()].count("int8")
 
 
-@pytest.mark.parametrize("name", TASKS)
+UNDER_POLICIES = [("mixed_bfloat16", name) for name in TASKS]  # have every layer
+UNDER_POLICIES += [(p, n) for p in ("mixed_float16", "bfloat16") for n in ("features", "weighted")]
+
+
+@pytest.mark.parametrize(("policy", "name"), [*UNDER_POLICIES, ("bfloat16", "pretrainer")])
 def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32(
-    make_backbone, of_task, under, inputs, difference, randomized, name
+    make_backbone, of_task, under, inputs, difference, randomized, policy, name
 ):
-    policy = "mixed_bfloat16"
     task, x = of_task(name, make_backbone(dtype=policy))
     expected, _ = under(policy, lambda: of_task(name, make_backbone()))
     assert policies(task) == policies(expected)
     assert policies(task) == {policy, "float32"} if name == "features" else {policy}
-    assert types_of(task.backbone(inputs).values()) == {"bfloat16"}
-    assert types_of(task.trainable_weights) == {"float32"}
+    assert types_of(task.backbone(inputs).values()) == {task.backbone.compute_dtype}
+    assert types_of(task.backbone.trainable_weights) == {task.backbone.variable_dtype}
+    pairs = zip(task.weights, expected.weights, strict=True)
+    assert all((a.path, a.dtype) == (b.path, b.dtype) for a, b in pairs)
     randomized(task)
     expected.set_weights(task.get_weights())
     outputs = task(x)

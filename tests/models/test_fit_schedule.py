@@ -197,17 +197,6 @@ def test_the_steps_of_a_dataset(tf):
     assert fit_steps(data.repeat(), epochs=2) is fit_steps(data.filter(lambda x: x > 5)) is None
 
 
-def test_a_bare_fit_learns_what_can_be_learned(make_backbone):
-    labels = np.arange(400) % 2
-    words = np.random.default_rng(0).integers(5, 12, size=(400, 6)) + 7 * labels[:, None]
-    backbone = make_backbone(hidden_dim=64, intermediate_dim=64)
-    model = BertClassifier(backbone, num_classes=2)
-    data = {"token_ids": words}, labels
-    history = model.fit(*data, batch_size=8, epochs=5, validation_data=data, verbose=0).history
-    assert set(history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
-    assert model.optimizer.name == "adamw" and history["val_accuracy"][-1] > 0.95
-
-
 def test_a_task_without_a_loss_asks_for_one(backbone, refused):
     own = BertTask(backbone.input, backbone.output, backbone)
     refused("BertTask has no default_compile_args: call compile", own.fit, X, Y)

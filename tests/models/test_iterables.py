@@ -122,17 +122,14 @@ def test_passes_of_unequal_length_are_refused(make, refused):
     refused("makes 1 batches.* 3", list, batches)
 
 
-@pytest.mark.parametrize(
-    "examples, words",
-    [
+def test_unlike_examples_and_missing_ones_are_refused(train, refused):
+    for examples, words in (
         ([ROWS[0], (3, "bad")], "Example 1.*3"),
         ([ROWS[0], "text"], "Example 1.*text"),
         ([], "no examples"),
         (TEXTS, "no labels"),
-    ],
-)
-def test_unlike_examples_and_missing_ones_are_refused(examples, words, train, refused):
-    refused(words, train, iter(examples))
+    ):
+        refused(words, train, iter(examples))
 
 
 def test_examples_without_end_need_steps(train, monkeypatch, refused):

@@ -57,19 +57,16 @@ def test_packed_predictions_are_those_of_sequences_alone(assert_close, model):
         assert_close(packed["next_sentence"][:, 1], own["next_sentence"])
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
+def test_rows_packed_wrongly_are_refused(model, refused):
+    for change, message in (
         ({"sequence_ids": np.array([[1] * 5 + [3] * 19])}, r"got 3 at \[0, 5\]"),
-        ({"sequence_ids": np.array([[2] * 5 + [1] * 19])}, "got 2 at \\[0, 0\\]"),
+        ({"sequence_ids": np.array([[2] * 5 + [1] * 19])}, r"got 2 at \[0, 0\]"),
         ({"sequence_ids": np.array([[1] * 5 + [0] + [2] * 18])}, r"got 2 at \[0, 6\]"),
         ({"sequence_ids": np.array([[1] * 20])}, "sequence_ids has shape"),
         ({"cls_positions": np.array([[0, 24]])}, "cls_positions must be integers from 0 to 23"),
         ({"padding_mask": np.ones((1, 24), "int32")}, "sequence_ids or padding_mask"),
-    ],
-)
-def test_rows_packed_wrongly_are_refused(model, change, message, refused):
-    refused(message, model.predict, {**ROW, **SLOTS, **change}, verbose=0)
+    ):
+        refused(message, model.predict, {**ROW, **SLOTS, **change}, verbose=0)
 
 
 def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):

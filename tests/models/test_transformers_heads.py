@@ -94,52 +94,35 @@ def reranker(family, **config):
     return f"{family}ForSequenceClassification", config, BertReranker
 
 
+UNTIED, DECODER = {"tie_word_embeddings": False}, {"is_decoder": True}
+EPSILON, RELU, SMALL = {"layer_norm_eps": 1e-5}, {"hidden_act": "relu"}, {"embedding_size": 16}
+FAMILIES = {  # configs of an encoder, a masked LM, heads of classes, tags and spans; and a dropout
+    "Bert": ({}, {"hidden_act": "gelu_new", **EPSILON}, RELU, {}, {}, "classifier_dropout"),
+    "DistilBert": ({}, {"activation": "relu"}, {}, {}, {"qa_dropout": 0.3}, "seq_classif_dropout"),
+    "Electra": (SMALL, {**RELU, **EPSILON}, RELU, SMALL, {}, "classifier_dropout"),
+    "XLMRoberta": (EPSILON, RELU, {}, {}, {}, "classifier_dropout"),
+    "MPNet": (EPSILON, RELU, {}, {}, {}, "classifier_dropout"),
+}
 HEADS = [
-    ("BertModel", {}, BertBackbone),
     ("BertForPreTraining", {}, BertPretrainer),
-    ("BertForPreTraining", {"tie_word_embeddings": False}, BertPretrainer),
-    ("BertForMaskedLM", {"hidden_act": "gelu_new", "layer_norm_eps": 1e-5}, BertPretrainer),
-    ("BertForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
-    ("BertLMHeadModel", {"is_decoder": True}, BertPretrainer),
-    ("BertForSequenceClassification", {"num_labels": 3, "hidden_act": "relu"}, BertClassifier),
+    ("BertForPreTraining", UNTIED, BertPretrainer),
     ("BertForSequenceClassification", {"num_labels": 1, "type_vocab_size": 4}, BertClassifier),
-    ("BertForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
-    ("BertForQuestionAnswering", {}, BertSpanLabeler),
-    ("DistilBertModel", {}, BertBackbone),
-    ("DistilBertForMaskedLM", {"activation": "relu"}, BertPretrainer),
-    ("DistilBertForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
-    ("DistilBertForSequenceClassification", {"num_labels": 3}, BertClassifier),
-    ("DistilBertForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
-    ("DistilBertForQuestionAnswering", {"qa_dropout": 0.3}, BertSpanLabeler),
     ("ElectraModel", {}, BertBackbone),
-    ("ElectraModel", {"embedding_size": 16}, BertBackbone),
-    ("ElectraForMaskedLM", {"hidden_act": "relu", "layer_norm_eps": 1e-5}, BertPretrainer),
-    ("ElectraForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
-    ("ElectraForCausalLM", {"is_decoder": True}, BertPretrainer),
-    ("ElectraForSequenceClassification", {"num_labels": 3, "hidden_act": "relu"}, BertClassifier),
-    ("ElectraForTokenClassification", {"num_labels": 5, "embedding_size": 16}, BertTokenClassifier),
-    ("ElectraForQuestionAnswering", {}, BertSpanLabeler),
-    ("XLMRobertaModel", {"layer_norm_eps": 1e-5}, BertBackbone),
-    ("XLMRobertaForMaskedLM", {"hidden_act": "relu"}, BertPretrainer),
-    ("XLMRobertaForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
-    ("XLMRobertaForCausalLM", {"is_decoder": True}, BertPretrainer),
-    ("XLMRobertaForSequenceClassification", {"num_labels": 3}, BertClassifier),
-    ("XLMRobertaForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
-    ("XLMRobertaForQuestionAnswering", {}, BertSpanLabeler),
-    ("MPNetModel", {"layer_norm_eps": 1e-5}, BertBackbone),
-    ("MPNetForMaskedLM", {"hidden_act": "relu"}, BertPretrainer),
-    ("MPNetForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
-    ("MPNetForSequenceClassification", {"num_labels": 3}, BertClassifier),
-    ("MPNetForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
-    ("MPNetForQuestionAnswering", {}, BertSpanLabeler),
-    reranker("DistilBert", seq_classif_dropout=0.3),
-    *(reranker(f, classifier_dropout=0.3) for f in ("Bert", "Electra", "XLMRoberta", "MPNet")),
-    ("BertForMultipleChoice", {"classifier_dropout": 0.3}, BertMultipleChoice),
-    ("DistilBertForMultipleChoice", {"seq_classif_dropout": 0.3}, BertMultipleChoice),
-    ("ElectraForMultipleChoice", {"summary_last_dropout": 0.3}, BertMultipleChoice),
-    ("XLMRobertaForMultipleChoice", {"classifier_dropout": 0.3}, BertMultipleChoice),
-    ("MPNetForMultipleChoice", {"classifier_dropout": 0.3}, BertMultipleChoice),
+    ("BertLMHeadModel", DECODER, BertPretrainer),
+    *((f"{family}ForCausalLM", DECODER, BertPretrainer) for family in ("Electra", "XLMRoberta")),
 ]
+for family, (encoder, masked, classes, tags, spans, dropout) in FAMILIES.items():
+    summary = "summary_last_dropout" if family == "Electra" else dropout
+    HEADS += [
+        (f"{family}Model", encoder, BertBackbone),
+        (f"{family}ForMaskedLM", masked, BertPretrainer),
+        (f"{family}ForMaskedLM", UNTIED, BertPretrainer),
+        (f"{family}ForSequenceClassification", {"num_labels": 3, **classes}, BertClassifier),
+        (f"{family}ForTokenClassification", {"num_labels": 5, **tags}, BertTokenClassifier),
+        (f"{family}ForQuestionAnswering", spans, BertSpanLabeler),
+        (f"{family}ForMultipleChoice", {summary: 0.3}, BertMultipleChoice),
+        reranker(family, **{dropout: 0.3}),
+    ]
 WITHOUT_POOLER = ("MaskedLM", "LMHeadModel", "CausalLM", "TokenClassification", "QuestionAnswering")
 
 

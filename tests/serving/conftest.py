@@ -154,11 +154,6 @@ class Served:
         """The task's answers to the examples."""
         return self.task.answer(self.examples, batch_size=128)  # few eager batches
 
-    def pairs(self, number):
-        """The first examples, each with its answer."""
-        examples = self.examples[:number]
-        return zip(examples, self.task.answer(examples), strict=True)
-
     def ask(self, columns, signature="serving_default"):
         """Asks the SavedModel; its answers as lists."""
         import tensorflow as tf

@@ -20,12 +20,8 @@ def model(new_task):
     return new_task("classes", 0.3)
 
 
-def test_mixed_bfloat16_is_served_as_it_predicts(model, new_task, tmp_path):
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        mixed = new_task("classes", 0.3)
-    finally:
-        keras.config.set_dtype_policy("float32")
+def test_mixed_bfloat16_is_served_as_it_predicts(model, new_task, under, tmp_path):
+    mixed = under("mixed_bfloat16", lambda: new_task("classes", 0.3))
     mixed.run_eagerly = False  # a graph rounds as the served one does
     mixed.export(tmp_path / "served")
     loaded = tf.saved_model.load(str(tmp_path / "served" / "1"))

@@ -139,6 +139,8 @@ def test_biases_and_norms_alone_do_not_decay(variable, name):
     train(AdamW(0.1, weight_decay=0.5), [weight], [([0.0, 0.0],)])
     expected = [2.0, -4.0] if name in ("bias", "gamma", "beta") else [1.9, -3.8]
     np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
+    train(AdamW(0.1, weight_decay=0.5, no_decay=[name]), [weight], [([0.0, 0.0],)])
+    np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
 
 
 def test_config_round_trip_keeps_every_argument():
@@ -147,21 +149,6 @@ def test_config_round_trip_keeps_every_argument():
     config = AdamW(0.5, global_clipnorm=2.0, **settings).get_config()
     assert AdamW.from_config(config).get_config() == config
     assert config.items() >= {**settings, "learning_rate": 0.5, "global_clipnorm": 2.0}.items()
-
-
-def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(assert_close, tmp_path):
-    x, y = np.random.default_rng(1).normal(size=(8, 2)), np.ones(8)
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
-    model.compile(AdamW(0.1, weight_decay=0.5, no_decay=["bias", "kernel"]), "mse")
-    model.fit(x, y, epochs=2, verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert isinstance(loaded.optimizer, AdamW) and int(loaded.optimizer.iterations) == 2
-    assert loaded.optimizer.no_decay == ["bias", "kernel"]
-    for each in (model, loaded):
-        each.fit(x, y, epochs=2, verbose=0)
-    assert loaded.optimizer._decays == [False] * 4
-    assert_close(model.get_weights(), loaded.get_weights(), size=1.0)  # torch sums in any order
 
 
 @pytest.mark.parametrize("clip", [None, 1.0])

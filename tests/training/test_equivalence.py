@@ -7,9 +7,6 @@ prediction slots spread unevenly over the rows, in a process for each number of 
 import importlib.util
 import itertools
 import json
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -91,33 +88,25 @@ SETTINGS = {  # by the number of devices
 pytestmark = pytest.mark.slow
 
 
-def trained(backend, devices, settings):
-    names = list(map(json.dumps, settings))
-    return finished(start(backend, devices, *names), names)
+@pytest.fixture
+def trained(run_python):
+    """A function that trains in processes at once, of a number of devices, settings, environment.
 
+    It gives what each printed: a list with a dict for each of its settings.
+    """
 
-def start(backend, devices, *settings, **environment):
-    command = [sys.executable, str(SCRIPT), backend, str(devices), *settings]
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", **FAST, **environment}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, text=True, env=environment, **pipes)
+    def call(backend, *runs):
+        def run(devices, settings, environment=FAST):
+            command = [SCRIPT, backend, devices, *map(json.dumps, settings)]
+            said = run_python(*command, **{**FAST, **environment})
+            found = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+            assert len(found) == len(settings)
+            return found
 
-
-def all_finished(processes, names):
-    """What each process printed; they are read at once, so that none waits for that."""
-    try:
         with ThreadPoolExecutor() as pool:
-            return list(pool.map(lambda process: finished(process, names), processes))
-    finally:
-        for process in processes:
-            process.kill()
+            return [*pool.map(lambda each: run(*each), runs)]
 
-
-def finished(process, names):
-    output, errors = process.communicate(timeout=1200)
-    assert process.returncode == 0, errors[-3000:]
-    lines = [line for line in output.splitlines() if line.startswith("{")]
-    return dict(zip(names, map(json.loads, lines), strict=True))
+    return call
 
 
 def assert_equal(actual, expected, atol=1e-5):
@@ -132,18 +121,17 @@ def assert_equal(actual, expected, atol=1e-5):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_two_devices_and_parts_give_the_numbers_of_one_device(backend):
+def test_two_devices_and_parts_give_the_numbers_of_one_device(backend, trained):
     tasks = ("pretrainer", "span_labeler", "embedder", "causal_pretrainer", "distiller")
-    plain = [json.dumps(PLAIN[task]) for task in tasks]
-    split = [json.dumps(settings) for settings in (SPLIT[0], *IN_FOUR_PARTS[1:])]
-    expected, actual = all_finished([start(backend, 1, *plain), start(backend, 2, *split)], split)
-    for name in split:
-        print(name)  # for where it fails
-        assert_equal(actual[name], expected[name])
+    plain, split = [PLAIN[task] for task in tasks], [SPLIT[0], *IN_FOUR_PARTS[1:]]
+    runs = trained(backend, (1, plain), (2, split))
+    for settings, expected, actual in zip(split, *runs, strict=True):
+        print(settings)  # for where it fails
+        assert_equal(actual, expected)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_growing_batch_gives_the_numbers_of_one_device(backend):
+def test_a_growing_batch_gives_the_numbers_of_one_device(backend, trained):
     """Batches of 4, 8 and 16 rows in one run; each is traced once, and the first perhaps again."""
     stages = {
         1: [[4, 1], [8, 1], [16, 1]],
@@ -151,80 +139,72 @@ def test_a_growing_batch_gives_the_numbers_of_one_device(backend):
         4: [[4, 1], [8, 1], [16, 2]],
     }
     settings = {"task": "pretrainer", "total": 96}
-    processes = [start(backend, n, json.dumps({**settings, "growing": stages[n]})) for n in stages]
-    runs = [run["growing"] for run in all_finished(processes, ["growing"])]
-    for devices, run in zip(stages, runs, strict=True):
-        assert_equal(run, runs[0])
+    runs = trained(backend, *((n, [{**settings, "growing": stages[n]}]) for n in stages))
+    for devices, [run] in zip(stages, runs, strict=True):
+        assert_equal(run, runs[0][0])
         assert run["steps"] == 8 + 4 + 2
         assert run["traces"] <= 3 * (devices if backend == "tensorflow" else 1) + 1
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_packed_rows_give_the_numbers_of_padded_ones(backend):
-    padded = {json.loads(name)["task"]: run for name, run in trained(backend, 1, PADDED).items()}
-    names = list(map(json.dumps, PACKED))
-    for found in all_finished([start(backend, n, *names) for n in (1, 2, 4)], names):
-        for name in names:
-            print(name)  # for where it fails
-            expected = padded[json.loads(name)["task"].replace("packed", "padded")]
-            assert_equal(found[name], expected)
+def test_packed_rows_give_the_numbers_of_padded_ones(backend, trained):
+    padded, *packed = trained(backend, (1, PADDED), *((n, PACKED) for n in (1, 2, 4)))
+    expected = dict(zip((settings["task"] for settings in PADDED), padded, strict=True))
+    for run in packed:
+        for settings, found in zip(PACKED, run, strict=True):
+            print(settings)  # for where it fails
+            assert_equal(found, expected[settings["task"].replace("packed", "padded")])
 
 
 @pytest.mark.parametrize("backend", BACKENDS[1:])
-def test_the_attention_of_tpus_gives_the_numbers_of_the_plain_one(backend):
+def test_the_attention_of_tpus_gives_the_numbers_of_the_plain_one(backend, trained):
     """On one device and on four; with dropout, too, the numbers of devices give the same."""
-    whole, dropped = names = list(map(json.dumps, WITH_KERNEL))
-    runs = start(backend, 1, json.dumps(KERNEL), *names), start(backend, 4, *names)
-    one, four = zip(runs, (["plain", *names], names), strict=True)
-    one, four = finished(*one), finished(*four)
-    for found in (one, four):
-        assert_equal(found[whole], one["plain"])
-    assert_equal(four[dropped], one[dropped])
-    assert one[dropped]["logs"]["loss"] != pytest.approx(one["plain"]["logs"]["loss"], abs=1e-5)
+    runs = (1, [KERNEL, *WITH_KERNEL]), (4, WITH_KERNEL)
+    (plain, whole, dropped), (whole_of_four, dropped_of_four) = trained(backend, *runs)
+    assert_equal(whole, plain)
+    assert_equal(whole_of_four, plain)
+    assert_equal(dropped_of_four, dropped)
+    assert dropped["logs"]["loss"] != pytest.approx(plain["logs"]["loss"], abs=1e-5)
 
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_any_split_gives_the_numbers_of_none(backend):
-    plain = trained(backend, 1, SETTINGS[1])
-    expected = {task: plain[json.dumps(settings)] for task, settings in PLAIN.items()}
-    of_one = {name: run for name, run in plain.items() if run not in expected.values()}
-    more = SETTINGS[2] + (XLA if backend == "tensorflow" else [])
-    for runs in (of_one, trained(backend, 2, more), trained(backend, 4, SETTINGS[4])):
-        for settings, actual in runs.items():
-            print(settings)  # for where it fails
-            assert_equal(actual, expected[json.loads(settings)["task"]])
+def test_any_split_gives_the_numbers_of_none(backend, trained):
+    expected = None
+    for devices, settings in SETTINGS.items():
+        settings = settings + XLA if (devices, backend) == (2, "tensorflow") else settings
+        [runs] = trained(backend, (devices, settings))
+        expected = expected or dict(zip(PLAIN, runs, strict=False))
+        for each, actual in zip(settings, runs, strict=True):
+            print(each)  # for where it fails
+            assert_equal(actual, expected[each["task"]])
 
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("backend", BACKENDS[:1])
-def test_averages_lora_precision_and_loading_work_on_two_devices(backend):
-    names = [json.dumps(settings) for settings, _ in BESIDE]
-    expected, found = all_finished([start(backend, n, *names) for n in (1, 2)], names)
-    for name, (_, atol) in zip(names, BESIDE, strict=True):
-        print(name)
-        assert_equal(found[name], expected[name], atol)
+def test_averages_lora_precision_and_loading_work_on_two_devices(backend, trained):
+    runs = trained(backend, *((n, [settings for settings, _ in BESIDE]) for n in (1, 2)))
+    for (settings, atol), expected, found in zip(BESIDE, *runs, strict=True):
+        print(settings)
+        assert_equal(found, expected, atol)
 
 
-def test_two_workers_give_the_numbers_of_one(tensorflow, free_addresses):
+def test_two_workers_give_the_numbers_of_one(tensorflow, free_addresses, trained):
     settings = [PLAIN["classifier"], SPLIT[0]]
-    names = list(map(json.dumps, settings))
-    one = start("tensorflow", 1, *names)
     cluster, workers = {"worker": free_addresses(2)}, []
     for index in range(2):
         config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
-        workers.append(start("tensorflow", 1, *names, TF_CONFIG=config))
-    expected, *found = all_finished([one, *workers], names)
+        workers.append((1, settings, {"TF_CONFIG": config}))
+    expected, *found = trained("tensorflow", (1, settings), *workers)
     for run in found:
-        for name in names:
-            assert_equal(run[name], expected[name])
+        for actual, of_one in zip(run, expected, strict=True):
+            assert_equal(actual, of_one)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_with_dropout_a_run_repeats_with_its_seed(assert_close, backend):
-    settings = [json.dumps(DROPOUT), json.dumps(PLAIN["pretrainer"])]
-    runs = finished(start(backend, 2, settings[0], *settings), ["first", "again", "plain"])
-    assert_equal(runs["again"], runs["first"], atol=0.0)
+def test_with_dropout_a_run_repeats_with_its_seed(assert_close, backend, trained):
+    [[first, again, plain]] = trained(backend, (2, [DROPOUT, DROPOUT, PLAIN["pretrainer"]]))
+    assert_equal(again, first, atol=0.0)
     with pytest.raises(AssertionError, match="Not equal"):  # it acts
-        for path, values in runs["plain"]["weights"].items():
-            assert_close(runs["again"]["weights"][path], values)
+        for path, values in plain["weights"].items():
+            assert_close(again["weights"][path], values)

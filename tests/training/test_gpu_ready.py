@@ -55,27 +55,3 @@ def test_each_task_predicts_and_trains_by_cudnn(name, packed, capability, make_t
     text = lowered(model, batch, capability, training=True)
     assert packed or f"{KERNEL}Scale" not in text, "padded rows need no mask"
     assert "Backward" in text and "Dropout" not in text
-
-
-FAMILIES = {
-    "bert": {},
-    "distilbert": {"num_segments": 0, "pooler_activation": "relu"},
-    "electra": {"embedding_dim": 8, "pooler_activation": "gelu"},
-    "xlm-roberta": {"num_segments": 1},  # and RoBERTa
-    "mpnet": {"num_segments": 0, "relative_bias": True},
-}
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.1])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_encoders_of_other_families_take_cudnn_unless_they_have_a_bias(
-    family, dropout, make_task, lowered
-):
-    model, data = make_task("classifier", attention_dropout=dropout, **FAMILIES[family])
-    assert model.backbone.architecture == family
-    batch = next(iter(data))
-    has_kernel = {
-        training: KERNEL in lowered(model, batch, H100, training) for training in (False, True)
-    }
-    is_fused = family != "mpnet"
-    assert has_kernel == {False: is_fused, True: is_fused and not dropout}

@@ -28,8 +28,6 @@ pytestmark = [pytest.mark.slow, ON_TENSORFLOW, pytest.mark.usefixtures("mixed_bf
 TASKS = "pretrainer classifier token_classifier span_labeler multiple_choice reranker".split()
 
 
-# kTpuAllTypes of tensorflow/core/tpu/tpu_defs.h, less those that it emulates slowly (DT_DOUBLE)
-# or that no train step has reason to use; and handles of variables.
 def train_step(model, data, accumulation_steps, **arguments):
     """A model's train step as a function of the tensors of a batch, and the specs of these."""
     data = as_dataset(data) if isinstance(data, Batches) else data

@@ -39,11 +39,8 @@ def test_config_round_trip(continuous):
     assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
 
 
-@pytest.mark.parametrize(("warmup", "total"), [(-1, 10), (10, 10), (11, 10), (0, 0)])
-def test_a_warm_up_that_does_not_end_in_time_is_refused(warmup, total, refused):
-    refused(f"warmup_steps must be .*; got {warmup}", WarmupLinearDecay, 1.0, warmup, total)
-
-
-def test_a_last_rate_is_a_fraction_of_the_peak(refused):
+def test_a_warm_up_that_does_not_end_in_time_and_a_last_rate_above_the_peak_are_refused(refused):
+    for warmup, total in ((-1, 10), (10, 10), (11, 10), (0, 0)):
+        refused(f"warmup_steps must be .*; got {warmup}", WarmupLinearDecay, 1.0, warmup, total)
     for fraction, message in ((1, "must be below 1; got 1"), (-0.1, "of at least 0; got -0.1")):
         refused(f"final_fraction.*{message}", WarmupLinearDecay, 1.0, 1, 9, False, fraction)

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from keras_bert.messages import check_int
 from keras_bert.models.bert_classifier import BertClassifier
 from keras_bert.preprocessing.raw import Examples
 from keras_bert.text import numpy_ops
@@ -76,6 +77,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         classes, numbers = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"A classifier needs two classes or more; got 1 class, {classes[0]}.")
+        for name in ("epochs", "batch_size"):
+            check_int(name, getattr(self, name))
         vars(self).pop("model_", None)
         gc.collect()  # earlier models, which hold references to themselves
         steps = self.epochs * -(-len(numbers) // self.batch_size)
@@ -99,7 +102,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Examples) -> np.ndarray:
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return numpy_ops.softmax(self.model_.predict(X, self.batch_size, verbose=0))
 
     def predict(self, X: Examples) -> np.ndarray:

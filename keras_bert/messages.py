@@ -147,4 +147,6 @@ def from_extra(extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise missing((error.name or str(error)).split(".")[0], extra) from error
+        if error.name is None:  # a package that is there, but broken
+            raise
+        raise missing(error.name.split(".")[0], extra) from error

@@ -43,7 +43,7 @@ The handle came off.
 Carefully made, down to the last screw.""",
 }
 texts = [line for lines in topics.values() for line in lines.split("\n")]
-names = np.repeat(sorted(topics), 8)  # as sorted as scikit-learn's classes
+names = np.repeat(sorted(topics), 8)  # sorted, like scikit-learn's classes
 labels = np.repeat(np.arange(3), 8)
 
 # %% [markdown]
@@ -87,7 +87,7 @@ of_label = probabilities[np.arange(24), labels]
 for i in np.argsort(of_label):
     if is_suspect[i]:
         other = sorted(topics)[of_confident[i].argmax()]
-        print(f"{names[i]}, {of_label[i]:.2f}; rather {other}: {texts[i]}")
+        print(f"{names[i]}, {of_label[i]:.2f}; perhaps {other}: {texts[i]}")
 
 # %% [markdown]
 # Look at these texts, and correct the labels that are wrong: a model may be confident and wrong.

@@ -84,7 +84,10 @@ class Answering:
         batch_size = task_data.batching_of(batch_size=batch_size).batch_size
         for name in options:
             if name in preprocessor.arguments():
-                raise TypeError(f"answer has no {name}: set model.preprocessor.{name} first.")
+                raise TypeError(
+                    f"answer has no {name}: first set model.preprocessor = "
+                    f"model.preprocessor.like(model.preprocessor, {name}=...)."
+                )
         inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
         x, *_ = task_data.in_memory(self, x, with_labels=False)
         if not is_raw(x):

@@ -10,7 +10,7 @@ from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import layers_config, model_from_config
-from keras_bert.training.keras_internals import all_layers
+from keras_bert.training.keras_internals import all_layers, merge_lora
 
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 
@@ -133,6 +133,13 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
             variable.trainable = variable.path in paths
         self.adapted = AdaptedLayers(self.lora_layers())
 
+    def merge_lora(self):
+        """Adds the adapters to the weights and removes them, as `BertTask.merge_lora`."""
+        for layer in self.lora_layers():
+            if layer.lora_enabled:
+                merge_lora(layer)
+        self.unfreeze()
+
     def freeze(self, up_to=None):
         """Freezes the encoder, or its embeddings and first blocks; the layers above them train.
 
@@ -154,7 +161,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         [False, True]
         """
         if adapters(self):
-            raise ValueError("LoRA has frozen this encoder: call merge_lora of the task first.")
+            raise ValueError("LoRA has frozen this encoder: call merge_lora first.")
         if up_to is not None:
             check_int("up_to", up_to, at_least=0, at_most=self.num_layers)
         self.unfreeze()

@@ -12,7 +12,13 @@ from keras_bert.metrics.calibration import (
     expected_calibration_error,
 )
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import features_in_memory, in_memory, with_extra_inputs
+from keras_bert.models.task_data import (
+    check_columns,
+    features_in_memory,
+    in_memory,
+    preprocessor_of,
+    with_extra_inputs,
+)
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets, class_weights, with_class_check
 from keras_bert.preprocessing.raw import count, is_dataset
@@ -200,8 +206,9 @@ class BertClassifier(BertTask):
         """Sets the preprocessor's `threshold` to the one with the best F1, and returns it.
 
         F1 is that of the second of two classes, or of all labels of a `multi_label` model together,
-        in labeled examples as for `calibrate`. Presets and exported models keep the threshold. To
-        `evaluate` a `multi_label` model with it, compile again.
+        in labeled examples as for `calibrate`. Presets and exported models keep the threshold, and
+        `scores` takes it into account. The accuracy of `evaluate` doesn't for two classes; for a
+        `multi_label` model, compile again.
 
         Raises:
             ValueError: if the model has neither two classes nor `multi_label`, or no example is of
@@ -210,9 +217,10 @@ class BertClassifier(BertTask):
         if not self.is_multi_label and self.num_classes != 2:
             number = self.num_classes
             raise ValueError(f"A threshold needs 2 classes or multi_label; num_classes={number}.")
+        preprocessor = preprocessor_of(self)
         labels, logits = self._decisions(x, y, batch_size)
         threshold = best_threshold(labels, softmax(logits)[:, 1])
-        self.preprocessor = self.preprocessor.like(self.preprocessor, threshold=threshold)
+        self.preprocessor = preprocessor.like(preprocessor, threshold=threshold)
         return threshold
 
     def targets(self, y, x=None):
@@ -243,7 +251,9 @@ class BertClassifier(BertTask):
     def _decisions(self, x, y, batch_size):
         """Returns class numbers `[n]` and logits `[n, C]`; each of several labels is 0 or 1."""
         x, y, _ = in_memory(self, x, y)
-        self.scorer.check(x, y)
+        if y is None or is_dataset(x):
+            raise ValueError("Give examples in memory, and their labels y.")
+        check_columns(self, y=y)
         check_one_each(count(x), "examples", labels=y)
         labels, logits = self._labels(y), self.predict(x, batch_size, verbose=0)
         if self.is_multi_label:

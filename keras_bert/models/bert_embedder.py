@@ -295,8 +295,9 @@ class BertEmbedder(BertTask):
         vectors = self.encode_document(texts, batch_size, verbose=verbose)
         queries = self.encode_query([*own], batch_size, verbose=verbose)
         draw, mined, top_k = random.Random(seed), [], range_max + most
-        for numbers in hard_negatives.candidates(queries, vectors, [*own.values()], top_k, limits):
-            near = numbers[range_min:range_max]
+        possible = hard_negatives.candidates(queries, vectors, [*own.values()], top_k, limits)
+        for query, numbers in zip(own, possible, strict=True):
+            near = [number for number in numbers if texts[number] != query][range_min:range_max]
             if sampling_strategy == "random":  # as in their code, so that a seed gives the same
                 drawn = draw.sample(range(max(len(near), num_negatives)), num_negatives)
                 near = [near[i] for i in sorted(drawn) if i < len(near)]

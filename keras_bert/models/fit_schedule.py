@@ -1,6 +1,7 @@
 """The learning rate of a `fit` whose optimizer is the task's own."""
 
 import keras
+import numpy as np
 
 from keras_bert.messages import logger
 from keras_bert.preprocessing.raw import is_dataset
@@ -60,14 +61,14 @@ def warn_of_high_rate(task, arguments):
     callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
     is_scheduled = any(isinstance(c, keras.callbacks.LearningRateScheduler) for c in callbacks)
     is_adam = isinstance(optimizer, _ADAMS) and not isinstance(optimizer, Lamb)
-    if is_scheduled or not is_adam or int(optimizer.iterations):
+    if is_scheduled or not is_adam or keras.ops.convert_to_numpy(optimizer.iterations) > 0:
         return
     rate = max(learning_rate_at(optimizer, 2**power) for power in range(20))
     biases = [layer.bias for layer in reversed(task.backbone.lora_layers())]
     biases = [bias for bias in biases if bias is not None and bias.trainable]  # 0 until trained
-    if rate > _HIGHEST and any(keras.ops.any(bias.value != 0) for bias in biases):
+    if rate > _HIGHEST and any(np.any(keras.ops.convert_to_numpy(bias)) for bias in biases):
         logger.warning(
-            "A learning rate of %.2g ruins a trained encoder: all texts get the same outputs. "
+            "A learning rate of %.2g mostly ruins a trained encoder: all texts get equal outputs. "
             "Write compile(AdamW(5e-5)), leave the optimizer out, or call model.backbone.freeze().",
             rate,
         )

@@ -78,10 +78,11 @@ def examples(
         elif len(negatives) == most:
             rows += [(query, text, *negatives) for text in positives]
     few = [query for query, near in zip(own, mined, strict=True) if len(near) < most]
+    effect = "are left out" if kind == "n-tuple" else "get fewer examples"
     message = (
         f"{len(few):,} of {len(own):,} queries have fewer than {most} negatives, and "
-        f"{mined.count([]):,} none; they {'are left out' if kind == 'n-tuple' else 'give less'}. "
-        f"A larger corpus or range_max, or looser limits, give more. The first: {few[:1]}."
+        f"{mined.count([]):,} none; they {effect}. "
+        f"Use a larger corpus or range_max, or looser limits. The first: {few[:1]}."
     )
     if not any(mined) or not rows:
         raise ValueError(message)

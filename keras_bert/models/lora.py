@@ -1,5 +1,6 @@
 """Low-rank adapters of a task's encoder."""
 
+import contextlib
 import json
 import zlib
 
@@ -9,7 +10,6 @@ from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_finite, check_int, check_number
 from keras_bert.presets.formats.checkpoint import explained
 from keras_bert.training.keras_internals import lora_table
-from keras_bert.training.keras_internals import merge_lora as merge_layer
 
 
 class Lora:
@@ -99,14 +99,11 @@ class Lora:
 
         All weights are trainable again: compile with a new optimizer before training.
         """
-        for layer in self.backbone.lora_layers():
-            if layer.lora_enabled:
-                merge_layer(layer)
-        self.backbone.unfreeze()
+        self.backbone.merge_lora()
 
 
 class AdaptedLayers(keras.layers.Layer):
-    """Saves weights and adapters, of which Keras saves the sums, and loads adapters of 0.
+    """Saves weights and adapters apart; Keras saves their sums and loads zeros as adapters.
 
     Keras saves and loads an attribute of a model, such as this layer, after the model's layers.
     """
@@ -114,11 +111,21 @@ class AdaptedLayers(keras.layers.Layer):
     def __init__(self, layers):
         super().__init__()
         self.built = True
+        self.is_saved = True
         self.adapted = lambda: [v for each in layers if each.lora_enabled for v in each.variables]
 
     def save_own_variables(self, store):
-        for number, variable in enumerate(self.adapted()):
+        for number, variable in enumerate(self.adapted() if self.is_saved else []):
             store[str(number)] = variable
+
+    @contextlib.contextmanager
+    def left_out(self):
+        """Leaves the adapters out of files that are written in this block."""
+        self.is_saved = False
+        try:
+            yield
+        finally:
+            self.is_saved = True
 
     def load_own_variables(self, store):
         for number, variable in enumerate(self.adapted() if store.keys() else []):

@@ -1,5 +1,6 @@
 """Preprocessing for text classification and regression."""
 
+import dataclasses
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -18,12 +19,12 @@ from keras_bert.preprocessing.class_labels import (
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
 from keras_bert.preprocessing.text_words import ExplainedRow, log_odds
-from keras_bert.text.base_tokenizer import Tokenizer
 
 WINDOW_POOLINGS = ("mean", "max")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False, repr=False)
 class BertClassifierPreprocessor(BertPreprocessor):
     """Preprocessor of `BertClassifier`: texts and labels in, labels and probabilities out.
 
@@ -53,32 +54,30 @@ class BertClassifierPreprocessor(BertPreprocessor):
     ([[2, 5, 6, 7, 3]], [1])
     """
 
+    label_names: Iterable[str] | None = None
+    multi_label: bool = False
+    threshold: float = 0.5
+    window_stride: int | None = None
+    window_pooling: str = "mean"
+
     packs = "sequences"
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        sequence_length: int = 128,
-        truncation: str = "head",
-        label_names: Iterable[str] | None = None,
-        multi_label: bool = False,
-        threshold: float = 0.5,
-        window_stride: int | None = None,
-        window_pooling: str = "mean",
-    ):
-        super().__init__(tokenizer, sequence_length, truncation)
-        check_bool("multi_label", multi_label)
-        check_number("threshold", threshold, at_least=0, exclusive=True, below=1)
-        check_one_of("window_pooling", window_pooling, WINDOW_POOLINGS)
-        if window_stride is not None:
-            check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS], [SEP]
-        self.label_names = as_label_names(label_names)
-        self.multi_label = multi_label
-        self.threshold = threshold
-        self.window_stride = window_stride
-        self.window_pooling = window_pooling
-        self.cuts_windows = window_stride is not None
-        self.signature = {"text": 1 if self.cuts_windows else None}
+    def __post_init__(self):
+        super().__post_init__()
+        check_bool("multi_label", self.multi_label)
+        check_number("threshold", self.threshold, at_least=0, exclusive=True, below=1)
+        check_one_of("window_pooling", self.window_pooling, WINDOW_POOLINGS)
+        if self.window_stride is not None:  # with room for [CLS] and [SEP]
+            check_int("window_stride", self.window_stride, at_most=self.sequence_length - 2)
+        self.label_names = as_label_names(self.label_names)
+
+    @property
+    def cuts_windows(self) -> bool:
+        return self.window_stride is not None
+
+    @property
+    def signature(self) -> dict[str, int | None]:
+        return {"text": 1 if self.cuts_windows else None}
 
     @property
     def is_regression(self) -> bool:
@@ -118,8 +117,9 @@ class BertClassifierPreprocessor(BertPreprocessor):
         Returns:
             A dict of `probabilities` `[B, C]`; `labels` `[B, C]`, the class names in order; and
             `label` `[B]`, the most probable class, or of two classes the second if its probability
-            reaches the threshold. With `multi_label`, `is_label` `[B, C]` replaces `label`: whether
-            each probability reaches the threshold. A regression returns only `score`, `[B]`.
+            is above the threshold. With `multi_label`, `is_label` `[B, C]` replaces `label`:
+            whether each probability reaches the threshold. A regression returns only `score`,
+            `[B]`.
         """
         if self.is_regression:
             return {"score": outputs[:, 0]}

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.checked_numbers import checked
 from keras_bert.preprocessing.class_labels import label_array
@@ -56,7 +57,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         padded = [[*own, *[""] * (most - len(own))] for own in texts]
         is_there = np.array([[*map(bool, own)] for own in padded])
         if targets:
-            checked_places(targets[0].reshape(-1), is_there)
+            checked_choices(targets[0], is_there)
         contexts = self.tokenized([example["context"] for example in examples])
         choices = self.tokenized([text for own in padded for text in own])
         return PairRows(
@@ -122,31 +123,32 @@ def _is_question(example):
 def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
     """Checks indices of choices `[B]`, also by prepared inputs `[B, C, S]`, and returns them."""
     array = label_array(labels)
-    if array.ndim == 1 or array.shape[1:] == (1,):  # others are probabilities
+    if array.ndim == 1 or array.dtype.kind != "f":  # others are probabilities
         is_there = None
         if isinstance(inputs, dict):
             mask = inputs.get("padding_mask")
             mask = np.ones(np.shape(inputs["token_ids"])) if mask is None else np.asarray(mask)
             is_there = mask.any(axis=-1)
-        checked_places(array.reshape(-1), is_there)
+        checked_choices(array, is_there)
     return labels
 
 
-def checked_places(labels: Any, is_there: Any = None) -> Any:
-    """Checks that labels `[B]`, an array or a tensor, are indices; of choices `[B, C]` there."""
+def checked_choices(labels: Any, is_there: Any = None) -> Any:
+    """Checks that labels, an array or a tensor `[B]`, are indices of choices that `is_there`."""
+    expected = "Labels must be indices of the question's choices, from 0"
+    if isinstance(labels, np.ndarray):
+        if labels.shape[1:] not in ((), (1,)) or labels.dtype.kind == "b":
+            raise ValueError(f"{expected}, [B]; got {shown(labels.tolist())}.")
+        labels = labels.reshape(-1)
 
-    def are_places(labels):
+    def are_choices(labels):
         if is_there is None:
             return (labels >= 0) & (labels % 1 == 0)
         ops = ops_of(labels)
-        places = ops.cast(ops.arange(ops.width(is_there)), "float64")
-        return ops.row_sums((labels[:, None] == places) & is_there) > 0
+        numbers = ops.cast(ops.arange(ops.width(is_there)), "float64")
+        return ops.row_sums((labels[:, None] == numbers) & is_there) > 0
 
-    return checked(
-        labels,
-        are_places,
-        "Labels must be indices of choices that are there, from 0 in each question",
-    )
+    return checked(labels, are_choices, expected)
 
 
 def with_choice_check(dataset: Any) -> Any:
@@ -158,7 +160,7 @@ def with_choice_check(dataset: Any) -> Any:
     def check(inputs, labels):
         tokens = inputs.get("padding_mask", tf.ones_like(inputs["token_ids"]))  # [B, C, S]
         is_there = tf.reduce_any(tf.cast(tokens, tf.bool), axis=-1)  # [B, C]
-        flat = checked_places(tf.reshape(labels, [-1]), is_there)
+        flat = checked_choices(tf.reshape(labels, [-1]), is_there)
         return tf.ensure_shape(tf.reshape(flat, tf.shape(labels)), labels.shape)
 
     return map_labels(dataset, check)

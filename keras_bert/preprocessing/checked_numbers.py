@@ -13,11 +13,12 @@ from keras_bert.preprocessing.raw import Labels, Tensor, number_array
 def checked(values: Any, is_right: Callable, expected: str, fix: str = "") -> Any:
     """Returns numbers, an array or a tensor, unless one of them is wrong.
 
-    An array raises a ValueError that says where; of a tensor, reading the batch fails. `is_right`
-    is a function of float64 values; `expected` says what they must be, and `fix` what to do.
+    A wrong array raises a ValueError that says where; a wrong tensor fails when its batch is read.
+    `is_right` is a function of float64 values; `expected` says what they must be, and `fix` what to
+    do.
     """
     if isinstance(values, np.ndarray):
-        if values.dtype.kind not in "biuf":
+        if values.dtype.kind not in "biuf" and values.size:
             raise ValueError(f"{expected}; got {shown(values.tolist())}. {fix}".rstrip())
         with np.errstate(invalid="ignore"):  # of NaN and infinity
             check_values(values, is_right(values.astype("float64")), expected, fix)
@@ -28,7 +29,8 @@ def checked(values: Any, is_right: Callable, expected: str, fix: str = "") -> An
 
     if values.dtype == tf.string:
         raise ValueError(f"{expected}; the dataset yields strings. {fix}".rstrip())
-    return asserted(values, is_right(tf.cast(values, tf.float64)), f"{expected}. {fix} Others:")
+    message = f"{expected}. {fix}".rstrip()
+    return asserted(values, is_right(tf.cast(values, tf.float64)), f"{message} Others:")
 
 
 def with_finite_check(extra_inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

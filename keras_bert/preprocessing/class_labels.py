@@ -161,7 +161,7 @@ def token_targets(labels: Labels, num_classes: int) -> Labels:
 
 
 def _of_classes(labels, num_classes, fix=_RENUMBER):
-    """Returns class numbers, an array or a tensor, unless one is none; see `checked`."""
+    """Returns class numbers, an array or a tensor, if all of them are classes; see `checked`."""
     if num_classes is None:
         return checked(labels, lambda v: v % 1 == 0, "Labels must be class numbers", fix)
     expected = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}"
@@ -186,7 +186,7 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
 
 
 def _one_each(labels, num_classes, is_packed=False):
-    """Checks class numbers in the graph; one-hot labels and those of unknown classes, only kind."""
+    """Checks class numbers in the graph; one-hot labels only for not being strings."""
     is_one_each = is_packed or labels.shape.rank in (None, 0, 1) or labels.shape[1:] == (1,)
     is_known = num_classes is not None and is_one_each
     return _of_classes(labels, num_classes) if is_known or labels.dtype == "string" else labels

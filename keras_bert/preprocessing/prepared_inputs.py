@@ -174,7 +174,7 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
 
 
 def _in_range(name, values, limit, below):
-    """Checks that values are integers from 0, `below` a number; `limit` names it, if it's fixed."""
+    """Checks that values are integers from 0 and less than `below`; a varying `limit` is None."""
     expected = range_message(name, limit)
     values = checked(values, lambda v: (v >= 0) & (v < below) & (v % 1 == 0), expected)
     return checked(values, _are_numbered, _NUMBERING) if name == "sequence_ids" else values

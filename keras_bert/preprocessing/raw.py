@@ -72,15 +72,15 @@ def is_single(x: Any) -> bool:
 
 
 def as_arrays(x: Any, lists: bool = False) -> Any:
-    """Replaces pandas objects, at any depth, with NumPy arrays; with `lists` all but dicts, too."""
+    """Replaces pandas objects with NumPy arrays; with `lists` also lists, tuples and tensors."""
     if isinstance(x, dict):
         return {name: as_arrays(values, lists) for name, values in x.items()}
-    if isinstance(x, tuple):
-        return tuple(as_arrays(values, lists) for values in x)
+    if isinstance(x, tuple) and not lists:
+        return tuple(map(as_arrays, x))
     x = x.to_numpy() if hasattr(x, "to_numpy") else x
     if not lists or isinstance(x, np.ndarray):
         return x
-    return np.asarray(x) if isinstance(x, list) else keras.ops.convert_to_numpy(x)
+    return np.asarray(x) if isinstance(x, (list, tuple)) else keras.ops.convert_to_numpy(x)
 
 
 def number_array(

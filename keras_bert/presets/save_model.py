@@ -1,5 +1,6 @@
 """Saving of models: as presets, and as folders of other libraries."""
 
+import contextlib
 import math
 import os
 from collections.abc import Callable
@@ -80,14 +81,14 @@ def _description(part):
 
 def _save_weights_alone(task, path):
     """Saves weights, with adapters merged, without the optimizer's state, which Keras would add."""
-    optimizer, encoder = getattr(task, "optimizer", None), getattr(task, "backbone", task)
-    adapted = vars(encoder).pop("adapted", None)
+    optimizer = getattr(task, "optimizer", None)
+    adapted = getattr(getattr(task, "backbone", task), "adapted", None)
     task.optimizer = None
     try:
-        task.save_weights(path)
+        with adapted.left_out() if adapted else contextlib.nullcontext():
+            task.save_weights(path)
     finally:
         task.optimizer = optimizer
-        vars(encoder)["adapted"] = adapted
 
 
 def _num_bytes(model):

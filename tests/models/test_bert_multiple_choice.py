@@ -48,7 +48,7 @@ def test_labels_may_be_apart(model, refused):
     expected = model.evaluate(QUESTIONS, verbose=0)
     assert model.evaluate(unlabeled, [1, 0, 4, 1], verbose=0) == expected
     assert model.evaluate(QUESTIONS, [0, 0, 0, 0], verbose=0)[0] != expected[0]
-    refused("indices of choices.*got 5 at .2.", model.fit, QUESTIONS, [1, 0, 5, 1])
+    refused("question's choices.*got 5 at .2.", model.fit, QUESTIONS, [1, 0, 5, 1])
     wrong = ((inputs, labels + 1) for inputs, labels in model.batches(QUESTIONS))
-    with pytest.raises(Exception, match="indices of choices"):
+    with pytest.raises(Exception, match="question's choices"):
         model.fit(wrong, verbose=0)

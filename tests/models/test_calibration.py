@@ -97,7 +97,7 @@ def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_bac
     refused("num_classes=1", score.choose_threshold, TEXTS, LABELS[:, 0])
     refused("num_classes=3", make("three classes").choose_threshold, TEXTS, LABELS[:, 0])
     model = make("two classes")
-    refused("needs labels", model.calibrate, TEXTS)
+    refused("their labels y", model.calibrate, TEXTS)
     refused("40 examples but 3 labels", model.choose_threshold, TEXTS, [0, 1, 0])
     for change in (lambda model: model.head.enable_lora(2), lambda model: model.quantize("int8")):
         change(model := make("two classes"))

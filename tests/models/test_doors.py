@@ -178,7 +178,9 @@ def test_arguments_of_another_kind_are_named(model, refused):
     for call in (model.fit, model.evaluate, model.batches):
         refused(r"batching must be a Batching.*got \{\}", call, ["a", "b"], [0, 1], batching={})
     for x in (["a"], {"token_ids": IDS}):
-        with pytest.raises(TypeError, match=r"set model.preprocessor.threshold first"):
+        with pytest.raises(
+            TypeError, match=r"preprocessor.like.model.preprocessor, threshold=...."
+        ):
             model.answer(x, threshold=0.3)
         with pytest.raises(TypeError, match="unexpected keyword argument 'n_best'"):
             model.answer(x, n_best=3)

@@ -93,6 +93,13 @@ def test_examples_train_embedders_and_rerankers(model, make_backbone, letters, c
     assert inputs["token_ids"].shape[:2] == (32, 1) and {*labels} == {0.0, 1.0}
 
 
+def test_a_query_is_no_answer_to_itself(model):
+    queries, _, negatives = model.mine_hard_negatives((["a", "b"], ["b", "c d"]), ["e f", "a"])
+    assert {*zip(queries, negatives, strict=True)} == {
+        *(("a", "c d"), ("a", "e f"), ("b", "a"), ("b", "e f"))
+    }
+
+
 def test_what_cannot_be_mined_is_refused(model, refused):
     mine = model.mine_hard_negatives
     refused("There are 20 texts but 19 second texts", mine, (QUERIES, POSITIVES[1:]))

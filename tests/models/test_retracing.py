@@ -136,6 +136,7 @@ def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(make_model, inputs,
     model.fit(*data, verbose=0)
     if kind == "frozen later":
         model.backbone.freeze(up_to=1)
+    model.save_to_preset(tmp_path / "preset")  # whose adapters are merged, and stay in the model
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     loaded.run_eagerly = True

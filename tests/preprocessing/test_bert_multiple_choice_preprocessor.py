@@ -57,10 +57,12 @@ def test_buckets_count_the_tokens_of_all_choices(preprocessor):
 
 def test_labels_and_weights_may_be_apart(preprocessor, refused):
     without = [{name: q[name] for name in ("context", "choices")} for q in QUESTIONS]
-    for questions, labels in ((QUESTIONS, None), (without, [1, 0])):
+    for questions, labels in ((QUESTIONS, None), (without, [1, 0]), (without, (1, 0))):
         [(_, found, weights)] = preprocessor.batches(questions, labels, [1, 2])
         assert found.tolist() == [1, 0] and weights.tolist() == [1, 2]
     refused("2 examples but 1 labels or weights", preprocessor.batches, without, [1])
+    for labels in ([[0, 1], [1, 0]], [[0.0, 1.0], [1.0, 0.0]], [True, False]):
+        refused("question's choices, from 0, .B.; got", preprocessor.batches, without, labels)
 
 
 def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
@@ -84,10 +86,10 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
         ([{**GOOD, "choices": "bc"}], "a dict of a string and of two or more strings"),
         ([{"context": "a", "label": 0}], "number 0 is"),
         ([GOOD, {**GOOD, "choices": ["b", ""]}], "number 1 is .*'b', ''"),
-        ([{**GOOD, "label": 2}], "indices of choices.*got 2 at .0."),
+        ([{**GOOD, "label": 2}], "question's choices.*got 2 at .0."),
         ([{**GOOD, "label": -1}], "got -1"),
         ([{"context": "a", "choices": ["b", "c"]}], "got .None"),
-        ([{**GOOD, "choices": ["", "b", "c"]}], "choices that are there.*got 0 at"),
+        ([{**GOOD, "choices": ["", "b", "c"]}], "question's choices.*got 0 at"),
     ],
 )
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message, refused):

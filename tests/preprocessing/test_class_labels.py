@@ -66,8 +66,8 @@ def test_weights_that_cannot_be_meant_are_refused(weights, message, refused):
         (class_targets, [b"\xff", b"a"], ["a", "b"], "Label 0"),
         (class_targets, np.zeros((2, 4), int), ["a", "b"], r"one-hot.*shape \(2, 4\)"),
         (class_targets, np.zeros((2, 4)), ["a"], r"shape \(2, 4\)"),
-        (choice_targets, [{}, {}], None, r"indices of choices.*got \[\{\}"),
-        (choice_targets, [[-2]], None, "indices of choices.*got -2 at .0."),
+        (choice_targets, [{}, {}], None, r"question's choices.*got \[\{\}"),
+        (choice_targets, [[-2]], None, "question's choices.*got -2 at .0."),
     ],
 )
 def test_labels_that_are_no_targets_are_refused(check, labels, classes, message):

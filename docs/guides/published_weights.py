@@ -170,8 +170,7 @@ except ValueError as error:
 #
 # Three limits remain. Weights themselves can be manipulated: a model may answer as its author
 # intends, so check its scores on your own data. For a fixed version of a hub model, name a commit
-# (`hf://user/name@<commit>`). Downloads are compared with the hub's checksums, small files at each
-# load and large ones once, and presets hold a checksum of their weights. These find damage, not
+# (`hf://user/name@<commit>`). Presets hold a checksum of their weights, which finds damage, not
 # manipulation.
 #
 # Treat these as programs, and load them only from sources that you trust: SavedModels and other

@@ -242,8 +242,8 @@ class BertEmbedder(BertTask):
         """Adds to pairs the texts nearest to each query, by this model, that aren't its positives.
 
         Some of the nearest may be right answers that nobody marked: margins leave them out. Equals
-        sentence-transformers' `mine_hard_negatives`. Source: Moreira et al. 2024 (NV-Retriever),
-        who do best with `relative_margin=0.05`.
+        sentence-transformers' `mine_hard_negatives`, but a query is no negative of itself. Source:
+        Moreira et al. 2024 (NV-Retriever), who do best with `relative_margin=0.05`.
 
         Args:
             pairs: `(queries, positives)`, as for `fit`. A query may be in several pairs.
@@ -252,7 +252,8 @@ class BertEmbedder(BertTask):
             range_min: int, the number of nearest texts to skip. Positives and texts beyond the
                 limits don't count.
             range_max: int, the number of nearest texts to choose from, with those to skip. None
-                takes as many as needed, or ten times as many if there are limits.
+                takes as many as needed, or ten times as many if there are limits, and as many more
+                as a query has positives.
             max_score: float, the highest cosine of a negative; None for no limit.
             absolute_margin: float, how far below the cosine of the query's positive, or its
                 farthest one, that of a negative must be; None for no limit.

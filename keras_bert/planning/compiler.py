@@ -119,24 +119,6 @@ def lower_step(
     return _lowered(steps, mesh, state, (batch,))
 
 
-def lower_prediction(
-    model: keras.Model, devices: Sequence["jax.Device"], inputs: dict
-) -> "jax.stages.Lowered":
-    """Lowers the forward pass of `model.predict` for devices that share the inputs."""
-    import jax
-
-    mesh, replicated, shard = _shared_by(devices)
-    state = model.trainable_variables, model.non_trainable_variables
-    state = [[_shape(variable, replicated) for variable in part] for part in state]
-    inputs = jax.tree.map(lambda values: _shape(values, replicated), inputs)
-
-    def predict(state, inputs):
-        outputs, _ = model.stateless_call(*state, shard(inputs), training=False)
-        return shard(outputs)
-
-    return _lowered(jax.jit(predict), mesh, state, inputs)
-
-
 def _lowered(function, mesh, *arguments):  # one place, which tests replace
     with planned_for(mesh):
         return function.lower(*arguments)

@@ -11,7 +11,6 @@ from keras_bert.planning import Plan
 from keras_bert.planning.compiler import (
     compile_program,
     has_compiler,
-    lower_prediction,
     lower_step,
     planned_devices,
     pretraining_batch,
@@ -39,7 +38,7 @@ def mixed_bfloat16():
     keras.config.set_dtype_policy("float32")
 
 
-def compiled(card, what, packed=False, plain=False):
+def compiled(lower_prediction, card, what, packed=False, plain=False):
     """Compiles a step for a GPU; returns its text and the bytes that it moves."""
     if plain:
         keras.config.disable_flash_attention()
@@ -65,15 +64,15 @@ def compiled(card, what, packed=False, plain=False):
 @pytest.mark.parametrize("card", ["h100", "a100"])
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("what", ["predict", "train"])
-def test_cudnn_attention_compiles_and_writes_no_scores(card, packed, what):
-    text, moved = compiled(card, what, packed)
+def test_cudnn_attention_compiles_and_writes_no_scores(card, packed, what, lower_prediction):
+    text, moved = compiled(lower_prediction, card, what, packed)
     assert text.count('custom_call_target="__cudnn$fmha') == (2 if what == "train" else 1)
     assert SCORES not in text
-    plain, more = compiled(card, what, packed, plain=True)
+    plain, more = compiled(lower_prediction, card, what, packed, plain=True)
     assert SCORES in plain and moved < more
 
 
-def test_padded_rows_of_several_gpus_are_not_exchanged():
+def test_padded_rows_of_several_gpus_are_not_exchanged(lower_prediction):
     backbone = keras_bert.BertBackbone(1000, 1, 2, 128, 256)
     ids = np.zeros((ROWS, LENGTH), "int32")
     devices = planned_devices("h100:4", CHIPS["h100"], 4)

@@ -21,7 +21,7 @@ KERNEL = "__cudnn$fmha"
 
 
 @pytest.fixture
-def lowered(monkeypatch):
+def lowered(monkeypatch, lower_prediction):
     import jax
 
     from keras_bert.planning import compiler
@@ -34,7 +34,7 @@ def lowered(monkeypatch):
                 return function.trace(*arguments).lower(lowering_platforms=("cuda",))
 
         monkeypatch.setattr(compiler, "_lowered", lower_for_gpu)
-        step = compiler.lower_step if training else compiler.lower_prediction
+        step = compiler.lower_step if training else lower_prediction
         return step(model, jax.devices(), batch if training else batch[0]).as_text()
 
     return lower

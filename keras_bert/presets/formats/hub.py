@@ -1,8 +1,5 @@
 """Downloads from the Hugging Face Hub."""
 
-import contextlib
-import hashlib
-import os
 import re
 import sys
 from pathlib import Path
@@ -19,7 +16,6 @@ WEIGHTS = {
     **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
     "bert_model.ckpt.index": ("bert_model.ckpt.*",),
 }
-_LARGE = 2**20  # bytes
 _LOG_IN = "if it is private or gated, log in (hf auth login) or set HF_TOKEN"
 
 
@@ -27,63 +23,14 @@ def download(handle: str, weights: bool = True) -> str:
     """Downloads a model from the hub, or only its small files; returns its folder in the cache.
 
     An interrupted download resumes. If the hub can't be reached, the cached model is used, with a
-    warning. Files are compared with the hub's checksums; a damaged one is downloaded again.
+    warning.
     """
+    from huggingface_hub import HfApi, constants, snapshot_download
+
     match = _HANDLE.fullmatch(handle)
     if not match or ".." in handle:
         raise ValueError(f"{handle!r} must be hf://user/name or hf://user/name@revision.")
-    for _ in range(2):
-        folder = _snapshot(match["name"], match["revision"], weights)
-        if not _remove_damaged(folder):
-            return folder
-    raise ValueError(f"{handle} arrived damaged twice: check the connection, then try again.")
-
-
-def _remove_damaged(folder):
-    """Removes the files of a cached model that differ from their checksums; returns whether any do.
-
-    The cache names each file by its checksum: SHA-256, or Git's SHA-1 for small files. A large file
-    is checked once, and after each change: a mark in the cache has its time.
-    """
-    found = False
-    for file in Path(folder).rglob("*"):
-        if not (file.is_symlink() and file.is_file()):
-            continue
-        blob = file.parent / os.readlink(file)  # which may link to a file that models share
-        status, mark = file.stat(), blob.parents[1] / ".checked" / blob.name
-        if mark.is_file() and mark.stat().st_mtime_ns == status.st_mtime_ns:
-            continue
-        if not _has_checksum(file, blob.name):
-            logger.warning("%s is damaged in the cache; it is downloaded again", file)
-            for path in (file.resolve(), blob, file):
-                path.unlink(missing_ok=True)
-            found = True
-        elif status.st_size > _LARGE:
-            with contextlib.suppress(OSError):  # in a cache that is read-only
-                mark.parent.mkdir(exist_ok=True)
-                mark.touch()
-                os.utime(mark, ns=(status.st_mtime_ns, status.st_mtime_ns))
-    return found
-
-
-def _has_checksum(path, expected):
-    """Returns whether a file has a checksum; True if `expected` isn't one."""
-
-    def has(algorithm, header=b""):
-        digest = hashlib.new(algorithm, header, usedforsecurity=False)
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, lambda: digest).hexdigest() == expected
-
-    if re.fullmatch("[0-9a-f]{64}", expected):
-        return has("sha256")
-    if re.fullmatch("[0-9a-f]{40}", expected):
-        return has("sha1", b"blob %d\0" % path.stat().st_size) or has("sha1")  # Git's, a mirror's
-    return True
-
-
-def _snapshot(name, revision, weights):
-    from huggingface_hub import HfApi, constants, snapshot_download
-
+    name, revision = match["name"], match["revision"]
     try:
         timeout = constants.HF_HUB_ETAG_TIMEOUT
         info = HfApi().model_info(name, revision=revision, timeout=timeout)

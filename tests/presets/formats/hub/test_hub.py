@@ -1,12 +1,11 @@
 """Models of the Hugging Face hub: the files downloaded, and the errors of failed downloads."""
 
 import json
-import os
 import socket
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants, snapshot_download
+from huggingface_hub import constants
 from safetensors.numpy import load_file
 
 from keras_bert import (
@@ -18,7 +17,6 @@ from keras_bert import (
     BertTask,
     BertTokenizer,
 )
-from keras_bert.presets.formats import hub as hub_module
 from keras_bert.presets.formats.hub import download
 
 
@@ -243,62 +241,6 @@ def test_a_name_without_its_scheme_is_refused_with_advice(refused):
         ("roberta_base_en", "is neither a folder nor the name of a KerasHub preset of BERT"),
     ):
         refused(advice, BertBackbone.from_preset, name)
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "vocab.txt"])
-def test_a_file_that_is_damaged_in_the_cache_is_downloaded_again(hub, caplog, name):
-    blob = (Path(download("hf://user/tiny")) / name).resolve()
-    whole = blob.read_bytes()
-    blob.write_bytes(flipped(whole))
-    hub.asked.clear()
-    assert (Path(download("hf://user/tiny")) / name).read_bytes() == whole
-    assert hub.fetched() == {name}
-    assert f"{name} is damaged in the cache; it is downloaded again" in caplog.text
-
-
-def flipped(content):
-    """Returns a content with a changed bit."""
-    return content[:-1] + bytes([content[-1] ^ 1])
-
-
-def test_a_bit_that_is_flipped_on_the_way_is_seen(hub, caplog):
-    hub.flips = 1
-    assert_downloaded(hub)
-    assert hub.flips == 0 and "model.safetensors is damaged in the cache" in caplog.text
-    hub.models["user/other"] = hub.models["user/tiny"]
-    hub.flips = 10**6
-    assert_refused("hf://user/other arrived damaged twice", "hf://user/other")
-
-
-def test_a_large_file_is_checked_once_and_after_each_change(hub, monkeypatch):
-    monkeypatch.setattr(hub_module, "_LARGE", 1000)
-    checked, check = [], hub_module._has_checksum
-
-    def counted(file, name):
-        checked.append(file.name)
-        return check(file, name)
-
-    monkeypatch.setattr(hub_module, "_has_checksum", counted)
-    snapshot_download("user/tiny", allow_patterns=["model.safetensors"])  # by another program
-    for _ in range(3):
-        file = Path(download("hf://user/tiny")) / "model.safetensors"
-    assert checked.count("model.safetensors") == 1 and checked.count("config.json") >= 3
-    file.resolve().write_bytes(flipped(file.read_bytes()))
-    assert_downloaded(hub)
-
-
-def test_a_blob_that_models_share_may_have_another_name(hub):
-    file = Path(download("hf://user/tiny")) / "model.safetensors"
-    blob = file.resolve()
-    shared = file.parents[3] / "blobs" / "ab" / ("ab" * 32)  # as huggingface_hub 2 stores them
-    shared.parent.mkdir(parents=True)
-    blob.rename(shared)
-    blob.symlink_to(os.path.relpath(shared, blob.parent))
-    hub.asked.clear()
-    assert_downloaded(hub)
-    assert shared.exists() and not hub.fetched()
-    shared.write_bytes(flipped(shared.read_bytes()))
-    assert_downloaded(hub)
 
 
 def test_weights_that_the_hub_lost_are_no_missing_model(hub, no_waiting):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -54,7 +53,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
     ([[2, 5, 6, 7, 3]], [1])
     """
 
-    label_names: Iterable[str] | None = None
+    label_names: list[str] | None = None
     multi_label: bool = False
     threshold: float = 0.5
     window_stride: int | None = None

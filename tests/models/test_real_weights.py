@@ -111,9 +111,10 @@ def test_mined_negatives_equal_those_of_sentence_transformers(
     mining = importlib.import_module("sentence_transformers.util.hard_negatives")
     monkeypatch.setattr(mining, "is_datasets_available", lambda: True)
     theirs = package.SentenceTransformer(str(minilm), device="cpu")
-    texts = sentences[60:120]
-    # The positive is the next sentence, of ten also the one after it; queries are in the corpus.
-    pairs = (texts[15:58] + texts[40:50], texts[16:59] + texts[42:52])
+    # The positive is the next sentence, of ten also the third; the corpus has no queries, which
+    # sentence-transformers takes for negatives of themselves.
+    queries, texts = sentences[60:180:2], sentences[61:181:2]
+    pairs = (queries[:43] + queries[:10], texts[:43] + texts[1:11])
     for settings in (
         {},
         {"range_min": 5, "range_max": 20, "num_negatives": 4, "output_format": "n-tuple"},

@@ -171,7 +171,7 @@ LOADS = """
 import sys
 import keras
 import keras_bert
-assert "keras_bert.preprocessing.bert_preprocessor" not in sys.modules
+assert "keras_bert.preprocessing.bert_classifier_preprocessor" not in sys.modules
 model = keras.saving.load_model(sys.argv[1])
 print(type(model).__name__, type(model.preprocessor).__name__)
 """

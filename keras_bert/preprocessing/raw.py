@@ -128,10 +128,10 @@ def count(x: Any) -> int:
     """Counts examples in memory."""
     if is_single(x) or getattr(x, "shape", None) == ():
         return 1
-    if isinstance(x, dict):
-        x = next(iter(x.values()))
-    if isinstance(x, tuple) and x:
-        return count(x[0])
+    if isinstance(x, (dict, tuple)) and x:
+        return count(next(iter(x.values() if isinstance(x, dict) else x)))
+    if not hasattr(x, "__len__"):
+        raise ValueError(f"Examples must be a list, an array or a column; got {shown(x)}.")
     return len(x)
 
 

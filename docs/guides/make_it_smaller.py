@@ -74,9 +74,9 @@ print(f"{teacher.count_params() / 1e6:.1f} million weights:", teacher.scores(*te
 #
 # `keep_layers` takes some of the six layers. With `teacher`, the model learns from the teacher's
 # probabilities as well as from the labels: which of the other classes a text is nearly of. `alpha`
-# is the teacher's weight, and a higher `temperature` shows more of the small probabilities. For tags
-# take a temperature of 1: in a run on WNUT-17, where nearly all tokens are of one class, 2 cost
-# the student 8 points of F1.
+# is the teacher's weight, and a higher `temperature` shows more of the small probabilities. For
+# tags take a temperature of 1: in a run on WNUT-17, where nearly all tokens are of one class, 2
+# cost the student 8 points of F1.
 #
 # It works for every task: for tags and spans the teacher says something of each token, and a
 # `BertEmbedder` learns its vectors from texts without labels.

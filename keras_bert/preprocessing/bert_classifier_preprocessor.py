@@ -129,12 +129,17 @@ class BertClassifierPreprocessor(BertPreprocessor):
             probabilities = ops.sigmoid(outputs)
             is_label = probabilities >= self.threshold
             return {"probabilities": probabilities, "is_label": is_label, "labels": labels}
-        least = [0, self.threshold_logit] if len(self.label_names) == 2 else 0  # of the logits
         return {
             "probabilities": ops.softmax(outputs),
-            "label": ops.take(names, ops.argmax(outputs - np.array(least, "float32"), axis=-1)),
+            "label": ops.take(names, ops.argmax(self._less_threshold(outputs), axis=-1)),
             "labels": labels,
         }
+
+    def _less_threshold(self, outputs):
+        """Shifts logits so that the class to answer with is the argmax."""
+        has_threshold = len(self.label_names) == 2 and not self.multi_label
+        least = [0, self.threshold_logit] if has_threshold else 0
+        return outputs - np.array(least, "float32")
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
         row = self.explained_texts(x)
@@ -142,7 +147,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
             check_one_of("target of a score", target, [None])
             return row
         if target is None:
-            number = int(keras.ops.argmax(predict(row.inputs)[0]))
+            logits = keras.ops.convert_to_numpy(predict(row.inputs)[0])
+            number = int(self._less_threshold(logits).argmax())
         else:
             number = class_number("target is", target, self.label_names)
         row.target = self.label_names[number]

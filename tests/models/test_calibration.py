@@ -81,6 +81,9 @@ def test_labels_follow_the_threshold_that_is_best(make, name, tmp_path):
     assert 0 < is_label.mean() < 1 and (is_label != (probabilities >= 0.5)).any()
     for loaded in copies(model, tmp_path):
         assert answers(loaded, key).tolist() == expected.tolist()
+    if key == "label":  # an explanation is of the answer
+        changed = int(np.flatnonzero(is_label != (probabilities >= 0.5))[0])
+        assert model.explain(TEXTS[changed])["target"] == expected[changed]
 
 
 def test_one_hot_labels_are_classes(make):

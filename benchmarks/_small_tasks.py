@@ -1,4 +1,4 @@
-"""Small labelled data sets for benchmarks: reviews, pairs of sentences, tagged tweets."""
+"""Small labeled data sets for benchmarks: reviews, pairs of sentences, tagged tweets."""
 
 import keras_bert
 from keras_bert.readers import read_conll, read_table
@@ -23,12 +23,29 @@ def entities(folder):
     return [(sentences.words, sentences.tags) for sentences in parts], 64
 
 
-READ = {"sentiment": sentiment, "nli": nli, "entities": entities}
+def similarity(folder):
+    """STS-B as its authors publish it: tab-separated, without a header."""
+
+    def part(name):
+        text = (folder / "stsbenchmark" / f"sts-{name}.csv").read_text(encoding="utf-8")
+        scores, *sentences = zip(
+            *(line.split("\t")[4:7] for line in text.splitlines()), strict=True
+        )
+        return tuple(map(list, sentences)), [float(score) for score in scores]
+
+    return [part(name) for name in ("train", "dev", "test")], 64
+
+
+READ = {"sentiment": sentiment, "nli": nli, "entities": entities, "similarity": similarity}
 """Functions of a folder that return `(x, y)` of train, dev and test, and a sequence length."""
 
 
 def make(task, data, source, length, **options):
     """Makes the model of a task, with the classes of its training data."""
+    if task == "similarity":
+        return keras_bert.BertClassifier.from_preset(
+            source, num_classes=1, sequence_length=length, **options
+        )
     kind = keras_bert.BertTokenClassifier if task == "entities" else keras_bert.BertClassifier
     labels = data[0][1]
     names = sorted({name for y in labels for name in ([y] if isinstance(y, str) else y)})
@@ -36,6 +53,6 @@ def make(task, data, source, length, **options):
 
 
 def score(task, model, x, y):
-    """The main score in percent: F1 of entities, or accuracy."""
-    scores = model.scores(x, y)
-    return 100 * scores["f1" if task == "entities" else "accuracy"]
+    """The main score in percent: F1 of entities, Spearman's correlation, or accuracy."""
+    name = {"entities": "f1", "similarity": "spearman"}.get(task, "accuracy")
+    return 100 * model.scores(x, y)[name]

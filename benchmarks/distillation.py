@@ -7,7 +7,7 @@ alone, without a teacher and with the fine-tuned model as theirs. `--students` a
 from, such as what `recipes/distill.py` writes. The best epoch is selected on the development set;
 the table has means and standard deviations on the test set over the seeds, and CPU milliseconds of
 a text in a batch of 32. Sentiment is accuracy on reviews of up to 128 tokens, NLI accuracy, WNUT-17
-F1 of entities.
+F1 of entities, similarity Spearman's correlation on STS-B.
 """
 
 import argparse
@@ -34,9 +34,9 @@ def parse_args(argv=None):
     )
     add = parser.add_argument
     add("--model", required=True, help="the weights to start from")
-    add("--data", type=Path, required=True, help="folder with sentiment/, nli/ and ner/")
+    add("--data", type=Path, required=True, help="folder of the tasks' folders")
     add("--tasks", nargs="+", default=list(small_tasks.READ), choices=small_tasks.READ)
-    add("--layers", type=int, nargs="+", default=[0, 2, 5], help="of the students")
+    add("--layers", type=int, nargs="*", default=[0, 2, 5], help="of the students")
     add("--students", nargs="*", default=[], help="presets that students start from, too")
     add("--epochs", type=int, default=3)
     add("--learning_rate", type=float, default=1e-4)
@@ -85,12 +85,12 @@ def main(argv=None):
         for seed in args.seeds:
             with tempfile.TemporaryDirectory() as folder:
                 folder = Path(folder)
-                kept = {"keep_layers": args.layers}
                 ways = {"all layers": (args.model, {})}
-                for name, source, own in [
-                    (f"layers {' '.join(map(str, args.layers))}", args.model, kept),
-                    *((Path(student).name, student, {}) for student in args.students),
-                ]:
+                students = [(Path(student).name, student, {}) for student in args.students]
+                if args.layers:
+                    name = f"layers {' '.join(map(str, args.layers))}"
+                    students.insert(0, (name, args.model, {"keep_layers": args.layers}))
+                for name, source, own in students:
                     ways[name] = (source, own)
                     ways[f"{name}, with a teacher"] = (
                         source,

@@ -42,7 +42,7 @@ def parse_args(argv=None):
     )
     add = parser.add_argument
     add("--model", required=True, help="source for BertClassifier.from_preset")
-    add("--data", type=Path, required=True, help="folder with sentiment/ and ner/")
+    add("--data", type=Path, required=True, help="folder of the tasks' folders")
     add("--tasks", nargs="+", default=["sentiment", "entities"], choices=small_tasks.READ)
     add("--epochs", type=int, default=2)
     add("--learning_rate", type=float, default=1e-4)

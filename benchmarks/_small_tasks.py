@@ -40,6 +40,11 @@ READ = {"sentiment": sentiment, "nli": nli, "entities": entities, "similarity": 
 """Functions of a folder that return `(x, y)` of train, dev and test, and a sequence length."""
 
 
+def first(x, number):
+    """The first examples, also of pairs, which are a tuple of columns."""
+    return tuple(column[:number] for column in x) if isinstance(x, tuple) else x[:number]
+
+
 def make(task, data, source, length, **options):
     """Makes the model of a task, with the classes of its training data."""
     if task == "similarity":

@@ -68,7 +68,7 @@ def run(args, task, data, length, seed, source, folder, **options):
         alpha=args.alpha,
     )
     best = type(model).from_preset(folder / "best")
-    x = tuple(c[:128] for c in test[0]) if isinstance(test[0], tuple) else test[0][:128]
+    x = small_tasks.first(test[0], 128)
     times = []
     for _ in range(3):
         started = time.process_time()

@@ -152,7 +152,7 @@ class TrainingCurves(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         self._is_writing = is_chief(model)
-        self._is_mean = None  # metrics are built by the first step
+        self._others = None  # metrics are built by the first step
         # TensorBoard drops all points from this step on: those of a run that was killed.
         self._add(optimizer_step(model) + 1, {}, is_start=True)
 
@@ -186,11 +186,13 @@ class TrainingCurves(keras.callbacks.Callback):
     def _add_point(self):
         """Adds a point of every log of a batch: the mean since the last point, of means."""
         model = self.model
-        if self._is_mean is None:
-            self._is_mean = _mean_names(model)
+        if self._others is None:  # Keras puts the output's name before the metric's
+            metrics = [one for each in model.metrics for one in getattr(each, "metrics", [each])]
+            others = [each.name for each in metrics if not isinstance(each, keras.metrics.Mean)]
+            self._others = tuple(f"_{name}" for name in others)
         values, batches = dict(self._logs), self._done - self._written
         for name, value in self._logs.items():
-            if self._is_mean(name):  # a running mean over the epoch
+            if not f"_{name}".endswith(self._others):  # a running mean over the epoch
                 total = self._done * value
                 values[name] = (total - self._sums.get(name, 0.0)) / batches
                 self._sums[name] = total
@@ -261,14 +263,3 @@ class _EventFile:
 def _close(file):
     with contextlib.suppress(Exception):  # a full disk has been told
         file.close()
-
-
-def _mean_names(model):
-    """A function of the name of a log that says whether the log is a mean over batches."""
-    metrics = [one for each in model.metrics for one in getattr(each, "metrics", [each])]
-    others = [m.name for m in metrics if not isinstance(m, keras.metrics.Mean)]
-
-    def is_mean(name):  # Keras puts the name of the output before that of its metric
-        return not any(name == other or name.endswith(f"_{other}") for other in others)
-
-    return is_mean

@@ -88,11 +88,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             stack.callback(random.setstate, random.getstate())
             stack.callback(np.random.set_state, np.random.get_state())
             keras.utils.set_random_seed(seed)
-            settings = {
-                "label_names": [*map(str, classes)],
-                "sequence_length": self.sequence_length,
-            }
-            model = BertClassifier.from_preset(self.preset, **settings)
+            model = BertClassifier.from_preset(
+                self.preset,
+                label_names=[*map(str, classes)],
+                sequence_length=self.sequence_length,
+            )
             model.compile(AdamW(rate))
             options = {"epochs": self.epochs, "sample_weight": sample_weight, "verbose": 0}
             model.fit(X, numbers, self.batch_size, **options)

@@ -215,11 +215,6 @@ class MarginMeanSquaredError(keras.losses.Loss):
     1.0
     """
 
-    def __init__(
-        self, reduction: str = "sum_over_batch_size", name: str | None = None, **kwargs: Any
-    ):
-        super().__init__(name, reduction, **kwargs)
-
     def __repr__(self):
         return f"{type(self).__name__}()"
 

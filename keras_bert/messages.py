@@ -40,7 +40,7 @@ def check_number(
 ) -> None:
     """Raises a ValueError unless an argument is a finite number of at least, or above, a limit."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    is_high = is_number and (at_least is None or value > at_least or value == at_least)
+    is_high = is_number and (at_least is None or value >= at_least)
     if not is_high or not math.isfinite(value) or (exclusive and value == at_least):
         limit = "" if at_least is None else f" {'above' if exclusive else 'of at least'} {at_least}"
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
@@ -86,11 +86,17 @@ def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") 
     choices = tuple(choices)
     is_plain = value is None or isinstance(value, (str, numbers.Number))  # no array or tensor
     if not is_plain or value not in choices:
-        near = get_close_matches(str(value), [each for each in choices if str(each) == each], 1)
-        hint = hint or "".join(f" Did you mean {each!r}?" for each in near)
+        hint = hint or did_you_mean(value, choices)
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}.{hint}"
         )
+
+
+def did_you_mean(value: Any, choices: Iterable[Any]) -> str:
+    """Returns a hint that names the string nearest to a value, in any case; "" if none is near."""
+    folded = {each.lower(): each for each in choices if isinstance(each, str)}
+    near = get_close_matches(str(value).lower(), folded, n=1)
+    return f" Did you mean {folded[near[0]]!r}?" if near else ""
 
 
 def check_one_each(number: int, noun: str, **columns: Any) -> None:

@@ -55,8 +55,8 @@ len(examples), examples[4]
 # %% [markdown]
 # ## Fine-tune
 #
-# The paper reads sequences of 384 tokens, the default, and answers of up to 30. These texts and
-# answers are shorter.
+# The paper reads sequences of 384 tokens, and answers of up to 30. These texts and answers are
+# shorter.
 
 # %%
 keras.utils.set_random_seed(0)

@@ -2,8 +2,9 @@
 # # Classify: from a CSV file to a served model
 #
 # You have a table with texts and their classes, and you want a service that classifies new texts.
-# This guide takes sixteen reviews through the whole way. It starts from all-MiniLM-L6-v2, a small
-# published BERT that trains in seconds on a laptop. For better scores, put
+# This guide takes sixteen reviews through the whole way. So few show the form; with fewer than some
+# hundred, [a few labels](few_labels.py) gives better scores. It starts from all-MiniLM-L6-v2, a
+# small published BERT that trains in seconds on a laptop. For better scores, put
 # `hf://google-bert/bert-base-uncased` in its place and use a GPU.
 
 # %%
@@ -82,7 +83,7 @@ again.answer(new[0])["label"]
 # ## Serve it
 #
 # The exported model takes raw strings. It holds the vocabulary and needs neither Keras nor this
-# library, only TensorFlow and TensorFlow Text, which TensorFlow Serving has on board.
+# library, only TensorFlow and TensorFlow Text, which TensorFlow Serving includes.
 
 # %%
 import tensorflow as tf

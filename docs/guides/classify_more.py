@@ -3,7 +3,8 @@
 #
 # A classifier also reads pairs of texts, gives several labels or a number, reads numbers next to
 # the text, and copes with rare classes and long texts. It is the class of [the first
-# guide](classify.py) with other arguments. Its probabilities and its threshold can be tuned.
+# guide](classify.py) with other arguments. Its probabilities and its threshold can be tuned; the
+# picture of them needs the extra `plots`.
 #
 # ## Pairs of texts
 #
@@ -102,9 +103,12 @@ draw("after")
 {name: round(value, 3) for name, value in found.items()}
 
 # %% [markdown]
-# Answers stay the same; presets and exported models have the new probabilities. Of two classes,
-# the second is the answer if its probability reaches `threshold`, .5 by default. A rare class is
-# found more often with a lower one. `choose_threshold` sets the one with the best F1:
+# Answers stay the same; presets and exported models have the new probabilities. The development set
+# needs some wrong answers, or no temperature fits.
+#
+# Of two classes, the second is the answer if its probability reaches `threshold`, .5 by default. A rare class is
+# found more often with a lower one. After `calibrate`, `choose_threshold` sets the one with the best
+# F1; for three classes or more there is none:
 
 # %%
 before = matcher.scores(dev, dev_labels)["f1"]

@@ -3,7 +3,7 @@
 #
 # A published BERT has read books and Wikipedia. If your texts are different (contracts, medical
 # notes, source code), pre-train it on them for a while before you fine-tune. Texts that are held
-# out show what it gains.
+# out show what it gains. It needs `pip install ".[tensorflow,corpus]"`.
 
 # %%
 from pathlib import Path

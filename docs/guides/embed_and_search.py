@@ -97,7 +97,7 @@ for question, index, cosine in zip(asked, indices[:, 0], cosines[:, 0]):
 #
 # To `fit`, the other positives of a batch are wrong answers, and most of them are easy to tell
 # apart. `mine_hard_negatives` adds harder ones: of all positives, or of a `corpus`, those nearest to
-# each question. Here they are about the right machine, and answer another question:
+# each question. Here most of them give the same answer for another machine:
 
 # %%
 mined = model.mine_hard_negatives((anchors, positives), num_negatives=1, absolute_margin=0.0)

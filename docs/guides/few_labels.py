@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Classes from a few labels
 #
-# Eight labelled texts per class are too few to fine-tune a classifier. They are enough to train an
+# Eight labeled texts per class are too few to fine-tune a classifier. They are enough to train an
 # embedder: as pairs, 24 texts in three classes make 276 examples of "same class" or "not". A
 # logistic regression then finds the classes in the vectors. The method is
 # [SetFit](https://arxiv.org/abs/2209.11055).

@@ -62,14 +62,15 @@ print(f"accuracy {np.mean(probabilities.argmax(1) == labels):.2f}")
 
 # %% [markdown]
 # A fine-tuned classifier takes more time, and is the better judge of classes that are not topics.
-# Its loop makes a new model for each fold:
+# As an [estimator](../trackers.md#scikit-learn) it takes scikit-learn's loop:
 #
 # ```py
-# for train, held_out in folds:
-#     model = keras_bert.BertClassifier.from_preset(bert, num_classes=3)
-#     model.fit([texts[i] for i in train], labels[train], epochs=3)
-#     answers = model.answer([texts[i] for i in held_out])
-#     probabilities[held_out] = [answer["probabilities"] for answer in answers]
+# from keras_bert.estimators import TextClassifier
+# from sklearn.model_selection import cross_val_predict
+#
+# probabilities = cross_val_predict(
+#     TextClassifier(bert), texts, labels, cv=4, method="predict_proba"
+# )
 # ```
 #
 # ## Labels that are probably wrong
@@ -104,7 +105,7 @@ for i in np.argsort(of_label):
 #
 # ## What to label next
 #
-# You can have many texts, and time to label a few. The model learns most where it hesitates between
+# Suppose you have many texts, but time to label only a few. The model learns most where it hesitates between
 # two classes: where the margin between the two most probable ones is least.
 
 # %%

@@ -76,7 +76,7 @@ view.plot("attention.png", layer=layer, head=head)
 #
 # `callbacks.TrainingCurves` writes the losses and metrics of `fit` for TensorBoard: `tensorboard
 # --logdir logs` shows them while the model trains, of one run or of all in a folder. `plot_curves`
-# makes a picture of them. `finetune` and all recipes that train write them to `OUTPUT/logs`.
+# makes a picture of them. `finetune` and the recipes that resume write them to `OUTPUT/logs`.
 
 # %%
 rate = keras_bert.WarmupLinearDecay(2e-4, warmup_steps=3, total_steps=32)
@@ -123,7 +123,9 @@ print(f"{explained['value']:+.2f}, {explained['error']:.1%} of it missed")
 keras_bert.pictures.show_explanation(text, explained)
 
 # %% [markdown]
-# Rerankers explain a score, token classifiers the tag of a word, span labelers an answer.
+# Rerankers explain a score, span labelers an answer, token classifiers the tag of a word, found by
+# the place of its first character: `tagger.explain(text, text.index("Siena"))`. Embedders and
+# multiple choice have no such picture.
 #
 # Scores as a table: `pandas.DataFrame(history)` shows the epochs of `finetune`.
 #

@@ -3,7 +3,8 @@
 #
 # Pre-training teaches a BERT a language from plain text. It fills in masked words (masked LM) and
 # tells whether a second sentence really follows the first (next sentence prediction). This guide
-# trains a tiny BERT for half a minute, on the language reference that comes with Python.
+# trains a tiny BERT for half a minute, on the language reference that comes with Python. It needs
+# `pip install ".[tensorflow,corpus]"`.
 
 # %%
 from pathlib import Path

@@ -32,8 +32,8 @@ print(*lines[:4], "...", *lines[-3:], sep="\n")
 # |---|---|
 # | a model on the Hugging Face hub | `"hf://google-bert/bert-base-uncased"` |
 # | a DistilBERT or an ELECTRA | `"hf://distilbert/distilbert-base-uncased"` |
-# | an XLM-RoBERTa, a CamemBERT, a multilingual MiniLM or E5 | `"hf://intfloat/multilingual-e5-small"` |
-# | a RoBERTa | `"hf://distilbert/distilroberta-base"` |
+# | an XLM-RoBERTa, a CamemBERT, a multilingual MiniLM or E5 (extra `sentencepiece`) | `"hf://intfloat/multilingual-e5-small"` |
+# | a RoBERTa (extra `corpus`) | `"hf://distilbert/distilroberta-base"` |
 # | an MPNet | `"hf://sentence-transformers/all-mpnet-base-v2"` |
 # | a revision of one | `"hf://google-bert/bert-base-cased@main"` |
 # | one by its name in transformers | `"bert-base-uncased"` |
@@ -168,7 +168,7 @@ except ValueError as error:
 # classes, so your own modules run only if you import them. Corpora, tables and vocabularies are
 # plain data.
 #
-# Three limits remain. Weights themselves can be manipulated: a model may answer as its author
+# Weights themselves can be manipulated: a model may answer as its author
 # intends, so check its scores on your own data. For a fixed version of a hub model, name a commit
 # (`hf://user/name@<commit>`). Presets hold a checksum of their weights, which finds damage, not
 # manipulation.

@@ -108,7 +108,7 @@ for name, signature in served.signatures.items():
 #
 # | model | inputs | answers |
 # |---|---|---|
-# | `BertClassifier` | `text`: a text, or a pair `["first", "second"]` | `label`, `probabilities`, `labels` |
+# | `BertClassifier` | `text`: a text, or a pair `["first", "second"]` | `label`, `probabilities`, `labels`; with several labels `is_label` in place of `label`; of a regression `score` alone |
 # | `BertTokenClassifier` | `text` | `entity_text`, `entity_type`, `entity_score`, spans in characters and bytes, `num_entities` |
 # | `BertSpanLabeler` | `question`, `context` | `answer`, `score`, its span in characters and bytes |
 # | `BertMultipleChoice` | `context`, `choices` | `label`, `choice`, `probabilities` |

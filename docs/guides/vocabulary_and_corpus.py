@@ -3,7 +3,7 @@
 #
 # Pre-training needs three things made from plain text: a vocabulary, a corpus of tokens, and
 # batches with masked words. This guide makes each from the language reference that comes with
-# Python, and looks at it.
+# Python, and looks at it. It needs `pip install ".[tensorflow,corpus]"`.
 
 # %%
 from pathlib import Path
@@ -135,5 +135,5 @@ print(f"packed:               {(packed['sequence_ids'].numpy() > 0).mean():.0%}"
 #     --runner DirectRunner
 # ```
 #
-# One core prepares [4 million tokens a second](../results.md#speed-of-text) and masks 6 million.
+# One core prepares [2 million tokens a second](../results.md#speed-of-text) and masks 6 million.
 # Next: [pre-train](pretrain.py).

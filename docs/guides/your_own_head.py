@@ -146,7 +146,8 @@ print(train(destroyed, "adam", epochs=10))
 print(destroyed.predict(new_inputs, verbose=0).round(1))
 
 # %% [markdown]
-# Pass the rate, `keras_bert.AdamW(5e-5)`, best with a [warm-up](start_here.py#optimizer-loss-and-metrics).
+# Pass the rate, `keras_bert.AdamW(5e-5)`, best with a [warm-up and a
+# decay](../which_model.md#learning-rate-and-epochs).
 # `"adam"` is fine for a head on a frozen encoder. Tasks of this library take the paper's optimizer
 # if `compile` has none, and warn of a rate above 5e-4 for an encoder that was trained.
 #

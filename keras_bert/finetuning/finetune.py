@@ -13,7 +13,7 @@ from keras_bert.finetuning.teaching import Teaching, rows_of_texts, start_teachi
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
 from keras_bert.messages import check_int, check_number, check_one_of, shown
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import features_in_memory, in_memory, preprocessor_of
+from keras_bert.models.task_data import in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import count, is_dataset, is_raw, split_examples
 from keras_bert.training.adamw import AdamW
@@ -286,13 +286,10 @@ def _selected(scorer, select, scores, dev):
 
 
 def _training_rows(model, train, class_weight):
-    x, y, weight = train
-    if class_weight is not None:
-        if not hasattr(model, "class_sample_weight"):
-            raise ValueError(f"class_weight is for classifiers; got a {type(model).__name__}.")
-        weight = model.class_sample_weight(y, class_weight, weight)
-    if getattr(model, "num_features", 0) and not model.feature_normalization.is_adapted:
-        model.adapt_features(features_in_memory(model, x))
+    arguments = {"class_weight": class_weight}
+    x, y, weight = model.examples_to_fit(*train, arguments)
+    if arguments.get("class_weight") is not None:  # which a classifier takes out
+        raise ValueError(f"class_weight is for classifiers; got a {type(model).__name__}.")
     return model.preprocessor.read(x, y, weight, with_labels=True)
 
 

@@ -84,7 +84,7 @@ class Embeddings(keras.layers.Layer):
         if bias_heads:
             self.relative_bias = RelativeBias(bias_heads, name="relative_bias", dtype=dtype)
 
-    def build(self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None):
+    def build(self, token_ids_shape):
         tables = (self.token_embedding, self.segment_embedding, self.position_embedding)
         for each in filter(None, (*tables, self.relative_bias)):
             each.build(token_ids_shape)
@@ -118,9 +118,7 @@ class Embeddings(keras.layers.Layer):
         """Computes the bias of the scores in all blocks, `[1, N, S, S]`; None without one."""
         return None if self.relative_bias is None else self.relative_bias(token_ids)
 
-    def compute_output_shape(
-        self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None
-    ):
+    def compute_output_shape(self, token_ids_shape):
         return (*token_ids_shape, self.hidden_dim)
 
     def get_config(self):

@@ -194,12 +194,9 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         return export_encoder(self, filepath, format, **kwargs)
 
     def get_config(self):
+        names = ("name", "trainable", "vocabulary_size", "hidden_dim", "max_sequence_length")
         return {
-            "name": self.name,
-            "trainable": self.trainable,
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "max_sequence_length": self.max_sequence_length,
+            **{name: getattr(self, name) for name in names},
             **policy_config(self.given_policy),
             **layers_config(self),
         }

@@ -11,7 +11,6 @@ from keras_bert.messages import check_bool, check_int, plain_int
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import split_inputs
-from keras_bert.presets.formats.checkpoint import least_bert_values
 
 # {(activation of the pooler, segments up to 2, embeddings of another width, relative bias): name}
 _ARCHITECTURES = {
@@ -238,7 +237,10 @@ class BertBackbone(Backbone):
 
     @classmethod
     def least_values(cls, sizes):
-        return least_bert_values(sizes)
+        hidden = sizes["hidden_dim"]
+        block = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_dim"]
+        rows = sum(sizes[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
+        return sizes["num_layers"] * block + rows * (sizes.get("embedding_dim") or hidden)
 
     @property
     def token_embedding(self):
@@ -249,19 +251,7 @@ class BertBackbone(Backbone):
         return self.pooler.variables if output == "sequence_output" else []
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "num_segments": self.num_segments,
-            "activation": self.activation,
-            "attention_dropout": self.attention_dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "remat": self.remat,
-            "causal": self.causal,
-            "embedding_dim": self.embedding_dim,
-            "pooler_activation": self.pooler_activation,
-            "relative_bias": self.relative_bias,
-        }
+        names = ("num_layers", "num_heads", "intermediate_dim", "dropout", "num_segments")
+        names += ("activation", "attention_dropout", "layer_norm_epsilon", "remat", "causal")
+        names += ("embedding_dim", "pooler_activation", "relative_bias")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

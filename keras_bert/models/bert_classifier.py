@@ -14,7 +14,6 @@ from keras_bert.metrics.calibration import (
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import (
     check_columns,
-    features_in_memory,
     in_memory,
     preprocessor_of,
     with_extra_inputs,
@@ -127,8 +126,13 @@ class BertClassifier(BertTask):
         is_new = self.num_features and not self.feature_normalization.is_adapted
         if is_new or class_weight is not None:
             x, y, sample_weight = in_memory(self, x, y, sample_weight)
+        if is_new and is_dataset(x):
+            raise ValueError(
+                "The features of a dataset can't be looked at before training: call "
+                "model.adapt_features(features) first, with those of the training data."
+            )
         if is_new:
-            self.adapt_features(features_in_memory(self, x))
+            self.adapt_features(with_extra_inputs(self, x)["features"])
         if class_weight is not None and is_dataset(x):
             weights = map(float, class_weights(class_weight, self._class_names()))
             arguments["class_weight"] = dict(enumerate(weights))

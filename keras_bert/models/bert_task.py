@@ -17,6 +17,7 @@ from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
 from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
+from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
@@ -316,7 +317,10 @@ class BertTask(
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
-        task_data.check_labels(self, y)
+        is_of_classes = hasattr(self, "num_classes") and len(getattr(self.output, "shape", ())) == 2
+        if is_of_classes and not getattr(self.preprocessor, "multi_label", False):
+            loss = self.loss if self.compiled else self.default_compile_args()["loss"]
+            check_one_hot(y, self.num_classes, loss)
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.

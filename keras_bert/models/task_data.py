@@ -1,6 +1,6 @@
 """Conversion of examples to Keras's training data: methods of `BertTask`."""
 
-import functools
+import dataclasses
 import math
 import types
 
@@ -12,8 +12,7 @@ from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
-from keras_bert.preprocessing.class_labels import check_one_hot
-from keras_bert.preprocessing.iterables import raw_passes, read_ahead
+from keras_bert.preprocessing.iterables import PassBatches, raw_passes
 from keras_bert.preprocessing.prepared_inputs import input_arrays, with_input_checks
 from keras_bert.preprocessing.raw import (
     as_arrays,
@@ -53,8 +52,13 @@ def training_data(task, x, y, sample_weight, batching, arguments):
         passes, x = raw_passes(x, with_labels=not task.takes_columns, most=most)
         number = (epochs or 1) - arguments.get("initial_epoch", 0)
         if passes is not None and passes.are_several and number > 1:
-            make = functools.partial(_labelled_batches, task)
-            return read_ahead(passes, make, batching, number), None, None
+
+            def make(index):
+                seed = None if batching.seed is None else batching.seed + index
+                own = dataclasses.replace(batching, seed=seed)
+                return _labelled_batches(task, passes.read(), own)
+
+            return PassBatches(make, number), None, None
     return in_memory(task, x, y, sample_weight, most=most)
 
 
@@ -300,14 +304,6 @@ def _is_column(values):
     return has_items and shape != () and (shape is None or 0 not in shape[1:])
 
 
-def check_labels(task, y):
-    """Raises a ValueError unless labels of classes have the loss's form; see `BertTask`."""
-    is_of_classes = hasattr(task, "num_classes") and len(getattr(task.output, "shape", ())) == 2
-    if is_of_classes and not getattr(task.preprocessor, "multi_label", False):
-        loss = task.loss if task.compiled else task.default_compile_args()["loss"]
-        check_one_hot(y, task.num_classes, loss)
-
-
 def with_extra_inputs(task, x):
     """Returns raw or prepared inputs with the task's extra inputs, such as features, as float32.
 
@@ -328,16 +324,6 @@ def with_extra_inputs(task, x):
     if not is_iterable(x) and not isinstance(x, keras.utils.PyDataset):
         _check_extra_inputs(task, x, wanted, may_be_one=is_single(x))
     return x
-
-
-def features_in_memory(task, x):
-    """Returns the features of examples in memory, `[n, K]`."""
-    if is_dataset(x):
-        raise ValueError(
-            "The features of a dataset can't be looked at before training: call "
-            "model.adapt_features(features) first, with those of the training data."
-        )
-    return with_extra_inputs(task, x)["features"]
 
 
 def _check_extra_inputs(task, x, wanted, may_be_one):

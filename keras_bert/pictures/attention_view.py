@@ -158,8 +158,8 @@ def _inputs(tokenizer, text, pair):
     texts = {"text": text} if pair is None else {"text": text, "pair": pair}
     first, *second = tokenizer([as_str(*each) for each in texts.items()])
     ids = [tokenizer.cls_token_id, *first, tokenizer.sep_token_id]
-    segments = [0] * len(ids)
+    segments, more = [0] * len(ids), tokenizer.num_separators - 1
     for piece in second:
-        ids += [*piece, tokenizer.sep_token_id]
-        segments += [1] * (len(piece) + 1)
+        ids += [*[tokenizer.sep_token_id] * more, *piece, tokenizer.sep_token_id]
+        segments += [int(not more)] * (len(ids) - len(segments))
     return {"token_ids": np.array([ids], "int32"), "segment_ids": np.array([segments], "int32")}

@@ -16,7 +16,6 @@ from keras_bert.messages import check_int, check_one_each, check_one_of
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
-from keras_bert.preprocessing.class_labels import named_classes
 from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.raw import (
     Examples,
@@ -350,8 +349,12 @@ class BertPreprocessor:
             raise ValueError(
                 f"sequence_length={self.sequence_length} exceeds the backbone's {most} positions."
             )
-        is_of_classes = hasattr(self, "label_names")
-        return named_classes(self, outputs.shape[-1]) if is_of_classes else self
+        if not hasattr(self, "label_names"):
+            return self
+        if self.label_names is None:
+            return self.like(self, label_names=[*map(str, range(outputs.shape[-1]))])
+        check_one_each(outputs.shape[-1], "classes", label_names=self.label_names)
+        return self
 
     @classmethod
     def like(cls, preprocessor: BertPreprocessor, **changes: Any) -> Self:

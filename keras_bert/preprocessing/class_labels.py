@@ -1,6 +1,5 @@
 """Labels of classes and their weights: by name or number, in memory and in TensorFlow's graph."""
 
-import difflib
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +8,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_number, check_one_each, shown
+from keras_bert.messages import check_number, did_you_mean, shown
 from keras_bert.preprocessing.checked_numbers import checked
 from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, number_array
 
@@ -35,16 +34,6 @@ def as_label_names(names: Any) -> list[str] | None:
     return listed
 
 
-def named_classes(preprocessor: Any, num_classes: int) -> Any:
-    """Returns the preprocessor with `label_names`, "0", "1", ... if it has none."""
-    names = preprocessor.label_names
-    if names is None:
-        names = [*map(str, range(num_classes))]
-        return type(preprocessor).like(preprocessor, label_names=names)
-    check_one_each(num_classes, "classes", label_names=names)
-    return preprocessor
-
-
 def class_number(what: str, label: Any, names: Sequence[str], hint: str = "") -> int:
     """Returns the number of a class, by its name or number; errors begin with `what`.
 
@@ -60,8 +49,7 @@ def class_number(what: str, label: Any, names: Sequence[str], hint: str = "") ->
     known = "a class number; names need label_names."
     if names:
         known = f"one of the {len(names)} classes: {', '.join(names)}."
-        close = difflib.get_close_matches(str(label), names, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else hint
+        hint = did_you_mean(label, names) or hint
     raise ValueError(f"{what} {shown(label)}, which is not {known}{hint}")
 
 

@@ -132,18 +132,6 @@ def _in_background(function, *arguments):
     return future
 
 
-def read_ahead(
-    passes: Passes, make: Callable[[tuple, Batching], Batches], batching: Batching, number: int
-) -> Batches:
-    """Makes the batches of a `number` of passes, with another order in each."""
-
-    def one(index):
-        seed = None if batching.seed is None else batching.seed + index
-        return make(passes.read(), dataclasses.replace(batching, seed=seed))
-
-    return PassBatches(one, number)
-
-
 def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
     """Returns `(Passes, x)` of an iterable of raw examples, or `(None, x)` of anything else."""
     if not is_iterable(x):

@@ -100,18 +100,6 @@ def too_long(model: keras.Model, tokens: str) -> str:
     )
 
 
-def range_message(name: str, limit: int | None) -> str:
-    """Returns what the values of an input must be; `limit` is None if it varies."""
-    reason = {
-        "token_ids": "the rows of the model's token table",
-        "segment_ids": "the segments of the model",
-        "padding_mask": "1 at tokens and 0 at padding",
-        "sequence_ids": "the numbers of a row's sequences",
-    }.get(name, "positions in the row")
-    numbers = "integers" if limit is None else f"integers from 0 to {limit - 1}"
-    return f"{name} must be {numbers}, {reason}"
-
-
 def _array(name, values):
     if not isinstance(values, (list, tuple)):
         return values
@@ -175,7 +163,14 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
 
 def _in_range(name, values, limit, below):
     """Checks that values are integers from 0 and less than `below`; a varying `limit` is None."""
-    expected = range_message(name, limit)
+    reason = {
+        "token_ids": "the rows of the model's token table",
+        "segment_ids": "the segments of the model",
+        "padding_mask": "1 at tokens and 0 at padding",
+        "sequence_ids": "the numbers of a row's sequences",
+    }.get(name, "positions in the row")
+    numbers = "integers" if limit is None else f"integers from 0 to {limit - 1}"
+    expected = f"{name} must be {numbers}, {reason}"
     values = checked(values, lambda v: (v >= 0) & (v < below) & (v % 1 == 0), expected)
     return checked(values, _are_numbered, _NUMBERING) if name == "sequence_ids" else values
 

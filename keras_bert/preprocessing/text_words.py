@@ -68,31 +68,13 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
 
 
 def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
-    """Returns whether each token of raw texts begins a word, bool `[T]`; see `text_words`."""
-    ops, text_of = read.tokens.ops, numbered(read.tokens.lengths, read.tokens.ops)[0]
-    kinds = _kinds(read, read.tokens.values[:-1], text_of, tokenizer)
-    return _begin_words(kinds, text_of, read, ops)
-
-
-def _kinds(read, ids, text_of, tokenizer):
-    """Returns the `_kind` of each token, `[T]`; [UNK] is classified by its text."""
-    ops = read.tokens.ops
-    if tokenizer not in _kinds_of_tokens:
-        kinds = [_kind(token) for token in tokenizer.words()]
-        _kinds_of_tokens[tokenizer] = np.array(kinds, "int64")
-    kinds = ops.take(ops.array(_kinds_of_tokens[tokenizer]), ids)
-    unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
-    places = (ops.take(values, unknown) for values in (text_of, read.starts, read.ends))
-    kinds_of_unknown = ops.kinds_of_strings(ops.cut(read.texts, *places), _kind)
-    return ops.replaced(kinds, unknown, kinds_of_unknown)
-
-
-def _begin_words(kinds, text_of, read, ops):
-    """Returns whether each token `[T]` begins a word.
+    """Returns whether each token of raw texts begins a word, bool `[T]`; see `text_words`.
 
     In `so (it's)` the tokens "so", "(", "it", "'", "s", ")" are two runs between spaces. In the
     second one, "(" leads and ")" trails, and each is a word; "it's" is the word between.
     """
+    ops, text_of = read.tokens.ops, numbered(read.tokens.lengths, read.tokens.ops)[0]
+    kinds = _kinds(read, text_of, tokenizer)
     true, size = ops.full([1], True, "bool"), ops.size(kinds)
     starts, ends = read.starts[:-1], read.ends[:-1]
     is_mark, is_character = kinds == _MARK, kinds == _CHARACTER
@@ -112,6 +94,19 @@ def _begin_words(kinds, text_of, read, ops):
         ops.concat([~true, each[:-1]], axis=0)[:size] for each in (alone, is_empty)
     )
     return begins_run | ((alone | alone_before) & (kinds != _GOES_ON) & ~empty_before)
+
+
+def _kinds(read, text_of, tokenizer):
+    """Returns the `_kind` of each token, `[T]`; [UNK] is classified by its text."""
+    ops, ids = read.tokens.ops, read.tokens.values[:-1]
+    if tokenizer not in _kinds_of_tokens:
+        kinds = [_kind(token) for token in tokenizer.words()]
+        _kinds_of_tokens[tokenizer] = np.array(kinds, "int64")
+    kinds = ops.take(ops.array(_kinds_of_tokens[tokenizer]), ids)
+    unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
+    places = (ops.take(values, unknown) for values in (text_of, read.starts, read.ends))
+    kinds_of_unknown = ops.kinds_of_strings(ops.cut(read.texts, *places), _kind)
+    return ops.replaced(kinds, unknown, kinds_of_unknown)
 
 
 def _kind(token):

@@ -10,7 +10,6 @@ from keras_bert.messages import shown
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
-from keras_bert.text.numpy_ops import ragged
 from keras_bert.text.tokens import Tokens
 from keras_bert.text.vocabulary import MASK
 
@@ -21,7 +20,7 @@ def whole_texts(texts: Sequence[str], preprocessor: Any, kind: str = "Text") -> 
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
-    for number, ids in enumerate(ragged(*tokenizer.flat_ids(texts))):
+    for number, ids in enumerate(numpy_ops.ragged(*tokenizer.flat_ids(texts))):
         if not 0 < len(ids) <= longest - 2:
             size = f"{len(ids)} tokens, above the {longest - 2} of sequence_length={longest}"
             size = size if len(ids) else "no token to score"
@@ -43,7 +42,7 @@ def masked_inputs(
         parts = as_str("A text", text).split(MASK)
         if len(parts) == 1:
             raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
-        first, *others = ragged(*tokenizer.flat_ids(parts))
+        first, *others = numpy_ops.ragged(*tokenizer.flat_ids(parts))
         masked = (np.append(np.int32(tokenizer.mask_token_id), ids) for ids in others)
         rows.append(np.concatenate([first, *masked]))
         counts.append(len(others))

@@ -209,8 +209,8 @@ class PresetModel:
             The model, not compiled.
 
         Raises:
-            ValueError: if the source is none of these, can't be reached or is no BERT, DistilBERT
-                or ELECTRA; if a file is missing or damaged; if an argument is unknown, or missing
+            ValueError: if the source is none of these, can't be reached or has no supported
+                architecture; if a file is missing or damaged; if an argument is unknown, or missing
                 in the source and the call; if the source lacks a layer of `keep_layers`; or if
                 `dtype` quantizes one.
         """

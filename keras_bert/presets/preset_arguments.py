@@ -104,22 +104,16 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
             "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
         )
     parameters = inspect.signature(cls.__init__).parameters
-    differing = [argument for argument in _required(cls) if argument not in config]
+    any_number = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    fixed = [p for p in [*parameters.values()][1:] if p.kind not in any_number]
+    differing = [p.name for p in fixed if p.default is p.empty and p.name not in config]
     if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        differing += [
-            argument for argument in shared_arguments(config) if argument not in parameters
-        ]
+        differing += [name for name in shared_arguments(config) if name not in parameters]
     if differing:
         raise ValueError(
             f"{name} can't be saved: get_config and the constructor differ in "
             f"{', '.join(differing)}. get_config must return every argument, under its name."
         )
-
-
-def _required(cls):
-    parameters = [*inspect.signature(cls.__init__).parameters.values()][1:]
-    any_number = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in any_number]
 
 
 def _accepted(cls):

@@ -144,9 +144,8 @@ class PresetFolder:
         for name in ("num_classes", "num_features"):
             config.integer(name, high=num_bytes)
         backbone = self.backbone_config
-        kind = self.backbone_class
-        sizes = {name: backbone.integer(name, 0) for name in kind.size_names}
-        check_size(sizes, num_bytes, self, kind.least_values)
+        sizes = {name: backbone.integer(name, 0) for name in self.backbone_class.size_names}
+        check_size(sizes, num_bytes, self, self.backbone_class)
 
 
 def undrawn(make: Callable[[], keras.Model]) -> keras.Model:

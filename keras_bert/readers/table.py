@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import difflib
 import io
 import json
 import os
@@ -13,7 +12,7 @@ import numpy as np
 
 from keras_bert.files.parquet import parquet_rows
 from keras_bert.files.remote import files_at, packing, read_utf8
-from keras_bert.messages import check_one_of, shortened, shown
+from keras_bert.messages import check_one_of, did_you_mean, shortened, shown
 
 
 @dataclasses.dataclass(repr=False, eq=False)
@@ -54,7 +53,7 @@ class Table:
             raise ValueError(
                 f"{self.path} has no column {column!r}. Its columns are: "
                 f"{', '.join(shortened(name) for name in self.columns)}."
-                f"{_suggestion(column, self.columns)}{_delimiter_hint(self.columns)}"
+                f"{did_you_mean(column, self.columns)}{_delimiter_hint(self.columns)}"
             )
         position = self.columns.index(column)
         return [row[position] for row in self.rows]
@@ -95,7 +94,7 @@ class Table:
         labels = self[column]
         for row, label in enumerate(labels):
             if label not in numbers:
-                classes = f"{len(names)} classes: {', '.join(names)}.{_suggestion(label, names)}"
+                classes = f"{len(names)} classes: {', '.join(names)}.{did_you_mean(label, names)}"
                 wrong = f"the label {label!r} in column {column!r} is none of the {classes}"
                 raise self.error(row, f"{wrong} Fix the row, or add the class to training.")
         return np.array([numbers[label] for label in labels], "int32")
@@ -282,9 +281,3 @@ def _delimiter_hint(header):
                 f"with delimiter={mark!r}, or save it with commas as .csv or with tabs as .tsv."
             )
     return ""
-
-
-def _suggestion(name, names):
-    folded = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), folded, n=1)
-    return f" Did you mean {folded[close[0]]!r}?" if close else ""

@@ -121,7 +121,8 @@ def _weights_in_compute_dtype(task):
 
 
 def _text_signature(task, reader):
-    ranks, extra = reader.signature, _extra_inputs(task)
+    ranks, own = reader.signature, task.backbone.input
+    extra = {name: x for name, x in task.input.items() if name not in own}
     signature = [
         tf.TensorSpec(None if rank is None else [None] * rank, tf.string, name)
         for name, rank in ranks.items()
@@ -155,11 +156,6 @@ def token_id_function(
         return {**named, **answers(outputs)}
 
     return predict
-
-
-def _extra_inputs(task):
-    """Returns a task's inputs that aren't made from text, `{name: Keras input}`."""
-    return {name: x for name, x in task.input.items() if name not in task.backbone.input}
 
 
 def _one_each(inputs, texts):

@@ -11,11 +11,13 @@ import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy import special
 
 from keras_bert.text import wordpieces
 
 arange = functools.partial(np.arange, dtype="int64")
 argmax = np.argmax
+cast = np.ndarray.astype
 concat = np.concatenate
 cumsum = np.cumsum
 exp = np.exp
@@ -29,19 +31,18 @@ repeat = np.repeat
 reshape = np.reshape
 row_sums = functools.partial(np.sum, axis=1, dtype="int64")
 size = len
+softmax = functools.partial(special.softmax, axis=-1)
 stack = np.stack
+strings = functools.partial(np.array, dtype=object)
 take = operator.getitem
 take_columns = functools.partial(np.take, axis=1)  # `[N, S]` and `[...]` give `[N, ...]`
+take_each = functools.partial(np.take_along_axis, axis=1)
 where = np.where
 
 
 def array(values: Sequence) -> np.ndarray:
     """Makes a constant of bools or int64."""
     return np.asarray(values, bool if isinstance(values[0], bool) else "int64")
-
-
-def cast(values: np.ndarray, dtype: str) -> np.ndarray:
-    return values.astype(dtype)
 
 
 def cut(texts: list[str], rows: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -99,11 +100,6 @@ def smallest_of(lengths: Sequence[int], at_least: int) -> int:
     return int(lengths[np.searchsorted(lengths, at_least)])
 
 
-def take_each(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Takes `values[row, indices[row, k]]` for each row."""
-    return values[np.arange(len(values))[:, None], indices]
-
-
 def take_at(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Takes `values[rows[k], columns[k]]`."""
     return values[rows, columns]
@@ -140,11 +136,6 @@ def _limits(values):
     return (np.finfo if values.dtype.kind == "f" else np.iinfo)(values.dtype)
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
-    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return shares / shares.sum(axis=-1, keepdims=True)
-
-
 def sigmoid(logits: np.ndarray) -> np.ndarray:
     half = np.tanh(logits / 2)  # which doesn't overflow
     return (0.5 + 0.5 * half).astype(logits.dtype)
@@ -160,12 +151,6 @@ def segment_mean(values: np.ndarray, segments: np.ndarray, count: int) -> np.nda
     """Returns the mean of each segment; none is empty."""
     sizes = np.bincount(segments, minlength=count).reshape(-1, *[1] * (values.ndim - 1))
     return segment_sum(values, segments, count) / sizes.astype(values.dtype)
-
-
-def strings(values: Sequence[str]) -> np.ndarray:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
 
 
 def top_k(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

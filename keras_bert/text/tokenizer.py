@@ -142,7 +142,7 @@ class BertTokenizer(Tokenizer):
         return vocabulary if isinstance(vocabulary, (list, tuple)) else None
 
     def _text(self, tokens):
-        return " ".join(" ".join(tokens).replace(" ##", "").split(" "))
+        return " ".join(tokens).replace(" ##", "")
 
     def _warn_of_other_casing(self):
         words = [token for token in self._tokens if token.isascii() and not token.startswith("[")]

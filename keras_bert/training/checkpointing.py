@@ -60,8 +60,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def latest_step(self) -> int | None:
         """Returns the optimizer step of the newest checkpoint, or None."""
         self.wait()
-        steps = self._steps()
-        return steps[-1] if steps else None
+        return max(self._steps(), default=None)
 
     def path(self, step: int) -> str:
         """Returns the path of the checkpoint of an optimizer step."""
@@ -172,8 +171,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             names = _checked_names(int.from_bytes(file.read(2), "little"), parts.namelist())
             # Complete parts, because zipfile compares the checksum only at the end of a part.
             arrays = [np.load(io.BytesIO(parts.read(name)), allow_pickle=False) for name in names]
-        kinds = arrays.pop().tolist() if names[-1] == f"{_KINDS}.npy" else None  # an old file
-        return kinds, arrays
+        return arrays.pop().tolist(), arrays
 
     def _steps(self):
         names = map(_NAME.fullmatch, names_in(self.folder))
@@ -182,10 +180,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
 def _checked_names(count, names):
     """Returns the names of a checkpoint's `count` parts; raises a ValueError if they differ."""
-    expected = [f"{number:05d}.npy" for number in range(count)]
-    if names[-1:] == [f"{_KINDS}.npy"]:
-        expected[-1:] = names[-1:]
-    if names != expected or not names:
+    expected = [*(f"{number:05d}.npy" for number in range(count - 1)), f"{_KINDS}.npy"]
+    if names != expected:
         raise ValueError(f"its directory doesn't name its {count} parts as they were written")
     return names
 
@@ -206,7 +202,7 @@ def _kinds(model):
 
 def _check_fits(model, kinds, arrays, path):
     here = [*_kinds(model), *(tuple(variable.shape) for variable in _state(model))]
-    there = [*(kinds or _kinds(model)), *(array.shape for array in arrays)]
+    there = [*kinds, *(array.shape for array in arrays)]
     for is_, was in itertools.zip_longest(here, there):
         if is_ != was:
             raise ValueError(

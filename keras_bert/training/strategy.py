@@ -238,32 +238,16 @@ def _multiworker():
     return tf.distribute.MultiWorkerMirroredStrategy()
 
 
-def _keep_compiled_programs():
-    """Keeps programs for GPUs and TPUs, which take minutes to compile, on disk for later runs.
-
-    The folder is `~/.cache/keras_bert/jax`, unless JAX was told another.
-    """
+def _jax_devices(name, devices):
     import jax
 
-    if jax.default_backend() != "cpu" and not jax.config.jax_compilation_cache_dir:
-        folder = Path.home() / ".cache" / "keras_bert" / "jax"
-        jax.config.update("jax_compilation_cache_dir", str(folder))
-
-
-def _connect_processes():
-    """Joins the other processes that the environment names, if any; returns their number."""
-    import jax
-
-    is_one_of_several = any(name.startswith(_PREFIX) for name in os.environ)
+    is_one_of_several = any(variable.startswith(_PREFIX) for variable in os.environ)
     if is_one_of_several and not jax.distributed.is_initialized():
         keras.distribution.initialize()
-    return jax.process_count()
-
-
-def _jax_devices(name, devices):
-    processes = _connect_processes()
-    _keep_compiled_programs()
-    names = keras.distribution.list_devices()
+    if jax.default_backend() != "cpu" and not jax.config.jax_compilation_cache_dir:
+        folder = Path.home() / ".cache" / "keras_bert" / "jax"  # programs that take minutes
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+    processes, names = jax.process_count(), keras.distribution.list_devices()
     devices = 1 if name == "single" else devices
     if processes > 1 and devices not in (None, len(names)):
         raise ValueError(

@@ -18,6 +18,7 @@ from keras_bert import (
     SentencePieceTokenizer,
     prepare_corpus,
 )
+from keras_bert.pictures import show_attention
 from keras_bert.text.sentence_piece import MODEL_FILE, SPACES, TRAINER, field, fields
 
 LANGUAGES = """The quick brown fox can't jump (over) 13 lazy dogs!
@@ -166,7 +167,8 @@ def test_every_space_and_no_letter_is_left_out_of_places(tokenizer):
 
 
 def test_pairs_have_two_separators_and_no_segments(make_task, any_tokenizer):
-    tokenizer, reader = any_tokenizer, make_task("pairs", any_tokenizer).preprocessor
+    tokenizer, model = any_tokenizer, make_task("pairs", any_tokenizer)
+    reader = model.preprocessor
     first, second = tokenizer(["a b", "c"])
     inputs = reader(["a b"], ["c"])
     sep = [tokenizer.sep_token_id]
@@ -174,6 +176,8 @@ def test_pairs_have_two_separators_and_no_segments(make_task, any_tokenizer):
     padding = [tokenizer.pad_token_id] * (12 - len(row))
     assert inputs["token_ids"].tolist() == [row + padding]
     assert not inputs["segment_ids"].any() and inputs["padding_mask"].sum() == len(row)
+    view = show_attention(model, "a b", "c")
+    assert view.tokens == [tokenizer.get_vocabulary()[number] for number in row]
     long = "a b c d e f g " * 3
     [cut] = reader([long], [long])["token_ids"].tolist()
     assert len(cut) == 12 and cut.count(sep[0]) == 3 and cut[-1] == sep[0]

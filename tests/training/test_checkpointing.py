@@ -1,5 +1,4 @@
 import errno
-import io
 import shutil
 import warnings
 
@@ -172,17 +171,6 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(tmp_path, plac
     np.testing.assert_array_equal(model.get_weights()[0], states[4])
     with pytest.raises(ValueError, match="is damaged.*no earlier one"):
         checkpoint.restore(model, step=8)
-
-
-def test_a_file_from_before_kinds_were_noted_is_restored(tmp_path):
-    model, checkpoint, states = whole_and_last(tmp_path)
-    path = tmp_path / "step-0000000008.npz"
-    with np.load(io.BytesIO(path.read_bytes())) as arrays:
-        old = {name: arrays[name] for name in arrays.files if name != "kinds"}
-    np.savez(path, **old)
-    checkpoint.restore(model, step=4)
-    assert restored(model, checkpoint) == (8, False)
-    np.testing.assert_array_equal(model.get_weights()[0], states[8])
 
 
 def test_a_full_disk_leaves_nothing_half_written(saved, tmp_path, monkeypatch):

@@ -132,22 +132,14 @@ def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
     }
 
 
-def least_bert_values(sizes: dict[str, int]) -> int:
-    """Returns a lower bound of the number of weights of a `BertBackbone`."""
-    hidden = sizes["hidden_dim"]
-    block = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_dim"]
-    rows = sum(sizes[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
-    return sizes["num_layers"] * block + rows * (sizes.get("embedding_dim") or hidden)
-
-
 def check_size(
-    backbone: dict, num_values: float, source: object, least_values: Callable = least_bert_values
+    backbone: dict, num_values: float, source: object, backbone_class: type | None = None
 ) -> None:
     """Raises a ValueError if files of `num_values` are much too small for a model's weights.
 
     It is called before a model of that size is made. See `Backbone.least_values`.
     """
-    described = least_values(backbone)
+    described = (backbone_class or public_class("BertBackbone")).least_values(backbone)
     if described > 2 * num_values + 10_000:  # a smaller difference is reported weight by weight
         raise ValueError(
             f"{source} describes a model of at least {described:,} weights, but the weight files "

@@ -43,8 +43,6 @@ _GELUS = (_ACTIVATION, "gelu")
 _SUPPORTED = {"activation": _GELUS, "masked_lm_activation": _GELUS}
 _SUPPORTED |= {"tokenizer.family": (None,)}
 _SUPPORTED |= {"architecture": ("bert",), "causal": (False,), "tie_embeddings": (True,)}
-# Key added to KerasHub's metadata.json, because its classifiers have no label names.
-_OWN_LABEL_NAMES = "keras_bert_label_names"
 # {KerasHub's class: our class}
 _TASKS = {
     "BertMaskedLM": "BertPretrainer",
@@ -114,9 +112,8 @@ def write_keras_hub(checkpoint: Checkpoint, folder: Path) -> None:
     if tokenizer is not None and isinstance(model, keras_hub.models.BertBackbone):
         tokenizer.save_to_preset(str(folder))
     if checkpoint.task == "BertClassifier":
-        path, names = folder / "metadata.json", checkpoint.task_arguments["label_names"]
-        own = {_OWN_LABEL_NAMES: names, **own_entry(checkpoint)}
-        write_json(path, {**read_json(path), **own})
+        path = folder / "metadata.json"  # KerasHub's classifiers have no label names
+        write_json(path, {**read_json(path), **own_entry(checkpoint, "label_names")})
 
 
 def _check_config(folder):
@@ -143,10 +140,7 @@ def _task_arguments(theirs, task, folder, source):
         if theirs.activation is not keras.activations.linear:
             message = "%s ends with %s, which isn't loaded: a BertClassifier returns logits."
             logger.warning(message, source, theirs.activation.__name__)
-        metadata = JsonFields(folder / "metadata.json")
-        arguments |= read_own_entry(metadata, _TASKS[task])
-        if _OWN_LABEL_NAMES in metadata:
-            arguments["label_names"] = metadata.texts(_OWN_LABEL_NAMES)
+        arguments |= read_own_entry(JsonFields(folder / "metadata.json"), _TASKS[task])
     return arguments
 
 

@@ -10,9 +10,9 @@ of 44 other articles. Prints MRR@10 and nDCG@10 of the embedder `--model`:
 - untrained;
 - trained on pairs, a question and its paragraph (`InBatchNegatives`);
 - trained on the same with `--negatives` paragraphs mined by the untrained embedder;
-- the last one, with its 50 nearest paragraphs reordered by a reranker, which is trained on pairs
-  with relevance, from the same mining. As this takes long, only for the first `--reranked`
-  questions; the embedder's figures for these are printed too.
+- the last of these `--ways`, with its 50 nearest paragraphs reordered by a reranker, which is
+  trained on pairs with relevance. Its negatives are drawn from the 100 nearest. As this takes long,
+  only for the first `--reranked` questions; the embedder's figures for these are printed too.
 
 sentence-transformers trains the same examples with its `MultipleNegativesRankingLoss`, in batches
 in which no text is twice. Both take AdamW with BERT's defaults, a warm-up and a decay. Each seed
@@ -28,6 +28,7 @@ import time
 from pathlib import Path
 
 LIBRARIES = ["keras_bert", "sentence_transformers"]
+WAYS = ["untrained", "pairs", "negatives"]
 TOP = 50
 
 
@@ -49,6 +50,9 @@ def parse_args(argv=None):
     add("--learning_rate", type=float, default=2e-5)
     add("--sequence_length", type=int, default=256)
     add("--seeds", type=int, default=1)
+    add("--reranker_learning_rate", type=float, default=1e-4)
+    add("--reranker_epochs", type=int, default=3)
+    add("--ways", nargs="+", choices=WAYS, default=WAYS)
     add("--libraries", nargs="+", choices=LIBRARIES, default=LIBRARIES)
     return parser.parse_args(argv)
 
@@ -91,15 +95,15 @@ def batches(columns, args, seed):
     return found
 
 
-def fit(model, args, rate, x, y=None):
+def fit(model, args, rate, epochs, x, y=None):
     """Trains a model of keras_bert with a warm-up and a decay of the learning rate."""
     import keras_bert
 
     number = len(x[0] if y is None else y)
-    steps = args.epochs * -(-number // args.batch_size)
+    steps = epochs * -(-number // args.batch_size)
     schedule = keras_bert.WarmupLinearDecay(rate, steps // 10, steps, continuous=True)
     model.compile(keras_bert.AdamW(schedule))
-    model.fit(x, y, epochs=args.epochs, batch_size=args.batch_size, verbose=2)
+    model.fit(x, y, epochs=epochs, batch_size=args.batch_size, verbose=2)
 
 
 def train(library, args, columns, seed):
@@ -112,7 +116,7 @@ def train(library, args, columns, seed):
         keras.utils.set_random_seed(seed)
         model = keras_bert.BertEmbedder.from_preset(args.model)
         if columns:
-            fit(model, args, args.learning_rate, columns)
+            fit(model, args, args.learning_rate, args.epochs, columns)
         return model
     from embedder_training import train_sentence_transformers
     from sentence_transformers import SentenceTransformer
@@ -135,19 +139,14 @@ def search(model, test):
 
 
 def rerank(args, columns, seed, test, numbers):
-    """Trains a reranker; returns the nearest paragraphs of each question in its order, as `search`.
-
-    The pairs with relevance are those of `output_format="labeled-pair"`, without another mining.
-    """
+    """Trains a reranker; returns the nearest paragraphs in its order, as `search`."""
     import keras
 
     import keras_bert
 
     keras.utils.set_random_seed(seed)
     model = keras_bert.BertReranker.from_preset(args.model, dtype="mixed_bfloat16")
-    queries, *documents = columns
-    pairs = (queries * len(documents), [text for column in documents for text in column])
-    fit(model, args, 5e-5, pairs, [float(each is documents[0]) for each in documents for _ in each])
+    fit(model, args, args.reranker_learning_rate, args.reranker_epochs, *columns)
     questions, _, paragraphs = test
     near = [[paragraphs[number] for number in row] for row in numbers[: args.reranked]]
     found = model.rank(questions[: args.reranked], near)
@@ -166,26 +165,26 @@ def run(args, seed, test):
 
     path = args.data / "squad" / "train-subset-v1.1.json"
     *pairs, paragraphs = read(path, args.articles, args.train_questions, seed)
-    mined = train("keras_bert", args, None, seed).mine_hard_negatives(
-        tuple(pairs),
-        paragraphs,
-        num_negatives=args.negatives,
-        range_max=100,
-        relative_margin=0.05,
-        output_format="n-tuple",
-    )
-    report("mining", f"{len(mined[0])} examples with {args.negatives} negatives")
+    embedder = train("keras_bert", args, None, seed)
+
+    def mine(**options):
+        options |= {"num_negatives": args.negatives, "range_max": 100, "relative_margin": 0.05}
+        found = embedder.mine_hard_negatives(tuple(pairs), paragraphs, **options)
+        report("mining", f"{len(found[-1])} rows with {args.negatives} negatives")
+        return found
+
+    mined = mine(output_format="n-tuple") if "negatives" in args.ways else None
     for library in args.libraries:
-        if seed == 0:
-            untrained = search(train(library, args, None, seed), test)
-            report(f"{library}, untrained", scores(test, untrained))
-        for name, columns in (("pairs", tuple(pairs)), ("negatives", mined)):
+        of_ways = {"untrained": None, "pairs": tuple(pairs), "negatives": mined}
+        for name in args.ways:
+            columns = of_ways[name]
             ranks = search(train(library, args, columns, seed), test)
             report(f"{library}, {name}", scores(test, ranks))
         if library == "keras_bert" and args.reranked:
             first = f"{args.reranked} questions"
             report(f"{library}, {name}, {first}", scores(test, ranks, args.reranked))
-            order = rerank(args, mined, seed, test, ranks[0])
+            labeled = mine(output_format="labeled-pair", sampling_strategy="random", seed=seed)
+            order = rerank(args, labeled, seed, test, ranks[0])
             report(f"{library}, reranked, {first}", scores(test, order, args.reranked))
 
 

@@ -43,9 +43,8 @@ from keras_bert.sizes import SIZES
 MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
 SHAPE = ["num_layers", "hidden_dim", "num_heads"]
 SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed ramp".split()
-SETTINGS += MASKING + SHAPE
-CARD = "recipe hours learning_rate warmup_proportion final_fraction beta_2 weight_decay".split()
-CARD += "google_optimizer lamb".split()
+SETTINGS += "learning_rate warmup_proportion final_fraction beta_2 weight_decay lamb".split()
+SETTINGS += ["google_optimizer", "dropout", "attention_dropout"] + MASKING + SHAPE
 DAY = {"masked_lm_rate": 0.3, "no_next_sentence": True, "packed": True, "attention_dropout": 0.0}
 DAY |= {"batch_size": 4096, "steps": 70_000, "learning_rate": 5e-4, "warmup_proportion": 0.06}
 # MosaicBERT's weights decay by 1e-5 a step at the peak. Our decay is multiplied by the rate.
@@ -113,8 +112,8 @@ def parse_args(argv=None):
     for name in (*counts, *SHAPE):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             parser.error(f"--{name} must be at least 1; got {getattr(args, name)}")
-    if args.hours is not None and not args.hours > 0:
-        parser.error(f"--hours must be above 0; got {args.hours}")
+    if args.hours is not None and not 0 < args.hours < 1e6:
+        parser.error(f"--hours must be above 0 and below a million; got {args.hours}")
     if args.ramp is not None and not (0 < args.ramp < 1 and args.batch_size % 8 == 0):
         parser.error("--ramp must be above 0 and below 1, and --batch_size a multiple of 8")
     if args.preset_every and args.preset_every % args.save_every:
@@ -225,13 +224,13 @@ def main(argv=None):
 
     from keras_bert.recipes._runs import describe_training, keep_settings, start_training
 
-    names = [*DAY] if args.hours is None else [name for name in ("hours", *DAY) if name != "steps"]
-    print(f"Recipe {args.recipe}:", ", ".join(f"{name} {getattr(args, name)}" for name in names))
     strategy = start_training(args)
     logs, preset, checkpoints = (f"{args.output}/{n}" for n in ("logs", "preset", "checkpoints"))
     corpus = keras_bert.Corpus(args.corpus)
     if args.epochs:
         args.steps = math.ceil(args.epochs * corpus.num_tokens / (args.batch_size * args.phase))
+    names = [*DAY] if args.hours is None else [name for name in ("hours", *DAY) if name != "steps"]
+    print(f"Recipe {args.recipe}:", ", ".join(f"{name} {getattr(args, name)}" for name in names))
     if args.hours:
         args.steps = 10**9 // args.save_every * args.save_every  # out of reach
     start, stop = phase_steps(args)
@@ -245,6 +244,18 @@ def main(argv=None):
         )
         print(f"Held out: {len(heldout):,} batches of {args.heldout}.")
     checkpoint = keras_bert.TrainingCheckpoint(checkpoints)
+    done = checkpoint.latest_step() or 0
+    if done < start:
+        raise ValueError(
+            f"Phase {args.phase} starts at step {start:,}, but {args.output} is at step {done:,}. "
+            "Run phase 128 there first, or start from a preset with --init."
+        )
+    settings = {name: getattr(args, name) for name in SETTINGS}
+    kept = settings | {"timed": bool(args.hours)}
+    keep_settings(args.output, kept, resume=done > start, strategy=strategy)
+    # Phases may differ in settings, but not in the words that the ids stand for.
+    words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
+    keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
     with strategy.scope():
         model, budget = make_model(args, corpus), None
         if args.hours:
@@ -254,20 +265,10 @@ def main(argv=None):
         {batch_after(args, (n + 0.5) / 3 * (args.ramp or 1)) for n in range(4)}
     ):
         print(describe_training(strategy, rows, model, parts))
-    if done < start:
-        raise ValueError(
-            f"Phase {args.phase} starts at step {start:,}, but {args.output} is at step {done:,}. "
-            "Run phase 128 there first, or start from a preset with --init."
-        )
     check_intervals(args, stop - done)
-    settings = {name: getattr(args, name) for name in SETTINGS}
-    keep_settings(args.output, settings, resume=done > start, strategy=strategy)
-    settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
+    settings |= {"recipe": args.recipe, "hours": args.hours, "first_step": start, "init": None}
     settings |= {f"corpus_{n}": getattr(corpus, f"num_{n}") for n in ("documents", "tokens")}
     settings |= {} if budget else {"steps": args.steps}
-    # Phases may differ in settings, but not in the words that the ids stand for.
-    words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
-    keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
     length = budget or f"steps {done:,} to {stop:,} of {args.steps:,}"
     print(f"{model.count_params():,} weights; {length}.")
 

@@ -55,8 +55,11 @@ def find_inputs(
             name = name if "://" in name else os.path.abspath(name)
             if name in files:
                 raise ValueError(f"{name} is given twice. Give each input once.")
-            size = size_and_time(name)[0]
-            files[name] = Span(name, reader, 0, size, size)
+            if not (found := size_and_time(name)):
+                raise ValueError(
+                    f"{name} is a link to a file that doesn't exist. Mend or remove it."
+                )
+            files[name] = Span(name, reader, 0, found[0], found[0])
     if not files:
         raise ValueError(
             f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Inputs are "

@@ -50,8 +50,8 @@ def write_slice(
     document_id = slice_.spans[0].document_id
     if document_id not in (None, first_document_id(slice_.index)):
         counts |= {"num_documents": 0, "languages": {}}  # its only document began earlier
-    if slice_.repeated:
-        reports.add(REPEATED, len(slice_.repeated))
+    if own := [id for id in slice_.repeated if id >= first_document_id(slice_.index)]:
+        reports.add(REPEATED, len(own))
     done = {"shard": counts, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
     return done

@@ -63,21 +63,29 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     if packing(path) or encoding != "utf-8":
         end = math.inf  # until the text ends: its size in UTF-8 is unknown
     with _reading(path, begin) as read:
-        offset, carry, more = begin, b"", True
-        while more and offset + len(carry) < end:
-            more = read(min(BLOCK_BYTES, end - offset - len(carry)))
-            if not more and end != math.inf:
-                raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
-            data = carry + more
-            is_last = not more or offset + len(data) >= end
-            cut = len(data) if is_last else _last_line_end(data)
+        for offset, data in byte_blocks(read, begin, end, path):
 
             def place(position, start=offset):
                 position += start
                 return f"{path}, line {line_number(path, position):,} (byte {position:,})"
 
-            yield with_line_feeds(decode_utf8(data[:cut], reports, place), path, reports)
-            offset, carry = offset + cut, data[cut:]
+            yield with_line_feeds(decode_utf8(data, reports, place), path, reports)
+
+
+def byte_blocks(
+    read: Callable[[int], bytes], offset: int, end: float, path: str
+) -> Iterator[tuple[int, bytes]]:
+    """Yields the offset and the bytes of each block that `text_blocks` decodes."""
+    carry, more = b"", True
+    while more and offset + len(carry) < end:
+        more = read(min(BLOCK_BYTES, end - offset - len(carry)))
+        if not more and end != math.inf:
+            raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
+        data = carry + more
+        is_last = not more or offset + len(data) >= end
+        cut = len(data) if is_last else _last_line_end(data)
+        yield offset, data[:cut]
+        offset, carry = offset + cut, data[cut:]
 
 
 def with_line_feeds(text: str, path: str, reports: Reports) -> str:

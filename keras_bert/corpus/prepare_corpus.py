@@ -66,8 +66,9 @@ def prepare_corpus(
         language: language code, for the rules that end sentences.
         language_column: column of their language codes; null stands for `language`.
         min_tokens: number of tokens; shorter documents are left out.
-        drop_repeated: whether to leave out documents with the text of an earlier one. This machine
-            then reads all inputs first, with about 100 bytes of memory per document.
+        drop_repeated: whether to leave out documents with the text of an earlier one; of text files
+            above 2 MB, only exact copies are found. This machine then reads all inputs first, with
+            about 200 bytes of memory per document.
         seed: seed of the order of documents within a shard.
         num_workers: number of processes; by default one per available core, or fewer for small
             inputs. 1 means this process itself.
@@ -112,7 +113,7 @@ def prepare_corpus(
     started = time.monotonic()
     done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
     if drop_repeated:
-        slices = [*_without_repeated(slices, settings, num_workers, progress)]
+        slices = _without_repeated(slices, settings, num_workers, progress)
     left = [slice_ for slice_ in slices if done[slice_.index] is None]
     if beam_options is None:
         results = run_locally(left, work, num_workers)
@@ -148,10 +149,10 @@ def _check_same_plan(output, old, new):
 
 def _open_folder(output, description):
     plan_path = os.path.join(output, PROGRESS_FOLDER, PLAN_FILE)
-    if plan := read_json(plan_path):
+    if any(name.startswith("shard-") for name in names_in(output)):
+        if not (plan := read_json(plan_path)):
+            raise ValueError(f"{output} holds shards of an unknown corpus. Give an empty folder.")
         _check_same_plan(output, plan, description)
-    elif any(name.startswith("shard-") for name in names_in(output)):
-        raise ValueError(f"{output} holds shards of an unknown corpus. Give an empty folder.")
     for folder in (output, os.path.dirname(plan_path)):
         remove_unfinished(folder)
     write_json(plan_path, description, indent=None)
@@ -171,13 +172,20 @@ def _read_done(output, slice_, num_slices):
 
 
 def _without_repeated(slices, settings, num_workers, progress):
-    """Yields the slices, with those of their documents marked whose text occurs earlier."""
-    work, seen = functools.partial(document_hashes, settings=settings), set()
+    """Returns the slices, with those of their documents marked whose text occurs earlier."""
+    work, digests, ids = functools.partial(document_hashes, settings=settings), {}, []
     with progress_bar("repeated", sum(each.num_bytes for each in slices), progress) as bar:
         for slice_, hashes in run_locally(slices, work, num_workers):
-            repeated = [id for id, digest in hashes if digest in seen or seen.add(digest)]
+            for id, digest in hashes:  # a large text has one in each of its slices
+                digests[id] = digests.get(id, b"") + digest
+            ids.append([id for id, _ in hashes])
             bar.update(slice_.num_bytes)
-            yield dataclasses.replace(slice_, repeated=frozenset(repeated))
+    seen = set()
+    repeated = {id for id, digest in digests.items() if digest in seen or seen.add(digest)}
+    return [
+        dataclasses.replace(slice_, repeated=repeated.intersection(own))
+        for slice_, own in zip(slices, ids, strict=True)
+    ]
 
 
 def _collect(results, slices, done, progress):

@@ -1,5 +1,6 @@
 """Documents of rows, of Parquet and of JSON lines: a row's text is read like a text file's."""
 
+import io
 import itertools
 import json
 import math
@@ -28,9 +29,14 @@ class RowReader(Reader):
             if text is None:
                 reports.add(NULLS, 1, place() if reports.wants_example(NULLS) else None)
                 continue
-            text = decoding.with_line_feeds(text, span.path, reports)
+            blocks = [text]
+            if len(text) > decoding.BLOCK_BYTES // 4:  # cut as a text file is
+                read = io.BytesIO(text.encode()).read
+                pieces = decoding.byte_blocks(read, 0, math.inf, span.path)
+                blocks = (piece.decode() for _, piece in pieces)
+            blocks = (decoding.with_line_feeds(each, span.path, reports) for each in blocks)
             language = language or settings.language
-            for part, rule, passages in text_passages([text], settings, language):
+            for part, rule, passages in text_passages(blocks, settings, language):
                 yield (number, part), rule, passages
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Set
 from typing import Protocol, TypeAlias
 
 from keras_bert.corpus.decoding import detect_encoding
@@ -32,7 +32,7 @@ class Settings:
         for name in ("document_separator", "language_column"):
             if getattr(self, name) is not None and self.text_format == "sentences":
                 raise ValueError(f"text_format='sentences' takes no {name}. Omit it.")
-        check_int("min_tokens", self.min_tokens)
+        check_int("min_tokens", self.min_tokens, at_most=2**15)
         check_bool("drop_repeated", self.drop_repeated)
         try:
             re.compile(self.document_separator or "")
@@ -96,7 +96,7 @@ class Slice:
 
     index: int
     spans: tuple[Span, ...]
-    repeated: frozenset[int] = frozenset()
+    repeated: Set[int] = frozenset()
 
     @property
     def num_bytes(self) -> int:

@@ -29,7 +29,11 @@ def parquet_rows(
         # Buffers keep the memory small, however large a row group is.
         options = {"pre_buffer": False, "buffer_size": 2**20, "page_checksum_verification": True}
         table, row = ParquetFile(file, **options), 1
-        if not set(columns or ()) <= set(table.schema_arrow.names):
+        names = table.schema_arrow.names
+        if not names or len({*names}) < len(names):
+            wrong = "two columns of one name" if names else "no columns"
+            raise ValueError(f"{path} has {wrong}: {', '.join(names)}. Save it with others.")
+        if not set(columns or ()) <= {*names}:
             columns = None
         for number in range(table.num_row_groups):
             group = table.metadata.row_group(number)
@@ -46,6 +50,11 @@ def parquet_rows(
                         (first + n, number, each) for n, each in enumerate(batch.to_pylist())
                     )
                     first += batch.num_rows
-            except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path}, row group {number}: a text after row {first - 1:,} is not UTF-8 "
+                    f"({error}). Save the column as binary, or clean it."
+                ) from error
+            except (arrow.ArrowException, OSError) as error:
                 place = f"row group {number} of {table.num_row_groups}, from row {first:,}"
                 raise OSError(f"{place}: {error}") from error

@@ -13,6 +13,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
 
+
+def _walk(folder):
+    """Like `os.walk`, through links that lead out of the folder too, without what is hidden."""
+    for top, folders, names in os.walk(folder, followlinks=True):
+        here = os.path.join(os.path.realpath(top), "")
+        targets = ((name, os.path.realpath(os.path.join(top, name))) for name in folders)
+        folders[:] = [
+            name
+            for name, target in targets
+            if name[0] != "." and not here.startswith(os.path.join(target, ""))  # no circle
+        ]
+        yield top, folders, [name for name in names if name[0] != "."]
+
+
 _LOCAL = SimpleNamespace(
     GFile=open,
     exists=os.path.exists,
@@ -24,7 +38,7 @@ _LOCAL = SimpleNamespace(
     rename=lambda source, target, overwrite: os.replace(source, target),
     rmtree=shutil.rmtree,
     stat=os.stat,
-    walk=os.walk,
+    walk=_walk,
 )
 _PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _DATA_SET = re.compile(r"hf://(?:datasets/)?([\w.-]+/[\w.-]+)(?:@(refs/\w+/\w+|[^/]+))?(?:/(.+))?")
@@ -197,15 +211,19 @@ def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
 def files_at(path: str) -> list[str]:
     """Lists a file, the files below a folder, or those that match a pattern, sorted.
 
+    Hidden files below a folder are left out.
+
     Files of data sets on the Hugging Face Hub, `hf://datasets/user/name@revision/pattern`, are
-    downloaded to the cache of huggingface_hub, where a download resumes.
+    downloaded to the cache of huggingface_hub, where a download resumes. Without a connection,
+    they are those that the cache holds.
     """
     local = path
     if match := _DATA_SET.fullmatch(path):
         from huggingface_hub import snapshot_download
 
         name, revision, pattern = match.groups()
-        patterns = [pattern, f"{pattern}/*"] if pattern else None
+        # To the Hub, "**/" is at least one folder; `glob` then chooses.
+        patterns = pattern and [pattern, f"{pattern}/*", pattern.replace("**/", "")]
         options = {"repo_type": "dataset", "revision": revision, "allow_patterns": patterns}
         local = os.path.join(snapshot_download(name, **options), pattern or "")
     with file_system(local) as files:

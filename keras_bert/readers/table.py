@@ -138,9 +138,9 @@ def read_table(
 ) -> Table:
     r"""Reads a TSV, CSV, JSONL or Parquet file of examples.
 
-    Blank lines are skipped, except in files of one column, where they are empty texts. A file whose
-    name ends in `.jsonl` has a JSON object in each line, all with the same keys, the columns. There
-    and in a `.parquet` file, null is an empty text and a list its JSON.
+    Blank lines are skipped, except in files of one column, where they are empty texts. A `.jsonl`
+    or `.json` file has a JSON object in each line, all with the same keys, the columns. There and
+    in a `.parquet` file, null is an empty text and a list its JSON.
 
     Args:
         path: the file, in UTF-8, perhaps compressed (.gz, .bz2, .zst) unless it is Parquet; any
@@ -184,7 +184,7 @@ def read_table(
     text = read_utf8(path)
     if not text.strip():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
-    is_json = name.endswith(".jsonl")
+    is_json = name.endswith((".jsonl", ".json"))
     delimiter = delimiter or ("," if name.endswith(".csv") else "\t")
     rows, lines, skipped = [], [], []
     for line, row, wrong in _json(text) if is_json else _csv(path, text, delimiter, quoting):
@@ -216,9 +216,9 @@ def _cell(value):
     """Returns a value of Parquet or JSON as text."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, (bool, int, float, list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=_cell)
+    return "" if value is None else str(value)
 
 
 def _csv(path, text, delimiter, quoting):

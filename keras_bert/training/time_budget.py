@@ -1,5 +1,6 @@
 """Training for a time instead of a number of steps."""
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -106,12 +107,15 @@ class TimeBudget(keras.callbacks.Callback):
                 "another folder."
             )
         self._start = self._clock() - self.seconds
-        self._set_at = -self._total
+        self._set_at, self._latest = -self._total, self.seconds
         self._strategy = getattr(self.model, "distribute_strategy", None)
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._began = self._now()
-        after_another = self._began + 2 * self._execution + self._epoch_end
+        ends_epoch = batch + self.model.steps_per_execution >= (
+            self.params.get("steps") or math.inf
+        )
+        after_another = self._began + 2 * self._execution + (1 + ends_epoch) * self._epoch_end
         self._is_last = after_another > self._total
         if self._is_last and optimizer_step(self.model) <= self.model.steps_per_execution:
             raise ValueError(
@@ -146,7 +150,14 @@ class TimeBudget(keras.callbacks.Callback):
 
     def _now(self):
         hundredths = round(100 * (self._clock() - self._start))
-        return numbers_of_all(hundredths, self._strategy)[0] / 100  # of the first process
+        now = numbers_of_all(hundredths, self._strategy)[0] / 100  # of the first process
+        if now < self._latest - 0.01:
+            raise ValueError(
+                f"The clock ran backwards, from {self._latest:,.1f} to {now:,.1f} seconds of "
+                "training: give one that doesn't, such as time.monotonic."
+            )
+        self._latest = now
+        return now
 
     def _keep(self, seconds):
         most = np.nextafter(np.float32(self._total), 0)

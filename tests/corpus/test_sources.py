@@ -4,7 +4,9 @@ import bz2
 import gzip
 import json
 import random
+import shutil
 import sys
+import textwrap
 
 import pytest
 
@@ -101,6 +103,13 @@ def test_folders_and_patterns(tmp_path, prepare, texts, refused):
     for number, paths in enumerate(same):
         assert prepare(paths, tmp_path / f"{number}").num_documents == 2 * 39
     refused(r"\*\.bz2 does not exist", prepare, f"{inputs}/*.bz2", tmp_path / "d")
+    write(tmp_path / "elsewhere", "txt", texts[:7])
+    (inputs / "linked").symlink_to(tmp_path / "elsewhere")
+    (inputs / "more" / "circle").symlink_to(inputs)
+    shutil.copytree(tmp_path / "elsewhere", inputs / ".hidden")
+    assert prepare(inputs, tmp_path / "linked").num_documents == 2 * 39 + 7
+    (inputs / "broken.txt").symlink_to("nowhere")
+    refused("broken.txt is a link to a file that doesn't exist", prepare, inputs, tmp_path / "e")
 
 
 def test_a_corpus_tells_what_is_in_it(tmp_path, prepare, capsys):
@@ -130,6 +139,29 @@ def test_short_and_repeated_documents_are_counted_and_left_out(tmp_path, prepare
     assert cut.num_documents == 3 and len(cut.shards) == 1  # slices without documents have none
 
 
+def test_a_text_that_repeats_itself_is_whole_and_its_copy_is_left_out(tmp_path, prepare):
+    text = "Word1 word2 word3.\n" * (2**22 // 19)  # is cut into equal slices
+    one = prepare(write(tmp_path / "one", "txt", [text]), tmp_path / "a", drop_repeated=True)
+    two = prepare(write(tmp_path / "two", "txt", [text, text]), tmp_path / "b", drop_repeated=True)
+    assert one.num_tokens == two.num_tokens == 4 * text.count("\n")
+    assert one.num_documents == two.num_documents == 1 and len(one.shards) == 2
+    assert two.description["reports"][corpus_slice.REPEATED]["count"] == 1
+    assert corpus_slice.REPEATED not in one.description["reports"]
+
+
+def test_a_long_row_is_read_like_a_text_file(tmp_path, prepare):
+    def wrapped(width):
+        return "\n".join(textwrap.wrap("Word1 word2 word3 word4. " * 2**15, width))
+
+    text = wrapped(70) + "\n" + wrapped(76) + "\n" + "word5 " * 2**18
+    contents = set()
+    for kind in ("txt+.gz", "jsonl", "parquet"):
+        prepare(write(tmp_path / f"in_{kind}", kind, [text]), tmp_path / kind)
+        contents |= {*shards(tmp_path / kind).values()}
+    assert len(contents) == 1
+
+
+
 def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, prepare):
     path = tmp_path / "a.parquet"
     texts = pyarrow.array([b"Word1.", None, b"Word2 \xff.", b"Word3."])
@@ -154,6 +186,7 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, pre
         ("a.parquet", {"body": ["A."]}, "row 1 .row group 0.: .*'text' isn't.*: body. .*text_col"),
         ("a.parquet", {"text": [1]}, "column 'text' holds 1, no text"),
         ("a.parquet", {"text": [["a"]]}, "column 'text' holds .'a'., no text"),
+        ("a.parquet", {}, "a.parquet has no columns"),
         ("a.parquet", b"PAR1 no more", "a.parquet is damaged, or of another kind"),
         ("a.txt.gz", gzip.compress(b"Word1. " * 99)[:-9], "a.txt.gz is damaged, .* kind: Trunc"),
         ("a.txt.bz2", b"Word1. " * 9, "a.txt.bz2 is damaged, or of another kind"),
@@ -169,6 +202,20 @@ def test_bad_files_are_refused(tmp_path, prepare, name, data, message, refused):
     else:
         path.write_bytes(data)
     refused(message, prepare, path, tmp_path / "out")
+    (tmp_path / "a.txt").write_text("Word1.")  # another try in the same folder
+    assert prepare(tmp_path / "a.txt", tmp_path / "out").num_documents == 1
+
+
+def test_columns_that_cannot_be_told_apart_or_read_are_refused(tmp_path, refused):
+    path, texts = tmp_path / "a.parquet", pyarrow.array([b"A", b"\xff"]).view("string")
+    parquet.write_table(pyarrow.table([texts], ["text"]), path)
+    refused("a.parquet, row group 0: a text after row 0 is not UTF-8.*0xff", rows_of, path)
+    parquet.write_table(pyarrow.table([[1], [2]], ["n", "n"]), path)
+    refused("a.parquet has two columns of one name: n, n", rows_of, path)
+
+
+def rows_of(path):
+    return keras_bert.readers.read_table(path).rows
 
 
 def test_a_damaged_row_group_is_named(tmp_path, prepare, texts, refused):

@@ -1,4 +1,6 @@
 import bz2
+import datetime
+import decimal
 import gzip
 import json
 import warnings
@@ -152,10 +154,13 @@ def test_parquet_holds_the_rows_of_a_csv(tmp_path, write, refused):
     parquet = pytest.importorskip("pyarrow.parquet", reason='pip install ".[corpus]"')
     columns = {"text": ["A 字.", None, "B"], "label": [1, 0, 1], "raw": [b"x", b"y", None]}
     columns["tags"] = [["a"], [], None]
+    columns["price"] = [decimal.Decimal("1.50"), None, decimal.Decimal("2.00")]
+    columns["day"] = [datetime.date(2020, 1, 2), None, None]
     parquet.write_table(arrow.table(columns), tmp_path / "rows.parquet", row_group_size=2)
     table = read_table(tmp_path / "rows.parquet")
     assert table["text"] == ["A 字.", "", "B"] and table["raw"] == ["x", "y", ""]
     assert table["label"] == ["1", "0", "1"] and table["tags"] == ['["a"]', "[]", ""]
+    assert table["price"] == ["1.50", "", "2.00"] and table["day"] == ["2020-01-02", "", ""]
     with pytest.warns(UserWarning, match="no text in 1 of 3 rows, first at row 2"):
         table.texts("text")
     with pytest.raises(ValueError, match="rows.parquet, row 1: the label '1' in column 'label'"):
@@ -169,7 +174,8 @@ def test_parquet_holds_the_rows_of_a_csv(tmp_path, write, refused):
 def test_compressed_files_and_patterns_are_read(tmp_path, refused):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"text,label\nA.,1\n"))
     (tmp_path / "a.jsonl.bz2").write_bytes(bz2.compress(b'{"text": "A.", "label": 1}'))
-    for name in ("a.csv.gz", "*.bz2"):
+    (tmp_path / "b.json").write_text('{"text": "A.", "label": 1}')
+    for name in ("a.csv.gz", "*.bz2", "b.json"):
         table = read_table(tmp_path / name)
         assert table.rows == [["A.", "1"]] and table.columns == ["text", "label"]
     refused(r"a\.\* stands for 2 files: a.csv.gz, a.jsonl.bz2", read_table, tmp_path / "a.*")

@@ -138,6 +138,7 @@ def test_a_run_of_other_settings_is_not_gone_on_with(module, corpus, tmp_path, m
         (["--seed", "7"], "other settings: seed=7 .there 0"),
         (["--init", str(tmp_path / "preset")], "other settings: init="),
         (["--phase", "8"], "phase=8 .there 16"),
+        (["--learning_rate", "1"], "learning_rate=1.0 .there 0.0001"),
         (["--corpus", str(other)], "other settings: vocabulary_sha256='"),
         (["--corpus", str(other), "--phase", "512", "--steps", "5"], "vocabulary_sha256='"),
     ):

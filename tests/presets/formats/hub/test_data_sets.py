@@ -39,6 +39,7 @@ def test_a_corpus_of_a_data_set(hub, tmp_path):
     corpus = prepare(SOURCE, tmp_path / "a")
     assert corpus.num_documents == 3 * 4
     assert prepare(f"{SOURCE}@v2", tmp_path / "b").num_documents == 3 * 5
+    assert prepare(f"{SOURCE}/data/**/*.gz", tmp_path / "every").num_documents == 3 * 4
     hub.asked.clear()
     assert prepare(f"{SOURCE}/data/*-[01].jsonl.gz", tmp_path / "c").num_documents == 2 * 4
     assert not any("GET" in line and "/resolve/" in line for line in hub.asked)  # but cached

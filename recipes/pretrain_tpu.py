@@ -113,7 +113,7 @@ def parse_args(argv=None):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             parser.error(f"--{name} must be at least 1; got {getattr(args, name)}")
     if args.hours is not None and not 0 < args.hours < 1e6:
-        parser.error(f"--hours must be above 0 and below a million; got {args.hours}")
+        parser.error(f"--hours must be above 0, below a million; got {args.hours}")
     if args.ramp is not None and not (0 < args.ramp < 1 and args.batch_size % 8 == 0):
         parser.error("--ramp must be above 0 and below 1, and --batch_size a multiple of 8")
     if args.preset_every and args.preset_every % args.save_every:

@@ -126,7 +126,7 @@ print(f"packed:               {(packed['sequence_ids'].numpy() > 0).mean():.0%}"
 # %% [markdown]
 # ## As commands
 #
-# Each resumes if you rerun it. The last runs on Apache Beam (`pip install ".[beam]"`).
+# The corpus resumes if you rerun it. The last runs on Apache Beam (`pip install ".[beam]"`).
 #
 # ```bash
 # python recipes/learn_vocabulary.py books/*.txt --output_file vocab.txt --vocabulary_size 500

@@ -214,7 +214,7 @@ NEEDED = {
         ("pretrain_tpu", "--left_to_right", "give --no_next_sentence too"),
         ("pretrain_tpu", f"{CAUSAL} --masked_lm_rate 0.4", "masks nothing: leave out --masked_lm_"),
         ("pretrain_tpu", "--hours 2 --steps 9", "--steps: not allowed with argument --hours"),
-        ("pretrain_tpu", "--hours 0", "--hours must be above 0; got 0.0"),
+        ("pretrain_tpu", "--hours 0", "--hours must be above 0, below a million; got 0.0"),
         ("pretrain_tpu", "--recipe dya", "invalid choice: 'dya' (choose from "),
         ("pretrain_tpu", "--ramp 1.5", "--ramp must be above 0 and below 1"),
         ("pretrain_tpu", "--ramp 0.5 --batch_size 12", "--batch_size a multiple of 8"),

@@ -105,9 +105,10 @@ def test_several_steps_of_an_execution_have_one_rate(tmp_path):
 @pytest.mark.parametrize("total", range(60, 100, 3))
 def test_the_end_of_the_last_epoch_is_within_the_budget(tmp_path, total):
     clock = Clock()
+    clock.on_test_end = lambda logs: None  # `measure` doesn't know its seconds
     _, budget = train(tmp_path, clock, WarmupLinearDecay(0.1, 0, total), saving=21)
     used = clock.now - 1000 - 21  # without the checkpoint that was measured
-    assert budget.is_over and total - 4 - 23 < used <= total
+    assert budget.is_over and total - 4 - 21 < used <= total
 
 
 def test_a_clock_that_ran_backwards_is_refused(tmp_path, refused):

@@ -182,6 +182,11 @@ class BertClassifier(BertTask):
         probabilities; the most probable class stays the same. Train before, and `choose_threshold`
         after. Source: Guo et al. 2017, section 4.2.
 
+        Args:
+            x: texts or pairs in memory, as for `fit`, or prepared inputs.
+            y: their labels, by name or by number, unless `x` contains them.
+            batch_size: int; 32 by default.
+
         Returns:
             A dict of `temperature`, above 1 if the model was overconfident; `error_before` and
             `error_after`, the `keras_bert.metrics.expected_calibration_error` of these examples;
@@ -209,8 +214,8 @@ class BertClassifier(BertTask):
     def choose_threshold(self, x, y=None, batch_size=None):
         """Sets the preprocessor's `threshold` to the one with the best F1, and returns it.
 
-        F1 is that of the second of two classes, or of all labels of a `multi_label` model together,
-        in labeled examples as for `calibrate`. Presets and exported models keep the threshold, and
+        F1 is that of the second of two classes, or of all labels of a `multi_label` model together.
+        Arguments are those of `calibrate`. Presets and exported models keep the threshold, and
         `scores` takes it into account. The accuracy of `evaluate` doesn't for two classes; for a
         `multi_label` model, compile again.
 

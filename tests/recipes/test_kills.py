@@ -17,9 +17,11 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pyarrow
 import pytest
 import safetensors.numpy
 import tensorflow as tf
+from pyarrow import parquet
 
 import keras_bert
 
@@ -31,7 +33,7 @@ SEED = int(os.environ.get("KILL_SEED", "1"))
 # is the last), and the number of kills each week. The vocabulary is written last.
 KILLS = {
     "learn_vocabulary": ([], 7),
-    "prepare_corpus": ([-1], 18),
+    "prepare_corpus": ([-1], 20),
     "pretrain_tpu": ([9, 7], 10),
     "pretrain_tpu jax": ([], 2),
     "finetune_classifier": ([12], 9),
@@ -72,8 +74,12 @@ def texts(tmp_path_factory):
     folder = tmp_path_factory.mktemp("texts")
     generator, words = random.Random(0), "the a book film day was is very good bad dull".split()
     for number in range(6):
-        lines = (" ".join(generator.choices(words, k=12)).capitalize() + "." for _ in range(1000))
-        (folder / f"{number}.txt").write_text("\n\n".join(lines))
+        lines = [" ".join(generator.choices(words, k=12)).capitalize() + "." for _ in range(1000)]
+        if number < 4:
+            (folder / f"{number}.txt").write_text("\n\n".join(lines))
+        else:
+            table = pyarrow.table({"text": lines})
+            parquet.write_table(table, folder / f"{number}.parquet", row_group_size=100)
     return folder
 
 

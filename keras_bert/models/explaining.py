@@ -12,7 +12,7 @@ from keras_bert.models.task_data import preprocessor_of
 from keras_bert.preprocessing.raw import is_single
 from keras_bert.training.keras_internals import all_layers
 
-_ROWS = 32  # points of the path that are computed at once
+_TOKENS = 1024  # of the rows that are computed at once, which bounds the memory
 
 
 def explain(
@@ -42,8 +42,9 @@ def explain(
     points, weights = np.polynomial.legendre.leggauss(steps)  # in [-1, 1]
     shares = np.broadcast_to((points[:, None, None] - 1) / 2, (steps, *change.shape))
     gradients = 0.0
-    for start in range(0, steps, _ROWS):
-        part = slice(start, start + _ROWS)
+    rows = max(1, _TOKENS // len(ids))
+    for start in range(0, steps, rows):
+        part = slice(start, start + rows)
         slopes = _slopes(values, shares[part].astype("float32"))  # of the change: [B, S, E]
         gradients += np.tensordot(weights[part] / 2, slopes, axes=1)  # [S, E]
     ends = np.broadcast_to(np.array([0, -1], "float32")[:, None, None], (2, *change.shape))

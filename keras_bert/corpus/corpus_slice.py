@@ -18,7 +18,8 @@ from keras_bert.text.tokenizer import BertTokenizer
 PROGRESS_FOLDER = "progress"
 MAX_RECORD_TOKENS = 2**15
 BATCH_CHARACTERS = 2**17
-MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB: more than a slice has, unless one document is huge
+MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB, with a record's Python objects as tokens
+OBJECT_TOKENS = 2**6
 
 SHORT = "documents with fewer than min_tokens, left out"
 REPEATED = "repeated documents, left out"
@@ -151,7 +152,7 @@ def _shuffled(records, rng):
             yield record
             continue
         waiting.setdefault(document_id, []).append(record)
-        num_tokens += len(token_ids)
+        num_tokens += len(token_ids) + OBJECT_TOKENS
         if num_tokens > MAX_WAITING_TOKENS:
             unfinished = waiting.pop(document_id)
             yield from _in_random_order(waiting, rng)

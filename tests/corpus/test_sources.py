@@ -161,7 +161,6 @@ def test_a_long_row_is_read_like_a_text_file(tmp_path, prepare):
     assert len(contents) == 1
 
 
-
 def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, prepare):
     path = tmp_path / "a.parquet"
     texts = pyarrow.array([b"Word1.", None, b"Word2 \xff.", b"Word3."])

@@ -187,7 +187,11 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, pre
         ("a.parquet", {"text": [["a"]]}, "column 'text' holds .'a'., no text"),
         ("a.parquet", {}, "a.parquet has no columns"),
         ("a.parquet", b"PAR1 no more", "a.parquet is damaged, or of another kind"),
-        ("a.txt.gz", gzip.compress(b"Word1. " * 99, mtime=0)[:-9], "a.txt.gz is damaged, .* kind: Trunc"),
+        (
+            "a.txt.gz",
+            gzip.compress(b"Word1. " * 99, mtime=0)[:-9],
+            "a.txt.gz is damaged, .* kind: Trunc",
+        ),
         ("a.txt.bz2", b"Word1. " * 9, "a.txt.bz2 is damaged, or of another kind"),
         ("a.txt.zst", b"Word1. " * 9, "a.txt.zst is damaged, or of another kind"),
         ("a.jsonl.xz", b"", "unknown kind or compression.*.gz, .bz2, .zst"),

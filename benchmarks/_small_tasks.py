@@ -57,6 +57,14 @@ def make(task, data, source, length, **options):
     return kind.from_preset(source, label_names=names, sequence_length=length, **options)
 
 
+def train(model, x, y, epochs, learning_rate):
+    """Trains in batches of 16, with a warm-up and a decay of the learning rate."""
+    steps = epochs * -(-len(y) // 16)
+    rate = keras_bert.WarmupLinearDecay(learning_rate, steps // 10, steps)
+    model.compile(keras_bert.AdamW(rate))
+    model.fit(x, y, batch_size=16, epochs=epochs, verbose=0)
+
+
 def score(task, model, x, y):
     """The main score in percent: F1 of entities, Spearman's correlation, or accuracy."""
     name = {"entities": "f1", "similarity": "spearman"}.get(task, "accuracy")

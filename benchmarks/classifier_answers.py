@@ -26,7 +26,6 @@ import keras
 import numpy as np
 from scipy.special import log_softmax
 
-import keras_bert
 from keras_bert.metrics import expected_calibration_error
 
 
@@ -123,10 +122,7 @@ def main(argv=None):
         for seed in args.seeds:
             keras.utils.set_random_seed(seed)
             model = small_tasks.make(task, data, args.model, length)
-            steps = args.epochs * -(-len(y) // 16)
-            rate = keras_bert.WarmupLinearDecay(args.learning_rate, steps // 10, steps)
-            model.compile(keras_bert.AdamW(rate))
-            model.fit(x, y, batch_size=16, epochs=args.epochs, verbose=0)
+            small_tasks.train(model, x, y, args.epochs, args.learning_rate)
             found = answers(model, data)
             if task == "sentiment" and args.explained:
                 texts = test_texts[: args.explained]

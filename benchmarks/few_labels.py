@@ -5,8 +5,7 @@
 For each number of examples per class, and for each seed, both recipes start from the same weights
 and train on the same examples of the sentiment data, drawn by the seed. It prints the accuracy on
 the test set of each run, then the mean and the standard deviation over the seeds. Fine-tuning
-keeps the best of 10 epochs by 60 more examples, which is an advantage over `few_labels.py`. Its
-batches have 8 examples.
+keeps the best of 10 epochs by 60 more examples, which is an advantage over `few_labels.py`.
 """
 
 import argparse
@@ -32,7 +31,6 @@ def parse_args(argv=None):
     parser.add_argument("--model", required=True, help="weights of a sentence embedder")
     parser.add_argument("--examples", type=int, nargs="+", default=[8, 16, 64], help="per class")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--learning_rate", type=float, default=2e-4, help="of fine-tuning")
     parser.add_argument("--precision", default="mixed_bfloat16")
     return parser.parse_args(argv)
 
@@ -55,8 +53,7 @@ def accuracies(args, number, seed, folder):
     gc.collect()
     files = [f"--train={folder / 'train.tsv'}", f"--dev={folder / 'dev.tsv'}"]
     files += [f"--test={data / 'test.tsv'}", f"--output={folder / 'fine'}"]
-    files += ["--epochs=10", "--batch_size=8", f"--learning_rate={args.learning_rate}"]
-    finetune_classifier.main([*common, *files])
+    finetune_classifier.main([*common, *files, "--epochs", "10", "--batch_size", "16"])
     keras.backend.clear_session()
     gc.collect()
     paths = {"few_labels": "few/scores.json", "finetune_classifier": "fine/test_scores.json"}

@@ -118,10 +118,7 @@ def main(argv=None):
         for seed in args.seeds:
             keras.utils.set_random_seed(seed)
             model = small_tasks.make(task, data, args.model, length)
-            steps = args.epochs * -(-len(y) // 16)
-            rate = keras_bert.WarmupLinearDecay(args.learning_rate, steps // 10, steps)
-            model.compile(keras_bert.AdamW(rate))
-            model.fit(x, y, batch_size=16, epochs=args.epochs, verbose=0)
+            small_tasks.train(model, x, y, args.epochs, args.learning_rate)
             with tempfile.TemporaryDirectory() as folder:
                 for way, (run, size) in exported(task, model, x, Path(folder)).items():
                     sizes[way] = size

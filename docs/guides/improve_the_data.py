@@ -105,8 +105,8 @@ for i in np.argsort(of_label):
 #
 # ## What to label next
 #
-# Suppose you have many texts, but time to label only a few. The model learns most where it hesitates between
-# two classes: where the margin between the two most probable ones is least.
+# Suppose you have many texts, but time to label only a few. The model learns most where it
+# hesitates between two classes: where the margin between the two most probable ones is least.
 
 # %%
 labels[texts.index("The fabric is thin and rough.")] = 2  # corrected

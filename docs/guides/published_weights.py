@@ -168,8 +168,8 @@ except ValueError as error:
 # classes, so your own modules run only if you import them. Corpora, tables and vocabularies are
 # plain data.
 #
-# Weights themselves can be manipulated: a model may answer as its author
-# intends, so check its scores on your own data. For a fixed version of a hub model, name a commit
+# Weights themselves can be manipulated: a model may answer as its author intends, so check its
+# scores on your own data. For a fixed version of a hub model, name a commit
 # (`hf://user/name@<commit>`). Presets hold a checksum of their weights, which finds damage, not
 # manipulation.
 #

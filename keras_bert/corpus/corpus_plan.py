@@ -56,9 +56,7 @@ def find_inputs(
             if name in files:
                 raise ValueError(f"{name} is given twice. Give each input once.")
             if not (found := size_and_time(name)):
-                raise ValueError(
-                    f"{name} is a link to a file that doesn't exist. Mend or remove it."
-                )
+                raise ValueError(f"{name} is a link to a file that doesn't exist. Remove it.")
             files[name] = Span(name, reader, 0, found[0], found[0])
     if not files:
         raise ValueError(

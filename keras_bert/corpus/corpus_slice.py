@@ -18,8 +18,8 @@ from keras_bert.text.tokenizer import BertTokenizer
 PROGRESS_FOLDER = "progress"
 MAX_RECORD_TOKENS = 2**15
 BATCH_CHARACTERS = 2**17
-MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB, with a record's Python objects as tokens
-OBJECT_TOKENS = 2**6
+MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB
+OBJECT_TOKENS = 2**6  # what a waiting record takes besides its tokens
 
 SHORT = "documents with fewer than min_tokens, left out"
 REPEATED = "repeated documents, left out"

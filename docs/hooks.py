@@ -33,7 +33,9 @@ MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # Classes that show what they inherit from classes without a page. Others don't repeat it.
 BASES = ("BertTask", "Backbone", "BertPreprocessor")
 BASES += ("BertTokenizer", "BytePairTokenizer", "SentencePieceTokenizer")
-INHERITED = "[compile, fit, evaluate, predict, answer, scores, batches, export, from_preset]"
+INHERITED = """compile fit evaluate predict answer explain scores batches export from_preset
+save_to_preset save_to_hugging_face record_training push_to_hub enable_lora trim_vocabulary
+tokenize_with_offsets""".split()
 
 
 def on_files(files, config):
@@ -117,10 +119,9 @@ def page_of(guide, run):
         notebook = run_notebook(notebook)
         kept.parent.mkdir(parents=True, exist_ok=True)
         jupytext.write(notebook, kept)
-    exporter = nbconvert.MarkdownExporter()
     joined = nbconvert.preprocessors.CoalesceStreamsPreprocessor(enabled=True)
-    exporter.register_preprocessor(joined, enabled=True)
-    text, resources = exporter.from_notebook_node(
+    notebook, _ = joined.preprocess(notebook, {})
+    text, resources = nbconvert.MarkdownExporter().from_notebook_node(
         notebook, {"unique_key": guide.stem, "output_files_dir": f"{guide.stem}_files"}
     )
     text = re.sub(r"\n{3,}(?=    \S)", "\n\n", text)  # between two outputs of a cell

@@ -76,7 +76,7 @@ print(f"loss {history.history['loss'][0]:.2f} to {history.history['loss'][-1]:.2
 # %% [markdown]
 # ## Ask it
 #
-# People, places and phrasings are new here.
+# The people are new here, and so are most places and phrasings.
 
 # %%
 ada = "Ada Lovelace wrote the first program at her desk in London, and it appeared in 1843."

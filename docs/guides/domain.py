@@ -39,7 +39,7 @@ mine.num_tokens, others.num_tokens
 # ## Perplexity before
 #
 # `heldout_dataset` masks the held-out texts once, the same way for every evaluation. Perplexity is
-# *e* to the power of the loss: the number of equally probable words that the model chooses from.
+# *e* to the power of the loss: as many equally probable words would surprise the model as much.
 
 # %%
 import math
@@ -51,8 +51,8 @@ print(f"perplexity {math.exp(before['loss']):,.0f}")
 
 # %% [markdown]
 # all-MiniLM-L6-v2 comes as an encoder for sentences, without the head that predicts words. A new
-# head guesses, among 30,522 tokens. `hf://google-bert/bert-base-uncased` has its head, so that the
-# perplexity starts where its pre-training ended.
+# head is worse than an even guess among all 30,522 tokens. `hf://google-bert/bert-base-uncased` has
+# its head, so that the perplexity starts where its pre-training ended.
 #
 # ## Train
 #

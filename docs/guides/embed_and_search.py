@@ -102,7 +102,7 @@ for question, index, cosine in zip(asked, indices[:, 0], cosines[:, 0]):
 # %%
 mined = model.mine_hard_negatives((anchors, positives), num_negatives=1, absolute_margin=0.0)
 for question, answer, negative in list(zip(*mined))[::6]:
-    print(f"{question:32} {answer:40} not {negative}")
+    print(question, f"    {answer}", f"not {negative}", sep="\n")
 
 # %%
 history = model.fit(mined, epochs=4, batch_size=12, verbose=0)

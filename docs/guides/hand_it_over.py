@@ -3,7 +3,7 @@
 #
 # Programs that know neither Keras nor TensorFlow run a model from a folder: in a browser, on a
 # phone, in a search engine written in Rust. This guide writes three such folders of one classifier
-# and runs them as those programs do. [Which format for which
+# and runs two of them as those programs do. [Which format for which
 # runtime](../formats.md) helps to choose, and has scores and speeds. It needs `pip install
 # ".[tensorflow,export]"`.
 

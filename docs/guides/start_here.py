@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Start here: a tutorial
 #
-# A published BERT answers something useful in ten lines. This one compares the meanings of
+# A published BERT answers something useful in a dozen lines. This one compares the meanings of
 # sentences: it finds the entry of a help page that fits a question, though they share no words.
 # (TensorFlow logs some lines at its start; the environment variable `TF_CPP_MIN_LOG_LEVEL=3` turns
 # them off, apart from a note that there is no GPU.)

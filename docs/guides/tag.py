@@ -92,7 +92,8 @@ for text, kind, start, score in zip(
     print(f"{text:14} {kind}  at character {start:2}  {score:.2f}")
 
 # %% [markdown]
-# Given words instead of a text, `answer` gives the tags of the words.
+# The diary has few surnames, and Clara Winter's was missed. Given words instead of a text, `answer`
+# gives the tags of the words.
 
 # %%
 tagger.answer([["Nobody", "in", "Helsinki", "knew", "Oskar"]])[0]["label"]

@@ -91,7 +91,7 @@ corpus
 # identically for the same seed and step.
 
 # %%
-data = keras_bert.pretraining_dataset(corpus, batch_size=8, sequence_length=32, seed=28)
+data = keras_bert.pretraining_dataset(corpus, batch_size=8, sequence_length=32, seed=24)
 x, y, weights = next(iter(data))
 for name, values in x.items():
     print(f"{name:15} {values.shape}")

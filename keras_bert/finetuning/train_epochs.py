@@ -52,7 +52,8 @@ def train_epochs(
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
     curves = TrainingCurves(output / "logs", every=1)
     stop = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda _, logs: check_loss(stop, logs, checkpoint)
+        on_train_batch_end=lambda _, logs: check_loss(stop, logs, checkpoint),
+        on_epoch_end=lambda *_: setattr(model, "stop_training", True),  # each `fit` is one epoch
     )
     for epoch in range(len(scores), epochs):
         if patience and scores and epoch - 1 - _best(scores, select) >= patience:
@@ -61,7 +62,7 @@ def train_epochs(
         model.fit(
             batches(epoch) if epoch else first,
             initial_epoch=epoch,
-            epochs=epoch + 1,
+            epochs=epochs,
             shuffle=False,  # the dataset is already shuffled
             callbacks=[*callbacks, curves, stop],  # in this order: the curves show the lost step
             **arguments,

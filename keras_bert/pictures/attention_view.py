@@ -94,7 +94,7 @@ class AttentionView:
         return f"AttentionView({len(self.tokens)} tokens, {layers} layers, {heads} heads)"
 
     def _repr_html_(self):
-        height = 140 + 20 * len(self.tokens)
+        height = 190 + 20 * len(self.tokens)  # controls take two lines on a phone
         return (
             f'<iframe srcdoc="{html.escape(self.html())}" width="100%" height="{height}" '
             'style="border: 0" title="Attention"></iframe>'

@@ -19,6 +19,18 @@ def test_points_have_the_variances_of_the_principal_components(tmp_path):
     assert {"x", "y", "pay $5", "90% of the variance", "10% of the variance"} <= {*found}
 
 
+def test_texts_cover_neither_points_nor_each_other():
+    vectors = np.zeros((6, 2))
+    vectors[:, 0], vectors[:, 1] = [0, 0, 0, 0.1, 9, 9], [0, 0.1, 0.2, 0, 0, 9]
+    figure = plot_vectors(vectors, texts=["a long text at a point"] * 6)
+    panel = figure.axes[0]
+    boxes = [label.get_window_extent() for label in panel.texts]
+    assert 3 <= len(boxes) < 6
+    assert all(box.count_overlaps(boxes) == 1 for box in boxes)
+    points = panel.transData.transform(panel.collections[0].get_offsets())
+    assert not any(box.count_contains(points) for box in boxes)
+
+
 def test_many_classes_have_colors_of_their_own():
     figure = plot_vectors(np.random.default_rng(1).normal(size=(60, 8)), range(60))
     colors = {tuple(dots.get_facecolor()[0]) for dots in figure.axes[0].collections}

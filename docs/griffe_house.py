@@ -12,13 +12,13 @@ class House(griffe.Extension):
     def on_object(self, *, obj, **kwargs):
         if obj.docstring:
             text, heading, example = obj.docstring.value.partition("\nExample:\n")
-            text = re.sub(r"(?m)^(Returns|Yields):\n((?:(?: .*)?\n?)*)", as_text, text)
+            text = re.sub(r"(?m)^(Returns|Yields):\n((?:(?: .*)?\n?)*)", _as_text, text)
             if heading:
                 example = textwrap.indent(example, "    ")
                 text = f"{text}\nExamples:\n{example}"
             obj.docstring.value = text
 
 
-def as_text(section):
+def _as_text(section):
     name, text = section.groups()
     return f"**{name}:** {textwrap.dedent(text)}"

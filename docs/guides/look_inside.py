@@ -119,8 +119,8 @@ text = "The package went to my old address."
 explained = classifier.explain(text, "delivery")
 for word, weight in zip(explained["word_text"], explained["word_weight"]):
     print(f"{word:10}{weight:+.2f}")
-print(f"{explained['baseline_value']:+.2f} without the words, {explained['value']:+.2f} with them;", end=" ")
-print(f"the weights miss {explained['error']:.1%} of the difference")
+before, after = explained["baseline_value"], explained["value"]
+print(f"{before:+.2f} before the words, {after:+.2f} with them; {explained['error']:.1%} is missed")
 keras_bert.pictures.show_explanation(text, explained)
 
 # %% [markdown]

@@ -19,6 +19,8 @@ templates = {
         "The van with the {} came while I was out.",
         "How long does it take until the {} arrives?",
         "You sent the {} to my old address.",
+        "Nobody was at home when the {} came.",
+        "Please leave the {} with my neighbours.",
     ],
     "payment": [
         "I was charged twice for the {}.",
@@ -27,6 +29,8 @@ templates = {
         "When do I get the money for the {} back?",
         "The {} was cheaper on the website.",
         "Can I pay for the {} in two parts?",
+        "There is a mistake in my bill for the {}.",
+        "Which cards do you take for the {}?",
     ],
     "repair": [
         "The {} stopped working after a week.",
@@ -35,12 +39,14 @@ templates = {
         "The {} makes a strange noise.",
         "My {} doesn't turn on.",
         "The {} is scratched and leaks.",
+        "The switch of the {} is broken.",
+        "Who mends the {} after two years?",
     ],
 }
 things = ["lamp", "kettle", "bicycle", "phone", "drill", "toaster", "fan", "printer"]
 
 
-def messages(places, things):
+def messages(places):
     """Texts of some of the templates of each kind, and their kinds."""
     found = [
         (templates[kind][place].format(thing), kind)
@@ -51,8 +57,7 @@ def messages(places, things):
     return tuple(list(column) for column in zip(*found))
 
 
-train, dev = messages(range(5), things[:4]), messages(range(5), things[4:6])
-test = messages([5], things)  # other words about other things
+train, dev, test = messages(range(5)), messages([5]), messages([6, 7])  # each in other words
 source = "hf://sentence-transformers/all-MiniLM-L6-v2"
 settings = {"label_names": list(templates), "sequence_length": 32}
 
@@ -79,7 +84,7 @@ print(f"{teacher.count_params() / 1e6:.1f} million weights:", teacher.scores(*te
 # Every task takes a teacher: for tags and spans it says something of each token, and a
 # `BertEmbedder` learns its vectors from texts without labels. Compare with the student alone: a
 # teacher [doesn't always help](../results.md#distillation). It didn't for tags, where a temperature
-# of 2 cost 7 points and more.
+# of 2 cost 7 points and more. Here half of the layers cost some of the new wordings:
 
 # %%
 student = keras_bert.BertClassifier.from_preset(source, keep_layers=(0, 2, 5), **settings)

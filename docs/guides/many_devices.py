@@ -15,7 +15,9 @@ with strategy.scope():
         "hf://sentence-transformers/all-MiniLM-L6-v2", num_classes=2
     )
     model.compile()
-history = model.fit(["a fine book", "a dull book"], [1, 0], batch_size=2, accumulation_steps=2, verbose=0)
+history = model.fit(
+    ["a fine book", "a dull book"], [1, 0], batch_size=2, accumulation_steps=2, verbose=0
+)
 
 # %% [markdown]
 # The batch size counts the rows of all replicas together. However the batch is divided, losses,

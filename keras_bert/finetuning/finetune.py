@@ -131,7 +131,8 @@ def finetune(
         of_run = (batching, strategy, loss, train.sample_weight)
         weights = {"temperature": temperature, "alpha": alpha}
         teaching = start_teaching(model, teacher, *of_run, **weights)
-    _check_examples(model, train=train if teaching.needs_labels else None, dev=dev, test=test)
+    parts = {"train": train if teaching.needs_labels else None, "dev": dev, "test": test}
+    _check_examples(model, parts, is_scored=scores is None)
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
     )
@@ -254,7 +255,7 @@ def _train_and_dev(model, train, dev, validation_split):
     return [_Examples(*part) for part in split_examples(train, validation_split)]
 
 
-def _check_examples(model, **parts):
+def _check_examples(model, parts, is_scored):
     for name, part in parts.items():
         if part is None:
             continue
@@ -264,6 +265,8 @@ def _check_examples(model, **parts):
         model.check_labels(part.y)
         if name != "train":  # training examples are read later
             model.preprocessor.read(part.x, part.y, with_labels=has_labels)
+            if is_scored and has_labels:
+                model.scorer.check(part.x, part.y)
 
 
 def shown_classes(counts: dict[str, int], most: int = 10) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert.messages import check_one_each, logger
+from keras_bert.messages import logger
 from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import score_array
@@ -21,10 +21,8 @@ class RelevanceScorer(Scorer):
     names = ("mrr@10", "ndcg@10", "map")
 
     def score(self, answers, x, y=None):
-        self.check(x, y)
         columns = text_examples(x, self.preprocessor.max_texts).columns
         labels = self.preprocessor.targets(y)
-        check_one_each(len(columns[0]), "texts", labels=labels)
         if len(columns) != 2 or labels.ndim != 1:
             raise ValueError(
                 "scores takes pairs (query, document) with a relevance each; got "
@@ -81,8 +79,6 @@ class VectorScorer(Scorer):
         columns = text_columns(x)
         if y is not None and len(columns) > 1:
             score_array(as_arrays(y), columns)
-        elif y is not None:
-            check_one_each(len(columns[0]), "texts", labels=y)
 
     def score(self, answers, x, y=None):
         vectors = np.stack([answer["embedding"] for answer in answers])

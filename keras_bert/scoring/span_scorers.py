@@ -1,9 +1,8 @@
 """Scores of answers to questions on contexts, and the files of SQuAD's scripts."""
 
-import json
 from pathlib import Path
 
-from keras_bert.files.whole import whole_file
+from keras_bert.files.json_files import write_json
 from keras_bert.metrics.squad import squad_scores
 from keras_bert.preprocessing.question_windows import check_answers
 from keras_bert.preprocessing.raw import listed
@@ -27,9 +26,8 @@ class SpanScorer(Scorer):
         check_answers(examples, with_starts=False)
 
     def score(self, answers, x, y=None):
-        self.check(x)
         examples = listed(x)
-        predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
+        predictions = _by_id(examples, (answer["answer"] for answer in answers))
         if not _may_be_impossible(examples):
             return squad_scores(examples, predictions)
         return squad_scores(examples, predictions, _null_odds(examples, answers))
@@ -60,15 +58,13 @@ class SpanScorer(Scorer):
         texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
         files = {"predictions": texts, "null_odds": odds}
         if answers and "n_best_answer" in answers[0]:
-            rows = zip(examples, answers, strict=True)
-            files["nbest_predictions"] = {e["id"]: _n_best(answer) for e, answer in rows}
+            files["nbest_predictions"] = _by_id(examples, map(_n_best, answers))
         limit = self.preprocessor.null_threshold
         if limit is not None:
             files["answers"] = {i: "" if odds[i] > limit else text for i, text in texts.items()}
         for name, content in files.items():
             name = name if split == "dev" else f"{split}_{name}"
-            with whole_file(Path(folder) / f"{name}.json") as file:
-                file.write(json.dumps(content, indent=1) + "\n")
+            write_json(Path(folder) / f"{name}.json", content, indent=1)
 
 
 def _may_be_impossible(examples):
@@ -77,15 +73,18 @@ def _may_be_impossible(examples):
 
 def _best_texts(examples, answers):
     """Returns the best non-empty answer to each question, by id; "" if there is none."""
-    texts = {}
-    for example, answer in zip(examples, answers, strict=True):
-        candidates = [answer["answer"], *answer.get("n_best_answer", ())]
-        texts[example["id"]] = next(filter(None, candidates), "")
-    return texts
+    candidates = ([answer["answer"], *answer.get("n_best_answer", ())] for answer in answers)
+    return _by_id(examples, (next(filter(None, texts), "") for texts in candidates))
 
 
 def _null_odds(examples, answers):
-    return {e["id"]: answer["null_odds"] for e, answer in zip(examples, answers, strict=True)}
+    return _by_id(examples, (answer["null_odds"] for answer in answers))
+
+
+def _by_id(examples, values):
+    """Names values by the `id` of their questions, or by their places if questions have none."""
+    pairs = enumerate(zip(examples, values, strict=True))
+    return {example.get("id", str(place)): value for place, (example, value) in pairs}
 
 
 def _n_best(answer):

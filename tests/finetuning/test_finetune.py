@@ -146,6 +146,15 @@ def test_mistakes_are_reported_before_training(tmp_path, options, message, refus
     assert not list(tmp_path.iterdir())
 
 
+def test_questions_without_an_id_are_refused_before_training(tmp_path, backbone, letters, refused):
+    preprocessor = keras_bert.BertSpanLabelerPreprocessor(letters, sequence_length=12)
+    model = keras_bert.BertSpanLabeler(backbone(), preprocessor=preprocessor)
+    answers = [{"text": "c", "answer_start": 2}]
+    questions = [{"question": "a", "context": "b c", "answers": answers}]
+    refused("needs an id", finetune, model, questions, questions, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_classes_and_their_examples_are_shown(tmp_path, capsys, refused):
     labels = [["pro"], ["pro", "contra"], [], ["pro"]] * 2
     own, split = {"train": (TEXTS, ["pro"] * 5 + ["contra"] * 3)}, {"validation_split": 0.25}

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,12 @@ def test_prepared_inputs_are_answered_with_logits(preprocessor):
     assert found["start_logits"] is outputs["start"] and found["end_logits"] is outputs["end"]
 
 
+def test_answers_to_questions_without_an_id_are_written_by_their_places(preprocessor, tmp_path):
+    answers = [{"answer": "c", "null_odds": -1.0}, {"answer": "", "null_odds": 1.0}]
+    SpanScorer(preprocessor).write(tmp_path, "test", answers, [example("a", "b c")] * 2)
+    assert json.loads((tmp_path / "test_predictions.json").read_text()) == {"0": "c", "1": ""}
+
+
 def test_scores_are_those_of_squad(preprocessor, refused):
     examples = [
         example("a", "b c", ("c", 2), id="1"),
@@ -86,7 +94,7 @@ def test_scores_are_those_of_squad(preprocessor, refused):
     assert found["exact"] == 50 and found["best_exact"] == 100
     for wrong in ("c", [{"answer_start": 2}], None):
         questions = [{**examples[0], "answers": wrong}]
-        refused("number 0 is", SpanScorer(preprocessor).score, answers[:1], questions)
+        refused("number 0 is", SpanScorer(preprocessor).check, questions)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from keras_bert.messages import logger, shortened, shown
-from keras_bert.presets.formats.tensor_files import FILES
+from keras_bert.presets.formats.tensor_files import FILES, POOLER_FILE
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
 _SMALL_FILES = ("*.json", "*.txt", "*.bpe.model", "*/config.json", "assets/tokenizer/*")
@@ -16,6 +16,7 @@ WEIGHTS = {
     **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
     "bert_model.ckpt.index": ("bert_model.ckpt.*",),
 }
+WEIGHTS["model.safetensors"] += (POOLER_FILE,)  # of classes that have no pooler in transformers
 _LOG_IN = "if it is private or gated, log in (hf auth login) or set HF_TOKEN"
 
 

@@ -15,6 +15,7 @@ from keras_bert import (
     BertEmbedder,
     BertEmbedderPreprocessor,
     BertTask,
+    BertTokenClassifier,
     BertTokenizer,
 )
 from keras_bert.presets.formats.hub import download
@@ -155,7 +156,10 @@ def test_every_format_is_downloaded(hub, our_preset, same):
     model.save_to_google(folder.parent / "google")
     embedder = BertEmbedder(model.backbone, preprocessor=model.preprocessor, pooling="max")
     embedder.save_to_hugging_face(folder.parent / "sentences")
-    for name, task in (("ours", model), ("google", model), ("sentences", embedder)):
+    tagger = BertTokenClassifier(model.backbone, num_classes=2, preprocessor=model.preprocessor)
+    tagger.save_to_hugging_face(folder.parent / "words")  # with the pooler in a file of its own
+    tasks = {"ours": model, "google": model, "words": tagger, "sentences": embedder}
+    for name, task in tasks.items():
         hub.models[f"user/{name}"] = {"main": folder.parent / name}
         loaded = BertTask.from_preset(f"hf://user/{name}")
         assert type(loaded) is type(task) and same(loaded, task)

@@ -92,10 +92,10 @@ def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") 
         )
 
 
-def did_you_mean(value: Any, choices: Iterable[Any]) -> str:
+def did_you_mean(value: Any, choices: Iterable[Any], cutoff: float = 0.6) -> str:
     """Returns a hint that names the string nearest to a value, in any case; "" if none is near."""
     folded = {each.lower(): each for each in choices if isinstance(each, str)}
-    near = get_close_matches(str(value).lower(), folded, n=1)
+    near = get_close_matches(str(value).lower(), folded, 1, cutoff)
     return f" Did you mean {folded[near[0]]!r}?" if near else ""
 
 

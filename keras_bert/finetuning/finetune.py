@@ -133,9 +133,7 @@ def finetune(
         teaching = start_teaching(model, teacher, *of_run, **weights)
     parts = {"train": train if teaching.needs_labels else None, "dev": dev, "test": test}
     _check_examples(model, parts, is_scored=scores is None)
-    print(
-        f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
-    )
+    print(f"{count(train.x):,} training examples; {count(dev.x):,} select the best epoch.")
     if hasattr(model, "class_counts"):
         print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(model.scorer, select, scores, dev), local_path(output)
@@ -170,8 +168,8 @@ def finetune(
         learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, teaching)
     loss = teaching.loss
     settings = {
-        "training examples": train.num_examples(),
-        "development examples": dev.num_examples(),
+        "training examples": count(train.x),
+        "development examples": count(dev.x),
         "epochs": epochs,
         "learning rate": learning_rate,
         "warm-up": warmup,
@@ -225,10 +223,6 @@ class _Examples(NamedTuple):
     x: Any
     y: Any = None
     sample_weight: Any = None
-
-    def num_examples(self):
-        """Counts the labels, or the examples if they contain their labels."""
-        return count(self.x) if self.y is None else len(self.y)
 
 
 def _examples(model, part, name):

@@ -2,13 +2,13 @@
 
 import functools
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.text.basic_words import CJK, is_punctuation
 
 arange = functools.partial(tf.range, dtype=tf.int64)
 argmax = tf.argmax
+array = tf.constant
 cast = tf.cast
 concat = tf.concat
 cumsum = tf.cumsum
@@ -31,10 +31,6 @@ strings = tf.constant
 take = tf.gather
 take_columns = functools.partial(tf.gather, axis=1)
 take_each = functools.partial(tf.gather, batch_dims=1)
-
-
-def array(values):
-    return tf.constant(np.array(values, bool if isinstance(values[0], bool) else "int64"))
 
 
 def cut(texts, rows, starts, ends):

@@ -238,9 +238,7 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
     for index, token in enumerate(tokens):
         piece = token.removeprefix("##")
         is_long = len(piece) > max_word_characters
-        if ids[token] != index:
-            token = ""
-        elif token != UNK and (is_long or not unreachable.isdisjoint(token)):
+        if ids[token] != index or (token != UNK and (is_long or not unreachable.isdisjoint(token))):
             token = ""
         elif token != UNK and len(piece.encode()) > _MAX_TOKEN_BYTES:
             raise ValueError(

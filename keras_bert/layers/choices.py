@@ -3,9 +3,6 @@
 import keras
 from keras import ops
 
-NO_CHOICE = -1e9
-"""The logit of a missing choice: its probability is 0, and a row of them stays finite."""
-
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class ChoicesAsRows(keras.layers.Layer):
@@ -40,7 +37,7 @@ class RowsAsChoices(keras.layers.Layer):
         if padding_mask is None:
             return logits
         is_there = ops.any(ops.cast(padding_mask, "bool"), axis=-1)  # [B, C]
-        return ops.where(is_there, logits, NO_CHOICE)
+        return ops.where(is_there, logits, -1e9)  # a probability of 0, and a row of them is finite
 
     def compute_output_spec(self, scores, token_ids, padding_mask=None):
         return keras.KerasTensor(token_ids.shape[:2], dtype="float32")

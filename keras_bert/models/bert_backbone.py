@@ -244,7 +244,6 @@ class BertBackbone(Backbone):
 
     @property
     def token_embedding(self):
-        """The token table, a `keras.layers.ReversibleEmbedding`."""
         return self.embeddings.token_embedding
 
     def unused_by(self, output):

@@ -107,9 +107,7 @@ class Plan:
         batch = compiler.pretraining_batch(model, batch_size, *shape)
         before, model.accumulation_steps = model.accumulation_steps, self.accumulation_steps
         try:
-            return compiler.lower_step(model, self._devices(), batch)
+            devices = compiler.planned_devices(self.device, self.chip, self.num_chips)
+            return compiler.lower_step(model, devices, batch)
         finally:
             model.accumulation_steps = before
-
-    def _devices(self):
-        return compiler.planned_devices(self.device, self.chip, self.num_chips)

@@ -6,8 +6,6 @@ from typing import Any
 from keras_bert.planning.compiler import CompiledCost
 from keras_bert.planning.devices import GIB, Chip
 
-SECONDS_PER_DAY = 86400
-
 
 @dataclasses.dataclass(frozen=True)
 class PlannedStep:
@@ -113,7 +111,7 @@ class PlannedStep:
 
     def _time_line(self, name, steps, seconds):
         tokens = self.batch_size * self.sequence_length / seconds
-        days = steps * seconds / SECONDS_PER_DAY
+        days = steps * seconds / 86400
         return f"  {name:32}{1000 * seconds:9.1f}{tokens:12,.0f}{days:10.2f}"
 
 

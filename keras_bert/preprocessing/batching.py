@@ -106,13 +106,11 @@ class Batching:
                 f"bucket_lengths must reach {longest}, the longest row; got {self.bucket_lengths}."
             )
         kind = device_kind()
-        pad_to, drop = self.pad_to, self.drop_remainder
-        if self.packed:
-            pad_to = "full"
+        pad_to = "full" if self.packed else self.pad_to
         if pad_to == "auto":
             is_compiled = keras.backend.backend() == "jax" or kind == "GPU"
             pad_to = "full" if kind == "TPU" else quarters(longest) if is_compiled else "longest"
-        drop = kind == "TPU" if drop is None else drop
+        drop = kind == "TPU" if self.drop_remainder is None else self.drop_remainder
         return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
 
     def width(self, lengths: Any, most: int, ops: ModuleType) -> Any:

@@ -19,8 +19,6 @@ from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
 from keras_bert.preprocessing.text_words import ExplainedRow, log_odds
 
-WINDOW_POOLINGS = ("mean", "max")
-
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 @dataclasses.dataclass(eq=False, repr=False)
@@ -65,7 +63,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         super().__post_init__()
         check_bool("multi_label", self.multi_label)
         check_number("threshold", self.threshold, at_least=0, exclusive=True, below=1)
-        check_one_of("window_pooling", self.window_pooling, WINDOW_POOLINGS)
+        check_one_of("window_pooling", self.window_pooling, ("mean", "max"))
         if self.window_stride is not None:  # with room for [CLS] and [SEP]
             check_int("window_stride", self.window_stride, at_most=self.sequence_length - 2)
         self.label_names = as_label_names(self.label_names)

@@ -131,7 +131,7 @@ def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -
     opens, closes, inside = (
         ops.array([kind in kinds for kind, _ in parts]) for kinds in ("BS", "OES", "BIES")
     )
-    types = ops.array([type_names.index(type_) for _, type_ in parts])
+    types = ops.array(np.array([type_names.index(type_) for _, type_ in parts], "int64"))
     logits = ops.take_at(outputs, words.window, words.position)  # [W, C]
     probabilities = ops.softmax(logits)
     label = ops.argmax(probabilities, axis=-1)  # [W]

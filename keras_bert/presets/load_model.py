@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import keras
@@ -171,15 +172,12 @@ def _with_weights(checkpoint, make, head_may_differ):
     """
     failures = []
 
-    def value_of(weight):
-        def read(shape, dtype):
-            try:
-                return keras.ops.convert_to_tensor(weight.read(), dtype)
-            except Exception as error:  # Keras must reach the end of its list of variables
-                failures.append(error)
-                return keras.ops.zeros(shape, dtype)
-
-        return read
+    def read(weight, shape, dtype):
+        try:
+            return keras.ops.convert_to_tensor(weight.read(), dtype)
+        except Exception as error:  # Keras must reach the end of its list of variables
+            failures.append(error)
+            return keras.ops.zeros(shape, dtype)
 
     with keras.StatelessScope():  # variables get their initial values when it ends
         with explained(checkpoint.source):
@@ -187,7 +185,7 @@ def _with_weights(checkpoint, make, head_may_differ):
         model.load_report = _report(model, checkpoint, head_may_differ)
         for variable in model.weights:
             if variable.path in model.load_report.matched:
-                set_initial_value(variable, value_of(checkpoint.weights[variable.path]))
+                set_initial_value(variable, partial(read, checkpoint.weights[variable.path]))
     if failures:
         raise failures[0]
     return model

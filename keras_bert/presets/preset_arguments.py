@@ -1,11 +1,11 @@
 """Arguments of models: from the caller and a source, and in the configs that presets store."""
 
-import difflib
 import inspect
 from typing import Any
 
 import keras
 
+from keras_bert.messages import did_you_mean
 from keras_bert.training.keras_internals import all_layers, writes_assets
 
 _ELSEWHERE = {"num_labels": "num_classes", "max_length": "sequence_length"}  # in transformers
@@ -48,13 +48,8 @@ def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueE
 
 
 def _did_you_mean(unknown, names):
-    """Returns a sentence with our names for unknown ones, or those they are most like, or ""."""
-    found = [
-        {_ELSEWHERE.get(name)} & {*names} or difflib.get_close_matches(name, names, 1, cutoff=0.75)
-        for name in unknown
-    ]
-    found = ", ".join(match for matches in found for match in matches)
-    return f" Did you mean {found}?" if found else ""
+    """Returns hints at our names for unknown ones, or at those they are most like; or ""."""
+    return "".join(did_you_mean(_ELSEWHERE.get(name, name), names, 0.75) for name in unknown)
 
 
 def check_spelling(cls: type, given: dict[str, Any]) -> None:

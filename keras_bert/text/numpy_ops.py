@@ -17,6 +17,7 @@ from keras_bert.text import wordpieces
 
 arange = functools.partial(np.arange, dtype="int64")
 argmax = np.argmax
+array = np.asarray
 cast = np.ndarray.astype
 concat = np.concatenate
 cumsum = np.cumsum
@@ -38,11 +39,6 @@ take = operator.getitem
 take_columns = functools.partial(np.take, axis=1)  # `[N, S]` and `[...]` give `[N, ...]`
 take_each = functools.partial(np.take_along_axis, axis=1)
 where = np.where
-
-
-def array(values: Sequence) -> np.ndarray:
-    """Makes a constant of bools or int64."""
-    return np.asarray(values, bool if isinstance(values[0], bool) else "int64")
 
 
 def cut(texts: list[str], rows: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:

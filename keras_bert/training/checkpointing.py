@@ -168,7 +168,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def _read(self, step):
         with open_bytes(self.path(step)) as file, zipfile.ZipFile(file) as parts:
             file.seek(-12, 2)  # the number of parts is stored here, at the end of a zip file
-            names = _checked_names(int.from_bytes(file.read(2), "little"), parts.namelist())
+            count = int.from_bytes(file.read(2), "little")
+            names = [*(f"{number:05d}.npy" for number in range(count - 1)), f"{_KINDS}.npy"]
+            if parts.namelist() != names:
+                raise ValueError(f"its directory doesn't name its {count} parts as written")
             # Complete parts, because zipfile compares the checksum only at the end of a part.
             arrays = [np.load(io.BytesIO(parts.read(name)), allow_pickle=False) for name in names]
         return arrays.pop().tolist(), arrays
@@ -176,14 +179,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def _steps(self):
         names = map(_NAME.fullmatch, names_in(self.folder))
         return sorted(int(name[1]) for name in names if name)
-
-
-def _checked_names(count, names):
-    """Returns the names of a checkpoint's `count` parts; raises a ValueError if they differ."""
-    expected = [*(f"{number:05d}.npy" for number in range(count - 1)), f"{_KINDS}.npy"]
-    if names != expected:
-        raise ValueError(f"its directory doesn't name its {count} parts as they were written")
-    return names
 
 
 def _state(model):

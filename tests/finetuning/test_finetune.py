@@ -147,8 +147,10 @@ def test_mistakes_are_reported_before_training(tmp_path, options, message, refus
 
 
 def test_questions_without_an_id_are_refused_before_training(tmp_path, backbone, letters, refused):
-    preprocessor = keras_bert.BertSpanLabelerPreprocessor(letters, sequence_length=12)
-    model = keras_bert.BertSpanLabeler(backbone(), preprocessor=preprocessor)
+    preprocessor = keras_bert.BertSpanLabelerPreprocessor(
+        letters, sequence_length=12, max_question_length=4
+    )
+    model = keras_bert.BertSpanLabeler(backbone, preprocessor=preprocessor)
     answers = [{"text": "c", "answer_start": 2}]
     questions = [{"question": "a", "context": "b c", "answers": answers}]
     refused("needs an id", finetune, model, questions, questions, tmp_path / "run")

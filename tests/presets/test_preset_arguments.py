@@ -64,7 +64,7 @@ def test_misspelt_arguments_are_named_with_the_right_ones(make_backbone, preproc
         (lambda: BertClassifier.from_preset("x", num_labels=2), "num_classes"),
         (lambda: BertClassifier.from_preset("x", lable_names=["a", "b"]), "label_names"),
     ):
-        refused(rf"has no argument .*Did you mean {right}\?", make)
+        refused(rf"has no argument .*Did you mean '{right}'\?", make)
 
 
 def test_known_presets_are_listed_by_name():

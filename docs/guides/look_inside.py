@@ -120,7 +120,7 @@ explained = classifier.explain(text, "delivery")
 for word, weight in zip(explained["word_text"], explained["word_weight"]):
     print(f"{word:10}{weight:+.2f}")
 before, after = explained["baseline_value"], explained["value"]
-print(f"{before:+.2f} before the words, {after:+.2f} with them; {explained['error']:.1%} is missed")
+print(f"{before:+.2f} of padding, {after:+.2f} of the text; {explained['error']:.1%} is missed")
 keras_bert.pictures.show_explanation(text, explained)
 
 # %% [markdown]

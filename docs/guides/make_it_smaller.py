@@ -40,7 +40,7 @@ templates = {
         "My {} doesn't turn on.",
         "The {} is scratched and leaks.",
         "The switch of the {} is broken.",
-        "Who mends the {} after two years?",
+        "Who fixes the {} after two years?",
     ],
 }
 things = ["lamp", "kettle", "bicycle", "phone", "drill", "toaster", "fan", "printer"]
@@ -84,7 +84,7 @@ print(f"{teacher.count_params() / 1e6:.1f} million weights:", teacher.scores(*te
 # Every task takes a teacher: for tags and spans it says something of each token, and a
 # `BertEmbedder` learns its vectors from texts without labels. Compare with the student alone: a
 # teacher [doesn't always help](../results.md#distillation). It didn't for tags, where a temperature
-# of 2 cost 7 points and more. Here half of the layers cost some of the new wordings:
+# of 2 cost 7 points and more. Here three layers fail on some of the new wordings:
 
 # %%
 student = keras_bert.BertClassifier.from_preset(source, keep_layers=(0, 2, 5), **settings)

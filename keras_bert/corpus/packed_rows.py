@@ -10,6 +10,8 @@ from keras_bert.corpus.pairs import TextPairs
 from keras_bert.corpus.record_groups import RecordGroup
 from keras_bert.text.vocabulary import CLS, SEP
 
+_BLOCK = 1024  # sequences that share rows; more waste hardly less room
+
 
 def sequence_lengths(first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:
     """Counts the tokens of sequences with their special tokens; 0 without text."""
@@ -112,18 +114,25 @@ def best_fit(lengths: tf.Tensor, predictions: tf.Tensor, room: tuple[int, int, i
 
 
 def _shared_rows(lengths, predictions, room):
-    """Returns the row of each sequence; a row has `room` for tokens, predictions, sequences."""
+    """Returns the row of each sequence; a row has `room` for tokens, predictions, sequences.
+
+    Sequences are dealt out to B blocks, each with rows of its own. Time grows with their number
+    times the N of a block, and all blocks take a step at once.
+    """
     count = tf.size(lengths)
-    sizes = tf.stack([lengths, predictions, tf.ones_like(lengths)], axis=1)  # [n, 3]
-    free = tf.repeat(room[None], count, axis=0)  # [rows, 3], a row for each sequence at most
+    num_blocks = tf.maximum(1, count // _BLOCK)
+    size = -(-count // num_blocks)
+    sizes = tf.stack([lengths, predictions, tf.ones_like(lengths)], axis=1)
+    sizes = tf.pad(sizes, [[0, size * num_blocks - count], [0, 0]])
+    sizes = tf.reshape(sizes, [size, num_blocks, 1, 3])
+    free = tf.tile(room[None, None], [num_blocks, size, 1])  # [B, N, 3]
 
     def put(i, free, rows):
-        size = tf.gather(sizes, i)
-        fits = tf.reduce_all(free >= size, axis=1)
-        row = tf.argmin(tf.where(fits, free[:, 0], room[0] + 1), output_type=tf.int32)
-        free = tf.tensor_scatter_nd_sub(free, [[row]], size[None])
-        return i + 1, free, rows.write(i, row)
+        fits = tf.reduce_all(free >= sizes[i], axis=2)
+        row = tf.argmin(tf.where(fits, free[:, :, 0], room[0] + 1), 1, tf.int32)  # [B]
+        free -= tf.one_hot(row, size, dtype=tf.int32)[:, :, None] * sizes[i]
+        return i + 1, free, rows.write(i, row + tf.range(num_blocks) * size)
 
-    rows = tf.TensorArray(tf.int32, count, element_shape=[])
-    _, _, rows = tf.while_loop(lambda i, *_: i < count, put, (0, free, rows))
-    return rows.stack()
+    rows = tf.TensorArray(tf.int32, size, element_shape=[None])
+    _, _, rows = tf.while_loop(lambda i, *_: i < size, put, (0, free, rows))
+    return tf.unique(tf.reshape(rows.stack(), [-1])[:count]).idx

@@ -89,7 +89,7 @@ def test_whole_words_and_single_texts_are_packed(corpus, batches):
 
 def test_best_fit_respects_every_bound():
     rng = np.random.default_rng(3)
-    for count in (0, 1, 40):
+    for count in (0, 1, 40, 3000):
         lengths = rng.integers(5, 65, count).astype("int32")
         needed = np.maximum(1, lengths // 6).astype("int32")
         rows = best_fit(tf.constant(lengths), tf.constant(needed), (64, 10, 3)).numpy()
@@ -98,6 +98,13 @@ def test_best_fit_respects_every_bound():
             chosen = row[row >= 0]
             assert len(chosen) and list(row[: len(chosen)]) == list(chosen)
             assert lengths[chosen].sum() <= 64 and needed[chosen].sum() <= 10
+
+
+def test_best_fit_of_many_sequences_wastes_little_room():
+    lengths = np.random.default_rng(3).integers(5, 65, 5000).astype("int32")
+    rows = best_fit(tf.constant(lengths), tf.ones_like(lengths), (64, 64, 8)).numpy()
+    assert sorted(rows[rows >= 0]) == list(range(5000))
+    assert lengths.sum() / (64 * len(rows)) > 0.99
 
 
 def test_best_fit_takes_the_fullest_row_with_room():

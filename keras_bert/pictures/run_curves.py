@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from keras_bert.messages import check_one_of
 from keras_bert.pictures.drawing import Figure, new_figure, plain, save_figure
 
 
@@ -11,6 +12,7 @@ def plot_curves(
     runs: str | os.PathLike | Mapping[str, str | os.PathLike],
     path: str | os.PathLike | None = None,
     names: Sequence[str] | None = None,
+    by: str = "steps",
 ) -> Figure:
     """Draws the learning curves of runs: a panel for each name, a line for each run.
 
@@ -22,12 +24,13 @@ def plot_curves(
         path: the file to write, such as `.svg` or `.png`; or None.
         names: curves to draw, such as `["loss", "validation/loss"]`; None means all that a run has,
             without the learning rate and the speed.
+        by: "steps", or "minutes" since a run first started, with its pauses.
 
     Returns:
         A `matplotlib.figure.Figure`, which a notebook shows.
 
     Raises:
-        ValueError: if a folder has no curves, or no run has a name.
+        ValueError: if a folder has no curves, no run has a name, or `by` is another word.
         ImportError: if matplotlib isn't installed.
 
     Example:
@@ -35,9 +38,10 @@ def plot_curves(
     plot_curves({"masked": "bert", "left to right": "causal"}, "curves.svg", ["validation/loss"])
     ```
     """
+    check_one_of("by", by, ("steps", "minutes"))
     if isinstance(runs, (str, os.PathLike)):
         runs = {Path(runs).name: runs}
-    curves = {label: _read(Path(folder)) for label, folder in runs.items()}
+    curves = {label: _read(Path(folder), by) for label, folder in runs.items()}
     known = dict.fromkeys(name for run in curves.values() for name in run)
     if names is None:
         names = [name for name in known if name not in ("learning_rate", "tokens_per_second")]
@@ -51,7 +55,7 @@ def plot_curves(
         for label, run in curves.items():
             panel.plot([*run.get(name, {})], [*run.get(name, {}).values()], label=plain(label))
         panel.set_title(plain(name, 40), fontsize=10)
-        panel.set_xlabel("steps", fontsize=8)
+        panel.set_xlabel(by, fontsize=8)
         panel.tick_params(labelsize=8)
         panel.grid(alpha=0.3)
     for panel in panels[len(names) :]:
@@ -61,15 +65,20 @@ def plot_curves(
     return save_figure(figure, path)
 
 
-def _read(folder):
+def _read(folder, by):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def place(point, events):
+        if by == "steps":
+            return point.step
+        return (point.wall_time - events.FirstEventTimestamp()) / 60
 
     for each in (folder, folder / "logs"):
         if any(each.glob("events.out.tfevents.*")):
             events = EventAccumulator(str(each), size_guidance={"scalars": 0})
             events.Reload()
             names = events.Tags()["scalars"]
-            curves = {n: {point.step: point.value for point in events.Scalars(n)} for n in names}
+            curves = {n: {place(p, events): p.value for p in events.Scalars(n)} for n in names}
             if curves:
                 return curves
     raise ValueError(

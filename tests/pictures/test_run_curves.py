@@ -30,6 +30,16 @@ def test_curves_are_read_from_a_run_or_its_events(runs, folder):
     assert validation.lines[0].get_xydata().tolist() == [[30, 3.5]]
 
 
+def test_curves_by_minutes_begin_with_the_run(tmp_path, monkeypatch):
+    curves = TrainingCurves(tmp_path)
+    for step, now in ((10, 1000.0), (20, 1090.0)):
+        monkeypatch.setattr("keras_bert.callbacks.time.time", lambda now=now: now)
+        curves.write(step, {"loss": 5 - step / 10})
+    (panel,) = plot_curves(tmp_path, by="minutes").axes
+    assert panel.lines[0].get_xydata().tolist() == [[0, 4], [1.5, 3]]
+    assert panel.get_xlabel() == "minutes"
+
+
 def test_runs_are_lines_and_names_are_panels(runs, tmp_path):
     both = {"masked": runs / "bert", "causal": runs / "causal"}
     plot_curves(both, tmp_path / "all.svg")
@@ -47,4 +57,5 @@ def test_folders_without_curves_and_unknown_names_are_refused(runs, tmp_path, re
     refused("absent has no curves", plot_curves, tmp_path / "absent", tmp_path / "none.svg")
     with pytest.raises(ValueError, match="'lose'.*loss, learning_rate"):
         plot_curves(runs / "bert", tmp_path / "none.svg", ["lose"])
+    refused("by must be one of 'steps', 'minutes'", plot_curves, runs / "bert", by="hours")
     assert not (tmp_path / "none.svg").exists()

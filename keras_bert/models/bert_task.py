@@ -326,14 +326,15 @@ class BertTask(
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.
 
         The SavedModel takes raw strings and gives answers. The other formats take token ids and
-        give the outputs of `predict`; the tokenizer's files lie next to the model.
+        give the outputs of `predict`; the tokenizer's files lie next to the model. The page "Which
+        format for which runtime" lists inputs and outputs.
 
         Args:
             filepath: the model's folder. A SavedModel's version 1 is written to `filepath/1`.
             format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`; `"torch"` is left
                 to `keras.Model.export`.
-            **kwargs: those of `keras_bert.serving.export_saved_model` or
-                `keras_bert.serving.export_token_ids`, or of `keras.Model.export`.
+            **kwargs: `version`, int, of a SavedModel: TensorFlow Serving serves the highest. Of the
+                others `int8`, `names`, `opset_version` (ONNX), `compress_to_fp16` (OpenVINO).
 
         Returns:
             The path of the SavedModel's version, or of the model's file.

@@ -19,31 +19,8 @@ from keras_bert.training.keras_internals import autocast_variables
 def export_saved_model(task: keras.Model, path: str | os.PathLike, *, version: int = 1) -> str:
     """Writes a task and its vocabulary as a SavedModel in TensorFlow Serving's layout.
 
-    TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving, without this library.
-    `serving_default` takes raw strings and returns the answers of `task.answer`, as tensors with
-    one row per example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
-    `padding_mask`, int32 `[B, S]` (`[B, C, S]` for choices or documents), and returns the model's
-    outputs and the answers that need no raw text.
-
-    | task | strings | answers |
-    |---|---|---|
-    | `BertClassifier` | `text`, `[B]` or `[B, 2]` pairs | `label`, `probabilities`, `labels` |
-    | with `multi_label` | the same | `is_label`, `probabilities`, `labels` |
-    | with `num_classes=1` | the same | `score` |
-    | `BertTokenClassifier` | `text`, `[B]` | `entity_text`, ..., `num_entities` |
-    | `BertSpanLabeler` | `question`, `context`, `[B]` each | `answer`, `score`, spans |
-    | `BertMultipleChoice` | `context`, `[B]`; `choices`, `[B, C]` | `label`, `choice`, ... |
-    | `BertReranker` | `query`, `[1]` or `[B]`; `documents`, `[B]` | `score` |
-    | `BertEmbedder` | `text`, `[B]` or `[B, 2]` pairs | `embedding` |
-
-    Each preprocessor's `answers` documents names, shapes and dtypes. Ragged answers, such as
-    entities, are padded to the longest. A classifier with `num_features` also takes `features`,
-    float32 `[B, K]`, in both signatures; one with a `window_stride` takes `text`, `[B]`, of any
-    length. An embedder with `prompts` also has the signatures `query` and `document`, which prepend
-    them to `text`. `token_ids` names a single output `logits`, a `BertEmbedder`'s `embedding`. With
-    a `BytePairTokenizer`, for which TensorFlow has no ops, `serving_default` is `token_ids`, too.
-    The model computes in its own precision, and stores weights in the precision that it reads them
-    in.
+    docs/formats.md lists its signatures. It computes in the task's precision, and stores weights in
+    the precision that it reads them in.
 
     Args:
         task: a `BertTask` with a preprocessor that has answers.

@@ -40,48 +40,8 @@ def export_token_ids(
 ) -> str:
     """Writes a model that takes token ids, with its tokenizer, for another runtime.
 
-    The model computes, in float32, what `predict` returns for prepared inputs.
-
-    | format | file | runs in | needs to export |
-    |---|---|---|---|
-    | `"onnx"` | `onnx/model.onnx` | ONNX Runtime | `tf2onnx` |
-    | with `int8` | `onnx/model_quantized.onnx` | | `onnxruntime` |
-    | `"openvino"` | `openvino/openvino_model.xml`, `.bin` | OpenVINO | `openvino` |
-    | `"litert"` | `model.tflite` | LiteRT, formerly TensorFlow Lite | |
-
-    A folder of ONNX or OpenVINO has the names of Hugging Face's tools: transformers.js, fastembed,
-    sentence-transformers and Optimum load it. Inputs are int64 `input_ids`, `attention_mask` and,
-    if the model has segments, `token_type_ids`, `[B, S]`, of choices `[B, C, S]`; a reranker takes
-    the pairs of a query and its documents. B, C and S may differ in each call; S must not exceed
-    `max_sequence_length`.
-
-    | task | outputs |
-    |---|---|
-    | classifier, reranker | `logits`, `[B, C]`; `[B, 1]` of a reranker |
-    | tagger, multiple choice | `logits`, `[B, S, C]`; `[B, C]` |
-    | span labeler | `start_logits`, `end_logits`, `[B, S]` |
-    | embedder | `sentence_embedding`, `[B, H]`; `last_hidden_state`, `[B, S, H]` |
-    | backbone | `last_hidden_state`; `pooler_output`, `[B, H]` |
-
-    Beside the model lie `config.json`, which names the classes, the tokenizer's files, and a
-    `README.md` that shows how to run it.
-
-    With `names="keras_bert"`, as in LiteRT, inputs are the model's own: int32 `token_ids`,
-    `segment_ids` and `padding_mask`, `[B, S]` (`[B, C, S]` of choices and documents),
-    `mask_positions`, `[B, P]`, of a pretrainer, and `features`, float32 `[B, K]`. Outputs have the
-    names of `predict`'s dict; an array is named `logits`, that of a `BertEmbedder` `embedding`. The
-    model's file lies at the top of the folder, as `model.onnx` or `model.xml`, beside
-    `tokenizer.json`, `vocab.txt` and `preprocessor.json`, the settings of the preprocessor.
-
-    With `names="mediapipe"`, MediaPipe's `TextClassifier` runs `model.tflite` of a `BertClassifier`
-    on raw strings, its `TextEmbedder` that of a `BertEmbedder`. Inputs are `[1, S]`, with S the
-    preprocessor's `sequence_length`; outputs are `probabilities` or `embedding`. Longer texts lose
-    their end. MediaPipe lowercases ASCII only and strips no accents, so such letters differ.
-
-    All inputs are needed: without padding the mask is 1, for a single text segments are 0. The
-    caller cuts windows and finds entities and spans; only a SavedModel does so itself. OpenVINO
-    computes in bfloat16 on processors that support it. Compile the model with
-    `{"INFERENCE_PRECISION_HINT": "f32"}` for the outputs of `predict`.
+    It computes, in float32, what `predict` returns for prepared inputs. docs/formats.md lists the
+    files, inputs and outputs.
 
     Args:
         model: a task or a backbone, with float32 layers.

@@ -24,24 +24,15 @@ class Places:
     """The place of each token in its sequence. All fields but the last are int32.
 
     For K = 1, `middle` and `last` are `[R, 1]`, the same for all tokens of a row.
-
-    Attributes:
-        lengths: `[R, K]`, tokens of each sequence, 0 in unused slots.
-        starts: `[R, K]`, the position of each sequence's first token.
-        slot: `[R, S]`, the sequence of each token, from 0; K at padding.
-        column: `[R, S]`, the token's position in its sequence.
-        middle: `[R, S]`, the position of the first [SEP] in the sequence.
-        last: `[R, S]`, the position of the last token in the sequence.
-        is_token: bool `[R, S]`, false at padding.
     """
 
-    lengths: tf.Tensor
-    starts: tf.Tensor
-    slot: tf.Tensor
-    column: tf.Tensor
-    middle: tf.Tensor
-    last: tf.Tensor
-    is_token: tf.Tensor
+    lengths: tf.Tensor  # [R, K], tokens of each sequence, 0 in unused slots
+    starts: tf.Tensor  # [R, K], the position of each sequence's first token
+    slot: tf.Tensor  # [R, S], the sequence of each token, from 0; K at padding
+    column: tf.Tensor  # [R, S], the token's position in its sequence
+    middle: tf.Tensor  # [R, S], the position of the first [SEP] in the sequence
+    last: tf.Tensor  # [R, S], the position of the last token in the sequence
+    is_token: tf.Tensor  # bool [R, S], false at padding
 
     @classmethod
     def of(cls, first_length: tf.Tensor, second_length: tf.Tensor, sequence_length: int) -> Places:

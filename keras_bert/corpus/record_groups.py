@@ -24,19 +24,12 @@ _END = ""  # follows the last record of a shard; no record is empty
 
 @dataclasses.dataclass
 class RecordGroup:
-    """Concatenated records: T tokens, M sentences, R records.
+    """Concatenated records: T tokens, M sentences, R records."""
 
-    Attributes:
-        token_ids: int32 `[T]`.
-        sentence_starts: int32 `[M + 1]`, the first token of each sentence, and T.
-        record_starts: int32 `[R + 1]`, the first sentence of each record, and M.
-        document_ids: int64 `[R]`, the document of each record.
-    """
-
-    token_ids: tf.Tensor
-    sentence_starts: tf.Tensor
-    record_starts: tf.Tensor
-    document_ids: tf.Tensor
+    token_ids: tf.Tensor  # int32 [T]
+    sentence_starts: tf.Tensor  # int32 [M + 1], the first token of each sentence, and T
+    record_starts: tf.Tensor  # int32 [R + 1], the first sentence of each record, and M
+    document_ids: tf.Tensor  # int64 [R], the document of each record
 
 
 def serialized_groups(

@@ -24,6 +24,7 @@ from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import read_utf8, size_and_time
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import from_extra
+from keras_bert.text.sentence_piece import field, varint
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
 
@@ -168,24 +169,12 @@ def finish_corpus(
 def _example(document_id, sentence_lengths, token_ids):
     """Serializes a `tf.train.Example`; its features are sorted, as protobuf sorts them."""
     features = (
-        (b"document_id", 3, _field(1, _varint(document_id))),  # int64_list
-        (b"sentence_lengths", 1, _field(1, sentence_lengths)),  # bytes_list
-        (b"token_ids", 1, _field(1, token_ids)),
+        (b"document_id", 3, field(1, varint(document_id))),  # int64_list
+        (b"sentence_lengths", 1, field(1, sentence_lengths)),  # bytes_list
+        (b"token_ids", 1, field(1, token_ids)),
     )
-    entries = (_field(1, name) + _field(2, _field(kind, values)) for name, kind, values in features)
-    return _field(1, b"".join(_field(1, entry) for entry in entries))
-
-
-def _field(number, data):
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(value):  # as in protobuf
-    data = bytearray()
-    while value > 127:
-        data.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*data, value])
+    entries = (field(1, name) + field(2, field(kind, values)) for name, kind, values in features)
+    return field(1, b"".join(field(1, entry) for entry in entries))
 
 
 def _framed(data):

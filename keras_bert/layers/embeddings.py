@@ -150,13 +150,8 @@ class RelativeBias(keras.layers.Layer):
     Source: Song et al. 2020, "MPNet"; Raffel et al. 2020, "T5", section 2.1;
     `compute_position_bias` of transformers modeling_mpnet.py.
 
-    Arguments are those of `BertBackbone`.
-
-    Call arguments:
-        token_ids: `[B, S]`; only its shape is used.
-
-    Returns:
-        `[1, N, S, S]`, of queries and keys.
+    Arguments are those of `BertBackbone`. Takes `[B, S]` ids for their shape alone; returns
+    `[1, N, S, S]`, of queries and keys.
     """
 
     def __init__(self, num_heads, **kwargs):

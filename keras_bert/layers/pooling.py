@@ -14,14 +14,8 @@ class Pooling(keras.layers.Layer):
 
     Source: Reimers and Gurevych 2019, section 3.
 
-    Arguments are those of `BertEmbedder`.
-
-    Call arguments:
-        sequence_output: `[B, S, H]`.
-        padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
-
-    Returns:
-        `[B, H]` float32, or `[B, S, H]` for `pooling=None`.
+    Arguments are those of `BertEmbedder`. Takes vectors `[B, S, H]` and a padding mask `[B, S]`, or
+    None; returns `[B, H]` float32, or `[B, S, H]` for `pooling=None`.
     """
 
     def __init__(self, pooling="mean", normalize=False, truncate_dim=None, **kwargs):

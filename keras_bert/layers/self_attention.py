@@ -22,14 +22,7 @@ class SelfAttention(keras.layers.Layer):
         dropout: float, for the attention probabilities.
         causal: bool, whether a token sees no later one.
 
-    Call arguments:
-        x: `[B, S, H]`.
-        padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
-        sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
-        position_bias: `[1, N, S, S]`, see `attention`; or None.
-
-    Returns:
-        `[B, S, H]`.
+    Call arguments are those of `EncoderBlock`.
     """
 
     def __init__(self, num_heads, hidden_dim, dropout=0.0, causal=False, **kwargs):

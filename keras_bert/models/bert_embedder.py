@@ -36,9 +36,10 @@ class BertEmbedder(BertTask):
     | `x` | `y` | loss |
     |---|---|---|
     | `(anchors, positives)` | | `InBatchNegatives` |
-    | `(anchors, positives, negatives, ...)` | | `InBatchNegatives` |
+    | `(anchors, positives, negatives, ...)` | | `InBatchNegatives`, with hard negatives |
     | `(texts, others)` | scores | `CoSENT` |
-    | texts | classes | `InBatchNegatives`; see `BertEmbedderPreprocessor` |
+    | texts | classes | `InBatchNegatives`; each epoch draws positives and negatives |
+    | texts | vectors, `[n, H]` | your own, such as `"mse"` |
 
     Losses cover the global batch: an anchor sees the texts of all replicas and of all
     `accumulation_steps`. Larger batches have more negatives.

@@ -28,19 +28,8 @@ from keras_bert.preprocessing.text_rows import Rows
 class BertEmbedderPreprocessor(BertPreprocessor):
     """Preprocessor of `BertEmbedder`: texts in, vectors out.
 
-    `batches` makes training data of what people have:
-
-    | examples | labels | batches |
-    |---|---|---|
-    | `(anchors, positives)` | | a row for each text; `y` tells which texts are equal |
-    | `(anchors, positives, negatives, ...)` | | the same, with hard negatives |
-    | `(texts, others)` | scores | `y` is the score of a pair |
-    | texts | classes | a positive and a negative are drawn for each text, new in each epoch |
-    | texts | vectors, `[n, H]` | the same, for a loss of your own, such as `"mse"` |
-
-    Inputs of batches are a tuple of dicts, one for each text of an example.
-
-    Calls and the other arguments are those of `BertPreprocessor`.
+    `batches` takes the examples that `BertEmbedder` lists; their inputs are a tuple of dicts, one
+    for each text of an example. Calls and the other arguments are those of `BertPreprocessor`.
 
     Args:
         prompts: dict of strings by name, such as `{"query": "query: ", "document": "passage: "}`,

@@ -27,11 +27,7 @@ def span_answers(
     """Finds the best answer to each question among the spans of all of its windows.
 
     `outputs` are logits `start` and `end`, `[N, S]`, A is `max_answer_length`, K is `n_best`.
-
-    Returns:
-        A dict of `[B]` values, `answer`, `start`, `end`, `start_byte`, `end_byte`, `score` and
-        `null_odds`; with `n_best` above 1 also the `n_best_...` values, of different lengths, the
-        best first. `BertSpanLabelerPreprocessor.answers` documents them.
+    `BertSpanLabelerPreprocessor.answers` documents the values.
     """
     ops = windows.ops
     spans = spans_of_windows(windows, outputs, max_answer_length, n_best)

@@ -30,19 +30,12 @@ _ENCODER = re.compile("(bert|distilbert|electra|roberta|mpnet)[./]")  # in other
 
 @dataclass
 class LoadReport:
-    """Report of which weights were loaded from the source, printed as a table.
-
-    Args:
-        source: the name of the source.
-        matched: `{our name: (shape, the source's names)}`.
-        new: `{our name: shape}` of weights that the source lacks; they are newly initialized.
-        left_over: `{the source's name: shape}` of tensors that the model doesn't use.
-    """
+    """Report of which weights were loaded from the source, printed as a table."""
 
     source: str
-    matched: dict[str, tuple] = field(default_factory=dict)
-    new: dict[str, tuple] = field(default_factory=dict)
-    left_over: dict[str, tuple] = field(default_factory=dict)
+    matched: dict[str, tuple] = field(default_factory=dict)  # our name: (shape, their names)
+    new: dict[str, tuple] = field(default_factory=dict)  # our name: shape; newly initialized
+    left_over: dict[str, tuple] = field(default_factory=dict)  # their name: shape; not used
 
     def __str__(self) -> str:
         rows = [("weight", "shape", "from")]

@@ -63,11 +63,16 @@ def fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
 
 def field(number: int, contents: bytes) -> bytes:
     """Makes a field of a string, bytes or a message."""
-    size, digits = len(contents), bytearray([number << 3 | _BYTES])
-    while size > 127:
-        digits.append(size & 127 | 128)
-        size >>= 7
-    return bytes(digits) + bytes([size]) + contents
+    return varint(number << 3 | _BYTES) + varint(len(contents)) + contents
+
+
+def varint(value: int) -> bytes:
+    """Makes an int of Protocol Buffers."""
+    digits = bytearray()
+    while value > 127:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*digits, value])
 
 
 def _varint(message, place):

@@ -16,18 +16,11 @@ TRUNCATIONS = ("head", "tail", "head_tail")
 
 @dataclasses.dataclass(frozen=True)
 class Tokens:
-    """Token ids of N texts, or of parts of texts, which may overlap.
+    """Token ids of N texts, or of parts of texts, which may overlap."""
 
-    Attributes:
-        values: int32, the ids of all texts, and at least one more.
-        starts: int64 `[N]`, where each text starts in `values`.
-        lengths: int64 `[N]`, the number of tokens of each.
-        ops: `numpy_ops` or `graph_ops`.
-    """
-
-    values: Any
-    starts: Any
-    lengths: Any
+    values: Any  # int32, the ids of all texts, and at least one more
+    starts: Any  # int64 [N], where each text starts in `values`
+    lengths: Any  # int64 [N], the number of tokens of each
     ops: ModuleType
 
     @classmethod
@@ -66,20 +59,12 @@ class Tokens:
 
 @dataclasses.dataclass(frozen=True)
 class TextTokens:
-    """Texts with the places of their tokens.
+    """Texts with the places of their tokens: characters of a str, or bytes of a string tensor."""
 
-    Attributes:
-        texts: `[N]` strings: a list of str, or a tensor.
-        tokens: their `Tokens`.
-        starts: int64 `[T + 1]`, where each token starts in its text, in characters of a str, or in
-            bytes of a string in a tensor.
-        ends: int64 `[T + 1]`, the end of each.
-    """
-
-    texts: Any
+    texts: Any  # [N] strings: a list of str, or a tensor
     tokens: Tokens
-    starts: Any
-    ends: Any
+    starts: Any  # int64 [T + 1], where each token starts in its text
+    ends: Any  # int64 [T + 1]
 
     @classmethod
     def of(cls, texts: Any, ids: Any, starts: Any, ends: Any, lengths: Any, ops: Any) -> Self:

@@ -24,36 +24,24 @@ _ELECTRA_CLASSIFIER = {"classifier.": "classifier.out_proj.", "electra.pooler": 
 class Architecture:
     """How transformers describes and stores an encoder with any head.
 
-    Args:
-        name: str, the `model_type`.
-        prefix: str, with which the names of its classes begin.
-        backbone: `{argument of BertBackbone: (key of config.json, default)}`.
-        fixed: `{argument of BertBackbone: value}` of arguments that `config.json` can't change.
-        activation: str, the key of the activation.
-        masked_lm_activation: str, that of the masked-LM head; None means the encoder's.
-        dropouts: `{task: (key, default)}` of heads whose dropout isn't `classifier_dropout`.
-        summary: `{key: value}` that the head of choices needs.
-        renamed: `{part of the name of a weight of BERT's: its name here}`, replaced in this order.
-        heads: `{task: parts}`, more such parts of the weights of a task.
-        root: str, with which the names of the encoder's weights begin; None means `name`.
-        skips_padding: bool, whether the first position is the row of the position table after the
-            one with the padding token's id. Rows before it are unused.
-        required: `{key: value}` of config.json, without which transformers has other numbers.
+    `renamed` has parts of the names of BERT's weights, replaced in this order; `heads` has more of
+    them by task. With `skips_padding`, positions begin after the padding token's id, and rows of
+    the table before it are unused.
     """
 
-    name: str
-    prefix: str
-    backbone: dict[str, tuple]
-    fixed: dict = field(default_factory=dict)
-    activation: str = "hidden_act"
-    masked_lm_activation: str | None = None
-    dropouts: dict[str, tuple] = field(default_factory=dict)
-    summary: dict = field(default_factory=dict)
+    name: str  # the `model_type`
+    prefix: str  # of the names of its classes
+    backbone: dict[str, tuple]  # argument of BertBackbone: (key of config.json, default)
+    fixed: dict = field(default_factory=dict)  # arguments that config.json can't change
+    activation: str = "hidden_act"  # its key
+    masked_lm_activation: str | None = None  # None: the encoder's
+    dropouts: dict[str, tuple] = field(default_factory=dict)  # of heads: (key, default)
+    summary: dict = field(default_factory=dict)  # keys that the head of choices needs
     renamed: dict[str, str] = field(default_factory=dict)
     heads: dict[str, dict] = field(default_factory=dict)
-    root: str = ""
+    root: str = ""  # of the names of the encoder's weights; by default `name`
     skips_padding: bool = False
-    required: dict = field(default_factory=dict)
+    required: dict = field(default_factory=dict)  # keys without which its numbers are others
 
     def __post_init__(self):
         object.__setattr__(self, "root", self.root or self.name)

@@ -39,37 +39,23 @@ class Spelling:
 class Checkpoint:
     """A model in transit: arguments of our classes, weights under our names, a tokenizer.
 
-    Args:
-        source: str, the kind and location of the source, for messages.
-        backbone: dict, arguments of `BertBackbone`; of a model to write, also its `architecture`.
-        weights: `{our name: Tensor}`; none if they lie elsewhere, as in an exported graph.
-        task: str, name of the source's task class, or None if it has only an encoder.
-        task_arguments: dict, arguments of the task class except backbone and preprocessor.
-        other_tasks: `{name: arguments}` of other task classes that the same head serves.
-        tokenizer: dict, the arguments of a source's tokenizer, with its `family` if it isn't a
-            `BertTokenizer`; empty without a vocabulary.
-        own_tokenizer: the `Tokenizer` of a model to write, or None.
-        sequence_length: int, the longest sequence that the source's tokenizer produces.
-        truncation: str, the part of a longer text to keep; or None, if its task reads all of it.
-        spellings: `{our name: Spelling}`, for messages and reports.
-        left_over: `{source name: shape}` of tensors that this library doesn't use.
-        refused: `{part: reason}` of parts that this library can't load: `"text"` for the
-            tokenizer, or the name of a class.
+    `weights` are empty if they lie elsewhere, as in an exported graph. `tokenizer` has a source's
+    arguments, with its `family` if it isn't a `BertTokenizer`; without a vocabulary it is empty.
     """
 
-    source: str
-    backbone: dict
-    weights: dict[str, Tensor] = field(default_factory=dict)
-    task: str | None = None
-    task_arguments: dict = field(default_factory=dict)
-    other_tasks: dict[str, dict] = field(default_factory=dict)
+    source: str  # its kind and location, for messages
+    backbone: dict  # arguments of `BertBackbone`; of a model to write, also its `architecture`
+    weights: dict[str, Tensor] = field(default_factory=dict)  # by our names
+    task: str | None = None  # None for an encoder alone
+    task_arguments: dict = field(default_factory=dict)  # except backbone and preprocessor
+    other_tasks: dict[str, dict] = field(default_factory=dict)  # that the same head serves
     tokenizer: dict = field(default_factory=dict)
-    own_tokenizer: Tokenizer | None = None
-    sequence_length: int = 128
-    truncation: str | None = "head"
-    spellings: dict[str, Spelling] = field(default_factory=dict)
-    left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    own_tokenizer: Tokenizer | None = None  # of a model to write
+    sequence_length: int = 128  # the longest that the source's tokenizer makes
+    truncation: str | None = "head"  # the part of a longer text to keep; None reads all of it
+    spellings: dict[str, Spelling] = field(default_factory=dict)  # for messages and reports
+    left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)  # their names: not used
+    refused: dict[str, str] = field(default_factory=dict)  # "text", the tokenizer, or a class
 
     training = None  # no record of another library's
 

@@ -45,7 +45,7 @@ def read_examples(path, args):
     """Reads `(texts, classes)` from a file."""
     table = keras_bert.readers.read_table(path)
     texts = table.texts(args.text_column or "text")
-    return np.array(texts), np.array(table.texts(args.label_column))
+    return np.array(texts, dtype=object), np.array(table.texts(args.label_column))
 
 
 def drawn(texts, labels, most, seed):

@@ -57,7 +57,8 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     UTF-32 have a byte order mark and are read whole.
     """
     encoding, mark = detect_encoding(path)
-    if mark and begin == 0:
+    is_start = begin == 0
+    if mark and is_start:
         begin = mark
         reports.add(MARK, 1, f"{path}: {encoding}")
     if packing(path) or encoding != "utf-8":
@@ -66,8 +67,10 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
         for offset, data in byte_blocks(read, begin, end, path):
 
             def place(position, start=offset):
-                position += start
-                return f"{path}, line {line_number(path, position):,} (byte {position:,})"
+                byte = f"byte {position + start:,}"
+                if not is_start:  # each slice of a file would count all lines before it
+                    return f"{path}, {byte}"
+                return f"{path}, line {line_number(path, position + start):,} ({byte})"
 
             yield with_line_feeds(decode_utf8(data, reports, place), path, reports)
 

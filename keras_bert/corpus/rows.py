@@ -54,7 +54,8 @@ class JsonLinesReader(RowReader):
                 continue
 
             def place(number=number):
-                return f"{span.path}, line {decoding.line_number(span.path, begin) + number:,}"
+                after = f" after byte {begin:,}" if begin else ""
+                return f"{span.path}, line {number + 1:,}{after}"
 
             try:
                 row = json.loads(line)

@@ -1,5 +1,6 @@
 """Named entity recognition scores, as CoNLL's `conlleval` defines them."""
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -75,6 +76,7 @@ def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
     return entities
 
 
+@functools.lru_cache
 def split_tag(tag: str) -> tuple[str, str]:
     """Splits a tag: "B-LOC" gives `("B", "LOC")`, "O" `("O", "")` and "NN" `("S", "NN")`.
 

@@ -11,7 +11,7 @@ from keras_bert.metrics.embeddings import nearest, unit
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.raw import text_columns
 
-_QUERIES = 1024  # of a search at a time
+_QUERIES = 2**16  # of a search at a time, which normalizes all texts
 _HIGHEST = {  # cosine of a negative, by the lowest of the query's positives
     "max_score": lambda positive, score: score,
     "absolute_margin": lambda positive, margin: positive - margin,

@@ -1,5 +1,7 @@
 """How probable the tokens of texts are to a pre-trained model."""
 
+import itertools
+
 import keras
 import numpy as np
 
@@ -20,16 +22,17 @@ def token_likelihoods(model, rows, batch_size):
     causal, mask = model.backbone.causal, model.preprocessor.tokenizer.mask_token_id
     distinct = [*{row.tobytes(): row for row in rows}.values()]
     found = {row.tobytes(): np.zeros(len(row) - 2) for row in distinct}
-    places = []  # what the model predicts at once: a row, and the tokens in it
-    for row in (distinct[number] for number in by_length([*map(len, distinct)])):
-        every = np.arange(len(row) - 2)
-        places += [(row, every)] if causal else [(row, every[i : i + 1]) for i in every]
-    start = 0
-    while start < len(places):
-        longest = places[start][1]  # of those to come
-        width = _padded(model, len(longest)) if causal else 1
+
+    def places():  # what the model predicts at once: a row, and the tokens in it
+        for row in (distinct[number] for number in by_length([*map(len, distinct)])):
+            every = np.arange(len(row) - 2)
+            yield from [(row, every)] if causal else ((row, every[i : i + 1]) for i in every)
+
+    waiting = places()
+    for longest in waiting:  # of those to come
+        width = _padded(model, len(longest[1])) if causal else 1
         count = max(1, min(batch_size, _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)))
-        part = places[start : start + count]
+        part = [longest, *itertools.islice(waiting, count - 1)]
         ids = [row.copy() for row, _ in part]
         positions, targets = np.zeros((2, len(part), width), "int32")
         for row, (_, own), position, target in zip(ids, part, positions, targets, strict=True):
@@ -42,7 +45,6 @@ def token_likelihoods(model, rows, batch_size):
         values = _log_likelihoods(model, ids, positions, targets, count)
         for (row, own), value in zip(part, values, strict=True):
             found[row.tobytes()][own] = value[: len(own)]
-        start += count
     return [found[row.tobytes()] for row in rows]
 
 

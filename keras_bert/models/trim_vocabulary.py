@@ -79,8 +79,9 @@ def _needed_ids(task, texts, keep):
         needed |= ids_of_corpus(texts)
     else:
         needed |= _ids_of_texts(task, texts)
+    known = {*vocabulary}
     for word in [keep] if isinstance(keep, str) else keep:
-        if word in vocabulary:
+        if word in known:
             needed.add(tokenizer.token_to_id(word))
             continue
         pieces = tokenizer(word)
@@ -99,6 +100,7 @@ def _ids_of_texts(task, texts):
     texts, *_ = in_memory(task, texts, with_labels=False)
     reader = copy.copy(task.preprocessor)
     reader.tokenizer = copy.copy(reader.tokenizer)  # which has found nothing yet
+    reader.truncation = "tail"  # reads whole texts
     for each in (reader, *reader.variants().values()):
         for part in each.parts(texts):
             each.read(part)

@@ -14,6 +14,7 @@ from keras_bert.preprocessing.class_labels import (
     class_number,
     class_targets,
     graph_class_numbers,
+    numbers_of,
 )
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
@@ -148,7 +149,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
             logits = keras.ops.convert_to_numpy(predict(row.inputs)[0])
             number = int(self._less_threshold(logits).argmax())
         else:
-            number = class_number("target is", target, self.label_names)
+            number = class_number("target is", target, numbers_of(self.label_names))
         row.target = self.label_names[number]
         row.value = lambda logits: log_odds(logits, number)
         if self.multi_label:

@@ -20,6 +20,7 @@ from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.raw import (
     Examples,
     Labels,
+    TextExamples,
     as_arrays,
     is_dataset,
     text_columns,
@@ -33,6 +34,9 @@ from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Token
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+CHARACTERS_AT_ONCE = 2**23
+CHARACTERS_OF_TOKEN = 16  # more than almost all have
 
 Outputs: TypeAlias = Any
 """A model's outputs: an array, or a dict of several by name; tensors in a SavedModel."""
@@ -115,7 +119,8 @@ class BertPreprocessor:
         columns = [texts] if pairs is None else [texts, pairs]
         if any(hasattr(column, "graph") for column in columns):  # of a graph of TensorFlow
             return self.packer(*map(self.tokenized, columns))
-        columns = [text_columns(each, 1)[0] if np.size(each) else [] for each in columns]
+        counts = [len(x) if isinstance(x, list) else np.size(x) for x in columns]
+        columns = [text_columns(x, 1)[0] if n else [] for x, n in zip(columns, counts, strict=True)]
         check_one_each(len(columns[0]), "texts", **{"second texts": columns[-1]})
         return self.packer(*map(self.tokenized, columns))
 
@@ -176,7 +181,10 @@ class BertPreprocessor:
         return TextRows(self.packer, tuple(map(self.tokenized, columns)), extra_inputs, targets)
 
     def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
-        """Yields raw examples in parts, so that answering them takes bounded memory."""
+        """Yields raw examples in parts, so that answering them takes bounded memory.
+
+        A part has at most `size` examples, and 8 million characters or one example.
+        """
         if is_dataset(x):
             from keras_bert.preprocessing.text_streams import text_batches
 
@@ -184,8 +192,12 @@ class BertPreprocessor:
                 yield text_examples({"text": tuple(columns), **extra}, self.max_texts)
             return
         examples = self.listed(x)
-        for start in range(0, max(len(examples), 1), size):
-            yield examples[start : start + size]
+        ends, start = np.cumsum(_characters(examples)), 0
+        while start < max(len(examples), 1):
+            room = CHARACTERS_AT_ONCE + (ends[start - 1] if start else 0)
+            end = min(max(int(np.searchsorted(ends, room, "right")), start + 1), start + size)
+            yield examples[start:end]
+            start = end
 
     def listed(self, x: Examples) -> Any:
         """Returns raw examples in memory as a sequence that can be sliced for `read`."""
@@ -416,7 +428,22 @@ class BertPreprocessor:
 
             return graph_tokens(self, texts)
         texts = [self.prompt + text for text in texts] if self.prompt else texts
-        return Tokens.of(*self.tokenizer.flat_ids(texts), numpy_ops)
+        heads = self._heads(texts)
+        ids, lengths = self.tokenizer.flat_ids(heads)
+        if heads is not texts and lengths.min(initial=self.sequence_length) < self.sequence_length:
+            parts = zip(texts, heads, lengths, strict=True)
+            heads = [text if n < self.sequence_length else head for text, head, n in parts]
+            ids, lengths = self.tokenizer.flat_ids(heads)
+        return Tokens.of(ids, lengths, numpy_ops)
+
+    def _heads(self, texts):
+        """Cuts long texts at a space, where the rest would surely be truncated, to save time."""
+        is_head = self.truncates and not self.cuts_windows and self.truncation == "head"
+        most = CHARACTERS_OF_TOKEN * self.sequence_length
+        is_long = max(map(len, texts), default=0) > most
+        if not (is_head and is_long and self.tokenizer.splits_at_spaces):
+            return texts
+        return [text[:end] if (end := text.find(" ", most)) > 0 else text for text in texts]
 
     def located(self, texts: list[str] | tf.Tensor) -> TextTokens:
         """Tokenizes n texts, a list or a tensor, with the place of each token."""
@@ -425,6 +452,13 @@ class BertPreprocessor:
 
             return graph_text_tokens(self, texts)
         return TextTokens.of(texts, *self.tokenizer.flat_ids_with_offsets(texts), numpy_ops)
+
+
+def _characters(examples):
+    """Counts the characters of each example: of its texts, or of the strings of a question."""
+    if isinstance(examples, TextExamples):
+        return [sum(map(len, texts)) for texts in zip(*examples.columns, strict=True)]
+    return [sum(len(x) for x in each.values() if isinstance(x, str)) for each in examples]
 
 
 def no_answers(kind: str) -> ValueError:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.class_labels import as_label_names, class_number
+from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
 from keras_bert.preprocessing.raw import Examples, Labels, Tensor, check_each
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import ops_of
@@ -111,8 +111,9 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
         check_each(labels, _is_list, "Each sentence must have a list of tags")
+        known = numbers_of(self.label_names)
         return [
-            [class_number(f"Sentence {n} has the tag", tag, self.label_names or []) for tag in tags]
+            [class_number(f"Sentence {n} has the tag", tag, known) for tag in tags]
             for n, tags in enumerate(labels)
         ]
 

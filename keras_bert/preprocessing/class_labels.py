@@ -34,23 +34,28 @@ def as_label_names(names: Any) -> list[str] | None:
     return listed
 
 
-def class_number(what: str, label: Any, names: Sequence[str], hint: str = "") -> int:
+def numbers_of(names: Sequence[str] | None) -> dict[str, int]:
+    """Returns `{name: number}` of classes; empty if their names are unknown."""
+    return {name: number for number, name in enumerate(names or ())}
+
+
+def class_number(what: str, label: Any, known: dict[str, int], hint: str = "") -> int:
     """Returns the number of a class, by its name or number; errors begin with `what`.
 
-    Without names, every number from 0 is one; the classes of the model are compared later.
+    Without `known` names, every number from 0 is one; the model's classes are compared later.
     """
     label = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
-    if isinstance(label, str) and label in names:
-        return names.index(label)
-    is_number = isinstance(label, numbers.Real) and 0 <= label < (len(names) or 2**31)
+    if isinstance(label, str) and label in known:
+        return known[label]
+    is_number = isinstance(label, numbers.Real) and 0 <= label < (len(known) or 2**31)
     if is_number and label == int(label):
         return int(label)
-    known = "a class number; names need label_names."
-    if names:
-        known = f"one of the {len(names)} classes: {', '.join(names)}."
-        hint = did_you_mean(label, names) or hint
-    raise ValueError(f"{what} {shown(label)}, which is not {known}{hint}")
+    expected = "a class number; names need label_names."
+    if known:
+        expected = f"one of the {len(known)} classes: {', '.join(known)}."
+        hint = did_you_mean(label, known) or hint
+    raise ValueError(f"{what} {shown(label)}, which is not {expected}{hint}")
 
 
 def _naming_hint(labels, names):
@@ -71,10 +76,10 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
     [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
     """
     if not hasattr(labels, "dtype") and all(map(_is_names, labels)):
-        matrix = np.zeros((len(labels), len(names)), "float32")
+        matrix, known = np.zeros((len(labels), len(names)), "float32"), numbers_of(names)
         for index, row in enumerate(labels):
             for label in row:
-                matrix[index, class_number(f"Label {index} is", label, names)] = 1
+                matrix[index, class_number(f"Label {index} is", label, known)] = 1
         return matrix
     what = "Labels of a multi_label model"
     expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
@@ -99,10 +104,9 @@ def class_targets(
         return number_array("Labels of a regression", labels, dtype="float64")
     labels = label_array(labels)
     if labels.dtype.kind in "USO" and labels.size:
-        hint = _naming_hint(labels, names or [])
+        hint, known = _naming_hint(labels, names or []), numbers_of(names)
         chosen = (
-            class_number(f"Label {n} is", label, names or [], hint)
-            for n, label in enumerate(labels.flat)
+            class_number(f"Label {n} is", label, known, hint) for n, label in enumerate(labels.flat)
         )
         labels = np.array([*chosen], "int32").reshape(labels.shape)
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
@@ -137,7 +141,7 @@ def class_weights(
     weights = np.ones(len(names), "float32")
     for key, weight in class_weight.items():
         check_number(f"The class_weight of {key!r}", weight, at_least=0)
-        weights[class_number("class_weight has the class", key, names)] = weight
+        weights[class_number("class_weight has the class", key, numbers_of(names))] = weight
     return weights
 
 

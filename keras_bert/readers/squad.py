@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.files.remote import read_utf8
@@ -122,7 +123,7 @@ class _Fields(JsonFields):
 
     def text(self, key, default=None):
         text = super().text(key)
-        if any("\ud800" <= character <= "\udfff" for character in text):
+        if re.search("[\ud800-\udfff]", text):
             raise self.error(key, "a text, without halves of characters (lone surrogates)", text)
         return text
 

@@ -2,9 +2,10 @@
 
 import csv
 import dataclasses
-import io
 import json
+import operator
 import os
+import re
 import sys
 import warnings
 
@@ -13,6 +14,8 @@ import numpy as np
 from keras_bert.files.parquet import parquet_rows
 from keras_bert.files.remote import files_at, packing, read_utf8
 from keras_bert.messages import check_one_of, did_you_mean, shortened, shown
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")
 
 
 @dataclasses.dataclass(repr=False, eq=False)
@@ -111,15 +114,11 @@ class Table:
         """
         values = np.zeros((len(self), len(columns)), "float32")
         for number, column in enumerate(columns):
-            for row, text in enumerate(self[column]):
-                try:
-                    with np.errstate(over="ignore"):  # of float32: no finite number then
-                        values[row, number] = float(text)
-                except ValueError:
-                    values[row, number] = np.nan
-                if not np.isfinite(values[row, number]):
-                    wrong = f"{text!r} in column {column!r} is not a finite number"
-                    raise self.error(row, f"{wrong}. Fix the row, or remove it.")
+            with np.errstate(over="ignore"):  # of float32: no finite number then
+                values[:, number] = [*map(_float, self[column])]
+            for row in np.flatnonzero(~np.isfinite(values[:, number])):
+                wrong = f"{self[column][row]!r} in column {column!r} is not a finite number"
+                raise self.error(row, f"{wrong}. Fix the row, or remove it.")
         return values
 
     def label_lists(self, column: str, separator: str = "|") -> list[list[str]]:
@@ -182,7 +181,7 @@ def read_table(
         numbers, cells = [*range(1, len(rows) + 1)], [[*row.values()] for row in rows]
         return Table(path, [*rows[0]], cells, numbers, [], unit="row")
     text = read_utf8(path)
-    if not text.strip():
+    if not text or text.isspace():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
     is_json = name.endswith((".jsonl", ".json"))
     delimiter = delimiter or ("," if name.endswith(".csv") else "\t")
@@ -212,6 +211,13 @@ def read_table(
     return Table(path, columns, rows[1:], lines[1:], skipped)
 
 
+def _float(text):
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
 def _cell(value):
     """Returns a value of Parquet or JSON as text."""
     if isinstance(value, bytes):
@@ -224,7 +230,7 @@ def _cell(value):
 def _csv(path, text, delimiter, quoting):
     """Yields `(line, fields, what is wrong with them)` of each row; the last is None if nothing."""
     reader = csv.reader(
-        io.StringIO(text, newline=""),
+        map(operator.itemgetter(0), _LINE.finditer(text)),
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
         strict=quoting,

@@ -45,7 +45,10 @@ def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> lis
         if name not in table and isinstance(table, dict):
             raise ValueError(f"There is no column {name!r}. The columns are: {', '.join(table)}.")
     rows = zip(*([str(value).strip() for value in table[name]] for name in names), strict=True)
-    sentences = _SENTENCE_END.split(template)
+    sentences = [
+        (sentence, [name for _, name, *_ in _TEMPLATES.parse(sentence) if name is not None])
+        for sentence in _SENTENCE_END.split(template)
+    ]
     return [_text(sentences, dict(zip(names, row, strict=True))) for row in rows]
 
 
@@ -59,8 +62,7 @@ _TEMPLATES = _Templates()
 
 def _text(sentences, values):
     texts = []
-    for sentence in sentences:
-        own = [values[name] for _, name, *_ in _TEMPLATES.parse(sentence) if name is not None]
-        if any(own) or not own:
+    for sentence, names in sentences:
+        if not names or any(values[name] for name in names):
             texts += _TEMPLATES.vformat(sentence, (), values).split()
     return " ".join(texts)

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
+from keras_bert.preprocessing.class_labels import numbers_of
 from keras_bert.preprocessing.raw import listed
 from keras_bert.preprocessing.tagged_rows import holds_words, words_and_documents
 from keras_bert.readers.conll import write_conll
@@ -29,9 +30,9 @@ class ClassScorer(Scorer):
             return regression_scores(labels, np.array([answer["score"] for answer in answers]))
         if self.preprocessor.multi_label:
             return multi_label_scores(labels, np.stack([a["is_label"] for a in answers]))
-        names = self.preprocessor.label_names
-        numbers = [names.index(answer["label"]) for answer in answers]
-        return classification_scores(labels, np.array(numbers), len(names))
+        known = numbers_of(self.preprocessor.label_names)
+        numbers = [known[answer["label"]] for answer in answers]
+        return classification_scores(labels, np.array(numbers), len(known))
 
     def table(self, answers):
         """Returns the score, or the label and probabilities; several labels with "|" between."""

@@ -26,11 +26,13 @@ class Tokenizer:
             is segment 1. Two take the place of segments, which are all 0.
         family: str, the `model_type` of the models that such tokenizers are made for; None if they
             have others, too.
+        splits_at_spaces: bool, whether the tokens before a space don't depend on what follows.
         has_graph: bool, whether TensorFlow has ops for it, for `tf.data` and SavedModels.
         asset: str, the file of the vocabulary in presets and `.keras` files.
     """
 
     num_separators = 1
+    splits_at_spaces = False
     has_graph = True
     family: str | None = None
     asset: str

@@ -55,6 +55,7 @@ class BertTokenizer(Tokenizer):
     'unaffable !'
     """
 
+    splits_at_spaces = True
     asset = "vocab.txt"
     _contents_are = "a list of str"
 

@@ -126,6 +126,12 @@ def test_invalid_utf8_is_replaced_and_reported_with_its_line(write, monkeypatch,
     assert replaced["count"] == 1 and "line 4 " in replaced["examples"][0]
 
 
+def test_places_in_later_slices_are_bytes_alone(write):
+    path = write(b"One.\n\nTwo.\n\nCaf\xe9.\n")
+    _, reports = read(path, start=5)
+    assert reports[decoding.BROKEN]["examples"] == [f"{path}, byte 15"]
+
+
 def test_broken_utf16_is_reported(write):
     data = codecs.BOM_UTF16_LE + "Fine.\nBad ".encode("utf-16-le") + b"\x00\xd8" + b"x\x00\n\x00"
     documents, reports = read(write(data))

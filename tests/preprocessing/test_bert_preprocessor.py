@@ -9,6 +9,8 @@ import tensorflow as tf
 
 import keras_bert
 from keras_bert import BertPreprocessor, BertTokenizer
+from keras_bert.text import numpy_ops
+from keras_bert.text.tokens import Tokens
 
 CLS, SEP = 2, 3
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -47,6 +49,17 @@ def kept(tokens, room, truncation):
     gone = max(len(tokens) - room, 0)
     first = {"head": room, "tail": 0, "head_tail": math.ceil(room / 4)}[truncation]
     return tokens[:first] + tokens[first + gone :]
+
+
+@pytest.mark.parametrize("blank", ["", " " * 500, "\x00" * 500])
+def test_only_the_head_of_a_long_text_is_tokenized(tokenizer, monkeypatch, blank):
+    texts = [blank + "a b c " * 5000, "", "abc" * 500, blank + "d"]
+    whole = Tokens.of(*tokenizer.flat_ids(texts), numpy_ops)
+    read, flat_ids = [], tokenizer.flat_ids
+    monkeypatch.setattr(tokenizer, "flat_ids", lambda texts: read.extend(texts) or flat_ids(texts))
+    preprocessor = BertPreprocessor(tokenizer, 8)
+    assert rows_of(preprocessor(texts)) == rows_of(preprocessor.packer(whole))
+    assert blank or sum(map(len, read)) < 5000
 
 
 @pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertSpanLabelerPreprocessor, BertTokenizer
+from keras_bert.preprocessing import bert_preprocessor
 from keras_bert.preprocessing.question_windows import trained_windows, window_labels, windows_of
 from keras_bert.scoring.span_scorers import SpanScorer
 
@@ -109,6 +110,12 @@ def test_scores_are_those_of_squad(preprocessor, refused):
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message, refused):
     refused(message, preprocessor.batches, examples)
     refused(message, lambda: list(preprocessor.parts(examples)))
+
+
+def test_many_questions_on_a_book_are_parts(preprocessor, monkeypatch):
+    monkeypatch.setattr(bert_preprocessor, "CHARACTERS_AT_ONCE", 10)
+    questions = [example("a", "b" * length) for length in (5, 5, 20, 1)]
+    assert [*map(len, preprocessor.parts(questions))] == [2, 1, 1]
 
 
 def test_arguments_that_do_not_fit_are_refused(preprocessor, tokenizer, refused):

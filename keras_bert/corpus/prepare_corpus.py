@@ -139,7 +139,6 @@ def _finished_corpus(output, description):
 
 
 def _check_same_plan(output, old, new):
-    old = {**dataclasses.asdict(Settings()), **old}  # of an earlier version, with fewer settings
     if names := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
         raise ValueError(
             f"{output} holds a corpus, finished or not, that was made with different "
@@ -165,7 +164,6 @@ def _read_done(output, slice_, num_slices):
     try:
         done = read_json(path)
         is_whole = done["shard"]["num_bytes"] == size_and_time(shard)[0]
-        is_whole &= "languages" in done["shard"]  # not in those of an earlier version
     except (ValueError, TypeError, KeyError):  # missing or damaged: the shard is written again
         return None
     return done if is_whole else None

@@ -82,7 +82,7 @@ class Corpus:
         counts = {
             name: f"{found[f'num_{name}']:,}" for name in ("documents", "sentences", "tokens")
         }
-        if "languages" in found:  # not in corpora of earlier versions
+        if "languages" in found:  # counted by `prepare_corpus`
             counts["[UNK]"] = f"{found['num_unknown'] / max(self.num_tokens, 1):.2%}"
             counts["longest document"] = f"{found['longest_document']:,} tokens"
             languages = [*found["languages"].items()][:9]

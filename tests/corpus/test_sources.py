@@ -248,16 +248,3 @@ def test_remote_files_are_read(tmp_path, prepare, texts):
     remote = prepare("ram://rows/*", tmp_path / "remote")
     assert remote.num_documents == 2 * 39
     assert len(keras_bert.readers.read_table(f"ram://rows/{inputs[0].name}")) == len(texts)
-
-
-def test_a_corpus_of_an_earlier_version_is_finished_still(tmp_path, prepare, texts, refused):
-    inputs = write(tmp_path / "in", "txt", texts)
-    corpus = prepare(inputs, tmp_path / "out")
-    found = corpus.description
-    for name in ("num_unknown", "longest_document", "languages"):
-        del found[name]
-    for name in ("text_column", "language_column", "min_tokens", "drop_repeated"):
-        del found["prepared_with"][name]
-    (tmp_path / "out" / "corpus.json").write_text(json.dumps(found))
-    assert "[UNK]" not in repr(prepare(inputs, tmp_path / "out"))
-    refused("different min_tokens", prepare, inputs, tmp_path / "out", min_tokens=5)

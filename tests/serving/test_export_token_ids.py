@@ -133,7 +133,6 @@ def edge_runner(path):
 
 
 RUNTIMES = {  # package: format, runner
-    "tensorflow": ("litert", litert_runner),
     "ai_edge_litert.interpreter": ("litert", edge_runner),
     "tf2onnx": ("onnx", onnx_runner),
     "openvino": ("openvino", openvino_runner),

@@ -67,7 +67,7 @@ class JsonLinesReader(RowReader):
 
 
 class ParquetReader(RowReader):
-    """`RowReader` of Parquet files, cut between row groups."""
+    """`RowReader` of Parquet files, cut between row groups and within them."""
 
     names = r"\.parquet$"
 

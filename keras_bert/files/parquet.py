@@ -8,6 +8,7 @@ from typing import Any
 from keras_bert.files.remote import arrow_file
 
 _BATCH_BYTES = 2**22
+_PARTS = 16  # of a row group, which can't be read from its middle: rows before a part are skipped
 
 
 def parquet_rows(
@@ -16,9 +17,10 @@ def parquet_rows(
     start: int = 0,
     stop: float = math.inf,
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yields `(row number, row group, {column: value})`, of groups that begin in a span of bytes.
+    """Yields `(row number, row group, {column: value})`, of what begins in a span of bytes.
 
-    Rows count from 1, groups from 0. If one of the columns isn't there, the rows have all others.
+    A row group has 16 parts, whose bytes are taken to be equal. Rows count from 1, groups from 0.
+    If one of the columns isn't there, the rows have all others.
 
     Raises:
         ValueError: if the file isn't Parquet, or one of its row groups is damaged.
@@ -40,15 +42,21 @@ def parquet_rows(
             # A row group begins with its first column, and that perhaps with a dictionary.
             offset = group.column(0).dictionary_page_offset or group.column(0).data_page_offset
             first, row = row, row + group.num_rows
-            if not start <= offset < stop:
+            columns_of = map(group.column, range(group.num_columns))
+            num_bytes = sum(each.total_compressed_size for each in columns_of)
+            own = [n for n in range(_PARTS) if start <= offset + n * num_bytes // _PARTS < stop]
+            if not own:
                 continue
+            begin, end = (first + n * group.num_rows // _PARTS for n in (own[0], own[-1] + 1))
             size = _BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
             size = min(max(size, 1), 2**14)  # rows
             try:
                 for batch in table.iter_batches(size, [number], columns):
-                    yield from (
-                        (first + n, number, each) for n, each in enumerate(batch.to_pylist())
-                    )
+                    if first >= end:
+                        break
+                    if first + batch.num_rows > begin:
+                        rows = enumerate(batch.to_pylist(), first)
+                        yield from ((n, number, each) for n, each in rows if begin <= n < end)
                     first += batch.num_rows
             except UnicodeDecodeError as error:
                 raise ValueError(

@@ -83,10 +83,10 @@ def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, prepare, te
     assert corpus.num_documents == 39 + (text_format == "sentences") and len(expected) == 1
 
 
-@pytest.mark.parametrize("kind", ["jsonl+", "parquet"])
-def test_slices_of_rows_lose_nothing(tmp_path, prepare, texts, kind, monkeypatch):
+@pytest.mark.parametrize("kind, group", [("jsonl+", 8), ("parquet", 8), ("parquet", 1000)])
+def test_slices_of_rows_lose_nothing(tmp_path, prepare, texts, kind, group, monkeypatch):
     texts = [text for text in texts if text.strip()] * 3
-    inputs = write(tmp_path / "in", kind, texts)
+    inputs = write(tmp_path / "in", kind, texts, row_group_size=group)
     whole = prepare(inputs, tmp_path / "whole")
     monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 1500)
     cut = prepare(inputs, tmp_path / "cut")

@@ -113,7 +113,7 @@ def test_examples_that_are_no_questions_are_named(preprocessor, examples, messag
 
 
 def test_many_questions_on_a_book_are_parts(preprocessor, monkeypatch):
-    monkeypatch.setattr(bert_preprocessor, "CHARACTERS_AT_ONCE", 10)
+    monkeypatch.setattr(bert_preprocessor, "CHARACTERS_AT_ONCE", 12)
     questions = [example("a", "b" * length) for length in (5, 5, 20, 1)]
     assert [*map(len, preprocessor.parts(questions))] == [2, 1, 1]
 

@@ -112,7 +112,7 @@ def _shared_rows(lengths, predictions, room):
     """
     count = tf.size(lengths)
     num_blocks = tf.maximum(1, count // _BLOCK)
-    size = -(-count // num_blocks)
+    size = tf.maximum(1, -(-count // num_blocks))
     sizes = tf.stack([lengths, predictions, tf.ones_like(lengths)], axis=1)
     sizes = tf.pad(sizes, [[0, size * num_blocks - count], [0, 0]])
     sizes = tf.reshape(sizes, [size, num_blocks, 1, 3])

@@ -20,8 +20,8 @@ from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.raw import (
     Examples,
     Labels,
-    TextExamples,
     as_arrays,
+    in_parts,
     is_dataset,
     text_columns,
     text_examples,
@@ -30,13 +30,10 @@ from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
-from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens
+from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens, ids_of_texts
 
 if TYPE_CHECKING:
     import tensorflow as tf
-
-CHARACTERS_AT_ONCE = 2**23
-CHARACTERS_OF_TOKEN = 16  # more than almost all have
 
 Outputs: TypeAlias = Any
 """A model's outputs: an array, or a dict of several by name; tensors in a SavedModel."""
@@ -181,23 +178,14 @@ class BertPreprocessor:
         return TextRows(self.packer, tuple(map(self.tokenized, columns)), extra_inputs, targets)
 
     def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
-        """Yields raw examples in parts, so that answering them takes bounded memory.
-
-        A part has at most `size` examples, and 8 million characters or one example.
-        """
+        """Yields raw examples in parts, so that answering them takes bounded memory."""
         if is_dataset(x):
             from keras_bert.preprocessing.text_streams import text_batches
 
             for columns, extra, _ in text_batches(x, size, False, self.max_texts):
                 yield text_examples({"text": tuple(columns), **extra}, self.max_texts)
             return
-        examples = self.listed(x)
-        ends, start = np.cumsum(_characters(examples)), 0
-        while start < max(len(examples), 1):
-            room = CHARACTERS_AT_ONCE + (ends[start - 1] if start else 0)
-            end = min(max(int(np.searchsorted(ends, room, "right")), start + 1), start + size)
-            yield examples[start:end]
-            start = end
+        yield from in_parts(self.listed(x), size)
 
     def listed(self, x: Examples) -> Any:
         """Returns raw examples in memory as a sequence that can be sliced for `read`."""
@@ -428,22 +416,9 @@ class BertPreprocessor:
 
             return graph_tokens(self, texts)
         texts = [self.prompt + text for text in texts] if self.prompt else texts
-        heads = self._heads(texts)
-        ids, lengths = self.tokenizer.flat_ids(heads)
-        if heads is not texts and lengths.min(initial=self.sequence_length) < self.sequence_length:
-            parts = zip(texts, heads, lengths, strict=True)
-            heads = [text if n < self.sequence_length else head for text, head, n in parts]
-            ids, lengths = self.tokenizer.flat_ids(heads)
-        return Tokens.of(ids, lengths, numpy_ops)
-
-    def _heads(self, texts):
-        """Cuts long texts at a space, where the rest would surely be truncated, to save time."""
         is_head = self.truncates and not self.cuts_windows and self.truncation == "head"
-        most = CHARACTERS_OF_TOKEN * self.sequence_length
-        is_long = max(map(len, texts), default=0) > most
-        if not (is_head and is_long and self.tokenizer.splits_at_spaces):
-            return texts
-        return [text[:end] if (end := text.find(" ", most)) > 0 else text for text in texts]
+        least = self.sequence_length if is_head else None
+        return Tokens.of(*ids_of_texts(self.tokenizer, texts, least), numpy_ops)
 
     def located(self, texts: list[str] | tf.Tensor) -> TextTokens:
         """Tokenizes n texts, a list or a tensor, with the place of each token."""
@@ -452,13 +427,6 @@ class BertPreprocessor:
 
             return graph_text_tokens(self, texts)
         return TextTokens.of(texts, *self.tokenizer.flat_ids_with_offsets(texts), numpy_ops)
-
-
-def _characters(examples):
-    """Counts the characters of each example: of its texts, or of the strings of a question."""
-    if isinstance(examples, TextExamples):
-        return [sum(map(len, texts)) for texts in zip(*examples.columns, strict=True)]
-    return [sum(len(x) for x in each.values() if isinstance(x, str)) for each in examples]
 
 
 def no_answers(kind: str) -> ValueError:

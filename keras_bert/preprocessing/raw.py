@@ -1,7 +1,7 @@
 """Raw examples in all their forms. n texts, B texts of a batch. Needs no TensorFlow."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import keras
@@ -24,6 +24,8 @@ Strings are a string, or a list, array, pandas Series or DataFrame of them. A pa
 tuple. Questions are dicts, alone or in a list. A dict may add extra inputs to `text`. A
 `tf.data.Dataset` yields such examples.
 """
+
+CHARACTERS_AT_ONCE = 2**23
 
 Labels: TypeAlias = npt.ArrayLike | Sequence[Collection[str]] | Mapping[str, npt.ArrayLike]
 """Labels of raw examples: names, numbers, several names for each example, or a dict of labels."""
@@ -243,6 +245,23 @@ class TextExamples:
     def __getitem__(self, part):
         columns = tuple(column[part] for column in self.columns)
         return TextExamples(columns, {name: v[part] for name, v in self.extra_inputs.items()})
+
+
+def in_parts(examples: Any, size: int) -> Iterator[Any]:
+    """Cuts a sequence of examples into parts.
+
+    A part has at most `size` examples, with at most 8 million characters unless it is only one.
+    """
+    if isinstance(examples, TextExamples):
+        lengths = [sum(map(len, texts)) for texts in zip(*examples.columns, strict=True)]
+    else:  # questions
+        lengths = [sum(len(x) for x in q.values() if isinstance(x, str)) for q in examples]
+    ends, start = np.cumsum(lengths), 0
+    while start < max(len(examples), 1):
+        room = CHARACTERS_AT_ONCE + (ends[start - 1] if start else 0)
+        end = min(max(int(np.searchsorted(ends, room, "right")), start + 1), start + size)
+        yield examples[start:end]
+        start = end
 
 
 def text_examples(x: Examples, most: int = 2) -> TextExamples:

@@ -9,9 +9,12 @@ import dataclasses
 from types import ModuleType
 from typing import Any, Self
 
+import numpy as np
+
 from keras_bert.text.base_tokenizer import Tokenizer
 
 TRUNCATIONS = ("head", "tail", "head_tail")
+_CHARACTERS = 16  # of a token: more than almost all have
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +75,23 @@ class TextTokens:
         zero = ops.full([1], 0, "int64")
         starts, ends = (ops.concat([x, zero], axis=0) for x in (starts, ends))
         return cls(texts, Tokens.of(ids, lengths, ops), starts, ends)
+
+
+def ids_of_texts(
+    tokenizer: Tokenizer, texts: list[str], least: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Tokenizes texts as `flat_ids` does, but of long ones perhaps only the `least` first tokens.
+
+    They are cut at a space, and tokenized again if that left too few.
+    """
+    if least is None or not tokenizer.splits_at_spaces:
+        return tokenizer.flat_ids(texts)
+    most = _CHARACTERS * least
+    heads = [text[:end] if (end := text.find(" ", most)) > 0 else text for text in texts]
+    ids, lengths = tokenizer.flat_ids(heads)
+    parts = zip(texts, heads, lengths, strict=True)
+    whole = [text if length < least else head for text, head, length in parts]
+    return (ids, lengths) if whole == heads else tokenizer.flat_ids(whole)
 
 
 def numbered(counts: Any, ops: ModuleType) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from keras_bert.corpus.pairs import TextPairs
 from keras_bert.corpus.record_groups import RecordGroup
 from keras_bert.text.vocabulary import CLS, SEP
 
-_BLOCK = 1024  # sequences that share rows; more waste hardly less room
+_BLOCK = 1024  # sequences that are packed together; larger blocks fill rows hardly better
 
 
 def sequence_lengths(first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:

@@ -16,7 +16,7 @@ import keras
 
 from keras_bert.messages import check_int, missing
 from keras_bert.training.divergence import optimizer_step
-from keras_bert.training.keras_internals import learning_rate_at
+from keras_bert.training.keras_internals import examples_so_far, learning_rate_at
 from keras_bert.training.processes import is_chief
 from keras_bert.training.time_budget import TimeBudget
 
@@ -80,7 +80,7 @@ class Throughput(keras.callbacks.Callback):
             self._started = time.perf_counter()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        self._steps = batch + 1  # Keras calls it once per execution, with the last step's number
+        self._steps = _steps_done(self, batch)
         if self._started is None:
             self._started, self._left_out = time.perf_counter(), self._steps
 
@@ -94,6 +94,11 @@ class Throughput(keras.callbacks.Callback):
             logs["tokens_per_second"] = self.tokens_per_step * steps / seconds
 
 
+def _steps_done(callback, batch):
+    """Returns the steps of this epoch; Keras counts an execution at its end as a whole one."""
+    return min(batch + 1, (callback.params or {}).get("steps") or math.inf)
+
+
 class TrainingCurves(keras.callbacks.Callback):
     """Writes what `fit` logs to TensorBoard, as one curve over the steps of the optimizer.
 
@@ -102,7 +107,7 @@ class TrainingCurves(keras.callbacks.Callback):
     again replaces the curves. TensorFlow isn't needed.
 
     The names are those of the logs, such as `loss`, `masked_lm_accuracy` and `learning_rate`. A
-    point of a mean is the mean over the steps since the point before. Other logs of an epoch, such
+    point of a mean is the mean over the rows since the point before. Other logs of an epoch, such
     as `tokens_per_second` and `validation/loss`, have a point at its end.
 
     Put this callback after those that add logs, such as `Throughput`, and before
@@ -136,6 +141,7 @@ class TrainingCurves(keras.callbacks.Callback):
         self.folder = str(folder)
         self.every = every
         self._file = None  # opened by the first event
+        self._done = self._written = 0
         self._is_writing = True
 
     def __repr__(self):
@@ -159,19 +165,21 @@ class TrainingCurves(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._first = optimizer_step(self.model)
         self._parts = self.model.optimizer.gradient_accumulation_steps or 1
-        self._done, self._written, self._sums = 0, 0, {}  # batches of this epoch
-        self._logs = {}
+        self._done, self._written, self._rows = 0, 0, 0.0  # batches and rows of this epoch
+        self._sums, self._logs = {}, {}
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        # Keras calls it once an execution, with the number of its last batch.
         last = self._step() // self.every
-        self._done, self._logs = batch + 1, dict(logs or {})
+        self._done, self._logs = _steps_done(self, batch), dict(logs or {})
         if self._step() // self.every > last:
             self._add_point()
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        if self._done > self._written:
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        if self._done > self._written:  # validation counts rows from 0 again
             self._add_point()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.on_test_begin()
         others = {name: value for name, value in (logs or {}).items() if name not in self._logs}
         shown = {re.sub("^val_", "validation/", name): value for name, value in others.items()}
         self._add(self._step(), shown)
@@ -190,14 +198,14 @@ class TrainingCurves(keras.callbacks.Callback):
             metrics = [one for each in model.metrics for one in getattr(each, "metrics", [each])]
             others = [each.name for each in metrics if not isinstance(each, keras.metrics.Mean)]
             self._others = tuple(f"_{name}" for name in others)
-        values, batches = dict(self._logs), self._done - self._written
+        values, rows = dict(self._logs), examples_so_far(model)
         for name, value in self._logs.items():
             if not f"_{name}".endswith(self._others):  # a running mean over the epoch
-                total = self._done * value
-                values[name] = (total - self._sums.get(name, 0.0)) / batches
+                total = rows * value
+                values[name] = (total - self._sums.get(name, 0.0)) / (rows - self._rows)
                 self._sums[name] = total
         values["learning_rate"] = learning_rate_at(model.optimizer, self._step())
-        self._written = self._done
+        self._written, self._rows = self._done, rows
         self._add(self._step(), values)
 
     def _add(self, step, values, is_start=False):

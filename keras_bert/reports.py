@@ -18,7 +18,8 @@ class Reports:
 
     def add(self, kind: str, count: int, place: str | None = None) -> None:
         """Counts `count` findings of `kind`, seen at `place` (file and line, or page)."""
-        self.merge({kind: {"count": count, "examples": [] if place is None else [place]}})
+        examples = [] if place is None else [place.encode(errors="backslashreplace").decode()]
+        self.merge({kind: {"count": count, "examples": examples}})
 
     def wants_example(self, kind: str) -> bool:
         """Returns whether another place of this kind would be kept; finding one may take time."""

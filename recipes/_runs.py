@@ -6,9 +6,8 @@ import os
 import keras
 
 import keras_bert
-from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.remote import names_in
 from keras_bert.files.whole import whole_path
+from keras_bert.finetuning.run_settings import keep_settings
 from keras_bert.finetuning.train_epochs import train_epochs
 from keras_bert.preprocessing.raw import split_examples
 from keras_bert.training.describe_training import check_batch, describe_training
@@ -26,55 +25,7 @@ def start_training(args: argparse.Namespace) -> object:
     return strategy
 
 
-def keep_settings(
-    folder: str | os.PathLike, settings: dict, resume: bool = True, strategy: object = None
-) -> None:
-    """Writes a run's settings to its folder; a resumed run must have the settings saved there.
-
-    If several processes train together, each calls it, and the first writes.
-
-    Args:
-        folder: the run's folder, local or remote.
-        settings: a dict of settings that must not change within a run: numbers, strings, or lists
-            of either.
-        resume: whether the folder may hold an earlier part of this run; False for a new run, which
-            replaces the settings in the folder.
-        strategy: the result of `get_strategy`.
-
-    Raises:
-        ValueError: if the folder holds a run with other settings.
-    """
-    path = f"{str(folder).rstrip('/')}/settings.json"
-    if resume and "settings.json" in names_in(folder):
-        _check_equal(settings, _saved(path), folder)
-    wait_for_all("the settings", strategy)
-    if is_chief(strategy):
-        write_json(path, settings)
-
-
 def keep_model(model: keras.Model, path: str | os.PathLike) -> None:
     """Saves a Keras model as a file, which replaces an earlier one at once."""
     with whole_path(path) as unfinished:
         model.save(unfinished)
-
-
-def _saved(path):
-    try:
-        return read_json(path)
-    except ValueError as error:
-        raise ValueError(
-            f"{str(error).rstrip('.')}. Remove it if this run has the settings of the earlier one."
-        ) from error
-
-
-def _check_equal(settings, saved, folder):
-    changed = [
-        f"{name}={settings.get(name)!r} (there {saved.get(name)!r})"
-        for name in dict.fromkeys([*settings, *saved])
-        if settings.get(name) != saved.get(name)
-    ]
-    if changed:
-        raise ValueError(
-            f"{folder} holds a run with other settings: {', '.join(changed)}. Use the settings of "
-            "that run, or give this run a folder of its own."
-        )

@@ -53,14 +53,20 @@ def main(argv=None):
         exported = model.export(args.output, format=args.format, int8=args.int8)
         print(f"Exported to {Path(exported).resolve()}.")
         return
+    ranks = getattr(model.preprocessor, "signature", {})  # export refuses a model without one
+    example = {n: ["A text.", "Another."] if rank == 2 else "A text." for n, rank in ranks.items()}
+    extra = {n: x.shape[1:] for n, x in model.input.items() if n not in model.backbone.input}
+    example |= {name: [0.0] * shape[0] if shape else 0.0 for name, shape in extra.items()}
+    if args.text and len(example) > 1:
+        raise ValueError(f"--text is for models of a text alone; this one takes {[*example]}.")
     exported = Path(model.export(args.output, version=args.version)).resolve()
     name, folder = exported.parent.name, exported.parent
     print(f"Exported to {exported}. Serve it with")
     volume = shlex.quote(f"{folder}:/models/{name}")
     print(f"  docker run -p 8501:8501 -v {volume} -e MODEL_NAME={name} \\")
-    print("      tensorflow/serving")
-    print("and query it with")
-    request = shlex.quote(json.dumps({"instances": args.text[:2] or ["A text.", "Another."]}))
+    print("      tensorflow/serving\nand query it with")
+    instances = [example] if len(example) > 1 else args.text[:2] or ["A text.", "Another."]
+    request = shlex.quote(json.dumps({"instances": instances}))
     print(f"  curl -d {request} http://localhost:8501/v1/models/{name}:predict")
     if args.text:
         print("Its answers:", flush=True)

@@ -45,7 +45,8 @@ def read_examples(path, args):
     """Reads `(texts, classes)` from a file."""
     table = keras_bert.readers.read_table(path)
     texts = table.texts(args.text_column or "text")
-    return np.array(texts, dtype=object), np.array(table.texts(args.label_column))
+    table.class_names(args.label_column)  # raises an error at an empty label
+    return np.array(texts, dtype=object), np.array(table[args.label_column])
 
 
 def drawn(texts, labels, most, seed):

@@ -82,7 +82,7 @@ def make_model(args, label_names):
         label_names=label_names,
         multi_label=args.multi_label,
         num_features=len(args.number_columns),
-        window_stride=args.window_stride,
+        **({} if args.window_stride is None else {"window_stride": args.window_stride}),
     )
 
 

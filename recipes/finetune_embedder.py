@@ -59,7 +59,8 @@ def read_examples(path, args):
     table = keras_bert.readers.read_table(path)
     columns = tuple(map(table.texts, args.text_columns))
     if args.label_column:
-        return columns[0], table.texts(args.label_column)
+        table.class_names(args.label_column)  # raises an error at an empty label
+        return columns[0], table[args.label_column]
     return columns, table.scores(args.score_column) if args.score_column else None
 
 

@@ -40,8 +40,8 @@ from keras_bert.recipes.paper.tables import paper_table
 
 TASK_CHOICES = ["all", *(task for task in TASKS if task != "ax")]  # ax has a test set alone
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
-SHARED = ["task", "init", "from_scratch", "sequence_length", "warmup_proportion"]
-SHARED += ["bilstm_units", "bucket_lengths", "packed", "layer_decay", "precision"]
+SHARED = "task init from_scratch keep_layers sequence_length warmup_proportion bilstm_units".split()
+SHARED += "bucket_lengths packed tokens_per_batch layer_decay precision patience teacher".split()
 
 
 def parse_args(argv=None):
@@ -180,6 +180,8 @@ def main(argv=None):
     label_names = train.label_names
     grid = {"seed": args.seeds, "batch_size": args.batch_sizes}
     grid |= {"learning_rate": args.learning_rates, "epochs": args.epoch_counts}
+    own = ["temperature", "alpha"] if args.teacher else []
+    own += ["select"] if args.select != "score" else []  # which older folders lack
     results = finetune_grid(
         lambda: make_model(args, label_names),
         (train.texts, train.labels),
@@ -187,7 +189,7 @@ def main(argv=None):
         args.output,
         grid=grid,
         scores=lambda answers, x, y: score(dev, predictions(answers, label_names)),
-        shared={name: getattr(args, name) for name in SHARED},
+        shared={name: getattr(args, name) for name in SHARED + own},
         strategy=strategy,
         **_shared.finetuning_settings(args),
     )

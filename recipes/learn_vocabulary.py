@@ -9,6 +9,8 @@ about 10 seconds on 2 cores.
 Memory grows with the number of distinct words, by about 150 bytes each. Results are reproducible.
 """
 
+import os
+
 import keras_bert
 from keras_bert.recipes import _shared
 
@@ -29,6 +31,8 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
+    if os.path.isdir(args.output_file):
+        raise ValueError(f"--output_file={args.output_file} is a folder. Give a file in it.")
     vocabulary = keras_bert.learn_vocabulary(
         args.inputs,
         args.vocabulary_size,

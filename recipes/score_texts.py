@@ -40,8 +40,8 @@ def parse_args(argv=None):
 
 def write_scores(model, args):
     """Writes scores.tsv, a line for each text."""
-    text = Path(args.texts).read_text(encoding="utf-8")
-    texts = [line for line in text.splitlines() if line.strip()]
+    text = Path(args.texts).read_text(encoding="utf-8-sig")
+    texts = [line for line in text.split("\n") if line.strip()]
     lines = ["log_likelihood\ttokens\tperplexity\ttext"]
     for text, score in zip(texts, model.score_texts(texts, args.batch_size), strict=True):
         numbers = score["log_likelihood"], len(score["tokens"]), score["perplexity"]

@@ -142,7 +142,7 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.recipes._runs import describe_training, keep_model, split_examples, train_epochs
+    from keras_bert.recipes import _runs
 
     strategy = keras_bert.get_strategy("single")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
@@ -154,7 +154,7 @@ def main(argv=None):
             print(parts[name])
     tag_names = parts["train"].tag_names()
     if args.validation_split:
-        (parts["train"],), (parts["dev"],) = split_examples(
+        (parts["train"],), (parts["dev"],) = _runs.split_examples(
             (parts["train"],), args.validation_split
         )
     classes = {name: part.class_numbers(tag_names) for name, part in parts.items()}
@@ -162,8 +162,10 @@ def main(argv=None):
     with strategy.scope():
         num_layers, width = len(encoder.chosen_layers), encoder.backbone.hidden_dim
         model = make_model(args, num_layers, width, len(tag_names))
-    print(describe_training(strategy, args.batch_size, model))
+    print(_runs.describe_training(strategy, args.batch_size, model))
     output.mkdir(parents=True, exist_ok=True)
+    others = ("output", "train", "dev", "test", "epochs", "patience")
+    _runs.keep_settings(output, {n: v for n, v in vars(args).items() if n not in others})
     (output / "tags.json").write_text(json.dumps(tag_names, indent=1) + "\n", encoding="utf-8")
     features = {name: features_of(encoder, part, args) for name, part in parts.items()}
     dev, test = parts["dev"], parts.get("test")
@@ -171,10 +173,10 @@ def main(argv=None):
     best = output / "best.keras"
 
     def keep(predicted):
-        keep_model(model, best)
+        _runs.keep_model(model, best)
         dev.write_predictions(output / "dev_predictions.txt", predicted)
 
-    train_epochs(
+    _runs.train_epochs(
         model,
         output,
         epochs=args.epochs,

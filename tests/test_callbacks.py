@@ -25,9 +25,9 @@ def make_model(steps_per_execution=1, metrics=("accuracy",)):
     return model
 
 
-def fit(model, output, epochs, first=0, every=1, more=(), **arguments):
+def fit(model, output, epochs, first=0, every=1, more=(), size=4, **arguments):
     return model.fit(
-        X, Y, batch_size=4, initial_epoch=first, epochs=epochs, shuffle=False, verbose=0,
+        X, Y, batch_size=size, initial_epoch=first, epochs=epochs, shuffle=False, verbose=0,
         callbacks=[*more, TrainingCurves(output / "logs", every=every)], **arguments,
     )  # fmt: skip
 
@@ -35,26 +35,30 @@ def fit(model, output, epochs, first=0, every=1, more=(), **arguments):
 class Losses(keras.callbacks.Callback):
     """The loss of each step, from losses of single batches."""
 
-    def on_train_begin(self, logs=None):
-        self.losses = []
+    def __init__(self, size):
+        super().__init__()
+        self.size, self.losses = size, []
 
     def on_train_batch_begin(self, batch, logs=None):
-        rows = slice(4 * batch, 4 * batch + 4)
+        rows = slice(self.size * batch, self.size * batch + self.size)
         predicted = keras.ops.convert_to_numpy(self.model(X[rows]))
         self.losses.append(float(np.mean((predicted - Y[rows]) ** 2)))
 
 
-def test_a_point_is_the_loss_of_its_step(assert_close, curves, tmp_path):
-    expected = Losses()
-    history = fit(make_model(), tmp_path, epochs=1, more=[expected])
+@pytest.mark.parametrize("size", [4, 11])  # of the second, the last batch has 2 rows
+def test_a_point_is_the_loss_of_its_step(assert_close, curves, tmp_path, size):
+    expected = Losses(size)
+    history = fit(make_model(), tmp_path, epochs=1, more=[expected], size=size)
     found = curves(tmp_path)
     assert set(found) == {"loss", "accuracy", "learning_rate"}
-    assert list(found["loss"]) == [1, 2, 3, 4, 5, 6]
+    steps = [*range(0, 24, size)]
+    assert list(found["loss"]) == [*range(1, len(steps) + 1)]
     losses = [*found["loss"].values()]
     assert_close(losses, expected.losses)
-    assert np.isclose(np.mean(losses), history.history["loss"][0])
+    rows = np.diff([*steps, 24])
+    assert np.isclose(np.average(losses, weights=rows), history.history["loss"][0])
     rate = WarmupLinearDecay(0.1, 2, 24)
-    rates = [float(rate(step)) for step in range(6)]  # the rate with which the step was taken
+    rates = [float(rate(step)) for step in range(len(steps))]  # with which the step was taken
     assert np.allclose([*found["learning_rate"].values()], rates)
 
 
@@ -75,11 +79,13 @@ def test_points_lie_some_steps_apart_and_at_the_end_of_an_epoch_for_all_that_it_
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
-def test_executions_of_several_steps_keep_the_axis(curves, tmp_path):
-    history = fit(make_model(steps_per_execution=3), tmp_path, epochs=2)
+@pytest.mark.parametrize("number", [3, 4])  # the second leaves two steps to the last one
+def test_executions_of_several_steps_keep_the_axis(curves, tmp_path, number):
+    history = fit(make_model(steps_per_execution=number), tmp_path, epochs=2)
     curve = curves(tmp_path)["loss"]
-    assert list(curve) == [3, 6, 9, 12]
-    assert np.isclose((curve[3] + curve[6]) / 2, history.history["loss"][0])
+    assert list(curve) == [number, 6, 6 + number, 12]
+    mean = (number * curve[number] + (6 - number) * curve[6]) / 6
+    assert np.isclose(mean, history.history["loss"][0])
 
 
 class Killed(BaseException):

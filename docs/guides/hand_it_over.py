@@ -122,5 +122,5 @@ print(path)
 # | `"openvino"` | `openvino/openvino_model.xml` and `.bin` | the same files | the same |
 # | `"litert"` | `model.tflite` | the same file | int32 `token_ids`, `padding_mask`, `segment_ids` |
 #
-# Beside the model lie the tokenizer's files. Outputs are those of `predict`, within 1e-5 without
+# The folder has the tokenizer's files, too. Outputs are those of `predict`, within 1e-5 without
 # int8. Windows of long texts, entities and spans are in the [SavedModel](serve.py) alone.

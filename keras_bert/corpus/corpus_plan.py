@@ -32,6 +32,7 @@ KINDS = (
 )
 
 OTHER_FILES = "files in input folders that are neither texts, rows nor dumps, skipped"
+LINKS = "links to files that are inputs already, skipped"
 
 
 def find_inputs(
@@ -39,7 +40,7 @@ def find_inputs(
 ) -> list[Span]:
     """Lists the input files as spans; the files of a folder are sorted."""
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    files = {}
+    files, seen = {}, set()
     for path in map(os.fspath, inputs):
         for name in files_at(path):
             kind = os.path.basename(name).lower()
@@ -53,8 +54,13 @@ def find_inputs(
                     "decompress it first."
                 )
             name = name if "://" in name else os.path.abspath(name)
+            real = name if "://" in name else os.path.realpath(name)
             if name in files:
                 raise ValueError(f"{name} is given twice. Give each input once.")
+            if real in seen:
+                reports.add(LINKS, 1, name)
+                continue
+            seen.add(real)
             if not (found := size_and_time(name)):
                 raise ValueError(f"{name} is a link to a file that doesn't exist. Remove it.")
             files[name] = Span(name, reader, 0, found[0], found[0])

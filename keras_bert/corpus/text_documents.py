@@ -21,7 +21,7 @@ _ABBREVIATION = re.compile(r"(?:^|\s)[A-Z][a-z]{0,3}\.$")  # "Mr.", for example
 class TextReader(Reader):
     """`Reader` of `.txt` files."""
 
-    names = r"\.txt(\.gz|\.bz2|\.zst)?$"
+    names = r"(?<!^vocab)\.txt(\.gz|\.bz2|\.zst)?$"  # a vocabulary is no text
 
     is_one_document = True
 

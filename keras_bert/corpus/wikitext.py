@@ -105,9 +105,10 @@ def _unpaired_braces(match):
 def _label(link, namespaces):
     target, bar, label = link.partition("|")
     prefix, colon, _ = target.partition(":")
-    prefix = prefix.strip().lower()
+    prefix = prefix.strip()
     dropped = namespaces | _FIXED_NAMESPACES
-    if colon and prefix and (prefix in dropped or _INTERWIKI.fullmatch(prefix)):
+    # Those of languages are in lowercase; "CSI: Miami" and "Ben-Hur: A Tale" are titles.
+    if colon and (prefix.lower() in dropped or _INTERWIKI.fullmatch(prefix)):
         return ""
     return label.rpartition("|")[2] if bar else target.lstrip(":")
 

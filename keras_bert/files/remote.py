@@ -15,16 +15,14 @@ from typing import IO, Any
 
 
 def _walk(folder):
-    """Like `os.walk`, through links that lead out of the folder too, without what is hidden."""
+    """Like `os.walk`, through links too, each folder once and without what is hidden."""
+    seen = {*map(str, Path(folder).resolve().parents)}  # links to them are circles
     for top, folders, names in os.walk(folder, followlinks=True):
-        here = os.path.join(os.path.realpath(top), "")
-        targets = ((name, os.path.realpath(os.path.join(top, name))) for name in folders)
-        folders[:] = [
-            name
-            for name, target in targets
-            if name[0] != "." and not here.startswith(os.path.join(target, ""))  # no circle
-        ]
-        yield top, folders, [name for name in names if name[0] != "."]
+        here = os.path.realpath(top)
+        folders[:] = [] if here in seen else sorted(name for name in folders if name[0] != ".")
+        if here not in seen:
+            yield top, folders, [name for name in names if name[0] != "."]
+        seen.add(here)
 
 
 _LOCAL = SimpleNamespace(

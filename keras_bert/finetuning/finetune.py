@@ -9,6 +9,7 @@ import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
+from keras_bert.finetuning.run_settings import keep_settings
 from keras_bert.finetuning.teaching import Teaching, rows_of_texts, start_teaching, taught
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
 from keras_bert.messages import check_int, check_number, check_one_of, shown
@@ -17,6 +18,7 @@ from keras_bert.models.task_data import in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import count, is_dataset, is_raw, split_examples
 from keras_bert.training.adamw import AdamW
+from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, trains_alone, wait_for_all
 from keras_bert.training.strategy import Strategy, scope_of
@@ -61,7 +63,8 @@ def finetune(
     TensorBoard; with `test`, also the answers to the test set and `test_scores.json`.
 
     Rerun the same call to resume after the last finished epoch, with the same numbers as without
-    the interruption. If several processes train together, each calls it, and the first writes.
+    the interruption (on PyTorch, with other dropout). If several processes train together, each
+    calls it, and the first writes.
 
     Source: Devlin et al. 2019, section 4 and appendix A.3; for a teacher, Hinton et al. 2015.
 
@@ -188,8 +191,11 @@ def finetune(
     }
     record_training(model, settings)
     if strategy is not None:
-        size = batching.batch_size
+        size = settings["batch size"]
         print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
+    is_begun = TrainingCheckpoint(output / "checkpoints").latest_step() is not None
+    kept = {**settings, "epochs": None}  # more of them extend a run
+    keep_settings(output, kept, resume=is_begun, strategy=strategy)
     history = train_epochs(
         model,
         output,

@@ -173,11 +173,11 @@ class Answering:
         if is_dataset(x):
             from keras_bert.preprocessing.text_streams import arrays_of
 
-            x, y, _ = arrays_of(x)
+            x, y, _ = arrays_of(x, self.takes_columns)
         x, y, _ = task_data.in_memory(self, x, y)
         task_data.check_columns(self, count(x) if is_raw(x) else None, y=y)
         scorer.check(x, y)
-        answers = self.answers_to_score(x, batch_size, y=y)
+        answers = self.answers_to_score(x, batch_size, y=y, **scorer.answer_options)
         return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
 
 

@@ -34,6 +34,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         vocabulary_size: int, V, the number of tokens in the vocabulary.
         hidden_dim: int, H, the width of a token's vector.
         max_sequence_length: int, the length of the longest row.
+        trainable: bool; False freezes the encoder, as `freeze` does.
         **kwargs: arguments of `keras.Model`.
 
     Raises:
@@ -65,6 +66,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         vocabulary_size,
         hidden_dim,
         max_sequence_length,
+        trainable=True,
         **kwargs,
     ):
         _check_contract(type(self).__name__, inputs, outputs, blocks, hidden_dim)
@@ -76,6 +78,8 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         self.hidden_dim = hidden_dim
         self.max_sequence_length = max_sequence_length
         self.mark_depths()
+        if not trainable:  # Keras would set it before the model has its layers
+            self.trainable = False
 
     @classmethod
     def least_values(cls, sizes):

@@ -14,6 +14,7 @@ from keras_bert.metrics.calibration import (
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import (
     check_columns,
+    example_weights,
     in_memory,
     preprocessor_of,
     with_extra_inputs,
@@ -126,14 +127,15 @@ class BertClassifier(BertTask):
         is_new = self.num_features and not self.feature_normalization.is_adapted
         if is_new or class_weight is not None:
             x, y, sample_weight = in_memory(self, x, y, sample_weight)
-        if is_new and is_dataset(x):
-            raise ValueError(
-                "The features of a dataset can't be looked at before training: call "
-                "model.adapt_features(features) first, with those of the training data."
-            )
         if is_new:
-            self.adapt_features(with_extra_inputs(self, x)["features"])
-        if class_weight is not None and is_dataset(x):
+            inputs = with_extra_inputs(self, x)
+            if not isinstance(inputs, dict):
+                raise ValueError(
+                    "The features of datasets and batches can't be looked at before training: call "
+                    "model.adapt_features(features) first, with those of the training data."
+                )
+            self.adapt_features(inputs["features"])
+        if class_weight is not None and y is None:  # the labels are in x
             weights = map(float, class_weights(class_weight, self._class_names()))
             arguments["class_weight"] = dict(enumerate(weights))
         elif class_weight is not None:
@@ -157,7 +159,8 @@ class BertClassifier(BertTask):
         """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
         names, labels = self._class_names(), self._labels(labels)
         weights = class_weights(class_weight, names, labels)[labels]
-        return weights if sample_weight is None else weights * np.asarray(sample_weight)
+        sample_weight = example_weights(self, None, sample_weight, len(weights))
+        return weights if sample_weight is None else weights * sample_weight.reshape(-1)
 
     def class_counts(self, labels):
         """Counts the texts of each class, as a dict by name; empty for a regression.

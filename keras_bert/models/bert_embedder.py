@@ -57,7 +57,8 @@ class BertEmbedder(BertTask):
         truncate_dim: int, the number of first values that vectors keep, before they are scaled to
             length 1; None for all. Take one of the `matryoshka_dims` that a model was trained with.
         matryoshka_dims: ints, such as `(384, 256, 128)`: also trains vectors truncated to each of
-            these lengths (Kusupati et al. 2022). None trains whole vectors.
+            these lengths (Kusupati et al. 2022). None trains whole vectors. Lengths above
+            `truncate_dim` are dropped.
         **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Returns:
@@ -123,8 +124,9 @@ class BertEmbedder(BertTask):
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`
         self.combine = combine
         self.truncate_dim = truncate_dim
-        check_dims(matryoshka_dims, vectors.shape[-1])
-        self.matryoshka_dims = None if matryoshka_dims is None else tuple(matryoshka_dims)
+        check_dims(matryoshka_dims, encoded.shape[-1])
+        dims = tuple(dim for dim in matryoshka_dims or () if dim <= vectors.shape[-1])
+        self.matryoshka_dims = dims or None
 
     def __call__(self, inputs, *args, **kwargs):
         if isinstance(inputs, (tuple, list)):  # the texts of an example, one dict of inputs each

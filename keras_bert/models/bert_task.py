@@ -66,6 +66,7 @@ class BertTask(
             defaults.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's. A
             subclass also gives it to the layers of its head.
+        trainable: bool; False freezes the whole model, its backbone included.
         **kwargs: those of `keras.Model`.
 
     Call arguments:
@@ -86,7 +87,7 @@ class BertTask(
     """
 
     preprocessor_name = "BertPreprocessor"
-    own_arguments = ()  # of the constructor, beside those of all tasks; attributes of the same name
+    own_arguments = ()  # of the constructor, in addition to those of all tasks; also attributes
     scorer_class = Scorer  # of answers
     takes_labels = True  # False of a task that learns from texts alone
     takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
@@ -94,13 +95,17 @@ class BertTask(
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names
     _schedules_fit = False  # whether `fit` makes its own optimizer
 
-    def __init__(self, inputs, outputs, backbone, preprocessor=None, dtype=None, **kwargs):
+    def __init__(
+        self, inputs, outputs, backbone, preprocessor=None, dtype=None, trainable=True, **kwargs
+    ):
         check_keras_arguments(type(self), kwargs)
         policy = head_policy(type(self).__name__, backbone, dtype)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         set_policy(self, dtype, policy)
         self.backbone = backbone
         self.preprocessor = preprocessor
+        if not trainable:  # Keras would set it before the model has its layers
+            self.trainable = False
 
     @classmethod
     def preprocessor_class(cls):
@@ -254,7 +259,7 @@ class BertTask(
                 the batch size and the order alone.
             **kwargs: those of `keras.Model.fit`, whose `History` is returned. The `class_weight` of
                 a `BertClassifier` is a dict by name or number, 1 if missing; or `"balanced"`, n /
-                (C x the texts of the class). It multiplies `sample_weight`.
+                (C x the texts of the class). In memory, it multiplies `sample_weight`.
 
         Raises:
             ValueError: if labels are outside the classes, raw examples meet no preprocessor, the

@@ -24,7 +24,7 @@ def explain(
     if any(getattr(layer, "quantization_mode", None) for layer in all_layers(task)):
         raise ValueError("A quantized model is not smooth: explain the one that you quantized.")
     preprocessor = preprocessor_of(task)
-    if not is_single(x.get("text", x) if isinstance(x, dict) else x):
+    if not is_single(x):
         raise ValueError(f"explain takes a single example, such as a text; got {shown(x)}.")
     row = preprocessor.explained(x, target, lambda inputs: task(inputs, training=False))
     table = task.backbone.token_embedding

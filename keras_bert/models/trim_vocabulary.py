@@ -52,13 +52,14 @@ class Trimming:
         reader, encoder = copy.copy(preprocessor_of(self)), self.backbone
         ids = _needed_ids(self, texts, keep)
         reader.tokenizer = reader.tokenizer.with_tokens(ids)
-        sizes = {**encoder.get_config(), "vocabulary_size": len(ids)}
+        sizes = {**encoder.get_config(), "vocabulary_size": len(ids), "trainable": True}
 
         def make():
             parts = {"backbone": type(encoder).from_config(sizes), "preprocessor": reader}
-            return type(self).from_config({**self.get_config(), **parts})
+            return type(self).from_config({**self.get_config(), "trainable": True, **parts})
 
         small = undrawn(make)
+        small.trainable, small.backbone.trainable = self.trainable, encoder.trainable
         for new, old in zip(small.weights, self.weights, strict=True):
             smaller = [axis for axis, n in enumerate(new.shape) if n < old.shape[axis]]  # that of V
             new.assign(keras.ops.take(old, ids, *smaller) if smaller else keras.ops.copy(old))

@@ -142,7 +142,7 @@ def show_attention(
     check_int("layer", layer, 0, backbone.num_layers - 1)
     if head is not None:
         check_int("head", head, 0, backbone.num_heads - 1)
-    inputs = _inputs(preprocessor.tokenizer, text, pair)
+    inputs = _inputs(preprocessor, text, pair)
     length = inputs["token_ids"].shape[1]
     check_int("the number of tokens", length, at_most=backbone.max_sequence_length)
     vocabulary = preprocessor.tokenizer.get_vocabulary()
@@ -154,12 +154,9 @@ def show_attention(
     return AttentionView(tokens, segments, probabilities, layer, heads)
 
 
-def _inputs(tokenizer, text, pair):
+def _inputs(preprocessor, text, pair):
     texts = {"text": text} if pair is None else {"text": text, "pair": pair}
-    first, *second = tokenizer([as_str(*each) for each in texts.items()])
-    ids = [tokenizer.cls_token_id, *first, tokenizer.sep_token_id]
-    segments, more = [0] * len(ids), tokenizer.num_separators - 1
-    for piece in second:
-        ids += [*[tokenizer.sep_token_id] * more, *piece, tokenizer.sep_token_id]
-        segments += [int(not more)] * (len(ids) - len(segments))
-    return {"token_ids": np.array([ids], "int32"), "segment_ids": np.array([segments], "int32")}
+    preprocessor = preprocessor.like(preprocessor, sequence_length=2**30)  # which truncates nothing
+    tokens = [preprocessor.tokenized([as_str(*each)]) for each in texts.items()]
+    inputs = preprocessor.packer(*tokens, width=preprocessor.packer.lengths(*tokens)[0])
+    return {name: inputs[name] for name in ("token_ids", "segment_ids")}

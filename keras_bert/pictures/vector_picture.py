@@ -56,10 +56,11 @@ def plot_vectors(
     panel = figure.subplots()
     classes = sorted({*labels})
     colors = colormaps["tab10" if len(classes) <= 10 else "turbo"]
+    size = float(np.clip(3000 / len(points), 3, 36))
     for number, label in enumerate(classes):
         own = points[[each == label for each in labels]]
         color = colors(number if len(classes) <= 10 else number / (len(classes) - 1))
-        panel.scatter(*own.T, s=float(np.clip(3000 / len(points), 3, 36)), color=color, label=label)
+        panel.scatter(*own.T, s=size, color=color, label=plain(label))
     for axis, share in zip((panel.xaxis, panel.yaxis), pca.explained_variance_ratio_, strict=True):
         axis.set_label_text(f"{share:.0%} of the variance", fontsize=9)
     if len(classes) > 1:

@@ -99,7 +99,8 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
         with tf.control_dependencies([same]):
-            is_there = choices != ""  # [B, C]
+            choices = tf.identity(choices)
+        is_there = choices != ""  # [B, C]
         columns = self.tokenized(context), self.tokenized(tf.reshape(choices, [-1]))
         most = tf.shape(choices, tf.int64)[1]
         rows = PairRows(self.packer, columns, num_sequences=most, is_there=is_there)

@@ -75,7 +75,8 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
     >>> label_matrix([["b"], [], ["a", "b"]], ["a", "b"]).tolist()
     [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
     """
-    if not hasattr(labels, "dtype") and all(map(_is_names, labels)):
+    labels = as_arrays(labels)  # of a table, a column of lists
+    if str(getattr(labels, "dtype", "object")) == "object" and all(map(_is_names, labels)):
         matrix, known = np.zeros((len(labels), len(names)), "float32"), numbers_of(names)
         for index, row in enumerate(labels):
             for label in row:

@@ -66,9 +66,9 @@ def is_missing(value: Any) -> bool:
 
 
 def is_single(x: Any) -> bool:
-    """Returns whether `x` is one example: a string, a pair of strings, or a dict of strings."""
+    """Returns whether `x` is one example: a string, a pair of strings, or a dict with either."""
     if isinstance(x, dict):
-        return bool(x) and isinstance(next(iter(x.values())), (str, bytes))
+        return is_single(x["text"]) if "text" in x else any(map(_is_text, x.values()))
     is_pair = isinstance(x, tuple) and bool(x) and all(isinstance(t, (str, bytes)) for t in x)
     return isinstance(x, (str, bytes)) or is_pair
 
@@ -130,8 +130,10 @@ def count(x: Any) -> int:
     """Counts examples in memory."""
     if is_single(x) or getattr(x, "shape", None) == ():
         return 1
-    if isinstance(x, (dict, tuple)) and x:
-        return count(next(iter(x.values() if isinstance(x, dict) else x)))
+    if isinstance(x, dict) and x:
+        return count(x["text"] if "text" in x else next(iter(x.values())))
+    if isinstance(x, tuple) and x:
+        return count(x[0])
     if not hasattr(x, "__len__"):
         raise ValueError(f"Examples must be a list, an array or a column; got {shown(x)}.")
     return len(x)

@@ -151,8 +151,11 @@ def text_batches(
     return dataset.map(as_columns)
 
 
-def arrays_of(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
-    """Reads a dataset as arrays `(x, y, sample_weight)`, None where it has none."""
+def arrays_of(dataset: tf.data.Dataset, are_columns: bool = False) -> tuple[Any, Any, Any]:
+    """Reads a dataset as arrays `(x, y, sample_weight)`, None where it has none.
+
+    With `are_columns`, several bare strings are the texts of an example, as in `stream_columns`.
+    """
     elements = list(dataset.as_numpy_iterator())
     if not elements:
         raise ValueError("There are no examples: the dataset is empty.")
@@ -160,6 +163,9 @@ def arrays_of(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
     is_batch = not any(isinstance(leaf, bytes) for leaf in tf.nest.flatten(elements[0][0]))
     join = np.concatenate if is_batch else np.stack
     joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
+    spec = dataset.element_spec
+    if are_columns and isinstance(spec, tuple) and all(map(is_strings, spec)):
+        return joined, None, None
     return (*joined, None, None)[:3]
 
 

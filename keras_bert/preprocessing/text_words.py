@@ -80,8 +80,9 @@ def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
     is_mark, is_character = kinds == _MARK, kinds == _CHARACTER
     is_empty = starts == ends  # a "▁" of SentencePiece alone, before the word that it begins
     is_first_of_text = ops.concat([true, text_of[1:] != text_of[:-1]], axis=0)[:size]
-    has_space = ops.concat([true, starts[1:] > ends[:-1]], axis=0)[:size]
-    begins_run = is_first_of_text | has_space
+    has_gap = ops.concat([true, starts[1:] > ends[:-1]], axis=0)[:size]
+    # Between pieces of a word is no space, but perhaps a character that BERT deletes.
+    begins_run = is_first_of_text | (has_gap & (kinds != _GOES_ON))
     run = ops.cumsum(ops.cast(begins_run, "int64")) - 1  # [T], number of the run between spaces
     letters = ops.cast(~(is_mark | is_empty), "int64")
     before = ops.cumsum(letters) - letters  # earlier tokens other than marks
@@ -111,12 +112,12 @@ def _kinds(read, text_of, tokenizer):
 
 def _kind(token):
     """Classifies a token: marks, Chinese characters, a continuing piece ("##..."), or 0."""
-    if token.startswith("##"):
-        return _GOES_ON
     if not token:
         return 0
-    if all(map(is_punctuation, token)):
+    if all(map(is_punctuation, token)):  # "##" of a byte-pair vocabulary too
         return _MARK
+    if token.startswith("##"):
+        return _GOES_ON
     return _CHARACTER if all(map(is_cjk, token)) else 0
 
 

@@ -1,5 +1,6 @@
 """Texts as a pre-trained model reads them: as a whole, some with [MASK]."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,8 @@ def masked_inputs(
     tokenizer, most = preprocessor.tokenizer, preprocessor.sequence_length - 1
     rows, counts = [], []
     for text in texts:
-        parts = as_str("A text", text).split(MASK)
+        # Like a token of RoBERTa's, a mask includes the space before it.
+        parts = re.split(rf"\s*{re.escape(MASK)}", as_str("A text", text))
         if len(parts) == 1:
             raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
         first, *others = numpy_ops.ragged(*tokenizer.flat_ids(parts))

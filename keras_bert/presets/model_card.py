@@ -13,6 +13,7 @@ from keras_bert.files.json_files import read_json
 from keras_bert.files.new_folder import CARD_MARK, README
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import shortened
+from keras_bert.presets.formats.architectures import architecture_of
 from keras_bert.presets.preset_arguments import shared_arguments
 from keras_bert.training.training_record import training_of
 
@@ -33,7 +34,8 @@ _KINDS = {
     "BertBackbone": ("feature-extraction", "encodes texts, a vector for each token"),
 }
 _TITLES = {"bert": "A BERT", "distilbert": "A DistilBERT", "electra": "An ELECTRA"}
-_TITLES |= {"xlm-roberta": "An XLM-RoBERTa", "mpnet": "An MPNet"}
+_TITLES |= {"xlm-roberta": "An XLM-RoBERTa", "roberta": "A RoBERTa", "camembert": "A CamemBERT"}
+_TITLES |= {"mpnet": "An MPNet"}
 _CAUSAL = ("text-generation", "predicts each next word")
 _EXAMPLES = {
     "BertPretrainer": 'fill_mask("Paris is the [MASK] of France.", top_k=3)',
@@ -101,7 +103,7 @@ def _is_ours(cls):
 def _sentence(model, task):
     backbone = getattr(model, "backbone", model)
     if _is_ours(type(backbone)) and backbone.architecture:
-        return f"{_TITLES[backbone.architecture]} that {task}."
+        return f"{_TITLES[architecture_of(model)]} that {task}."
     return f"A model that {task}, with the encoder {code(type(backbone).__name__)}."
 
 
@@ -110,11 +112,10 @@ def _metadata(model, name, pipeline, training, has_hugging_face):
 
     library = "sentence-transformers" if name in _THEIR_WRAPPERS else "transformers"
     base = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(@.+)?", training.get("source", ""))
-    architecture = getattr(model, "backbone", model).architecture
     return ModelCardData(
         library_name=library if has_hugging_face else "keras_bert",
         pipeline_tag=pipeline or None,
-        tags=[*filter(None, [architecture]), "keras", "keras_bert"],
+        tags=[*filter(None, [architecture_of(model)]), "keras", "keras_bert"],
         base_model=base and base[1],
     )
 

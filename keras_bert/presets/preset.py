@@ -222,6 +222,7 @@ class PresetModel:
         preset_arguments.check_arguments(model_class, arguments)
         if keep_layers is not None:
             source = source.with_layers(keep_layers)
+        trainable = arguments.pop("trainable", True)
         load = load_preset
         if not isinstance(source, PresetFolder):
             load, source = load_checkpoint, source.as_task(model_class.__name__)
@@ -231,19 +232,23 @@ class PresetModel:
             settings["label_names"] = as_label_names(settings["label_names"])
             arguments.setdefault("num_classes", len(settings["label_names"]))
         if hasattr(model_class, "preprocessor_class"):
-            settings = {**settings, "lowercase": lowercase}
-            settings = {name: value for name, value in settings.items() if value is not None}
+            kind = model_class.preprocessor_class()  # some of whose defaults are None
+            named = {**settings, "lowercase": lowercase}.items()
+            settings = {n: v for n, v in named if v is not None or getattr(kind, n, 0) is None}
             preprocessor = preprocessor_from(
                 source,
-                model_class.preprocessor_class(),
+                kind,
                 preprocessor,
                 settings,
                 is_same_task=model_class is source.model_class,
                 num_classes=arguments.get("num_classes"),
             )
         model = load(model_class, source, preprocessor, arguments)
+        model = model if load_weights else _with_random_weights(model)
+        if not trainable:  # TensorFlow never trains a variable that was frozen when it was made
+            model.trainable = False
         if not load_weights:
-            return _with_random_weights(model)
+            return model
         name = published_name(given)
         if name is not None:  # not the folder of the cache
             model.load_report.source = name

@@ -129,12 +129,14 @@ class PresetFolder:
         return config, model
 
     def _made(self, config, preprocessor, precision):
+        config.pop("trainable", None)  # loaded models train
         if self.backbone_class is self.model_class:
             config |= precision
         else:
             if precision:
                 config.pop("dtype", None)  # the head follows
             backbone = {**self.backbone_config.values, **precision}
+            backbone.pop("trainable", None)
             config["backbone"] = self.backbone_class.from_config(backbone)
             config["preprocessor"] = preprocessor
         return self.model_class.from_config(config)

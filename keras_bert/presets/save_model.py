@@ -11,6 +11,7 @@ import keras
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import logger
+from keras_bert.presets.formats.architectures import architecture_of
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_supported
 from keras_bert.presets.formats.tensor_files import crc32_of
 from keras_bert.presets.model_card import write_card
@@ -110,13 +111,11 @@ def described(model: keras.Model) -> Checkpoint:
             f"Other libraries have no names for the weights of {type(backbone).__name__}"
             f"({switches}). Save the model with save_to_preset(folder)."
         )
-    preprocessor, architecture = getattr(model, "preprocessor", None), backbone.architecture
+    preprocessor = getattr(model, "preprocessor", None)
     tokenizer = getattr(preprocessor, "tokenizer", None)
-    if tokenizer and tokenizer.family not in (None, "mpnet") and architecture == "xlm-roberta":
-        architecture = tokenizer.family
     checkpoint = Checkpoint(
         source=f"{type(model).__name__} {model.name}",
-        backbone={**config, "architecture": architecture},
+        backbone={**config, "architecture": architecture_of(model)},
         task=type(model).__name__ if backbone is not model else None,
         task_arguments=_task_arguments(model, preprocessor) if backbone is not model else {},
         own_tokenizer=tokenizer,

@@ -3,6 +3,7 @@
 import os
 import re
 
+from keras_bert.files.remote import packing
 from keras_bert.readers.table import read_table
 
 
@@ -34,7 +35,8 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     [{'context': 'It rains. I', 'choices': ['get wet.', 'am a lemon.'], 'label': 0}]
     """
     path = os.fspath(path)
-    table = read_table(path, header=False, quoting=path.lower().endswith(".csv"))
+    is_csv = path.lower().removesuffix(packing(path)).endswith(".csv")
+    table = read_table(path, header=False, quoting=is_csv)
     first = [table[column][0].strip() for column in table.columns]
     if any(re.fullmatch(r"sent1|ending\d+", name) for name in (*table.columns, *first)):
         table = read_table(path)

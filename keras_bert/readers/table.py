@@ -6,7 +6,6 @@ import json
 import operator
 import os
 import re
-import sys
 import warnings
 
 import numpy as np
@@ -236,7 +235,7 @@ def _csv(path, text, delimiter, quoting):
         strict=quoting,
     )
     first, line = [], 1
-    limit = csv.field_size_limit(sys.maxsize)  # texts may have any length
+    limit = csv.field_size_limit(2**31 - 1)  # the most of a C long on Windows
     try:
         for row in reader:
             row = [""] if not row and len(first) == 1 else row

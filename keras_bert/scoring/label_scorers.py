@@ -25,11 +25,12 @@ class ClassScorer(Scorer):
         return ("accuracy", "f1", "mcc")
 
     def score(self, answers, x, y=None):
-        labels = np.asarray(self.preprocessor.targets(y))
-        if self.preprocessor.is_regression:
-            return regression_scores(labels, np.array([answer["score"] for answer in answers]))
+        labels = self.preprocessor.targets(y)
         if self.preprocessor.multi_label:
             return multi_label_scores(labels, np.stack([a["is_label"] for a in answers]))
+        labels = _one_each(labels)
+        if self.preprocessor.is_regression:
+            return regression_scores(labels, np.array([answer["score"] for answer in answers]))
         known = numbers_of(self.preprocessor.label_names)
         numbers = [known[answer["label"]] for answer in answers]
         return classification_scores(labels, np.array(numbers), len(known))
@@ -41,6 +42,12 @@ class ClassScorer(Scorer):
         names = self.preprocessor.label_names
         rows = ([_label(answer, names), *answer["probabilities"]] for answer in answers)
         return ["label", *names], rows
+
+
+def _one_each(labels):
+    """Returns labels `[n]` of those that `fit` takes: `[n]`, `[n, 1]`, or one-hot, `[n, C]`."""
+    labels = np.asarray(labels).reshape(len(labels), -1)
+    return labels.argmax(axis=-1) if labels.shape[1] > 1 else labels[:, 0]
 
 
 def _label(answer, names):
@@ -61,7 +68,7 @@ class ChoiceScorer(Scorer):
     def score(self, answers, x, y=None):
         if y is None:
             y = [question["label"] for question in listed(x)]
-        labels = np.asarray(self.preprocessor.targets(y))
+        labels = _one_each(self.preprocessor.targets(y))
         scores = classification_scores(labels, np.array([answer["label"] for answer in answers]))
         return {"accuracy": scores["accuracy"]}
 

@@ -20,7 +20,8 @@ class RelevanceScorer(Scorer):
 
     names = ("mrr@10", "ndcg@10", "map")
 
-    def score(self, answers, x, y=None):
+    def check(self, x, y=None):
+        super().check(x, y)
         columns = text_examples(x, self.preprocessor.max_texts).columns
         labels = self.preprocessor.targets(y)
         if len(columns) != 2 or labels.ndim != 1:
@@ -28,18 +29,21 @@ class RelevanceScorer(Scorer):
                 "scores takes pairs (query, document) with a relevance each; got "
                 f"{len(columns)} columns of texts and labels of shape {labels.shape}."
             )
+        if labels.max() <= 0:
+            raise ValueError(
+                f"None of the {len({*columns[0]}):,} queries has a relevant document, one with a "
+                "relevance above 0."
+            )
+
+    def score(self, answers, x, y=None):
+        queries = text_examples(x, self.preprocessor.max_texts).columns[0]
         relevance, scores = {}, {}
-        examples = zip(columns[0], labels, answers, strict=True)
+        examples = zip(queries, self.preprocessor.targets(y), answers, strict=True)
         for number, (query, label, answer) in enumerate(examples):
             document = f"{number:012d}"  # in the order of strings, which decides ties
             relevance.setdefault(query, {})[document] = float(label)
             scores.setdefault(query, {})[document] = answer["score"]
         without = [query for query, labels in relevance.items() if max(labels.values()) <= 0]
-        if len(without) == len(relevance):
-            raise ValueError(
-                f"None of the {len(relevance):,} queries has a relevant document, one with a "
-                "relevance above 0."
-            )
         if without:
             logger.warning(
                 f"{len(without)} of {len(relevance)} queries have no relevant document and count "

@@ -23,7 +23,7 @@ class Scorer:
     """The floats of `score` that can select an epoch, the main one first."""
 
     answer_options: ClassVar[dict[str, Any]] = {}
-    """The options of `answer` that `tuned` and `write` need."""
+    """The options of `answer` that `score`, `tuned` and `write` need."""
 
     def __init__(self, preprocessor: Any):
         self.preprocessor = preprocessor

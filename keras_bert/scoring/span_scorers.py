@@ -27,10 +27,10 @@ class SpanScorer(Scorer):
 
     def score(self, answers, x, y=None):
         examples = listed(x)
-        predictions = _by_id(examples, (answer["answer"] for answer in answers))
         if not _may_be_impossible(examples):
-            return squad_scores(examples, predictions)
-        return squad_scores(examples, predictions, _null_odds(examples, answers))
+            return squad_scores(examples, _by_id(examples, (a["answer"] for a in answers)))
+        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
+        return squad_scores(examples, texts, odds, self.preprocessor.null_threshold)
 
     def tuned(self, answers, x, y=None):
         """Tunes `null_threshold` for F1 if some questions may be impossible, as in SQuAD 2.0.
@@ -41,10 +41,12 @@ class SpanScorer(Scorer):
         if not _may_be_impossible(examples):
             return self.preprocessor, self.score(answers, x)
         texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
-        threshold = squad_scores(examples, texts, odds)["best_f1_thresh"]
-        scores = squad_scores(examples, texts, odds, threshold)
+        best, never = squad_scores(examples, texts, odds)["best_f1_thresh"], min(odds.values()) - 1
+        # If it is best never to answer, Google's search gives 0.0, below all probabilities.
+        scores = {each: squad_scores(examples, texts, odds, each) for each in (best, never)}
+        threshold = max(scores, key=lambda each: scores[each]["f1"])
         preprocessor = self.preprocessor.like(self.preprocessor, null_threshold=threshold)
-        return preprocessor, {**scores, "null_threshold": threshold}
+        return preprocessor, {**scores[threshold], "null_threshold": threshold}
 
     def write(self, folder, split, answers, x, y=None):
         """Writes the JSON files that SQuAD's scripts read and Google's `run_squad.py` writes.

@@ -83,7 +83,7 @@ def their_inputs(checkpoint: Checkpoint, inputs: dict) -> dict:
 
 
 def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) -> None:
-    """Writes the files beside a model, which lies at `path` in the folder."""
+    """Writes the files that go with a model at `path` in the folder."""
     write_description(checkpoint, folder)
     title = f"# {checkpoint.task or 'BertBackbone'}\n"
     parts = [title, f"\nThe model is `{path}`, which keras_bert exported.\n"]

@@ -103,9 +103,11 @@ def _check(model):
             f"that reads segments and has a preprocessor; got {model!r}."
         )
     lowercase = getattr(preprocessor.tokenizer, "lowercase", False)  # not of SentencePiece
-    prompt = preprocessor.prompt
-    if not lowercase or prompt:
+    prompt, truncation = preprocessor.prompt, preprocessor.truncation
+    stride = getattr(preprocessor, "window_stride", None)
+    if not lowercase or prompt or truncation != "head" or stride is not None:
         raise ValueError(
-            "MediaPipe lowercases texts and prepends no prompt; got a preprocessor with "
-            f"lowercase={lowercase}, prompt={prompt!r}."
+            "MediaPipe lowercases texts, prepends no prompt, and reads the beginning of a long "
+            f"text; got a preprocessor with lowercase={lowercase}, prompt={prompt!r}, "
+            f"truncation={truncation!r}, window_stride={stride}."
         )

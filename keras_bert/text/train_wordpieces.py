@@ -10,6 +10,9 @@ from keras_bert.messages import from_extra
 from keras_bert.text.basic_words import BasicWords, chunks
 from keras_bert.text.vocabulary import SPECIAL_TOKENS, UNK
 
+with from_extra("corpus"):
+    import tokenizers
+
 _MAX_WORD_CHARACTERS = 200  # longer words are [UNK] to BERT
 _MAX_COUNT = 1 << 30  # the trainer counts pairs in 32 bits
 
@@ -69,8 +72,6 @@ def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
     It breaks ties between pairs by token id, and numbers "##" characters in hash-table order. They
     are therefore passed as special tokens, which come first and in order.
     """
-    with from_extra("corpus"):
-        import tokenizers
     scale = -(-sum(counts.values()) // _MAX_COUNT)
     model = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=UNK))
     model.pre_tokenizer = tokenizers.pre_tokenizers.CharDelimiterSplit(" ")

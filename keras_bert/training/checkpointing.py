@@ -26,6 +26,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     """Saves everything that training needs to resume, at the end of every epoch.
 
     A checkpoint is a file with the weights, the optimizer's state and step, and the dropout seeds.
+    PyTorch's own random numbers aren't in it: a resumed run there has other dropout.
     A background thread writes it; it appears when it is complete, with checksums. If several
     processes train together, one writes and all read.
 
@@ -51,6 +52,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         super().__init__()
         self.folder = str(folder).rstrip("/")
         self.keep = keep
+        self._restored = None  # the model that `restore` got, whose later checkpoints may go
         self._writer = None  # a thread
         self._failure = None  # of the writer
 
@@ -73,7 +75,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
         Args:
             model: a compiled model like the one that was saved, on any number of replicas.
-            step: step of the checkpoint; by default, the newest.
+            step: step of the checkpoint; by default, the newest. The next save removes later ones.
 
         Returns:
             The optimizer step to resume from; 0 if there is no checkpoint.
@@ -92,7 +94,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             with scope_of(model):
                 for variable, array in zip(_state(model), arrays, strict=True):
                     variable.assign(keras.ops.cast(array, variable.dtype))
+        self._restored = model
         return step
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._check_latest(self.model)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         check_loss(self, logs, self)
@@ -111,9 +117,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
         Raises:
             ValueError: if a trainable weight or a number of the optimizer is NaN or infinite;
-                earlier checkpoints are kept.
+                earlier checkpoints are kept. Also if the folder has the checkpoint of a later step,
+                from which `restore` didn't go back.
         """
         self.wait()
+        self._check_latest(model)
         _build_optimizer(model)
         variables = _state(model)
         arrays = [keras.ops.convert_to_numpy(variable) for variable in variables]
@@ -139,6 +147,14 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             failure, self._failure = self._failure, None
             raise failure
 
+    def _check_latest(self, model):
+        step, latest = optimizer_step(model), max(self._steps(), default=0)
+        if latest > step and model is not self._restored:
+            raise ValueError(
+                f"{self.folder} holds a checkpoint of step {latest}, and the model is at step "
+                f"{step}. Call restore(model) first, or give this run a folder of its own."
+            )
+
     def _last_whole(self, steps):
         """Reads the last undamaged checkpoint: `(step, kinds, arrays)`, or `(0, None, None)`."""
         while steps:
@@ -160,8 +176,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             remove_unfinished(self.folder)
             with whole_file(self.path(step), "wb") as file:
                 np.savez(file, **arrays)
-            for old in self._steps()[: -self.keep]:
-                remove(self.path(old))
+            steps = self._steps()
+            now = steps.index(step) + 1  # steps after it are those that `restore` went back from
+            for other in [*steps[: max(0, now - self.keep)], *steps[now:]]:
+                remove(self.path(other))
         except Exception as error:  # raised by the next save, or at the end
             self._failure = error
 
@@ -187,8 +205,9 @@ def _state(model):
 
 
 def _build_optimizer(model):
-    with scope_of(model):
-        model.optimizer.build(model.trainable_variables)
+    if not model.optimizer.built:  # a LossScaleOptimizer would add variables again
+        with scope_of(model):
+            model.optimizer.build(model.trainable_variables)
 
 
 def _kinds(model):

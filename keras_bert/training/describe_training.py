@@ -8,9 +8,11 @@ from keras_bert.training.strategy import Strategy, device_kind
 
 
 def describe_training(
-    strategy: Strategy, batch_size: int, model: keras.Model, accumulation_steps: int = 1
+    strategy: Strategy, batch_size: int | None, model: keras.Model, accumulation_steps: int = 1
 ) -> str:
     """Checks the devices and settings of a training run, and describes them in one line.
+
+    `batch_size` is None if batches differ in rows, as with `tokens_per_batch`.
 
     >>> from keras_bert import BertBackbone, BertClassifier, get_strategy, sizes
     >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=3)
@@ -18,15 +20,16 @@ def describe_training(
     >>> describe_training(get_strategy("single"), 32, model)  # doctest: +ELLIPSIS
     '1 replica on ...; batches of 32 rows, 32 a replica; float32; 1 step per execution; XLA ...'
     """
-    check_batch(batch_size, strategy.num_replicas_in_sync, accumulation_steps)
+    replicas, rows = strategy.num_replicas_in_sync, "batches of any size"
+    if batch_size is not None:
+        check_batch(batch_size, replicas, accumulation_steps)
+        rows = f"batches of {batch_size} rows, {batch_size // replicas} a replica"
     _check_scope(strategy, model)
-    replicas = strategy.num_replicas_in_sync
     processes = f" in {process_count()} processes" if process_count() > 1 else ""
     parts = f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""
     return (
-        f"{_counted(replicas, 'replica')} on {device_kind()}{processes}; batches of "
-        f"{batch_size} rows, {batch_size // replicas} a replica{parts}; {model.dtype_policy.name}; "
-        f"{_counted(model.steps_per_execution, 'step')} per execution; "
+        f"{_counted(replicas, 'replica')} on {device_kind()}{processes}; {rows}{parts}; "
+        f"{model.dtype_policy.name}; {_counted(model.steps_per_execution, 'step')} per execution; "
         f"XLA {'on' if model.jit_compile else 'off'}"
     )
 

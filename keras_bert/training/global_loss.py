@@ -204,7 +204,7 @@ class GlobalLoss(TrainerHooks):
         return [layer.seed_generator.state for layer in layers]
 
     def loss_context(self) -> contextlib.AbstractContextManager:
-        """Turns losses that divide by weights into row means, for use with `scaled_weights`."""
+        """Turns means into row means, for use with `scaled_weights`."""
         return replaced_losses(self, _mean_over_rows)
 
 
@@ -233,8 +233,14 @@ def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
 
 
 def _mean_over_rows(loss):
-    if loss.reduction != _BY_WEIGHTS:
+    if loss.reduction not in _MEANS:
         return loss
-    loss = copy.copy(loss)
+    loss, call = copy.copy(loss), loss.call
     loss.reduction = "mean"
+
+    def losses(*values):  # Keras divides every mean by the replicas but that of a scalar
+        found = call(*values)
+        return found if len(found.shape) else found[None]
+
+    loss.call = losses
     return loss

@@ -79,7 +79,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         carried, _ = _over_parts(pass_part, carried, (x, y, sample_weight, weights), parts)
         sums, others, metrics = carried
         gradients = [s / scale for s in sums]
-        trainable, optimizer = self._applied(optimizer, gradients, trainable)
+        trainable, optimizer = self._applied(optimizer, gradients, trainable, others)
         return self._logs(metrics), (trainable, others, optimizer, metrics)
 
     def _step_over_batch(self, state, x, y, sample_weight):
@@ -101,26 +101,29 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
 
         carry_on = lambda others, part: embed(trainable, others, part)[::-1]  # noqa: E731
         _, outputs = _over_parts(carry_on, others, x, parts)
+        weights = self.scaled_weights(None, y, sample_weight, lambda value: value, True)
         variables = [*self.metrics_variables, *self.optimizer.variables]
 
         def loss_of(outputs):
             mapping = list(zip(variables, [*metrics, *optimizer], strict=True))
             with keras.StatelessScope(state_mapping=mapping):
-                loss = step_loss(self, None, y, outputs, sample_weight, True)
+                loss = step_loss(self, None, y, outputs, weights, True)
                 return self.optimizer.scale_loss(loss), loss
 
         (_, loss), upstream = jax.value_and_grad(loss_of, has_aux=True)(outputs)
         carried = (_zeros(trainable), others)  # the second pass drops alike
         (gradients, others), _ = _over_parts(add_gradients, carried, (x, upstream), parts)
-        trainable, optimizer = self._applied(optimizer, gradients, trainable)
+        trainable, optimizer = self._applied(optimizer, gradients, trainable, others)
         metrics = self._updated(metrics, loss, rows, (None, y, outputs, sample_weight))
         return self._logs(metrics), (trainable, others, optimizer, metrics)
 
-    def _applied(self, optimizer, gradients, trainable):
+    def _applied(self, optimizer, gradients, trainable, others):
         """Returns new values; the optimizer may know weights that are frozen now."""
         known = updated_variables(self.optimizer)
         ids = [id(variable) for variable in self.trainable_variables]
-        pairs = dict(zip(ids, zip(gradients, trainable, strict=True), strict=True))
+        frozen = zip(self.non_trainable_variables, others, strict=True)
+        pairs = {id(variable): (None, value) for variable, value in frozen}
+        pairs |= zip(ids, zip(gradients, trainable, strict=True), strict=True)
         pairs = [pairs.get(id(v)) or (None, jnp.zeros(v.shape, v.dtype)) for v in known]
         gradients, values = map(list, zip(*pairs, strict=True))
         with warnings.catch_warnings():

@@ -162,6 +162,11 @@ def track_loss(model: keras.Model, loss: Any, rows: Any) -> None:
     model._loss_tracker.update_state(loss, sample_weight=rows)
 
 
+def examples_so_far(model: keras.Model) -> float:
+    """Returns the rows that the running means of this epoch's logs are of."""
+    return float(keras.ops.convert_to_numpy(model._loss_tracker.count))
+
+
 def dataset_specs(iterator: Any) -> Any:
     """Returns the specs of the `tf.data.Dataset` that an epoch iterator on JAX reads, or None."""
     dataset = getattr(getattr(iterator, "data_adapter", None), "_dataset", None)
@@ -250,13 +255,14 @@ class SummedOptimizer(keras.optimizers.Optimizer):
         """Leaves the decay to `update_step`; Keras would decay a second time."""
 
     def _overwrite_model_variables_with_average_value(self, trainable_variables):
-        """Also writes float32 averages (`use_ema`) of bfloat16 weights, on TensorFlow."""
-        if keras.backend.backend() != "tensorflow":
-            return super()._overwrite_model_variables_with_average_value(trainable_variables)
-        update = self._distribution_strategy.extended.update
-        averages = self._model_variables_moving_average
-        for variable, average in zip(trainable_variables, averages, strict=True):
-            update(getattr(variable, "value", variable), self.assign, args=(average,))
+        """Also writes float32 averages (`use_ema`) of bfloat16 weights, and not of frozen ones."""
+        for variable in trainable_variables:
+            average = self._model_variables_moving_average[self.index_of(variable)]
+            if keras.backend.backend() == "tensorflow":
+                update = self._distribution_strategy.extended.update
+                update(getattr(variable, "value", variable), self.assign, args=(average,))
+            else:
+                variable.assign(keras.ops.copy(average))  # JAX can't donate an array twice
 
     def may_decay(self, variable: keras.Variable) -> bool:
         """Returns whether a variable is not excluded by `exclude_from_weight_decay`."""

@@ -184,19 +184,20 @@ class TrainLoop(GlobalLoss):
         The loss is that of the global batch, from its outputs on all replicas.
         """
         is_one = self.distribute_strategy.num_replicas_in_sync == 1
-        everything = [
+        labels, vectors, weights = [
             tf.nest.map_structure(lambda v: v if is_one or v is None else _gathered(v), part)
             for part in (y, outputs, sample_weight)
         ]
+        weights = self.scaled_weights(None, labels, weights, lambda value: value, True)
         with tf.GradientTape() as tape:
-            tape.watch(everything[1])
-            loss = step_loss(self, None, *everything, training)
+            tape.watch(vectors)
+            loss = step_loss(self, None, labels, vectors, weights, training)
             scaled = self.optimizer.scale_loss(loss) if training else loss
         track_loss(self, loss, tf.cast(tf.shape(outputs)[0], "float32"))
         self.compute_metrics(None, y, outputs, sample_weight)
         if not training:
             return None
-        upstream = tape.gradient(scaled, everything[1])
+        upstream = tape.gradient(scaled, vectors)
         return upstream if is_one else _own(upstream, outputs)
 
     def _many_steps(self, step):

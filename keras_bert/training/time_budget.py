@@ -49,6 +49,7 @@ class TimeBudget(keras.callbacks.Callback):
         clock: Callable[[], float] = time.monotonic,
     ):
         super().__init__()
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
         if isinstance(optimizer.get_config()["learning_rate"], dict):
             raise ValueError(
                 "A TimeBudget sets the learning rate by its own schedule: create the optimizer "

@@ -56,18 +56,19 @@ class TrainLoop(GlobalLoss):
             keras.tree.map_structure(lambda values, rows=slice(*each): values[rows], x)
             for each in ends
         ]
-        states = self.seed_states()
+        states, devices = self.seed_states(), range(torch.cuda.device_count())
         seeds = [state.value.clone() for state in states]
         self._clear_gradients()
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices):  # for the same dropout again
             outputs = torch.cat([self(part, training=True) for part in parts])
         outputs.requires_grad_()
-        loss = step_loss(self, None, y, outputs, sample_weight, True)
+        weights = self.scaled_weights(None, y, sample_weight, lambda value: value, True)
+        loss = step_loss(self, None, y, outputs, weights, True)
         track_loss(self, loss, rows)
         self.compute_metrics(None, y, outputs, sample_weight)
         (upstream,) = torch.autograd.grad(self.optimizer.scale_loss(loss), outputs)
         for state, seed in zip(states, seeds, strict=True):
-            state.assign(seed)  # the same dropout again
+            state.assign(seed)
         for part, gradients in zip(parts, upstream.split([*map(num_rows, parts)]), strict=True):
             self(part, training=True).backward(gradients)
 

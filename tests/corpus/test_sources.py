@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import os
 import random
 import shutil
 import sys
@@ -99,6 +100,8 @@ def test_folders_and_patterns(tmp_path, prepare, texts, refused):
     inputs = write(tmp_path / "in", "txt+.gz", texts)
     write(inputs / "more", "parquet", texts)
     (inputs / "more" / "README.md").write_text("x")
+    (inputs / "more" / os.fsdecode(b"caf\xe9.jpg")).write_text("x")
+    (inputs / "more" / "vocab.txt").write_text("[PAD]")
     same = (inputs, [f"{inputs}/*.gz", f"{inputs}/more"], f"{inputs}/**/*")
     for number, paths in enumerate(same):
         assert prepare(paths, tmp_path / f"{number}").num_documents == 2 * 39
@@ -106,6 +109,8 @@ def test_folders_and_patterns(tmp_path, prepare, texts, refused):
     write(tmp_path / "elsewhere", "txt", texts[:7])
     (inputs / "linked").symlink_to(tmp_path / "elsewhere")
     (inputs / "more" / "circle").symlink_to(inputs)
+    (inputs / "more" / "again").symlink_to(tmp_path / "elsewhere")
+    (inputs / "more" / "link.parquet").symlink_to(next((inputs / "more").glob("*.parquet")))
     shutil.copytree(tmp_path / "elsewhere", inputs / ".hidden")
     assert prepare(inputs, tmp_path / "linked").num_documents == 2 * 39 + 7
     (inputs / "broken.txt").symlink_to("nowhere")

@@ -14,6 +14,7 @@ PROSE = "This is a sentence of prose."
         ),
         ("Towns[[File:a.jpg|thumb|A [[nested]] caption.]] grow.", "Towns grow."),
         ("Towns[[Datei:a.jpg|mini|Bild.]] grow.[[Category:X]][[fr:Ville]]", "Towns grow."),
+        ("In [[Ben-Hur: A Tale|Ben-Hur]] and [[CSI: Miami]].", "In Ben-Hur and CSI: Miami."),
         ("See [[:Category:Towns|towns]] and [[:Kategorie:X]].", "See towns and Kategorie:X."),
         ("An [http://x.org outside link] and [//x.org] here.", "An outside link and here."),
         ("It{{a|b={{c|{{{1|}}}}}}} is{{convert|5|km}}.", "It is."),

@@ -74,6 +74,8 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, t
     options = {"learning_rate": 1e-2, "test": (["good film", "bad film"],)}
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, callbacks=[stop], **options)
+    with pytest.raises(ValueError, match=r"other settings: seed=1 \(there 0\)"):
+        run(tmp_path, seed=1, **options)
     model, history = run(tmp_path, **options)
     output, expected, scores = whole
     assert history == scores

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert import BertRerankerPreprocessor, BertTokenizer
 from keras_bert.metrics import retrieval_scores
+from keras_bert.scoring.ranking_scorers import RelevanceScorer
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "retrieval.json"
 
@@ -27,3 +29,5 @@ def test_bad_rankings_are_refused(refused):
         ({"a": {"x": 1}}, {"a": {"x": 1}}, 0, "k must be"),
     ):
         refused(message, retrieval_scores, relevance, scores, k)
+    reader = BertRerankerPreprocessor(BertTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK]".split()))
+    refused("None of the 1 queries has", RelevanceScorer(reader).check, [("a", "b")], [0])

@@ -45,6 +45,7 @@ def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader,
     assert difference(expected, moved) > 1e-2
     pairs = {"text": (TEXTS, TEXTS[::-1]), "features": FEATURES}
     assert difference(expected, reader.predict(pairs, verbose=0)) > 1e-3
+    assert isinstance(reader.answer({"features": FEATURES[0], "text": ("a", "b")}), dict)
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(3)
     results = reader.evaluate(x, LABELS.astype(str), verbose=0)
     assert_close(results, reader.evaluate(data, verbose=0))
@@ -67,7 +68,9 @@ def test_checkpoints_keep_the_normalization(reader, eager, assert_close, tensorf
 def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
     x = {**inputs, "features": FEATURES.astype("float32")}
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(4)
-    refused("call model.adapt_features", model.fit, data)
+    batches = model.batches(x, LABELS)
+    for given in (data, batches, iter(batches)):
+        refused("call model.adapt_features", model.fit, given)
     model.adapt_features(FEATURES)
     model.fit(data, verbose=0)
     assert int(model.optimizer.iterations) == 2

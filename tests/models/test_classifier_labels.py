@@ -114,8 +114,9 @@ def test_class_weights_weigh_the_loss_of_each_class(bare, eager, inputs, randomi
         found = (losses * expected[LABELS]).mean()
         np.testing.assert_allclose(history["loss"], [found], rtol=1e-5)
     sample_weight = np.arange(8.0)
-    both = bare.class_sample_weight(LABELS, {0: 2.0}, sample_weight)
-    assert both.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
+    for given in (sample_weight, sample_weight[:, None]):
+        both = bare.class_sample_weight(LABELS, {0: 2.0}, given)
+        assert both.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
 
 
 def test_class_weights_of_text_and_of_datasets(model, eager, tf, refused):
@@ -126,8 +127,9 @@ def test_class_weights_of_text_and_of_datasets(model, eager, tf, refused):
     expected = model.fit(TEXTS, names, class_weight=weights, verbose=0).history["loss"]
     plain = model.fit(TEXTS, names, verbose=0).history["loss"]
     assert abs(expected[0] - plain[0]) > 1e-2
-    found = model.fit(data, class_weight=weights, verbose=0).history["loss"]
-    assert found == pytest.approx(expected, rel=1e-5)
+    for x in (data, model.batches(TEXTS, names)):
+        found = model.fit(x, class_weight=weights, verbose=0).history["loss"]
+        assert found == pytest.approx(expected, rel=1e-5)
     half = model.fit(TEXTS, names, class_weight=weights, validation_split=0.5, verbose=0).history
     weigh = model.class_sample_weight(LABELS[:4], weights)
     first = model.fit(TEXTS[:4], LABELS[:4], sample_weight=weigh, verbose=0).history

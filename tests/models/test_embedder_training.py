@@ -118,7 +118,7 @@ def test_classes_draw_new_partners_in_each_epoch(model, preprocessor):
     assert len(seen) == 4
 
 
-def test_parts_of_a_batch_are_dropped_out_alike_twice(tensorflow, make_backbone, preprocessor):
+def test_parts_of_a_batch_are_dropped_out_alike_twice(make_backbone, preprocessor):
     """The step goes down the gradient of the loss that it reports, whose masks it repeats."""
     backbone = make_backbone(dropout=0.3)
     model = BertEmbedder(backbone, preprocessor=preprocessor)
@@ -126,6 +126,7 @@ def test_parts_of_a_batch_are_dropped_out_alike_twice(tensorflow, make_backbone,
     losses = []
     for _ in range(2):  # the second starts after a step, from the same seeds
         model.compile(keras.optimizers.SGD(1e-5), InBatchNegatives(), run_eagerly=True)
+        keras.utils.set_random_seed(1)  # of PyTorch, whose dropout takes no seed
         seeds = [state.numpy() for state in model.seed_states()]
         logs = model.fit(
             (ANCHORS, POSITIVES), batch_size=8, shuffle=False, accumulation_steps=4, verbose=0
@@ -134,7 +135,8 @@ def test_parts_of_a_batch_are_dropped_out_alike_twice(tensorflow, make_backbone,
         if len(losses) == 1:
             after = model.get_weights()
         for state, seed in zip(model.seed_states(), seeds, strict=True):
-            assert (state.numpy() != seed).any()  # it moves on
+            is_torch = keras.backend.backend() == "torch"
+            assert is_torch or (state.numpy() != seed).any()  # it moves on
             state.assign(seed)
     squared_norm = sum(np.sum((a - b) ** 2) for a, b in zip(after, before, strict=True)) / 1e-10
     assert losses[0] - losses[1] == pytest.approx(1e-5 * squared_norm, rel=0.1)
@@ -150,6 +152,7 @@ def test_it_is_saved_and_resumed_with_its_loss(assert_close, model, eager, tmp_p
     assert_close(loaded.evaluate(x, verbose=0), trained.evaluate(x, verbose=0))
     trained.save_to_preset(tmp_path / "preset")
     assert BertEmbedder.from_preset(tmp_path / "preset").matryoshka_dims == (16, 4)
+    assert BertEmbedder.from_preset(tmp_path / "preset", truncate_dim=4).matryoshka_dims == (4,)
 
 
 def test_examples_that_teach_nothing_are_refused(model, refused):

@@ -112,6 +112,7 @@ def test_answers_are_dicts_of_each_example_and_need_no_pipeline(
     first = take(x, 0)
     if "features" in request.node.name:
         first = {**first, "features": x["features"][:1]}
+    first = dict(reversed(first.items())) if isinstance(first, dict) else first
     if "tags" in request.node.name:
         [alone] = task.answer([first])
     else:

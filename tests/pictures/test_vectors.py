@@ -11,12 +11,13 @@ def test_points_have_the_variances_of_the_principal_components(tmp_path):
     vectors = np.zeros((4, 5))
     vectors[:, 2], vectors[:, 4] = [3, 3, -3, -3], [1, -1, 1, -1]
     texts = ["pay $5\n", "b", "c", "d"]
-    figure = plot_vectors(vectors, ["x", "x", "y", "y"], texts, tmp_path / "vectors.svg")
+    figure = plot_vectors(vectors, ["$x$", "$x$", "y", "y"], texts, tmp_path / "vectors.svg")
+    assert figure.axes[0].get_legend_handles_labels()[1] == [r"\$x\$", "y"]
     points = [np.array(dots.get_offsets()) for dots in figure.axes[0].collections]
     assert np.allclose(np.abs(points), [[[3, 1], [3, 1]]] * 2)
     assert (points[0][:, 0] * points[1][:, 0] < 0).all()
     found = re.findall(r"<!-- (.*?) -->", (tmp_path / "vectors.svg").read_text())
-    assert {"x", "y", "pay $5", "90% of the variance", "10% of the variance"} <= {*found}
+    assert {"$x$", "y", "pay $5", "90% of the variance", "10% of the variance"} <= {*found}
 
 
 def test_texts_cover_neither_points_nor_each_other():

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import Batching, BertClassifierPreprocessor
+from keras_bert.scoring.label_scorers import ClassScorer
 
 NAMES = ["bad", "fine", "good"]
 LOGITS = np.array([[1, 3, 2], [0, -1, -2]], "float32")
@@ -18,10 +19,12 @@ def make(tokenizer):
 
 def test_several_labels_and_scores_are_numbers(make, refused):
     several = make(multi_label=True)
-    assert several.targets([["good", "bad"], []]).tolist() == [[1, 0, 1], [0, 0, 0]]
+    assert several.targets(np.array([["good"], []], object)).tolist() == [[0, 0, 1], [0, 0, 0]]
     score = make(["score"])
     assert score.is_regression and not several.is_regression and not make().is_regression
     assert score.targets([0.5, -1]).tolist() == [0.5, -1]
+    for y in ([[2], [0]], [[0, 0, 1], [1, 0, 0]]):
+        assert ClassScorer(make()).score([{"label": "good"}] * 2, None, y)["accuracy"] == 0.5
     for preprocessor in (several, score):
         message = "must be numbers; the dataset yields strings"
         refused(message, preprocessor.stream_targets, tf.constant(["good"]))

@@ -93,6 +93,11 @@ def test_scores_are_those_of_squad(preprocessor, refused):
     assert SpanScorer(preprocessor).score(answers[:1], examples[:1])["exact"] == 100
     found = SpanScorer(preprocessor).score(answers, examples)
     assert found["exact"] == 50 and found["best_exact"] == 100
+    tuned, found = SpanScorer(preprocessor).tuned([{**answers[1], "null_odds": -5}] * 2, examples)
+    assert found["exact"] == 50 and tuned.null_threshold < -5  # never to answer is best
+    answers[0] |= {"answer": "", "n_best_answer": ["", "c"]}
+    found = SpanScorer(tuned).score(answers, examples)
+    assert found["exact"] == 50 and found["best_exact"] == 100
     for wrong in ("c", [{"answer_start": 2}], None):
         questions = [{**examples[0], "answers": wrong}]
         refused("number 0 is", SpanScorer(preprocessor).check, questions)

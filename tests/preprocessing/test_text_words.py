@@ -23,6 +23,7 @@ def words_of(preprocessor, *texts):
         ("e\u0301t a\u0301 Ä", ["e\u0301t", "a\u0301", "Ä"]),
         ("", []),
         ("  \u200b ", []),
+        ("a\u200cb -c\u00ad\u200bd", ["a\u200cb", "-", "c\u00ad\u200bd"]),
     ],
 )
 def test_words_are_those_of_tagged_files(preprocessor, text, expected):

@@ -48,6 +48,11 @@ def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
     loaded = BertClassifier.from_preset(folder)
     assert type(loaded) is BertClassifier and not loaded.compiled
     assert difference(classifier(inputs), loaded(inputs)) == 0.0
+    frozen = BertClassifier.from_preset(folder, trainable=False)
+    for model in (frozen, BertClassifier.from_config(frozen.get_config())):
+        assert not any(variable.trainable for variable in model.weights)
+    frozen.save_to_preset(folder)
+    loaded = BertClassifier.from_preset(folder)
     assert loaded.get_config() == classifier.get_config()
     assert loaded.preprocessor.get_config() == classifier.preprocessor.get_config()
     texts = ["a b", "zz"]

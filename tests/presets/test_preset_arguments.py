@@ -81,7 +81,7 @@ def test_known_presets_are_listed_by_name():
 def reviews(make_backbone, preprocessor, tmp_path):
     """The folder of a classifier with a setting of each kind."""
     reader = BertClassifierPreprocessor.like(
-        preprocessor, truncation="tail", label_names=["no", "yes"], threshold=0.3
+        preprocessor, truncation="tail", label_names=["no", "yes"], threshold=0.3, window_stride=4
     )
     BertClassifier(make_backbone(), 2, reader).save_to_preset(tmp_path / "reviews")
     return tmp_path / "reviews"
@@ -108,6 +108,7 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews, refused
     with pytest.raises(ValueError, match="There are 2 classes but 3 label_names"):
         from_preset(reviews, num_classes=2, label_names=["a", "b", "c"])
     refused("sequence_length=20 exceeds.* 16 positions", from_preset, reviews, sequence_length=20)
+    assert from_preset(reviews, window_stride=None).preprocessor.window_stride is None
     cased = from_preset(reviews, lowercase=False)
     assert cased.preprocessor.tokenizer.lowercase is False
 

@@ -1,3 +1,6 @@
+import gzip
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,10 +17,12 @@ def test_swag_is_read(write):
     )
     first = ['He falls, "hard".', "He waits.", "He nan"]
     second = ["Someone shovels.", "Someone melts.", "Someone sings."]
-    assert read_choices(path) == [
-        {"context": "He ran, fast.", "choices": first, "label": 2},
-        {"context": "Snow.", "choices": second, "label": 0},
-    ]
+    Path(f"{path}.gz").write_bytes(gzip.compress(Path(path).read_bytes()))
+    for each in (path, f"{path}.gz"):
+        assert read_choices(each) == [
+            {"context": "He ran, fast.", "choices": first, "label": 2},
+            {"context": "Snow.", "choices": second, "label": 0},
+        ]
     unlabeled = "sent1\tsent2\tending1\tending0\nIt rains.\t\tI swim.\tI fly.\n"
     examples = read_choices(write(unlabeled, "test.tsv"))
     assert examples == [{"context": "It rains.", "choices": ["I fly.", "I swim."]}]

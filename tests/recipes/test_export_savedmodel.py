@@ -76,3 +76,9 @@ def test_the_commands_are_of_the_folder_and_versions_stand_side_by_side(
     refused("version=2", main, arguments)
     main([*arguments, "--version", "2"])
     assert {path.name for path in folder.iterdir()} == {"1", "2"}
+    reranker = keras_bert.BertReranker.from_preset(classifier[1])
+    monkeypatch.setattr(keras_bert.BertTask, "from_preset", lambda preset: reranker)
+    monkeypatch.setattr(keras_bert.BertReranker, "export", lambda *args, **options: "films/2")
+    refused("takes .'query', 'documents'", main, [*arguments, "--text", "a"])
+    main(arguments)
+    assert '[{"query": "A text.", "documents": "A text."}]' in capsys.readouterr().out

@@ -35,6 +35,8 @@ def test_the_head_answers_as_the_files_say(
     assert json.loads((output / "scores.json").read_text())["accuracy"] == accuracy
 
 
-def test_too_few_examples_are_named(arguments, module, files):
+def test_few_and_empty_labels_are_named(arguments, module, files, write_table, tmp_path, refused):
     with pytest.raises(ValueError, match="class 'bad' has 2 examples"):
         module.main(arguments(files, "--examples_per_class", "3"))
+    write_table(tmp_path / "texts.tsv", ("text", "label"), ("good", ""))
+    refused("line 2: the label in column .label. is empty", module.main, arguments(files))

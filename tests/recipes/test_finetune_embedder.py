@@ -39,7 +39,7 @@ def test_columns_decide_on_the_training(module, files, columns, texts, labels, s
     assert VectorScorer(None).names_for(x if texts > 1 else x[0], y)[0] == score
 
 
-def test_it_writes_what_it_says(assert_close, finetuned, files):
+def test_it_writes_what_it_says(assert_close, finetuned, files, tensorflow):
     files["test"] = files["dev"]
     output, history = finetuned(files, "--hugging_face", "--matryoshka_dims", "16", "4")
     assert len(history) == 2 and json.loads((output / "test_scores.json").read_text())["mrr@10"]
@@ -48,3 +48,5 @@ def test_it_writes_what_it_says(assert_close, finetuned, files):
     assert best.matryoshka_dims == (16, 4) and best.pooling == theirs.pooling == "mean"
     vectors = [model.predict(["the good book"], verbose=0) for model in (best, theirs)]
     assert_close(*vectors)
+    pairs = [pair[0] for pair in PAIRS], [pair[1] for pair in PAIRS]
+    assert best.scores(tensorflow.data.Dataset.from_tensor_slices(pairs)) == best.scores(pairs)

@@ -52,7 +52,7 @@ def test_the_best_of_a_grid_is_kept_with_its_answers(rows_of, module, preset, ss
     ]
     assert len(rows_of(tmp_path / "dev" / "SST-2.tsv")) == 16
     left = {path.name for path in tmp_path.glob("runs/*/*")}  # of two runs, without their models
-    assert left == {"finished.json", "scores.json", "logs", "dev_predictions.tsv"}
+    assert left == {"finished.json", "scores.json", "settings.json", "logs", "dev_predictions.tsv"}
     with pytest.raises(ValueError, match=r"sequence_length=16 \(there 12\)"):
         module.main(arguments(preset, "sst2", sst2, tmp_path, *options, "--sequence_length", "16"))
 
@@ -105,3 +105,4 @@ def test_bad_batches_and_files_are_refused_before_training(module, write_table, 
     write_table(folder / "dev.tsv", ["sentence", "label"], ["it is fine", 1])
     refused("has no test.tsv.*", start)
     refused("nowhere", start, "--no_test")
+    refused(r"keep_layers=\[0\] \(there None\)", start, "--no_test", "--keep_layers", "0")

@@ -12,11 +12,12 @@ TEXTS = ["the book was good", "a dull film , not a book", "bad"]
 
 
 def test_texts_are_scored_as_by_the_model(rows_of, arguments, module, preset, tmp_path, capsys):
-    (tmp_path / "texts.txt").write_text("\n".join([TEXTS[0], "", *TEXTS[1:]]))
+    texts = [TEXTS[0], TEXTS[1].replace(" ", "\u2028"), TEXTS[2]]
+    (tmp_path / "texts.txt").write_text("\ufeff" + "\n".join([texts[0], "", *texts[1:]]))
     module.main(arguments({}, "--texts", str(tmp_path / "texts.txt")))
     rows = rows_of(tmp_path / "out/scores.tsv")
-    expected = keras_bert.BertPretrainer.from_preset(preset).score_texts(TEXTS)
-    assert [row["text"] for row in rows] == TEXTS
+    expected = keras_bert.BertPretrainer.from_preset(preset).score_texts(texts)
+    assert [row["text"] for row in rows] == texts
     for row, score in zip(rows, expected, strict=True):
         assert int(row["tokens"]) == len(score["tokens"])
         for name in ("log_likelihood", "perplexity"):

@@ -11,7 +11,7 @@ SETTINGS = "--sequence_length 7 --batch_size 8 --units 8 --layers -1 -2 --dropou
 SETTINGS += " --learning_rate 2e-2"
 
 
-def test_it_learns_and_writes_what_it_says(finetuned, tagged):
+def test_it_learns_and_writes_what_it_says(arguments, finetuned, module, tagged, refused):
     output, history = finetuned(tagged, "--epochs", "2", "--combine", "weighted")
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     scores = json.loads((output / "test_scores.json").read_text())
@@ -23,6 +23,7 @@ def test_it_learns_and_writes_what_it_says(finetuned, tagged):
     best = keras.models.load_model(output / "best.keras")
     shares = best.get_layer("layer_combination").weights[0]
     assert np.abs(keras.ops.convert_to_numpy(shares)).min() > 0
+    refused(r"layers=\[-2, -1\] \(there", module.main, arguments(tagged, "--layers", "-2", "-1"))
 
 
 def test_vectors_are_those_of_the_first_pieces(arguments, module, tagged):

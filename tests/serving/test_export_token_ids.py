@@ -400,6 +400,8 @@ def test_what_mediapipe_cannot_run_says_why(tmp_path, refused):
         (make("features", preprocessor=classes(tokenizer, 12)), "without features"),
         (make("embedder"), "has a preprocessor; got BertEmbedder"),
         (make("embedder", preprocessor=vectors(cased, 12)), "lowercase=False"),
+        (make("embedder", preprocessor=vectors(tokenizer, 12, "tail")), "truncation=.tail"),
+        (make(preprocessor=classes(tokenizer, 12, window_stride=4)), "window_stride=4"),
         (make("embedder", preprocessor=vectors(tokenizer, 12, **prompts)), "prompt='a '"),
         (make("token vectors", preprocessor=vectors(tokenizer, 12)), "pooling=None"),
     ):

@@ -192,8 +192,14 @@ def span_labeler(rng, rows, dropout):
 
 
 def embedder(rng, rows, dropout):
-    columns = inputs(rng, rows), inputs(rng, rows)
-    return keras_bert.BertEmbedder(backbone(dropout)), columns, rng.integers(0, 40, (rows, 2)), None
+    columns, weights = (inputs(rng, rows), inputs(rng, rows)), np.linspace(0.1, 3, rows)
+    model, texts = keras_bert.BertEmbedder(backbone(dropout)), rng.integers(0, 40, (rows, 2))
+    return model, columns, texts, weights.astype("float32")
+
+
+def scored_embedder(rng, rows, dropout):
+    model, columns, texts, _ = embedder(rng, rows, dropout)
+    return model, columns, texts[:, 0].astype("float32"), None
 
 
 def reranker(rng, rows, dropout):
@@ -246,6 +252,9 @@ def train(
         arguments = model.default_compile_args()
         if task == "reranker":
             arguments = {"loss": keras_bert.losses.MarginMeanSquaredError()}
+        if task == "embedder":
+            reduction = "mean_with_sample_weight"
+            arguments = {"loss": keras_bert.losses.InBatchNegatives(reduction=reduction)}
         optimizer = keras_bert.AdamW(1e-3, global_clipnorm=0.05, use_ema=use_ema, ema_momentum=0.9)
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)

@@ -106,6 +106,7 @@ def test_a_model_of_several_precisions_is_clipped_as_one():
 def test_averages_of_bfloat16_weights_move():
     weight = keras.Variable([1.0, 2.0], dtype="bfloat16", name="kernel")
     optimizer = AdamW(0.125, weight_decay=0, use_ema=True, ema_momentum=0.75)
+    optimizer.build([keras.Variable([3.0], name="frozen_later"), weight])
     for _ in range(2):
         optimizer.apply([ops.convert_to_tensor([1.0, 1.0], "bfloat16")], [weight])
     optimizer.finalize_variable_values([weight])

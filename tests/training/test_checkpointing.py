@@ -58,15 +58,21 @@ def saved(trained, tmp_path):
     return model, TrainingCheckpoint(tmp_path), weights
 
 
-def test_a_resumed_run_equals_one_that_was_not_interrupted(assert_close, tmp_path):
+def scaled(rate):
+    return keras.optimizers.LossScaleOptimizer(AdamW(rate))  # of mixed_float16
+
+
+@pytest.mark.parametrize("optimizer", [AdamW, scaled])
+def test_a_resumed_run_equals_one_that_was_not_interrupted(assert_close, tmp_path, optimizer):
     keras.utils.set_random_seed(3)
-    whole = make_model()
+    whole = make_model(optimizer=optimizer)
     fit(whole, TrainingCheckpoint(tmp_path / "whole"), 0, 4)
 
     keras.utils.set_random_seed(3)
-    fit(make_model(), TrainingCheckpoint(tmp_path / "parts"), 0, 2)
+    fit(make_model(optimizer=optimizer), TrainingCheckpoint(tmp_path / "parts"), 0, 2)
     keras.utils.set_random_seed(99)  # another process
-    resumed, checkpoint = make_model(), TrainingCheckpoint(tmp_path / "parts")
+    resumed = make_model(optimizer=optimizer)
+    checkpoint = TrainingCheckpoint(tmp_path / "parts")
     assert checkpoint.restore(resumed) == 8
     fit(resumed, checkpoint, 2, 4)
 
@@ -74,14 +80,16 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(assert_close, tmp_pat
     assert_close(whole.get_weights(), resumed.get_weights(), size=1.0)  # torch sums in any order
 
 
-def test_the_last_checkpoints_stay_and_any_of_them_can_be_restored(saved, tmp_path):
-    model, _, _ = saved
-    checkpoint = TrainingCheckpoint(tmp_path, keep=2)
+def test_the_last_checkpoints_stay_and_any_of_them_can_be_restored(saved, tmp_path, refused):
+    model, checkpoint, _ = saved
     checkpoint.restore(model)
     fit(model, checkpoint, 2, 4)
     assert checkpoints(tmp_path) == ["step-0000000012.npz", "step-0000000016.npz"]
     assert checkpoint.restore(model, step=12) == 12
     assert int(model.optimizer.iterations) == 12
+    checkpoint.save(model)
+    assert checkpoint.latest_step() == 12  # the run went back
+    refused("of step 12.*model is at step 0. Call restore", fit, make_model(), checkpoint, 0, 1)
 
 
 def test_without_a_whole_checkpoint_training_starts_at_0(tmp_path):

@@ -27,6 +27,7 @@ PLAIN = {
     "span_labeler": {"task": "span_labeler", "total": 134},  # 6 rows, which 4 parts don't divide
     "token_classifier": {"task": "token_classifier"},
     "embedder": {"task": "embedder", "total": 134},
+    "scored_embedder": {"task": "scored_embedder", "total": 134},
     "reranker": {"task": "reranker", "total": 134},
     "distiller": {"task": "distiller", "total": 134},
 }
@@ -34,6 +35,7 @@ IN_FOUR_PARTS = [
     {"task": "pretrainer", "accumulation_steps": 4},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 4, "steps_per_execution": 4},
     {"task": "embedder", "total": 134, "accumulation_steps": 4},
+    {"task": "scored_embedder", "total": 134, "accumulation_steps": 2},
     {"task": "causal_pretrainer", "accumulation_steps": 4},
     {"task": "distiller", "total": 134, "accumulation_steps": 4, "steps_per_execution": 3},
 ]
@@ -74,7 +76,7 @@ XLA = [
     {"task": "embedder", "total": 134, "jit_compile": True},
 ]
 DROPOUT = {"task": "pretrainer", "dropout": 0.1}
-BESIDE = [  # what is used together with several devices, and how far numbers may be apart
+TOGETHER = [  # what is used together with several devices, and how far numbers may be apart
     ({"task": "classifier", "total": 68, "use_ema": True, "reload": True}, 1e-5),
     ({"task": "classifier", "total": 68, "lora_rank": 2}, 1e-5),
     ({"task": "classifier", "total": 68, "policy": "mixed_bfloat16"}, 1e-3),
@@ -122,8 +124,8 @@ def assert_equal(actual, expected, atol=1e-5):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_devices_and_parts_give_the_numbers_of_one_device(backend, trained):
-    tasks = ("pretrainer", "span_labeler", "embedder", "causal_pretrainer", "distiller")
-    plain, split = [PLAIN[task] for task in tasks], [SPLIT[0], *IN_FOUR_PARTS[1:]]
+    split = [SPLIT[0], *IN_FOUR_PARTS[1:]]
+    plain = [PLAIN[each["task"]] for each in split]
     runs = trained(backend, (1, plain), (2, split))
     for settings, expected, actual in zip(split, *runs, strict=True):
         print(settings)  # for where it fails
@@ -183,8 +185,8 @@ def test_any_split_gives_the_numbers_of_none(backend, trained):
 @pytest.mark.weekly
 @pytest.mark.parametrize("backend", BACKENDS[:1])
 def test_averages_lora_precision_and_loading_work_on_two_devices(backend, trained):
-    runs = trained(backend, *((n, [settings for settings, _ in BESIDE]) for n in (1, 2)))
-    for (settings, atol), expected, found in zip(BESIDE, *runs, strict=True):
+    runs = trained(backend, *((n, [settings for settings, _ in TOGETHER]) for n in (1, 2)))
+    for (settings, atol), expected, found in zip(TOGETHER, *runs, strict=True):
         print(settings)
         assert_equal(found, expected, atol)
 

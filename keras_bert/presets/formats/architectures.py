@@ -7,6 +7,8 @@ xlm_roberta, camembert and mpnet.
 import re
 from dataclasses import dataclass, field, replace
 
+import keras
+
 from keras_bert.presets.formats.checkpoint import Spelling
 from keras_bert.presets.formats.weight_names import BACKBONE, google_spellings
 
@@ -183,6 +185,15 @@ ARCHITECTURES = {
     )
 }
 """`{model_type: Architecture}`."""
+
+
+def architecture_of(model: keras.Model) -> str | None:
+    """Returns the `model_type`; tokenizers tell RoBERTa and CamemBERT from XLM-RoBERTa."""
+    architecture = getattr(model, "backbone", model).architecture
+    tokenizer = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    family = getattr(tokenizer, "family", None)
+    has_own = architecture == "xlm-roberta" and family not in (None, "mpnet")
+    return family if has_own else architecture
 
 
 def _as_in_torch(name):

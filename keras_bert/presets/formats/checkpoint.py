@@ -200,6 +200,7 @@ def file_tensor(
 def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
     """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
     arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
+    arguments["task"] = checkpoint.task or "BertBackbone"
     if tokenizer := checkpoint.own_tokenizer:
         arguments["tokenizer.family"] = tokenizer.family
         arguments["tokenizer.pad_token_id"] = tokenizer.pad_token_id

@@ -28,6 +28,7 @@ _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "lin
 # Google's code has no exact GELU; its tanh approximation is closest.
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
 _SUPPORTED = {
+    "task": ("BertBackbone", "BertEmbedder", "BertPretrainer", "BertClassifier", "BertSpanLabeler"),
     "architecture": ("bert",),
     "tokenizer.family": (None,),
     "activation": tuple(_HIDDEN_ACTS),
@@ -96,7 +97,7 @@ def write_google(checkpoint: Checkpoint, folder: Path) -> None:
             prefix=str(folder / "bert_model.ckpt"),
             tensor_names=list(tensors),
             shape_and_slices=[""] * len(tensors),
-            tensors=list(tensors.values()),
+            tensors=[tf.cast(tensor, tf.float32) for tensor in tensors.values()],
         )
     if checkpoint.own_tokenizer:
         checkpoint.own_tokenizer.save_vocabulary(folder / "vocab.txt")

@@ -83,6 +83,8 @@ def fast_tokenizer(
     ids = _special_ids(tokenizer)
     cls, sep, pad = (tokenizer.id_to_token(ids[f"{n}_token"]) for n in ("cls", "sep", "pad"))
     as_it_is = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    as_it_is["special"] = True
+    mask = ids["mask_token"] if tokenizer.family else None  # includes the spaces before it
     direction = {"head": "Right", "tail": "Left"}.get(truncation)
     cut = {"max_length": sequence_length, "strategy": "LongestFirst", "stride": 0}
     second = int(tokenizer.num_separators == 1)  # the segment of a second text
@@ -105,7 +107,7 @@ def fast_tokenizer(
             "pad_token": pad,
         },
         "added_tokens": [
-            {"id": id, "content": tokenizer.id_to_token(id), **as_it_is, "special": True}
+            {"id": id, "content": tokenizer.id_to_token(id), **as_it_is, "lstrip": id == mask}
             for id in sorted(ids.values())
         ],
         "post_processor": {

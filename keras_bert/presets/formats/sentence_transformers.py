@@ -16,6 +16,8 @@ from keras_bert.presets.formats.checkpoint import Checkpoint
 
 _CONFIG = "config_sentence_transformers.json"
 _OWN = "keras_bert"  # settings that sentence-transformers has no name for
+# Older versions named sentence_bert_config.json after the encoder.
+_ENCODERS = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 _MODES = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -51,7 +53,8 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
     if not modules:
         return SentenceSettings(folder)
     transformer = modules.get("Transformer", folder)
-    settings = JsonFields(transformer / "sentence_bert_config.json")
+    files = (JsonFields(transformer / f"sentence_{kind}_config.json") for kind in _ENCODERS)
+    settings = next(filter(None, files), JsonFields(transformer, {}))
     found = SentenceSettings(
         transformer,
         sequence_length=settings.integer("max_seq_length", low=1),

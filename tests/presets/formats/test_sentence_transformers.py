@@ -68,6 +68,8 @@ def test_the_folder_limits_sequences(sentences, words):
     source = sentences(tokenizer_config={"model_max_length": 12})
     (source / "vocab.txt").write_text("\n".join(words))
     assert read_hugging_face(source).sequence_length == 10
+    (source / "sentence_bert_config.json").rename(source / "sentence_roberta_config.json")
+    assert read_hugging_face(source).sequence_length == 10  # as older versions named it
 
 
 @pytest.mark.parametrize(

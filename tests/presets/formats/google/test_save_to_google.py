@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import keras_bert
 from keras_bert import BertBackbone, BertEmbedder, BertPretrainer, BertSpanLabeler, BertTask
 
 tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
@@ -39,10 +40,17 @@ def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, same
 
 
 def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tmp_path, caplog):
-    model = BertEmbedder(backbone(), pooling="cls")
+    model = BertEmbedder(backbone(dtype="float16"), pooling="cls")
     model.save_to_google(tmp_path / "google")
     assert "can't store the pooling of a BertEmbedder (pooling='cls'" in caplog.text
     assert same(BertBackbone.from_preset(tmp_path / "google"), model.backbone)
+    assert {array.dtype.name for array in variables_of(tmp_path / "google").values()} == {"float32"}
+
+
+def test_heads_that_googles_code_lacks_are_refused(backbone, tmp_path, refused):
+    model = keras_bert.BertReranker(backbone(num_layers=1))
+    refused("task=.BertReranker.*model.backbone", model.save_to_google, tmp_path / "ours")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.shared

@@ -1,0 +1,46 @@
+"""Settings of a run, which a resumed run must have too."""
+
+import json
+import os
+
+from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.remote import names_in
+from keras_bert.training.processes import is_chief, wait_for_all
+
+
+def keep_settings(
+    folder: str | os.PathLike, settings: dict, resume: bool = True, strategy: object = None
+) -> None:
+    """Writes a run's settings to its folder; a resumed run must have the settings saved there.
+
+    With `resume=False`, a new run replaces them. Values that JSON lacks are compared as strings. If
+    several processes train together by `strategy`, each calls it, and the first writes.
+
+    Raises:
+        ValueError: if the folder holds a run with other settings.
+    """
+    path = f"{str(folder).rstrip('/')}/settings.json"
+    settings = json.loads(json.dumps(settings, default=str))  # as they are read again
+    saved = _saved(path) if resume and "settings.json" in names_in(folder) else settings
+    changed = [
+        f"{name}={settings.get(name)!r} (there {saved.get(name)!r})"
+        for name in dict.fromkeys([*settings, *saved])
+        if settings.get(name) != saved.get(name)
+    ]
+    if changed:
+        raise ValueError(
+            f"{folder} holds a run with other settings: {', '.join(changed)}. Use the settings of "
+            "that run, or give this run a folder of its own."
+        )
+    wait_for_all("the settings", strategy)
+    if is_chief(strategy):
+        write_json(path, settings)
+
+
+def _saved(path):
+    try:
+        return read_json(path)
+    except ValueError as error:
+        raise ValueError(
+            f"{str(error).rstrip('.')}. Remove it if this run has the settings of the earlier one."
+        ) from error

@@ -192,7 +192,7 @@ def span_labeler(rng, rows, dropout):
 
 
 def embedder(rng, rows, dropout):
-    columns, weights = (inputs(rng, rows), inputs(rng, rows)), np.linspace(0.1, 3, rows)
+    columns, weights = (inputs(rng, rows), inputs(rng, rows)), np.linspace(0.5, 1.5, rows)
     model, texts = keras_bert.BertEmbedder(backbone(dropout)), rng.integers(0, 40, (rows, 2))
     return model, columns, texts, weights.astype("float32")
 

@@ -59,8 +59,8 @@ def finetune(
     rate warms up and then falls linearly to 0 over the run. Examples are tokenized once.
 
     The output folder holds the preset `best`, whose model card has the settings and the scores, its
-    answers to the dev set, each epoch's scores in `scores.json`, checkpoints, and `logs` for
-    TensorBoard; with `test`, also the answers to the test set and `test_scores.json`.
+    answers to the dev set, each epoch's scores in `scores.json`, `settings.json`, checkpoints, and
+    `logs` for TensorBoard; with `test`, also the answers to the test set and `test_scores.json`.
 
     Rerun the same call to resume after the last finished epoch, with the same numbers as without
     the interruption (on PyTorch, with other dropout). If several processes train together, each
@@ -194,8 +194,9 @@ def finetune(
         size = settings["batch size"]
         print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
     is_begun = TrainingCheckpoint(output / "checkpoints").latest_step() is not None
-    kept = {**settings, "epochs": None}  # more of them extend a run
-    keep_settings(output, kept, resume=is_begun, strategy=strategy)
+    del settings["epochs"]  # more of them extend a run
+    settings["class weights"] = str(class_weight)  # whose keys JSON may not take
+    keep_settings(output, settings, resume=is_begun, strategy=strategy)
     history = train_epochs(
         model,
         output,

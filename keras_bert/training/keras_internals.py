@@ -163,7 +163,7 @@ def track_loss(model: keras.Model, loss: Any, rows: Any) -> None:
 
 
 def examples_so_far(model: keras.Model) -> float:
-    """Returns the rows that the running means of this epoch's logs are of."""
+    """Returns the number of rows that this epoch's running means are of."""
     return float(keras.ops.convert_to_numpy(model._loss_tracker.count))
 
 

@@ -101,7 +101,7 @@ def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path,
     values, loss = iter([0.5, 0.25]), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model, history = run(
         tmp_path, train=(TEXTS, LABELS, np.full(8, 0.5)), seed=3, layer_decay=0.9, warmup=0.5,
-        accumulation_steps=2, class_weight={"pro": 2.0}, select="own", loss=loss,
+        accumulation_steps=2, class_weight={np.int64(1): 2.0}, select="own", loss=loss,
         scores=lambda answers, x, y: {"own": next(values)},
     )  # fmt: skip
     assert model.loss is loss

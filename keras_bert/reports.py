@@ -13,9 +13,6 @@ class Reports:
     def __init__(self):
         self._kinds = {}
 
-    def __repr__(self):
-        return f"Reports({', '.join(self.lines())})"
-
     def add(self, kind: str, count: int, place: str | None = None) -> None:
         """Counts `count` findings of `kind`, seen at `place` (file and line, or page)."""
         examples = [] if place is None else [place.encode(errors="backslashreplace").decode()]

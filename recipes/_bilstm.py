@@ -61,9 +61,9 @@ class BiLSTMEncoder(keras_bert.Backbone):
 
     @classmethod
     def from_config(cls, config):
-        return cls(
-            **{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])}
-        )
+        keras_bert.BertBackbone  # noqa: B018 (its import registers it, the encoder's class)
+        encoder = keras.saving.deserialize_keras_object(config["encoder"])
+        return cls(**{**config, "encoder": encoder})
 
 
 def with_bilstm(model, units):

@@ -8,9 +8,8 @@ of CODAH, TSV without a header (category, context, endings, label). The paper fi
 batches of 16 at 2e-5 for 3 epochs. Each ending is a separate sequence: a batch of 16 questions with
 four endings has 64 sequences.
 
-OUTPUT/best is the preset of the best epoch; its answers and the scores of all epochs are next to
-it. Rerun the same command to resume after the last finished epoch. Watch the training with
-`tensorboard --logdir OUTPUT/logs`.
+OUTPUT/best is the preset of the best epoch, next to its answers and the scores of all epochs. Rerun
+the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert

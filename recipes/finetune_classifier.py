@@ -18,9 +18,8 @@ The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and
 keeps the best on the development set. A small BERT (4 layers, hidden 256) takes about a minute per
 epoch for 1,700 reviews of 128 tokens on two CPU cores.
 
-OUTPUT/best is the preset of the best epoch; its answers and the scores of all epochs are next to
-it. Rerun the same command to resume after the last finished epoch. Watch the training
-with `tensorboard --logdir OUTPUT/logs`.
+OUTPUT/best is the preset of the best epoch, next to its answers and the scores of all epochs. Rerun
+the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert

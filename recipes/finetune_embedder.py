@@ -19,12 +19,9 @@ Without scores, every text of a batch is compared with all others: large batches
 `--accumulation_steps` makes them fit into memory. A MiniLM encoder (6 layers, hidden 384) takes
 half a minute per epoch for 550 pairs of sentences on two CPU cores.
 
-OUTPUT/best is the preset of the best epoch; the scores of all epochs are next to it. Rerun the same
-command to resume after the last finished epoch. Watch the training with `tensorboard --logdir
-OUTPUT/logs`.
+OUTPUT/best is the preset of the best epoch, next to its answers and the scores of all epochs. Rerun
+the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
-
-import os
 
 import keras_bert
 from keras_bert.recipes import _shared
@@ -41,7 +38,6 @@ def parse_args(argv=None):
     labels.add_argument("--label_column", help="column of labels")
     add("--pooling", choices=["mean", "max", "cls"], help="vector of a text; by default, --init's")
     add("--matryoshka_dims", type=int, nargs="+", help="train these first values too: 384 128 64")
-    add("--hugging_face", action="store_true", help="write OUTPUT/hugging_face, the best model")
     _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as sentence-transformers'
     args = parser.parse_args(argv)
@@ -51,6 +47,9 @@ def parse_args(argv=None):
         parser.error("one of --text_columns needs --label_column, its class")
     if args.score_column and len(args.text_columns) != 2:
         parser.error("--score_column needs two --text_columns")
+    for name in ("matryoshka_dims", "alpha", "temperature") if args.teacher else ():
+        if getattr(args, name) != parser.get_default(name):
+            parser.error(f"--{name} has no effect with --teacher, whose vectors are learned")
     return args
 
 
@@ -66,7 +65,7 @@ def read_examples(path, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._runs import is_chief, start_training  # slow: after parse_args
+    from keras_bert.recipes._runs import start_training  # slow: after parse_args
 
     strategy = start_training(args)
     train = read_examples(args.train, args)
@@ -88,9 +87,6 @@ def main(argv=None):
         strategy=strategy,
         **_shared.finetuning_settings(args),
     )
-    if args.hugging_face and is_chief(model):
-        best = keras_bert.BertEmbedder.from_preset(os.path.join(args.output, "best"))
-        best.save_to_hugging_face(os.path.join(args.output, "hugging_face"))
 
 
 if __name__ == "__main__":

@@ -5,17 +5,17 @@ r"""Fine-tunes BERT on a GLUE task, once or over the paper's grid, and answers i
 
 The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2, 3 and 4 epochs.
 Each combination is a separate run, because the rate falls linearly to 0 over all epochs. For
-BERT-large the paper adds several random restarts (`--restarts 5`). The best run on the development
+BERT-large the paper adds several random restarts (`--seeds 0 1 2`). The best run on the development
 set is kept. Without `--grid` there is one run, or one per combination of the listed values. With
 BERT-base the paper reports these scores on the test sets: MNLI 84.6/83.4, QQP 71.2, QNLI 90.5,
 SST-2 93.5, CoLA 52.1, STS-B 85.8, MRPC 88.9 and RTE 66.4.
 
 OUTPUT/results.tsv has a row for each epoch of each run. OUTPUT/best is the preset of the best epoch
-of the best run. OUTPUT/submission has its answers to the test set in
-the format of GLUE's server, and OUTPUT/dev its answers to the development set. Rerun the same
-command to resume: finished runs are skipped, and new values add new runs. TensorFlow holds the
-memory of each run until the process ends, about 2 GB for BERT-base; if memory runs out, rerun.
-Watch the training with `tensorboard --logdir OUTPUT/runs`.
+of the best run. OUTPUT/submission has its answers to the test set in the format of GLUE's server,
+and OUTPUT/dev its answers to the development set. Rerun the same command to resume: finished runs
+are skipped, and new values add new runs. TensorFlow holds the memory of each run until the process
+ends, about 2 GB for BERT-base; if memory runs out, rerun. Watch with `tensorboard --logdir
+OUTPUT/runs`.
 
 With `--task all`, `--data` is the folder of all tasks. Each task found there runs in a process of
 its own, as above, in OUTPUT/TASK. OUTPUT/glue.md is then the model's row of the paper's table 1, on
@@ -57,27 +57,29 @@ def parse_args(argv=None):
     add("--learning_rates", type=float, nargs="+", help="replaces --learning_rate")
     add("--epoch_counts", type=int, nargs="+", help="replaces --epochs; each is a separate run")
     add("--seeds", type=int, nargs="+", help="replaces --seed")
-    add("--restarts", type=int, help="number of seeds, from 0")
     add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
     _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5, select="score")
     args = parser.parse_args(argv)
     if args.data is None and args.source == "tsv":
         parser.error("--data is needed: the folder of the task's TSV files")
-    if args.seeds is not None and args.restarts is not None:
-        parser.error("give --seeds or --restarts, not both")
     if args.task == "all" and args.source != "tsv":
         parser.error("--task all reads folders of TSV files, not tensorflow-datasets")
     if args.diagnostic is not None and args.task != "mnli":
         parser.error(f"--diagnostic needs a model of mnli, not of {args.task}")
-    if args.restarts is not None and args.restarts < 1:
-        parser.error(f"--restarts must be at least 1; got {args.restarts}")
-    one_run = zip(GRID, ([args.batch_size], [args.learning_rate], [args.epochs]), strict=True)
-    for name, values in GRID.items() if args.grid else one_run:
-        setattr(args, name, getattr(args, name) or values)
+    known = ["score"] if args.task == "all" else ["score", *TASKS[args.task].metrics]
+    known += ["mismatched_accuracy"] if args.task == "mnli" else []
+    if args.select not in known:
+        parser.error(f"--select must be one of {', '.join(known)}; got {args.select}")
+    for name, one in zip(GRID, ("batch_size", "learning_rate", "epochs"), strict=True):
+        value = getattr(args, one)
+        is_grid = args.grid and value == parser.get_default(one)
+        setattr(args, name, getattr(args, name) or (GRID[name] if is_grid else [value]))
         if min(getattr(args, name)) <= 0:
             parser.error(f"--{name} must be above 0; got {min(getattr(args, name))}")
-    args.seeds = args.seeds or ([*range(args.restarts)] if args.restarts else [args.seed])
+    if args.tokens_per_batch:  # which replaces the batch size
+        args.batch_sizes = args.batch_sizes[:1]
+    args.seeds = args.seeds or [args.seed]
     return args
 
 
@@ -167,14 +169,11 @@ def main(argv=None):
     if args.task == "all":
         run_all(args, argv)
         return
-    import keras  # slow: after the command line is checked
-
-    from keras_bert.recipes._runs import check_batch, is_chief
+    from keras_bert.recipes._runs import check_batch, is_chief, start_training  # slow: here
     from keras_bert.recipes.glue.grid import finetune_grid
 
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    keras.config.set_dtype_policy(args.precision)
-    for size in args.batch_sizes:
+    strategy = start_training(args)
+    for size in args.batch_sizes if args.tokens_per_batch is None else ():
         check_batch(size, strategy.num_replicas_in_sync, args.accumulation_steps)
     train, dev, tests = read_splits(args)
     label_names = train.label_names

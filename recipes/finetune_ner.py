@@ -9,9 +9,8 @@ chunks. Scores equal `conlleval`'s. The paper fine-tunes a cased BERT with docum
 5e-5, 3e-5 or 2e-5, for about 3 epochs. A small BERT (6 layers, hidden 384) takes about five minutes
 per epoch for 3,400 tweets on two shared CPU cores.
 
-OUTPUT/best is the preset of the best epoch; its answers, as `conlleval` reads them, and the scores
-of all epochs are next to it. Rerun the same command to resume after the last finished epoch. Watch
-the training with `tensorboard --logdir OUTPUT/logs`.
+OUTPUT/best is the preset of the best epoch, next to its answers, as `conlleval` reads them, and all
+scores. Rerun the same command to resume. Watch it with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert

@@ -17,12 +17,9 @@ encoder (6 layers, hidden 384), two epochs of 3,900 pairs of SQuAD's questions a
 5e-5 raise MRR@10 from 0.28 to 0.94, among ten paragraphs of one article; an epoch takes about six
 minutes on two CPU cores. `benchmarks/retrieval.py` ranks all paragraphs.
 
-OUTPUT/best is the preset of the best epoch; its answers and the scores of all epochs are next to
-it. Rerun the same command to resume after the last finished epoch. Watch the training with
-`tensorboard --logdir OUTPUT/logs`.
+OUTPUT/best is the preset of the best epoch, next to its answers and the scores of all epochs. Rerun
+the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
-
-import os
 
 import keras_bert
 from keras_bert.recipes import _shared
@@ -37,7 +34,6 @@ def parse_args(argv=None):
     add("--relevance_column", default="relevance", help="column of numbers from 0 to 1")
     add("--negative_column", help="column of worse documents, to learn a teacher's margins")
     add("--teacher_column", help="column of a teacher's scores or margins, in place of relevance")
-    add("--hugging_face", action="store_true", help="write OUTPUT/hugging_face, the best model")
     _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as for GLUE's pairs
     args = parser.parse_args(argv)
@@ -68,7 +64,7 @@ def read_taught(path, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._runs import is_chief, start_training  # slow: after parse_args
+    from keras_bert.recipes._runs import start_training  # slow: after parse_args
 
     strategy = start_training(args)
     if args.teacher_column:
@@ -93,9 +89,6 @@ def main(argv=None):
         strategy=strategy,
         **_shared.finetuning_settings(args),
     )
-    if args.hugging_face and is_chief(model):
-        best = keras_bert.BertReranker.from_preset(os.path.join(args.output, "best"))
-        best.save_to_hugging_face(os.path.join(args.output, "hugging_face"))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ def parse_args(argv=None):
     add("--runner", help="Apache Beam runner to use instead, such as DirectRunner")
     args, beam_options = parser.parse_known_args(argv)
     if args.runner:
-        args.beam_options = [f"--runner={args.runner}", *beam_options]
+        workers = [f"--num_workers={args.num_workers}"] if args.num_workers else []
+        args.beam_options = [f"--runner={args.runner}", *workers, *beam_options]
     elif beam_options:
         parser.error(f"unknown arguments: {' '.join(beam_options)}")
     else:

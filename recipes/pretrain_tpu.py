@@ -139,6 +139,9 @@ def make_model(args, corpus):
         if model.preprocessor is None:
             raise ValueError(f"{args.init} has no vocabulary to compare with the corpus's.")
         corpus.check_tokenizer(model.preprocessor.tokenizer)
+        read, longest = model.preprocessor, min(args.phase, model.backbone.max_sequence_length)
+        if read.sequence_length < longest:  # tasks will read as many tokens
+            model.preprocessor = read.like(read, sequence_length=longest)
         if model.backbone.causal != args.left_to_right:
             kind = "causal, for" if model.backbone.causal else "bidirectional, not for"
             raise ValueError(f"The encoder of {args.init} is {kind} --left_to_right.")

@@ -62,10 +62,11 @@ def accuracies(model, pairs, args):
 
 def losses(model, args):
     """Returns the losses on a corpus, with masks of the default rates."""
-    causal = model.backbone.causal
+    causal, corpus = model.backbone.causal, keras_bert.Corpus(args.heldout_corpus)
+    corpus.check_tokenizer(model.preprocessor.tokenizer)
     data = keras_bert.heldout_dataset(
-        args.heldout_corpus,
-        args.heldout_corpus,
+        corpus,
+        corpus,
         batch_size=args.batch_size,
         sequence_length=args.sequence_length,
         next_sentence=model.next_sentence,
@@ -83,9 +84,9 @@ def main(argv=None):
         pairs = read_minimal_pairs(args.minimal_pairs, args.max_pairs)
     model = keras_bert.BertPretrainer.from_preset(args.init, sequence_length=args.sequence_length)
     Path(args.output).mkdir(parents=True, exist_ok=True)
+    scores = losses(model, args) if args.heldout_corpus else {}
     if args.texts:
         write_scores(model, args)
-    scores = losses(model, args) if args.heldout_corpus else {}
     if pairs:
         scores |= accuracies(model, pairs, args)
     if scores:

@@ -49,7 +49,10 @@ def parse_args(argv=None):
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--select", default="f1", help="score that selects the best epoch")
     add("--seed", type=int, default=0, help="random seed")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if args.select not in (known := ("f1", "precision", "recall", "accuracy")):
+        parser.error(f"--select must be one of {', '.join(known)}; got {args.select}")
+    return args
 
 
 def make_encoder(args):

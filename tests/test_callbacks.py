@@ -55,8 +55,7 @@ def test_a_point_is_the_loss_of_its_step(assert_close, curves, tmp_path, size):
     assert list(found["loss"]) == [*range(1, len(steps) + 1)]
     losses = [*found["loss"].values()]
     assert_close(losses, expected.losses)
-    rows = np.diff([*steps, 24])
-    assert np.isclose(np.average(losses, weights=rows), history.history["loss"][0])
+    assert np.isclose(np.average(losses, weights=np.diff([*steps, 24])), history.history["loss"][0])
     rate = WarmupLinearDecay(0.1, 2, 24)
     rates = [float(rate(step)) for step in range(len(steps))]  # with which the step was taken
     assert np.allclose([*found["learning_rate"].values()], rates)
@@ -194,8 +193,7 @@ def test_tokens_are_counted_over_all_steps_but_the_first(monkeypatch, is_validat
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
 def test_all_steps_of_an_execution_are_counted(monkeypatch):
     ticks = itertools.count()
-    clock = SimpleNamespace(perf_counter=lambda: next(ticks))
-    monkeypatch.setattr(callbacks, "time", clock)
+    monkeypatch.setattr(callbacks, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     model, options = make_model(steps_per_execution=2), {"batch_size": 3, "epochs": 2, "verbose": 0}
     history = model.fit(X, Y, callbacks=[Throughput(100)], **options)
     assert history.history["tokens_per_second"] == [600.0, 800.0]  # each epoch takes a tick

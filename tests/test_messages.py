@@ -128,9 +128,9 @@ def test_num_classes_is_by_default_the_number_of_label_names(
 
 
 def test_label_names_may_be_numbers_or_an_array(preprocessor):
-    for names in ([1, 2], np.array(["1", "2"]), ("1", "2")):
+    for names in ([0, 1], np.array(["0", "1"]), ("0", "1")):
         found = BertClassifierPreprocessor(preprocessor.tokenizer, label_names=names)
-        assert found.label_names == ["1", "2"]
+        assert found.label_names == ["0", "1"]
 
 
 def test_a_preprocessor_takes_a_tokenizer_and_a_tokenizer_a_bool(preprocessor, refused):

@@ -107,6 +107,7 @@ def test_python_blocks_run_in_order(page, books, published, tmp_path, monkeypatc
     names = {}
     for block in found:
         block = block.replace("keep_layers=(0, 2, 5)", "keep_layers=[0]")  # the only one here
+        block = re.sub(r"steps_per_epoch=\d+", "steps_per_epoch=4", block)  # nothing reads the loss
         code = functools.reduce(lambda c, p: c.replace(p, repr(published)), PUBLISHED, block)
         exec(compile(code, page.name, "exec"), names)
     if page == README:

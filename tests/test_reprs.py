@@ -47,8 +47,7 @@ def test_no_public_object_shows_its_address(name):
 
 
 def test_views_of_a_model_show_their_sizes(make_backbone, letters):
-    reader = BertClassifierPreprocessor(letters, 8)
-    model = BertClassifier(make_backbone(num_layers=2), 2, reader)
+    model = BertClassifier(make_backbone(num_layers=2), 2, BertClassifierPreprocessor(letters, 8))
     view = keras_bert.pictures.show_attention(model, "a b")
     assert repr(view) == "AttentionView(4 tokens, 2 layers, 2 heads)"
     found = {"entity_start": [0], "entity_end": [1], "entity_type": ["X"], "entity_score": [1.0]}

@@ -82,6 +82,8 @@ def test_a_type_checker_resolves_classes_and_methods_and_rejects_misspelled_name
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.weekly
+@pytest.mark.slow
 def test_an_editor_completes_public_names_and_goes_to_their_definitions():
     jedi = pytest.importorskip("jedi", reason='pip install ".[dev]"')
     # InterpreterEnvironment starts no process.

@@ -252,7 +252,7 @@ for arguments in ({}, {"truncation": "tail"}, windows):
 #
 # `finetune_glue.py` trains on one of GLUE's nine tasks and keeps the best model on the development
 # set. It writes the test set's answers as GLUE's server expects them. `--grid` tries the paper's
-# batch sizes, learning rates and epochs; `--restarts 5` runs five seeds of each. `--task all` trains
+# batch sizes, learning rates and epochs; `--seeds 0 1 2` runs three seeds of each. `--task all` trains
 # on every task of a folder, and writes the model's row of the paper's
 # [table 1](../paper.md#table-1-glue).
 #

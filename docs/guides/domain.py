@@ -92,7 +92,7 @@ classifier = keras_bert.BertClassifier.from_preset("python_bert", num_classes=2)
 # ## The same as a command
 #
 # The recipe counts in passes over your corpus, prints the perplexity of the held-out texts at every
-# checkpoint, and draws its curve.
+# checkpoint, and writes its curve for TensorBoard.
 #
 # ```bash
 # python recipes/prepare_corpus.py mine --vocabulary bert/preset --output corpus

@@ -28,8 +28,7 @@ CUT_SENTENCES = f"sentences of more than {MAX_RECORD_TOKENS:,} tokens, split"
 
 def done_path(folder: str, slice_: Slice, num_slices: int) -> str:
     """Returns the path of a slice's progress file, which is written after its shard."""
-    name = f"{shard_name(slice_.index, num_slices)}.json"
-    return os.path.join(folder, PROGRESS_FOLDER, name)
+    return os.path.join(folder, PROGRESS_FOLDER, f"{shard_name(slice_.index, num_slices)}.json")
 
 
 def write_slice(
@@ -48,8 +47,7 @@ def write_slice(
     records = _shuffled(_records(documents, settings.min_tokens, languages, reports), rng)
     path = os.path.join(folder, shard_name(slice_.index, num_slices))
     counts = write_shard(path, dtype, records, tokenizer.unk_token_id) | {"languages": languages}
-    document_id = slice_.spans[0].document_id
-    if document_id not in (None, first_document_id(slice_.index)):
+    if slice_.spans[0].document_id not in (None, first_document_id(slice_.index)):
         counts |= {"num_documents": 0, "languages": {}}  # its only document began earlier
     if own := [id for id in slice_.repeated if id >= first_document_id(slice_.index)]:
         reports.add(REPEATED, len(own))

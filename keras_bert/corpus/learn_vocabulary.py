@@ -45,8 +45,7 @@ def learn_vocabulary(
         max_characters: number of characters to keep, the most frequent first; words with any other
             character are skipped, because the tokenizer turns them into [UNK].
         min_frequency: number of occurrences; rarer pieces are not learned.
-        num_workers: number of processes; by default one per available core, and fewer for small
-            inputs. 1 means this process itself.
+        num_workers: number of processes, as for `prepare_corpus`.
         progress: whether to show progress bars and print a summary, with irregularities of the
             input. If false, bytes that are not UTF-8 are still reported, by a warning.
 

@@ -108,8 +108,7 @@ def plan_sentences(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> Tex
 
 def _sentences(group):
     """Returns sentence numbers, starts `[M + 1]`, their records, and the ends of those records."""
-    num_sentences = tf.size(group.sentence_starts) - 1
-    sentences = tf.range(num_sentences)
+    sentences = tf.range(tf.size(group.sentence_starts) - 1)
     record = tf.searchsorted(group.record_starts, sentences, side="right") - 1
     return sentences, group.sentence_starts, record, tf.gather(group.record_starts, record + 1)
 

@@ -196,6 +196,11 @@ def finetune(
     is_begun = TrainingCheckpoint(output / "checkpoints").latest_step() is not None
     del settings["epochs"]  # more of them extend a run
     settings["class weights"] = str(class_weight)  # whose keys JSON may not take
+    report, read = getattr(model, "load_report", None), preprocessor.get_config()
+    settings |= {n: v for n, v in read.items() if n not in ("tokenizer", "null_threshold")}
+    settings |= {name: getattr(model, name) for name in model.own_arguments}
+    settings |= {"precision": model.dtype_policy.name, "bucket lengths": batching.bucket_lengths}
+    settings["started from"] = None if report is None else report.source
     keep_settings(output, settings, resume=is_begun, strategy=strategy)
     history = train_epochs(
         model,

@@ -86,8 +86,7 @@ class GraphSentencePiece(tf.Module):
 
     def _own(self, ids):
         values = ids.flat_values
-        own = tf.where(values == 0, self._unknown, values + self._shift)
-        return ids.with_flat_values(own)
+        return ids.with_flat_values(tf.where(values == 0, self._unknown, values + self._shift))
 
 
 class GraphTokenizer:

@@ -130,6 +130,11 @@ class FeatureNormalization(keras.layers.Normalization):
             self.build(data.shape)
         mean, deviation = data.mean(axis=0), data.std(axis=0)
         is_constant = deviation <= 1e-7 * np.abs(data).max(axis=0)  # the resolution of float32
+        for column in np.flatnonzero(~is_constant & (abs(np.log10(deviation + 1e-99)) > 18)):
+            raise ValueError(
+                f"The numbers of column {column} of features deviate by {deviation[column]:.3g}, "
+                "whose square is out of float32's range: give them in other units."
+            )
         self.adapt_mean.assign(mean)
         self.adapt_variance.assign(np.where(is_constant, 1.0, deviation**2))
 

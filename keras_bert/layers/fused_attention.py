@@ -76,7 +76,12 @@ def jax_device():
     mesh, distribution = _planned_mesh.get(), keras.distribution.distribution()
     if mesh is None and isinstance(distribution, keras.distribution.DataParallel):
         mesh = distribution.device_mesh.backend_mesh
-    return jax.local_devices()[0] if mesh is None else mesh.devices.flat[0], mesh
+    if mesh is not None:
+        return mesh.devices.flat[0], mesh
+    chosen = jax.config.jax_default_device  # by `keras.device`: a device, a platform or None
+    if chosen is None or isinstance(chosen, str):
+        chosen = jax.local_devices(backend=chosen)[0]
+    return chosen, None
 
 
 def sdpa_attention(query, key, value, visibility, dropout=None, training=False):

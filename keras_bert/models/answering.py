@@ -10,7 +10,7 @@ import numpy as np
 from keras_bert.models import task_data
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import as_arrays, count, is_dataset, is_raw, is_single
+from keras_bert.preprocessing.raw import as_arrays, count, is_dataset, is_raw, is_single, take
 
 
 class Answering:
@@ -201,17 +201,23 @@ def _raw_outputs(task, x, batch_size, steps=None, **kwargs):
     if is_dataset(x):
         from keras_bert.preprocessing.text_streams import arrays_of
 
-        x, *_ = arrays_of(x)
-    if steps is not None:
-        x = next(preprocessor.parts(x, steps * batch_size))
+        x, *_ = arrays_of(x if steps is None else x.take(steps * batch_size))
+    x = x if steps is None else preprocessor.listed(x)[: steps * batch_size]
     return outputs_of(task, preprocessor.read(x), batch_size, **kwargs)
 
 
-def _evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
+def _evaluate_pooled(
+    task, x, y, sample_weight, batch_size, return_dict=False, steps=None, **kwargs
+):
+    most = (
+        None if steps is None else steps * task_data.batching_of(batch_size=batch_size).batch_size
+    )
     if is_dataset(x):
         from keras_bert.preprocessing.text_streams import arrays_of
 
-        x, y, sample_weight = arrays_of(x)
+        x, y, sample_weight = arrays_of(x if most is None else x.take(most))
+    if most is not None:
+        x, y, sample_weight = (take(part, slice(most)) for part in (x, y, sample_weight))
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     sample_weight = task_data.example_weights(task, y, sample_weight, count(x))

@@ -135,13 +135,14 @@ class BertTask(
 
     @property
     def trainable_variables(self):
-        """Trainable variables, without those that the head leaves unused, such as the pooler's."""
+        """Trainable variables that the output depends on; without the pooler's if it is unused."""
         variables = super().trainable_variables
         if not hasattr(self, "backbone"):  # while Keras makes it
             return variables
         output = "pooled_output" if self.uses_pooler else "sequence_output"
-        unused = {id(variable) for variable in self.backbone.unused_by(output)}
-        return [variable for variable in variables if id(variable) not in unused]
+        used = {id(variable) for layer in self.layers for variable in layer.variables}
+        used -= {id(variable) for variable in self.backbone.unused_by(output)}
+        return [variable for variable in variables if id(variable) in used]
 
     trainable_weights = trainable_variables  # Keras asks for both
 
@@ -331,23 +332,32 @@ class BertTask(
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.
 
         The SavedModel takes raw strings and gives answers. The other formats take token ids and
-        give the outputs of `predict`; the tokenizer's files lie next to the model. The page "Which
-        format for which runtime" lists inputs and outputs.
+        give the outputs of `predict`, in float32; the tokenizer's files lie next to the model. The
+        page "Which format for which runtime" lists inputs and outputs.
 
         Args:
-            filepath: the model's folder. A SavedModel's version 1 is written to `filepath/1`.
+            filepath: the model's folder, on disk or wherever `tf.io.gfile` writes; an earlier
+                export there in the same format is replaced, except for a SavedModel.
             format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`; `"torch"` is left
                 to `keras.Model.export`.
-            **kwargs: `version`, int, of a SavedModel: TensorFlow Serving serves the highest. Of the
-                others `int8`, `names`, `opset_version` (ONNX), `compress_to_fp16` (OpenVINO).
+            **kwargs: of a SavedModel, `version`, int, which is written to `filepath/version`:
+                TensorFlow Serving serves the highest, also of those that are added while it runs.
+                Of the others, `names` of inputs and outputs: `"hugging_face"`, by default for ONNX
+                and OpenVINO, `"keras_bert"`, or `"mediapipe"`, for LiteRT; and `int8`, bool:
+                products in int8, with weights of a quarter of the size; for OpenVINO also examples,
+                best 300, from which the ranges of activations are taken. `opset_version`, int, of
+                ONNX; `compress_to_fp16`, bool, of OpenVINO, for weights in float16.
 
         Returns:
             The path of the SavedModel's version, or of the model's file.
 
         Raises:
-            ValueError: if the format is unknown, there is no preprocessor for a SavedModel, or the
+            ValueError: if the format or an option is unknown, the version exists, the folder holds
+                anything else, there is no preprocessor or no answers for a SavedModel, a layer
+                doesn't compute in float32, Hugging Face or MediaPipe can't run the model, or the
                 backend is not TensorFlow.
             ImportError: if a package that the format needs is missing.
+            OSError: if the folder can't be written; no part of it is left.
         """
         if format != "tf_saved_model":
             return export_encoder(self, filepath, format, **kwargs)

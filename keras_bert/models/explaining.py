@@ -1,6 +1,7 @@
 """Integrated gradients: how much each word adds to an answer. S sequence, W words, E embedding."""
 
 import contextlib
+import threading
 from typing import Any
 
 import keras
@@ -13,6 +14,7 @@ from keras_bert.preprocessing.raw import is_single
 from keras_bert.training.keras_internals import all_layers
 
 _TOKENS = 1024  # of the rows that are computed at once, which bounds the memory
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def explain(
@@ -59,18 +61,22 @@ def explain(
 
 @contextlib.contextmanager
 def _moved(table, change):
-    """Has a table of embeddings add `change`, `[B, S, E]`, to what it returns."""
-    look_up = table.call
+    """Has a table of embeddings add `change`, `[B, S, E]`, to what it returns to this thread."""
+    own = threading.get_ident()
 
     def moved(*args, **kwargs):
         x = look_up(*args, **kwargs)
+        if threading.get_ident() != own:
+            return x
         return x + ops.cast(ops.reshape(change, ops.shape(x)), x.dtype)
 
-    table.call = moved
-    try:
-        yield
-    finally:
-        del table.call
+    with _ONE_AT_A_TIME:
+        look_up = table.call
+        table.call = moved
+        try:
+            yield
+        finally:
+            del table.call
 
 
 def _slopes(function, x):

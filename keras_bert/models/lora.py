@@ -153,6 +153,7 @@ def _identity(task):
 
 def _described(dtype, shape):
     kind = "floats" if keras.backend.is_float_dtype(dtype) else dtype
+    kind = "integers" if kind in ("int32", "int64") else kind  # backends differ
     return f"{kind} {list(shape)}"
 
 

@@ -132,14 +132,6 @@ class RelationDistiller(BertTask):
         self.takes_packed_rows = backbone.takes_packed_rows and teacher.takes_packed_rows
 
     @property
-    def trainable_variables(self):
-        """Trainable variables of the student, without those above its queries, keys and values."""
-        used = {id(variable) for layer in self.layers for variable in layer.variables}
-        return [variable for variable in super().trainable_variables if id(variable) in used]
-
-    trainable_weights = trainable_variables  # Keras asks for both
-
-    @property
     def non_trainable_variables(self):
         """Those of the teacher too, which JAX otherwise compiles into the train step."""
         own = super().non_trainable_variables

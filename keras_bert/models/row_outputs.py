@@ -84,7 +84,7 @@ def _distributed(model, rows, longest, lengths, order, batch_size, verbose, call
     parts = []
     for cut in np.unique(width)[::-1]:
         numbers = order[width == cut]
-        batching = Batching(batch_size, pad_to=(int(cut),)).for_rows(longest)
+        batching = Batching(batch_size, pad_to=(int(cut),), drop_remainder=False).for_rows(longest)
         batches = Batches(
             lambda _, numbers=numbers, batching=batching: in_parts(numbers, batching),
             lambda part, batching=batching: rows.batch(part, batching)[:1],

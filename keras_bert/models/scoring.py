@@ -55,9 +55,7 @@ def _log_likelihoods(model, rows, positions, targets, batch_size):
     """
     count, width = len(rows), _padded(model, max(map(len, rows)))
     lengths = np.array([len(row) for row in rows])
-    inputs = {"token_ids": np.zeros((count, width), "int32")}
-    for target, row in zip(inputs["token_ids"], rows, strict=True):
-        target[: len(row)] = row
+    inputs = {"token_ids": keras.utils.pad_sequences(rows, width, padding="post")}
     inputs["padding_mask"] = (np.arange(width) < lengths[:, None]).astype("int32")
     inputs["mask_positions"] = positions
     if keras.backend.backend() != "tensorflow":

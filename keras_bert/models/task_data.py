@@ -147,8 +147,8 @@ def _raw_batches(task, x, y, sample_weight, batching):
     preprocessor, x = preprocessor_of(task), with_extra_inputs(task, x)
     if is_dataset(x):
         check_not_empty(x)
-        _check_dataset_labels(task, x)
         made = preprocessor.batches(x, y, sample_weight, batching=batching)
+        _check_dataset_labels(task, made)
         return task.with_checked_labels(made) if _has_labels(made) else made
     sample_weight = example_weights(task, y, sample_weight)
     return preprocessor.batches(x, y, sample_weight, batching=batching)

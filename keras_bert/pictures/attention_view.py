@@ -150,8 +150,7 @@ def show_attention(
     layers = backbone.attention_probabilities(inputs)
     probabilities = np.stack([keras.ops.convert_to_numpy(each)[0] for each in layers])
     heads = [*range(backbone.num_heads)] if head is None else [head]
-    segments = inputs["segment_ids"][0].tolist()
-    return AttentionView(tokens, segments, probabilities, layer, heads)
+    return AttentionView(tokens, inputs["segment_ids"][0].tolist(), probabilities, layer, heads)
 
 
 def _inputs(preprocessor, text, pair):

@@ -97,8 +97,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         """
         if y is not None or sample_weight is not None:
             raise ValueError("Questions contain answers: leave y and sample_weight out.")
-        examples = self.listed(x)
-        return (trained_windows if with_labels else windows_of)(examples, self)
+        return (trained_windows if with_labels else windows_of)(self.listed(x), self)
 
     def listed(self, x: Examples) -> list[dict]:
         return listed(x, is_question, QUESTION)

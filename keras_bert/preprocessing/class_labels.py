@@ -24,12 +24,15 @@ def as_label_names(names: Any) -> list[str] | None:
         return None
     is_list = isinstance(names, (list, tuple)) or hasattr(as_arrays(names), "tolist")
     listed = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
-    are_names = bool(listed) and all(isinstance(name, (str, numbers.Real)) for name in listed)
+    are_names = bool(listed) and all(
+        isinstance(name, str) or (isinstance(name, numbers.Real) and name == number)
+        for number, name in enumerate(listed)
+    )
     listed = [*map(str, listed)]
     if not are_names or len({*listed}) < len(listed):
         raise ValueError(
-            f"label_names must be a list of names that differ, such as ['bad', 'good']; got "
-            f"{shown(names)}."
+            "label_names must be a list of names that differ, or numbers in their places, 0, 1, "
+            f"...; got {shown(names)}. Other numbers must be strings, here and as labels."
         )
     return listed
 

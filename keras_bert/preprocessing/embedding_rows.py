@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_one_each, shown
+from keras_bert.messages import check_one_each, is_missing, shown
 from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import label_array
-from keras_bert.preprocessing.raw import number_array
+from keras_bert.preprocessing.raw import check_each, number_array
 from keras_bert.preprocessing.text_rows import TextRows, packed
 
 
@@ -58,8 +58,7 @@ class LabelledTexts(TextRows):
         Inputs are a tuple of three dicts of `[B, S]`. Labels are classes, `[B, 3]`, so that texts
         of a class aren't negatives of each other.
         """
-        inputs = tuple(self.inputs(each, batching) for each in numbers.T)
-        return inputs, self.classes[numbers]
+        return tuple(self.inputs(each, batching) for each in numbers.T), self.classes[numbers]
 
     def batches(self, batching: Batching) -> Batches:
         """Makes batches with new draws in each epoch, a function of the seed."""
@@ -111,6 +110,7 @@ def text_columns_rows(
 def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> LabelledTexts:
     """Reads texts with class labels, names or numbers, as `LabelledTexts`."""
     check_no_empty_text("text", texts)
+    check_each(labels, lambda label: not is_missing(label), "A text's label is missing")
     labels = label_array(labels)
     check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":

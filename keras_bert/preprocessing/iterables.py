@@ -98,8 +98,10 @@ class PassBatches(Batches):
         return len(self._now)
 
     def __getitem__(self, index: int) -> Any:
-        self._is_used |= index == len(self) - 1
         return self._now[index]
+
+    def on_epoch_begin(self) -> None:
+        self._is_used = True
 
     def __iter__(self) -> Iterator:
         self.on_epoch_end()
@@ -107,7 +109,7 @@ class PassBatches(Batches):
         return iter(self._now)
 
     def on_epoch_end(self) -> None:
-        """Starts the next pass, if this one was read to its end: building a model ends none."""
+        """Starts the next pass, if this one was begun: building a model begins none."""
         if self._next is None or not self._is_used:
             return
         self._is_used = False

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_all_finite, check_one_each, shown
+from keras_bert.messages import check_all_finite, check_one_each, is_missing, shown
 from keras_bert.text.base_tokenizer import as_str
 
 if TYPE_CHECKING:
@@ -56,13 +56,6 @@ def is_raw(x: Any) -> bool:
     if hasattr(x, "columns") and hasattr(x, "dtypes"):  # a DataFrame
         return any(map(_holds_strings, x.dtypes))
     return _holds_strings(getattr(x, "dtype", None))
-
-
-def is_missing(value: Any) -> bool:
-    """Returns whether a value is None, NaN or pandas' NA or NaT."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
 
 
 def is_single(x: Any) -> bool:
@@ -184,23 +177,16 @@ def check_not_empty(dataset: Any) -> None:
         raise ValueError("There are no examples: the dataset is empty.")
 
 
-def labels_spec(dataset: Any) -> np.ndarray | None:
-    """Returns zeros `[1, ...]` in the shape of an example's label in a dataset, for `check_labels`.
+def labels_spec(batches: Any) -> np.ndarray | None:
+    """Returns zeros `[1, ...]` in the shape of an example's label in batches, for `check_labels`.
 
-    None if the dataset has no labels, or their shapes are unknown.
+    None if the `tf.data.Dataset` has no labels, or their shapes are unknown.
     """
-    spec = dataset.element_spec
+    spec = batches.element_spec
     if not isinstance(spec, tuple) or len(spec) < 2 or not hasattr(spec[1], "shape"):
         return None
-    x, label = spec[0], spec[1]
-    example_axes = 2 if isinstance(x, dict) and "cls_positions" in x else 1  # [B, K, ...] if packed
-    while isinstance(x, (dict, tuple)):
-        x = x.get("text", x.get("token_ids")) if isinstance(x, dict) else x[0]
-    rank = getattr(getattr(x, "shape", None), "rank", None)
-    if rank is None or label.shape.rank is None or label.dtype.name == "string":
-        return None
-    is_batch = rank > (0 if is_raw(dataset) else 1)
-    shape = label.shape[example_axes:] if is_batch else label.shape
+    is_packed = isinstance(spec[0], dict) and "cls_positions" in spec[0]  # with labels [B, K, ...]
+    shape = spec[1].shape[2 if is_packed else 1 :]
     return np.zeros((1, *shape)) if shape.is_fully_defined() else None
 
 

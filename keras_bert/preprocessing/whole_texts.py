@@ -48,8 +48,7 @@ def masked_inputs(
         masked = (np.append(np.int32(tokenizer.mask_token_id), ids) for ids in others)
         rows.append(np.concatenate([first, *masked]))
         counts.append(len(others))
-    lengths = np.array([*map(len, rows)], "int64")
-    tokens = Tokens.of(np.concatenate(rows), lengths, numpy_ops)
+    tokens = Tokens.of(np.concatenate(rows), np.array([*map(len, rows)], "int64"), numpy_ops)
     [inputs] = TextRows(preprocessor.packer, (tokens,)).as_batch()
     positions = [np.flatnonzero(r == tokenizer.mask_token_id) for r in inputs["token_ids"]]
     for text, count, own in zip(texts, counts, positions, strict=True):

@@ -97,7 +97,7 @@ def code(value: object, limit: int = 400) -> str:
 
 
 def _is_ours(cls):
-    return cls.__module__.startswith("keras_bert.")
+    return cls.__module__.startswith("keras_bert.") and "recipes" not in cls.__module__
 
 
 def _sentence(model, task):
@@ -148,10 +148,10 @@ def _training(training):
 
 
 def _our_lines(model, name, example):
-    own = "" if _is_ours(type(model)) else f"  # and the module of {type(model).__name__}"
+    kinds = {type(model), type(getattr(model, "backbone", model))}
+    own = "".join(f"  # and the module of {k.__name__}" for k in kinds if not _is_ours(k))
     load = f'model = keras_bert.{name}.from_preset("{FOLDER}")'
-    has_text = example and model.preprocessor is not None
-    use = [f"print(model.{example})"] if has_text else []
+    use = [f"print(model.{example})"] if example and model.preprocessor is not None else []
     return [f"import keras_bert{own}", "", load, *use]
 
 

@@ -17,8 +17,7 @@ from keras_bert.text.base_tokenizer import tokenizer_class
 
 def load_preprocessor(cls: type, source: str | os.PathLike, settings: dict[str, Any]) -> Any:
     """Loads the preprocessor of a source, as `BertPreprocessor.from_preset` does."""
-    found = preprocessor_from(read_source(source), cls, None, settings)
-    return _with_vocabulary(found, source)
+    return _with_vocabulary(preprocessor_from(read_source(source), cls, None, settings), source)
 
 
 def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None = None) -> Any:

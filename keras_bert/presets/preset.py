@@ -101,12 +101,7 @@ class PresetModel:
         preprocessor. Google's code has only the tanh form of GELU, which differs from the exact
         form by at most 4.7e-4. Here the model loads unchanged, with its label names and settings,
         from keys that Google's code ignores. Of a `BertEmbedder`, only the encoder is written.
-
-        Args:
-            folder: a path; an earlier model there is replaced.
-
-        Raises:
-            ValueError: if Google's code can't hold the model, or the folder holds something else.
+        Arguments and errors are those of `save_to_hugging_face`.
         """
         from keras_bert.presets.formats.google import write_google
 
@@ -118,13 +113,8 @@ class PresetModel:
         KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head; settings that
         make its outputs differ are logged, and so is what isn't written, such as a next-sentence
         head. Of a classifier, all settings load here again, from keys that KerasHub ignores.
-
-        Args:
-            folder: a path; an earlier model there is replaced.
-
-        Raises:
-            ValueError: if KerasHub's BERT can't hold the model (its activation isn't GELU, or the
-                masked-LM table isn't tied), or the folder holds anything else.
+        Arguments and errors are those of `save_to_hugging_face`; KerasHub's BERT can't hold another
+        activation than GELU, or a masked-LM table that isn't tied.
         """
         from keras_bert.presets.formats.keras_hub import write_keras_hub
 
@@ -160,11 +150,12 @@ class PresetModel:
         Absolute paths are shortened to their last part, because cards are public.
 
         Args:
-            settings: dict from names to numbers, strings, bools, None, and lists or dicts of them.
+            settings: dict from names to numbers, strings, bools, None, and lists or dicts of them;
+                of another object, the name of its class is recorded.
             scores: scores of the model, `{name of the examples: {name: number}}`; or None.
 
         Raises:
-            ValueError: if the settings or the scores are anything else.
+            ValueError: if the settings are no dict, or the scores no dict of dicts.
         """
         record_training(self, settings, scores)
 

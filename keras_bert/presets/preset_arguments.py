@@ -148,8 +148,7 @@ def model_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
     model = cls(**config)
     for layer in all_layers(model):
         if layer.path in quantized and layer.quantization_mode is None:
-            how = keras.saving.deserialize_keras_object(quantized[layer.path])
-            layer.quantize(config=how)
+            layer.quantize(config=keras.saving.deserialize_keras_object(quantized[layer.path]))
     for layer in all_layers(model, include_self=False) if frozen else []:  # outer layers first
         if layer.trainable is (layer.path in frozen):
             layer.trainable = not layer.trainable

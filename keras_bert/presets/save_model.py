@@ -17,7 +17,7 @@ from keras_bert.presets.formats.tensor_files import crc32_of
 from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import check_saves, shared_arguments
 from keras_bert.presets.preset_folder import FORMAT
-from keras_bert.training.keras_internals import all_layers, lora_table
+from keras_bert.training.keras_internals import all_layers, exact_lora, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.training_record import training_of
 
@@ -86,7 +86,7 @@ def _save_weights_alone(task, path):
     adapted = getattr(getattr(task, "backbone", task), "adapted", None)
     task.optimizer = None
     try:
-        with adapted.left_out() if adapted else contextlib.nullcontext():
+        with adapted.left_out() if adapted else contextlib.nullcontext(), exact_lora(task):
             task.save_weights(path)
     finally:
         task.optimizer = optimizer
@@ -170,7 +170,8 @@ def _float_weights(model):
             )
         if getattr(layer, "lora_enabled", False):
             name, table = lora_table(layer)
-            weights[table.path] = getattr(layer, name)
+            with exact_lora(layer):
+                weights[table.path] = getattr(layer, name)
             for path in [v.path for v in layer.variables if "lora" in v.path]:
                 del weights[path]
     return {path: keras.ops.convert_to_numpy(weight) for path, weight in weights.items()}

@@ -76,6 +76,9 @@ class TaggedSentences:
 
 def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[list[str]]) -> None:
     """Writes sentences in CoNLL's columns, with underscores for spaces inside words and tags."""
+    words = [
+        [w.decode("utf-8", "replace") if isinstance(w, bytes) else w for w in s] for s in words
+    ]
     with whole_file(path) as file:
         if words and words[0] and words[0][0].startswith("\ufeff"):
             file.write("\ufeff")  # a byte order mark, which the word's own would be read as
@@ -177,7 +180,7 @@ def _parse(path, tag_column):
         fields = text.split("\t" if "\t" in text else " ")
         fields = [field for field in (part.strip(" \r") for part in fields) if field]
         if fields[0] == _DOCUMENT:
-            is_new, document = True, 0 if document is None else document + 1
+            is_new, document = True, len(documents) if document is None else document + 1
             continue
         first = first or (len(fields), line)
         if len(fields) < 2 or len(fields) != first[0]:

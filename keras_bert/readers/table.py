@@ -121,8 +121,11 @@ class Table:
         return values
 
     def label_lists(self, column: str, separator: str = "|") -> list[list[str]]:
-        """Splits a column of several labels per row; an empty cell gives an empty list."""
-        parts = (cell.split(separator) for cell in self[column])
+        """Splits a column of several labels per row; an empty cell gives an empty list.
+
+        Of JSONL and Parquet files, a cell may also be a list.
+        """
+        parts = (_several(cell, separator) for cell in self[column])
         return [[part.strip() for part in row if part.strip()] for row in parts]
 
 
@@ -212,7 +215,7 @@ def read_table(
 
 def _float(text):
     try:
-        return float(text)
+        return float(text if "_" not in text else "nan")  # Python reads 1_0 as 10
     except ValueError:
         return np.nan
 
@@ -224,6 +227,15 @@ def _cell(value):
     if isinstance(value, (bool, int, float, list, dict)):
         return json.dumps(value, ensure_ascii=False, default=_cell)
     return "" if value is None else str(value)
+
+
+def _several(cell, separator):
+    try:
+        if cell.startswith("["):  # a list, which `_cell` wrote
+            return [*map(_cell, json.loads(cell))]
+    except ValueError:
+        pass
+    return cell.split(separator)
 
 
 def _csv(path, text, delimiter, quoting):

@@ -4,6 +4,7 @@ import re
 import string
 from collections.abc import Sequence
 
+from keras_bert.messages import is_missing
 from keras_bert.readers.table import Table
 
 _SENTENCE_END = re.compile(r"(?:(?<=[.!?;])\s+|\n+)(?![^{}]*\})")  # outside of braces
@@ -12,8 +13,8 @@ _SENTENCE_END = re.compile(r"(?:(?<=[.!?;])\s+|\n+)(?![^{}]*\})")  # outside of 
 def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> list[str]:
     r"""Makes a text from each row of a table, following a template.
 
-    Values are written as they are in the file. A sentence of the template is dropped if all its
-    values are empty. Sentences end with `.`, `!`, `?` or `;` before a space, or with a newline.
+    Values are written as they are in the file. A sentence of the template is dropped if its values
+    are empty or missing. Sentences end with `.`, `!`, `?` or `;` before a space, or with a newline.
 
     Args:
         table: a `Table` from `read_table`, or a dict of lists of strings.
@@ -44,11 +45,12 @@ def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> lis
     for name in names:
         if name not in table and isinstance(table, dict):
             raise ValueError(f"There is no column {name!r}. The columns are: {', '.join(table)}.")
-    rows = zip(*([str(value).strip() for value in table[name]] for name in names), strict=True)
+    columns = [["" if is_missing(v) else str(v).strip() for v in table[name]] for name in names]
     sentences = [
         (sentence, [name for _, name, *_ in _TEMPLATES.parse(sentence) if name is not None])
         for sentence in _SENTENCE_END.split(template)
     ]
+    rows = zip(*columns, strict=True)
     return [_text(sentences, dict(zip(names, row, strict=True))) for row in rows]
 
 

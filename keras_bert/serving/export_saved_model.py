@@ -19,27 +19,8 @@ from keras_bert.training.keras_internals import autocast_variables
 def export_saved_model(task: keras.Model, path: str | os.PathLike, *, version: int = 1) -> str:
     """Writes a task and its vocabulary as a SavedModel in TensorFlow Serving's layout.
 
-    docs/formats.md lists its signatures. It computes in the task's precision, and stores weights in
-    the precision that it reads them in.
-
-    Args:
-        task: a `BertTask` with a preprocessor that has answers.
-        path: the model's folder, on disk or wherever `tf.io.gfile` writes.
-        version: int, at least 1; the model is written to `path/version`. TensorFlow Serving serves
-            the highest version, also of those that are added while it runs.
-
-    Returns:
-        The folder of this version.
-
-    Raises:
-        ValueError: if the version exists, the backend is not TensorFlow, or the task has no
-            preprocessor or no answers.
-        OSError: if the folder can't be written; no part of it is left.
-
-    Example:
-    ```python
-    model.export("served/topics")  # writes served/topics/1
-    ```
+    See `BertTask.export`. It computes in the task's precision, and stores weights in the precision
+    that it reads them in.
     """
     path = os.fspath(path)
     _check_task(task)

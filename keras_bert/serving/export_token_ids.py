@@ -40,35 +40,8 @@ def export_token_ids(
 ) -> str:
     """Writes a model that takes token ids, with its tokenizer, for another runtime.
 
-    It computes, in float32, what `predict` returns for prepared inputs. docs/formats.md lists the
-    files, inputs and outputs.
-
-    Args:
-        model: a task or a backbone, with float32 layers.
-        folder: a path, on disk or wherever `tf.io.gfile` writes; an earlier export there in the
-            same format is replaced.
-        format: `"onnx"`, `"litert"` or `"openvino"`.
-        names: `"hugging_face"`, by default for ONNX and OpenVINO; `"keras_bert"`; or `"mediapipe"`,
-            for LiteRT.
-        **options: `int8`, bool: whether products are computed in int8, with weights of a quarter of
-            the size; for OpenVINO also examples, best 300, from which the ranges of activations are
-            taken. `opset_version`, int, of ONNX; `compress_to_fp16` of OpenVINO, which stores
-            float16 weights.
-
-    Returns:
-        The path of the model's file.
-
-    Raises:
-        ImportError: if a package that the format needs is missing.
-        ValueError: if the folder holds anything else, the backend is not TensorFlow, a layer
-            doesn't compute in float32, Hugging Face or MediaPipe can't run the model, or an option
-            is unknown.
-        OSError: if the folder can't be written; no part of it is left.
-
-    Example:
-    ```python
-    model.export("books", format="onnx")  # writes books/onnx/model.onnx
-    ```
+    See `BertTask.export`. `model` is a task or a backbone with float32 layers; it computes what
+    `predict` returns for prepared inputs.
     """
     kind, int8 = _FORMATS[format], options.get("int8", False)
     names = next(iter(kind.paths)) if names is None else names

@@ -31,6 +31,7 @@ nonzero = np.nonzero
 repeat = np.repeat
 reshape = np.reshape
 row_sums = functools.partial(np.sum, axis=1, dtype="int64")
+sigmoid = special.expit
 size = len
 softmax = functools.partial(special.softmax, axis=-1)
 stack = np.stack
@@ -130,11 +131,6 @@ def _segments(function, values, segments, count, start):
 
 def _limits(values):
     return (np.finfo if values.dtype.kind == "f" else np.iinfo)(values.dtype)
-
-
-def sigmoid(logits: np.ndarray) -> np.ndarray:
-    half = np.tanh(logits / 2)  # which doesn't overflow
-    return (0.5 + 0.5 * half).astype(logits.dtype)
 
 
 def logsumexp(values: np.ndarray) -> np.ndarray:

@@ -103,14 +103,11 @@ def numbered(counts: Any, ops: ModuleType) -> tuple[Any, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class SegmentPacker:
-    """Packs texts as `[CLS] A [SEP]` and pairs as `[CLS] A [SEP] B [SEP]`, truncated and padded.
+    """Packs texts and pairs into rows, truncated and padded as `BertPreprocessor` describes.
 
-    Pairs have as many [SEP] in their middle as the tokenizer's `num_separators`.
-
-    In a pair, the longer text loses a token until both fit, the second one on ties
-    (`_truncate_seq_pair` of google-research/bert run_classifier.py). Each text thus keeps at least
-    its half of the room: in a room of 5 tokens, texts of 4 and 2 tokens keep 3 and 2; texts of 4
-    and 4 also keep 3 and 2. `truncation` is the part of a long text to keep, of `TRUNCATIONS`.
+    Pairs have as many [SEP] in their middle as the tokenizer's `num_separators`. Each text of a
+    pair keeps at least its half of the room: in a room of 5 tokens, texts of 4 and 2 tokens keep 3
+    and 2; texts of 4 and 4 also keep 3 and 2.
     """
 
     tokenizer: Tokenizer

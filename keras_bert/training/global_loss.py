@@ -187,8 +187,7 @@ class GlobalLoss(TrainerHooks):
         if used is None:
             return super().compute_metrics(x, y, y_pred, sample_weight)
         weights = [slot_weights(self, used, y, given) for given in (None, sample_weight)]
-        parts = (slots_as_rows(self, part) for part in (y, y_pred, *weights))
-        update_metrics(self, *parts)
+        update_metrics(self, *(slots_as_rows(self, part) for part in (y, y_pred, *weights)))
         return self.get_metrics_result()
 
     def compares_examples(self, y: Any) -> bool:

@@ -72,12 +72,8 @@ class TrainerHooks:
 class StateAfterErrors:
     """Mixin that gives a model on JAX its weights back after an error in `fit` or `predict`.
 
-    Keras moves them out of the variables before the first step, and back at the end of an epoch.
+    Keras moves them out of the variables before the first step, and back after an epoch and `fit`.
     """
-
-    def fit(self, *args: Any, **kwargs: Any) -> Any:
-        with self._synced_at_an_error():
-            return super().fit(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         with self._synced_at_an_error():
@@ -339,10 +335,25 @@ def lora_table(layer: keras.layers.Layer) -> tuple[str, keras.Variable]:
     return ("embeddings", layer._embeddings) if kernel is None else ("kernel", kernel)
 
 
+@contextlib.contextmanager
+def exact_lora(model: keras.layers.Layer) -> Iterator[None]:
+    """Has Keras add LoRA's matrices in the weights' dtype; it rounds to the compute dtype."""
+    layers = [layer for layer in all_layers(model) if getattr(layer, "lora_enabled", False)]
+    policies = [(layer, layer.dtype_policy) for layer in layers if not layer.quantization_mode]
+    for layer, policy in policies:
+        layer._dtype_policy = keras.DTypePolicy(policy.variable_dtype)
+    try:
+        yield
+    finally:
+        for layer, policy in policies:
+            layer._dtype_policy = policy
+
+
 def merge_lora(layer: keras.layers.Layer) -> None:
     """Adds a layer's LoRA matrices to its weight and removes them; Keras can't disable LoRA."""
     name, table = lora_table(layer)
-    sums = getattr(layer, f"_get_{name}_with_merged_lora")()  # quantized again if it was
+    with exact_lora(layer):
+        sums = getattr(layer, f"_get_{name}_with_merged_lora")()  # quantized again if it was
     parts = [table, *(getattr(layer, name + part, None) for part in ("_scale", "_zero"))]
     for variable, value in zip(parts, sums, strict=True):
         if value is not None:

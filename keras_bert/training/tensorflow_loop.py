@@ -1,6 +1,7 @@
 """`fit` and `evaluate` on TensorFlow, the same on any number of replicas."""
 
 import functools
+import math
 from typing import Any
 
 import keras
@@ -36,8 +37,7 @@ class TrainLoop(GlobalLoss):
         parts = self.accumulation_steps
         is_split = parts * self.distribute_strategy.num_replicas_in_sync > 1
         if is_split and self.compares_examples(y):
-            gradients = self._gradients_over_batch(x, y, sample_weight)
-            self.optimizer.apply(gradients, self.trainable_variables)
+            self._take_step(self._gradients_over_batch(x, y, sample_weight))
             return self.get_metrics_result()
         weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
         rows = _total(_num_rows(x)) if is_split else None
@@ -47,10 +47,9 @@ class TrainLoop(GlobalLoss):
             pass_part = tf.function(pass_part, jit_compile=True)
         batch = (x, y, sample_weight, weights)
         if parts == 1:
-            gradients = pass_part(batch, rows, density)
+            self._take_step(pass_part(batch, rows, density))
         else:
-            gradients = self._sum_over_parts(pass_part, batch, rows, density)
-        self.optimizer.apply(gradients, self.trainable_variables)
+            self._take_step(self._sum_over_parts(pass_part, batch, rows, density))
         return self.get_metrics_result()
 
     def test_step(self, data: Any) -> dict[str, Any]:
@@ -103,8 +102,16 @@ class TrainLoop(GlobalLoss):
         if self.distribute_strategy.num_replicas_in_sync == 1:
             return super().predict_on_batch(x)
         # Keras would make every replica predict the entire batch.
-        rows = len(keras.tree.flatten(x)[0])
-        return self.predict(x, batch_size=rows, verbose=0)
+        return self.predict(x, batch_size=len(keras.tree.flatten(x)[0]), verbose=0)
+
+    def _take_step(self, gradients):
+        """Updates weights. Keras looks for an overflow of float16 in the first replica alone."""
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        if replicas > 1 and isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
+            overflows = _total(1.0 - tf.cast(self.optimizer.check_finite(gradients), "float32"))
+            found = tf.where(overflows > 0, math.nan, 0.0)
+            gradients = [g if g is None else g + tf.cast(found, g.dtype) for g in gradients]
+        self.optimizer.apply(gradients, self.trainable_variables)
 
     def _pass_part(self, part, rows, density):
         """Returns a part's gradients times its share of all `rows` (None means a share of 1)."""
@@ -246,8 +253,7 @@ class TrainLoop(GlobalLoss):
             return
         super().make_predict_function(force)
         without_tracing_warning(self.predict_function)
-        is_traced = not self.run_eagerly and not self.jit_compile
-        if is_traced and not tf.distribute.has_strategy():
+        if not (self.run_eagerly or self.jit_compile or tf.distribute.has_strategy()):
             self.predict_function = _for_any_size(self.predict_function, self.input)
 
     def batch_spec(self, iterator: Any) -> Any:

@@ -1,18 +1,16 @@
 """Readers of GLUE's tasks: from their official files, and from tensorflow-datasets."""
 
 import dataclasses
-import logging
 import os
 
 import numpy as np
 
 from keras_bert.files.remote import names_in
-from keras_bert.messages import check_one_of, missing
+from keras_bert.messages import check_one_of, logger, missing
 from keras_bert.readers import read_table
 from keras_bert.recipes.glue.tasks import glue_task, task_key
 from keras_bert.reports import Reports
 
-logger = logging.getLogger("keras_bert")
 MALFORMED = "rows with a wrong number of columns, skipped"
 _TFDS_TEXTS = {  # the columns of tensorflow-datasets that have other names in GLUE's files
     "MRPC": ("sentence1", "sentence2"),
@@ -43,26 +41,14 @@ class GlueExamples:
     def __len__(self):
         return len(self.texts[0])
 
-    def __repr__(self):
-        kind = "scores" if self.is_regression else f"classes {', '.join(self.label_names)}"
-        kind = "no labels" if self.labels is None else kind
-        texts = "pairs of texts" if len(self.texts) == 2 else "texts"
-        return f"GlueExamples({self.task} {self.split}: {len(self):,} {texts}; {kind})"
 
-    @property
-    def is_regression(self) -> bool:
-        """Whether the labels are scores to predict, as in STS-B."""
-        return self.label_names is None
-
-
-def read_glue(
-    folder: str | os.PathLike, task: str, split: str, *, malformed: str | None = None
-) -> GlueExamples:
+def read_glue(folder: str | os.PathLike, task: str, split: str) -> GlueExamples:
     r"""Reads a split of a GLUE task.
 
     It reads the files of gluebenchmark.com/tasks (Wang et al. 2019), unchanged: quotes are plain
-    characters, CoLA's files have no header except for the test set, and some rows of QQP are
-    broken. Classes are numbered as in Google's `run_classifier.py`.
+    characters, CoLA's files have no header except for the test set, and QQP's train and dev sets
+    have broken rows, which are skipped, counted in `reports` and logged. Classes are numbered as in
+    Google's `run_classifier.py`.
 
     Args:
         folder: the task's own folder, such as `"glue_data/MRPC"`.
@@ -70,9 +56,6 @@ def read_glue(
             `"wnli"` or `"ax"` (the diagnostic set), in any spelling, such as `"STS-B"`.
         split: str, `"train"`, `"dev"` or `"test"`; for MNLI `"train"`, `"dev_matched"`,
             `"dev_mismatched"`, `"test_matched"` or `"test_mismatched"`; for AX `"test"`.
-        malformed: `"error"`, or `"skip"` to skip rows with a wrong number of columns, which are
-            counted in the examples' `reports` and logged. By default only QQP's train and dev
-            sets are read with `"skip"`: their official files need it.
 
     Raises:
         ValueError: if the task, split or file does not exist, a column is missing, a row is
@@ -90,8 +73,7 @@ def read_glue(
     """
     description = glue_task(task)
     check_one_of(f"The split of {description.name}", split, description.files)
-    if malformed is None:
-        malformed = "skip" if description.name == "QQP" and split != "test" else "error"
+    malformed = "skip" if description.name == "QQP" and split != "test" else "error"
     path = _path(os.fspath(folder), description, split)
     bare = description.name == "CoLA" and split != "test"
     table = read_table(path, header=not bare, delimiter="\t", quoting=False, malformed=malformed)

@@ -55,8 +55,10 @@ def test_pieces_are_merged_by_frequency(write):
 
 def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_python):
     program = (
-        "import json, sys; from keras_bert.corpus.learn_vocabulary import learn_vocabulary;"
-        "print(json.dumps(learn_vocabulary(sys.argv[1], 3000, progress=False)))"
+        "import json, sys; from keras_bert.corpus import corpus_plan;"
+        "from keras_bert.corpus.learn_vocabulary import learn_vocabulary;"
+        "corpus_plan.MIN_SLICE_BYTES = 50_000;"
+        "print(json.dumps(learn_vocabulary(sys.argv[1], 3000, num_workers=2, progress=False)))"
     )
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     said = run_python("-c", program, prose, PYTHONHASHSEED=seed, RAYON_NUM_THREADS="1")
@@ -82,8 +84,7 @@ def test_words_are_normalized_as_the_tokenizer_does(write):
 
 
 def test_rare_characters_are_left_out_with_their_words(write):
-    path = write("ab ab ab ab ax ax")
-    assert learn(path, 8, max_characters=2)[5:] == ["a", "b", "##b"]
+    assert learn(write("ab ab ab ab ax ax"), 8, max_characters=2)[5:] == ["a", "b", "##b"]
 
 
 def test_texts_end_between_words_and_lose_nothing(prose, monkeypatch):
@@ -106,8 +107,7 @@ def test_many_distinct_words_are_pruned_by_the_rare_ones(prose, monkeypatch):
 def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
     exact = learn(prose, 600)
     monkeypatch.setattr(train_wordpieces, "_MAX_COUNT", 20_000)
-    scaled = learn(prose, 600)
-    assert len(set(exact) & set(scaled)) > 500
+    assert len(set(exact) & set(learn(prose, 600))) > 500
 
 
 def test_a_folder_gives_the_words_of_its_texts_and_dumps(write, tmp_path, capsys):
@@ -137,13 +137,6 @@ def test_bytes_that_are_not_utf8_are_reported(write, capsys):
     assert learn_vocabulary(path, 30) == vocabulary
     out = capsys.readouterr().out
     assert re.search(f"note: {place}", out) and "note: 6 lines that end in CR LF" in out
-
-
-@pytest.mark.slow
-def test_worker_processes_count_the_same_words(prose, monkeypatch):
-    expected = learn(prose, 500)
-    monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 50_000)
-    assert learn_vocabulary(prose, 500, num_workers=2, progress=False) == expected
 
 
 def test_a_text_with_too_few_pieces_is_told(write):

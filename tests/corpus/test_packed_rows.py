@@ -92,8 +92,7 @@ def test_best_fit_respects_every_bound():
     for count in (0, 1, 40, 3000):
         lengths = rng.integers(5, 65, count).astype("int32")
         needed = np.maximum(1, lengths // 6).astype("int32")
-        in_graph = tf.function(best_fit)
-        rows = in_graph(tf.constant(lengths), tf.constant(needed), (64, 10, 3)).numpy()
+        rows = tf.function(best_fit)(tf.constant(lengths), tf.constant(needed), (64, 10, 3)).numpy()
         assert sorted(rows[rows >= 0]) == list(range(count)) and rows.shape[1] == 3
         for row in rows:
             chosen = row[row >= 0]

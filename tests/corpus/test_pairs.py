@@ -78,8 +78,7 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
 
 
 def test_one_document_in_a_group_makes_no_wrong_labels():
-    group = group_of([50])
-    rows = pairs.plan_pairs(group, [1, 2], pairs.Pairing(13))
+    rows = pairs.plan_pairs(group_of([50]), [1, 2], pairs.Pairing(13))
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
 
 

@@ -66,16 +66,14 @@ def test_nothing_special_is_ever_masked(one_epoch):
         assert np.all(y["masked_lm"][used] >= 5) and np.all(y["masked_lm"][~used] == 0)
         assert np.all(x["mask_positions"][~used] == 0)
         assert np.all(np.diff(used.astype(int), axis=1) <= 0)  # used slots come first
-        steps = np.diff(x["mask_positions"], axis=1)
-        assert np.all(steps[used[:, 1:]] > 0)
+        assert np.all(np.diff(x["mask_positions"], axis=1)[used[:, 1:]] > 0)
         assert not x["token_ids"][x["padding_mask"] == 0].any()
 
 
 def test_predictions_are_counted_as_google_counts_them_and_rates_of_0_mask_none(corpus, batches):
     options = {"max_predictions": 6, "mask_token_rate": 0.0, "random_token_rate": 0.0}
     for x, y, weights in batches(corpus, **options):
-        lengths = x["padding_mask"].sum(axis=1)
-        expected = [min(6, max(1, round(0.15 * int(n)))) for n in lengths]
+        expected = [min(6, max(1, round(0.15 * int(n)))) for n in x["padding_mask"].sum(axis=1)]
         used = weights["masked_lm"] > 0
         assert used.sum(axis=1).tolist() == expected
         now = np.take_along_axis(x["token_ids"], x["mask_positions"], axis=1)

@@ -35,10 +35,8 @@ def test_shards_are_read_as_they_were_written(folder):
     records = list(tf.data.TFRecordDataset(corpus.shard_paths))
     parsed = tf.io.parse_example(tf.stack(records), RECORD_FEATURES)
     assert parsed["document_id"].numpy().tolist() == [10, 20, 20, 11, 21, 21]
-    first = tf.io.decode_raw(parsed["token_ids"][0], tf.uint16)
-    assert first.numpy().tolist() == [2, 3, 3]
-    lengths = np.frombuffer(parsed["sentence_lengths"][0].numpy(), "<u4")
-    assert lengths.tolist() == [1, 2]
+    assert tf.io.decode_raw(parsed["token_ids"][0], tf.uint16).numpy().tolist() == [2, 3, 3]
+    assert np.frombuffer(parsed["sentence_lengths"][0].numpy(), "<u4").tolist() == [1, 2]
 
 
 def test_a_large_vocabulary_takes_four_bytes_a_token(tmp_path):

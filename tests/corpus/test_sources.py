@@ -79,8 +79,7 @@ def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, prepare, te
         corpus = prepare(inputs, tmp_path / kind, text_format=text_format)
         expected = expected or shards(tmp_path / kind)
         assert shards(tmp_path / kind) == expected, kind
-        vocabulary = keras_bert.learn_vocabulary(inputs, 60, num_workers=1, progress=False)
-        assert "word" in vocabulary
+        assert "word" in keras_bert.learn_vocabulary(inputs, 60, num_workers=1, progress=False)
     assert corpus.num_documents == 39 + (text_format == "sentences") and len(expected) == 1
 
 
@@ -250,6 +249,5 @@ def test_remote_files_are_read(tmp_path, prepare, texts):
         tf.io.gfile.makedirs("ram://rows")
         tf.io.gfile.copy(str(path), f"ram://rows/{path.name}", overwrite=True)
     prepare(inputs, tmp_path / "local")
-    remote = prepare("ram://rows/*", tmp_path / "remote")
-    assert remote.num_documents == 2 * 39
+    assert prepare("ram://rows/*", tmp_path / "remote").num_documents == 2 * 39
     assert len(keras_bert.readers.read_table(f"ram://rows/{inputs[0].name}")) == len(texts)

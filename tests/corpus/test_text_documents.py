@@ -14,8 +14,7 @@ def read(path, start=0, stop=None, **settings):
     size = path.stat().st_size
     span = Span(str(path), TextReader(), start, size if stop is None else stop, size)
     reports, documents = Reports(), {}
-    passages = span.reader.passages(span, Settings(**settings), reports)
-    for number, rule, texts in passages:
+    for number, rule, texts in span.reader.passages(span, Settings(**settings), reports):
         sentences = [s for text in texts for s in (split_sentences(text, rule) if rule else [text])]
         documents.setdefault(number, []).extend(s for s in sentences if s)
     return [sentences for sentences in documents.values() if sentences], reports.as_dict()
@@ -46,8 +45,7 @@ def test_long_speeches_are_split_inside_their_quotation_marks():
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_a_sentence_a_line_and_blank_lines_between_documents(write, newline):
     text = "One a. Still one.\nTwo.\n\n \n\nThree, no stop\n\n"
-    path = write(text.replace("\n", newline))
-    documents, reports = read(path, text_format="sentences")
+    documents, reports = read(write(text.replace("\n", newline)), text_format="sentences")
     assert documents == [["One a. Still one.", "Two."], ["Three, no stop"]]
     expected = {"\n": {}, "\r\n": {decoding.CRLF: 7}, "\r": {decoding.BARE_CR: 7}}[newline]
     assert {kind: entry["count"] for kind, entry in reports.items()} == expected

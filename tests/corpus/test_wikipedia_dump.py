@@ -108,8 +108,7 @@ def test_other_files_are_refused(write, name, refused):
 
 @pytest.mark.shared
 def test_a_real_dump_leaves_nothing_but_prose(shared_data):
-    path = shared_data / "text" / "wikipedia" / "enwiki-pages-articles.xml.bz2"
-    documents, reports = read(path)
+    documents, reports = read(shared_data / "text" / "wikipedia" / "enwiki-pages-articles.xml.bz2")
     assert len(documents) > 100 and reports[wikipedia_dump.REDIRECTS]["count"] == 99
     sentences = [sentence for document in documents for sentence in document]
     assert len(sentences) > 15_000

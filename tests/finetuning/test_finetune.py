@@ -61,11 +61,10 @@ def test_the_curves_show_every_step_and_the_scores_that_select_an_epoch(whole, c
     scores = {"dev/accuracy", "dev/f1", "dev/mcc"}
     assert set(found) == {"loss", "accuracy", "learning_rate"} | scores
     assert list(found["loss"]) == [1, 2, 3, 4] and np.isclose(found["learning_rate"][1], 1e-2)
-    mcc = {2: history[0]["mcc"], 4: history[1]["mcc"]}
-    assert found["dev/mcc"] == pytest.approx(mcc)
+    assert found["dev/mcc"] == pytest.approx({2: history[0]["mcc"], 4: history[1]["mcc"]})
 
 
-def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, tmp_path):
+def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, tmp_path, refused):
     def die(epoch, logs):
         if epoch == 1:
             raise KeyboardInterrupt
@@ -74,8 +73,10 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, t
     options = {"learning_rate": 1e-2, "test": (["good film", "bad film"],)}
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, callbacks=[stop], **options)
-    with pytest.raises(ValueError, match=r"other settings: seed=1 \(there 0\)"):
-        run(tmp_path, seed=1, **options)
+    refused(r"other settings: seed=1 \(there 0\)", run, tmp_path, seed=1, **options)
+    longer = make_model()
+    longer.preprocessor = longer.preprocessor.like(longer.preprocessor, sequence_length=9)
+    refused(r"sequence_length=9 \(there 6\)", run, tmp_path, longer, **options)
     model, history = run(tmp_path, **options)
     output, expected, scores = whole
     assert history == scores
@@ -153,8 +154,7 @@ def test_questions_without_an_id_are_refused_before_training(tmp_path, backbone,
         letters, sequence_length=12, max_question_length=4
     )
     model = keras_bert.BertSpanLabeler(backbone, preprocessor=preprocessor)
-    answers = [{"text": "c", "answer_start": 2}]
-    questions = [{"question": "a", "context": "b c", "answers": answers}]
+    questions = [{"question": "a", "context": "b c", "answers": [{"text": "c", "answer_start": 2}]}]
     refused("needs an id", finetune, model, questions, questions, tmp_path / "run")
     assert not list(tmp_path.iterdir())
 

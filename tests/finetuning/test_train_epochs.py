@@ -60,8 +60,7 @@ def test_the_first_of_the_best_epochs_is_kept(assert_close, tmp_path, capsys):
     _, scores, kept = run(tmp_path, 0.1, 0.5, 0.5)
     assert scores == [0.1, 0.5, 0.5] and kept == [1, 2]
     assert [s["f1"] for s in json.loads((tmp_path / "scores.json").read_text())] == scores
-    said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "Best epoch by f1: 2 of 3, f1 0.5"
+    assert capsys.readouterr().out.splitlines()[-1] == "Best epoch by f1: 2 of 3, f1 0.5"
     two, _, _ = run(tmp_path / "two", 0.1, 0.5, epochs=2)
     best = keras.saving.load_model(tmp_path / "best.keras")
     assert_close(best.get_weights(), two.get_weights(), sums=0)
@@ -93,8 +92,7 @@ def test_bad_runs_are_refused(tmp_path, refused):
     refused("known length.*-2", run, tmp_path, 0.1, **unknown)
     run(tmp_path / "run", 0.5, epochs=1)
     other = {"epochs": 2, "batches": lambda epoch: batches(epoch, size=2)}
-    message = "other settings: its checkpoint is at step 3"
-    refused(message, run, tmp_path / "run", 0.1, **other)
+    refused("other settings: its checkpoint is at step 3", run, tmp_path / "run", 0.1, **other)
 
 
 def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_epoch, curves):

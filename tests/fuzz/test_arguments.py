@@ -46,16 +46,9 @@ class Odd:
         return "Odd()"
 
 
-class Batches(keras.utils.PyDataset):
-    def __init__(self, *batch):
-        super().__init__()
-        self.batch = batch
-
-    def __len__(self):
-        return 1
-
-    def __getitem__(self, index):
-        return self.batch
+def Batches(*batch):
+    methods = {"__len__": lambda self: 1, "__getitem__": lambda self, index: batch}
+    return type("Batches", (keras.utils.PyDataset,), methods)()
 
 
 def scalars():
@@ -245,8 +238,7 @@ def faults_of(seed, first, last, until=None):
     for number in range(first, last):
         if until and time.monotonic() > until:
             break
-        generator = np.random.default_rng([seed, number])
-        wrong = fault(called(found, generator))
+        wrong = fault(called(found, np.random.default_rng([seed, number])))
         if wrong:
             yield f"{number}: {wrong}"
 

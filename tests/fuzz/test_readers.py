@@ -55,8 +55,7 @@ def check_table(path, **options):
             read(lambda _, method, name: method(name), path, method, column)
         names = read(lambda _, method, name: method(name), path, table.class_names, column)
         if names:
-            numbers = table.class_numbers(column, names)
-            assert [names[number] for number in numbers] == table[column]
+            assert [names[number] for number in table.class_numbers(column, names)] == table[column]
 
 
 damaged = st.binary() | st.lists(marks | st.text(max_size=9)).map(lambda t: "".join(t).encode())

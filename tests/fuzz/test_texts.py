@@ -130,8 +130,7 @@ def test_cuts_of_a_file_change_no_documents(tmp_path_factory, lines, newline, se
         found = {}
         for start, stop in zip(ends[:-1], ends[1:], strict=True):
             span = Span(str(path), TextReader(), start, stop, size)
-            passages = span.reader.passages(span, Settings(**settings), Reports())
-            for number, rule, texts in passages:
+            for number, rule, texts in span.reader.passages(span, Settings(**settings), Reports()):
                 split = [split_sentences(text, rule) if rule else [text] for text in texts]
                 sentences = [sentence for part in split for sentence in part]
                 found.setdefault((start, number), []).extend(filter(None, sentences))

@@ -24,7 +24,7 @@ from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import text_words
 from keras_bert.text import numpy_ops
 
-FEW, MANY, LENGTH, SLOTS = 300, 20_000, 14, 3
+FEW, MORE, MANY, LENGTH, SLOTS = 300, 4_000, 20_000, 14, 3
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
 PIECES = [*"abcdeé中字Σσς.,()'#", "ab", "bc", "ss", "ᄒ", "ᅡ", "ᆫ"]
 ODD = [*"ABÉßΣΣσςİıǅﬁ龍한ß한«»$\0\t\n"]
@@ -71,8 +71,7 @@ def classified(preprocessor, *columns):
 def reranked(preprocessor, *columns):
     rows = preprocessor.rows(columns, {}, ())
     [inputs] = rows.as_batch()
-    outputs = logits(keys(inputs)[:, :, 1], 1)[..., 0]
-    return inputs, preprocessor.answers(outputs, rows)
+    return inputs, preprocessor.answers(logits(keys(inputs)[:, :, 1], 1)[..., 0], rows)
 
 
 def found_entities(preprocessor, texts):
@@ -147,8 +146,7 @@ def same(assert_close):
             return all(same(*each) for each in zip(found, expected, strict=True))
         assert found.shape == expected.shape
         if expected.dtype == object:
-            strings = [text.encode() for text in expected.ravel()]
-            return found.numpy().ravel().tolist() == strings
+            return found.numpy().ravel().tolist() == [text.encode() for text in expected.ravel()]
         assert found.dtype.name == expected.dtype
         assert_close(found, expected, sums=4, size=np.abs(LOGITS).max())
         return True
@@ -156,7 +154,10 @@ def same(assert_close):
     return same
 
 
-@pytest.fixture(params=[FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+SLOW, WEEKLY = pytest.mark.slow, [pytest.mark.slow, pytest.mark.weekly]
+
+
+@pytest.fixture(params=[FEW, pytest.param(MORE, marks=SLOW), pytest.param(MANY, marks=WEEKLY)])
 def count(request):
     return request.param
 
@@ -234,8 +235,7 @@ def test_choices(tokenizer, same, count):
         found = preprocessor.serve(lambda x: seen.append(x) or predict(x), contexts, choices)
         return seen[0], found
 
-    found = serve(tf.constant(contexts), tf.constant(choices.tolist()))
-    assert same(found, (inputs, expected))
+    assert same(serve(tf.constant(contexts), tf.constant(choices.tolist())), (inputs, expected))
 
 
 def test_columns_of_an_embedder(tokenizer, same, count):

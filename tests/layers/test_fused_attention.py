@@ -183,6 +183,9 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         from keras_bert.layers.cudnn_attention import cudnn_attention
         from keras_bert.layers.tpu_attention import tpu_attention
 
+        with monkeypatch.context() as patches, keras.device("cpu:0"):
+            patches.setattr("jax.local_devices", lambda **_: [device("gpu")()[0]])
+            assert fused_attention.jax_device()[0].platform == "cpu"
         biased = {"visibility": Visibility(position_bias=vectors)}
         assert choose(half) is None, "nothing on a CPU"
         monkeypatch.setattr(fused_attention, "jax_device", device("tpu"))
@@ -195,8 +198,7 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         assert chosen is cudnn_attention
         assert choose(half, **biased) is None
     elif backend == "torch":
-        chosen = choose(short)
-        assert chosen is fused_attention.sdpa_attention
+        assert choose(short) is fused_attention.sdpa_attention
     else:
         assert choose(half) is choose(half, dropout=dropout) is None
         return

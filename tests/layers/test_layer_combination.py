@@ -13,8 +13,7 @@ def test_weights_are_a_softmax_and_a_scale(assert_close):
     layer(STATES)
     layer.weights_before_softmax.assign(np.log([1.0, 2.0, 5.0]))
     layer.scale.assign(4.0)
-    expected = 0.5 * STATES[0] + STATES[1] + 2.5 * STATES[2]
-    assert_close(layer(STATES), expected)
+    assert_close(layer(STATES), 0.5 * STATES[0] + STATES[1] + 2.5 * STATES[2])
 
 
 @pytest.mark.parametrize("combine", COMBINATIONS)

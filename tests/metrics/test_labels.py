@@ -14,8 +14,7 @@ PREDICTIONS = np.where(GENERATOR.random((60, 5)) < 0.7, LABELS, 1 - LABELS)
 @pytest.mark.parametrize(("most", "average"), [(1, "binary"), (2, "macro")])
 def test_scores_of_classes_are_scikit_learns(most, average):
     labels, predictions = GENERATOR.integers(0, most + 1, (2, 60))
-    scores = classification_scores(labels, predictions)
-    assert scores == {
+    assert classification_scores(labels, predictions) == {
         "accuracy": pytest.approx(np.mean(labels == predictions)),
         "f1": pytest.approx(f1_score(labels, predictions, average=average)),
         "mcc": pytest.approx(matthews_corrcoef(labels, predictions)),

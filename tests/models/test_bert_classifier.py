@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor
+from keras_bert.models import row_outputs
 from keras_bert.preprocessing import batching as batching_module
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
@@ -47,8 +48,17 @@ def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
         assert lengths == expected
 
 
+def test_several_tpus_predict_every_text(assert_close, model, monkeypatch):
+    expected = model.predict(TEXTS[:5], batch_size=2, verbose=0)
+    monkeypatch.setattr(batching_module, "device_kind", lambda: "TPU")
+    monkeypatch.setattr(row_outputs, "_one_by_one", row_outputs._distributed)
+    assert_close(model.predict(TEXTS[:5], batch_size=2, verbose=0), expected)
+
+
 @pytest.mark.parametrize("kind", ["texts", "arrays"])
-def test_predict_keeps_the_contract_of_keras_in_memory(assert_close, model, capsys, kind):
+def test_predict_keeps_the_contract_of_keras_in_memory(
+    assert_close, model, capsys, kind, monkeypatch
+):
     x = TEXTS[:5] if kind == "texts" else model.preprocessor(TEXTS[:5])
 
     calls = []
@@ -63,13 +73,13 @@ def test_predict_keeps_the_contract_of_keras_in_memory(assert_close, model, caps
     assert calls == ["begin", (0, 2), (1, 2), (2, 1), "end"]
     assert "3/3" in capsys.readouterr().out
     assert_close(outputs, everything)
+    monkeypatch.setattr("keras_bert.preprocessing.raw.CHARACTERS_AT_ONCE", 3)
     assert_close(model.predict(x, batch_size=2, steps=2, verbose=0), everything[:4])
     stop = keras.callbacks.LambdaCallback(
         on_predict_batch_end=lambda batch, logs: setattr(model, "stop_predicting", batch == 1)
     )
     if kind == "arrays":
-        stopped = model.predict(x, batch_size=2, verbose=0, callbacks=[stop])
-        assert_close(stopped, everything[:4])
+        assert_close(model.predict(x, batch_size=2, verbose=0, callbacks=[stop]), everything[:4])
 
 
 def resident():

@@ -30,8 +30,7 @@ def test_a_triplet_has_the_logits_of_its_pairs(model, assert_close):
     pairs = [(query, document) for query, *others in TRIPLETS for document in others]
     assert_close(logits.ravel(), model.predict(pairs, verbose=0).ravel())
     assert_close(score_of(model, TRIPLETS), sigmoid(logits))
-    inputs = model.preprocessor.batches(PAIRS, with_labels=False)
-    assert score_of(model, inputs).shape == (5, 1)
+    assert score_of(model, model.preprocessor.batches(PAIRS, with_labels=False)).shape == (5, 1)
 
 
 def sigmoid(logits):
@@ -109,8 +108,7 @@ def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, t
     with pytest.raises(ValueError, match=r"must be a number for each example; got \['yes'"):
         model.fit(PAIRS[:2], ["yes", "no"], verbose=0)
     data = tensorflow.data.Dataset.from_tensor_slices(((["a"], ["b"]), [-1.0])).batch(1)
-    prepared = model.preprocessor.batches(data)
-    for each in (data, prepared):
+    for each in (data, model.preprocessor.batches(data)):
         with pytest.raises(tensorflow.errors.InvalidArgumentError, match="relevance from 0 to 1"):
             model.fit(each, verbose=0)
     model.compile("sgd", loss="mean_squared_error", run_eagerly=True)

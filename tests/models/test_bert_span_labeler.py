@@ -28,8 +28,7 @@ def test_many_questions_are_answered_in_parts(model, monkeypatch):
     expected = model.answer(questions)
     parts = model.preprocessor.parts
     monkeypatch.setattr(model.preprocessor, "parts", lambda x: parts(x, size=4))
-    found = model.answer(questions)
-    assert [one["answer"] for one in found] == [one["answer"] for one in expected]
+    assert [one["answer"] for one in model.answer(questions)] == [one["answer"] for one in expected]
 
 
 def test_long_contexts_are_answered(make_backbone, letters):

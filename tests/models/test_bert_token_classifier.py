@@ -81,5 +81,4 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
 
 
 def test_datasets_of_pairs_are_refused(model, tf, refused):
-    pairs = tf.data.Dataset.from_tensor_slices((["a"], ["b"]))
-    refused("must yield a text", model.answer, pairs)
+    refused("must yield a text", model.answer, tf.data.Dataset.from_tensor_slices((["a"], ["b"])))

@@ -94,8 +94,7 @@ def test_one_hot_labels_are_classes(make):
 
 
 def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_backbone, refused):
-    reader = BertClassifierPreprocessor(letters, 8)
-    score = BertClassifier(make_backbone(), 1, reader)
+    score = BertClassifier(make_backbone(), 1, BertClassifierPreprocessor(letters, 8))
     refused("regression", score.calibrate, TEXTS, LABELS[:, 0])
     refused("num_classes=1", score.choose_threshold, TEXTS, LABELS[:, 0])
     refused("num_classes=3", make("three classes").choose_threshold, TEXTS, LABELS[:, 0])
@@ -124,8 +123,7 @@ def test_the_served_model_has_both(make, tensorflow, assert_close, tmp_path):
     model = make("two classes")
     model.calibrate(TEXTS, mostly_right(model, "label"))
     model.choose_threshold(TEXTS, LABELS[:, 0])
-    path = model.export(tmp_path)
-    served = tensorflow.saved_model.load(str(path)).signatures["serving_default"]
+    served = tensorflow.saved_model.load(str(model.export(tmp_path))).signatures["serving_default"]
     found = served(text=tensorflow.constant(TEXTS))
     assert_close(found["probabilities"].numpy(), answers(model, "probabilities"))
     assert [label.decode() for label in found["label"].numpy()] == list(answers(model, "label"))

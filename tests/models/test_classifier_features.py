@@ -34,15 +34,13 @@ def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs):
     np.testing.assert_allclose(normal, expected, atol=0.05)  # 3e6 in float32: steps of 0.25
     assert np.abs(normal[:, 2]).max() == 0  # is always 7
     model.fit({**inputs, "features": 0 * FEATURES}, LABELS, verbose=0)
-    later = keras.ops.convert_to_numpy(model.feature_normalization(numbers))
-    assert (later == normal).all()
+    assert (keras.ops.convert_to_numpy(model.feature_normalization(numbers)) == normal).all()
 
 
 def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader, difference, tf):
     x = {"text": TEXTS, "features": FEATURES}
     expected = reader.predict(x, verbose=0)
-    moved = reader.predict({**x, "features": FEATURES[::-1]}, verbose=0)
-    assert difference(expected, moved) > 1e-2
+    assert difference(expected, reader.predict({**x, "features": FEATURES[::-1]}, verbose=0)) > 1e-2
     pairs = {"text": (TEXTS, TEXTS[::-1]), "features": FEATURES}
     assert difference(expected, reader.predict(pairs, verbose=0)) > 1e-3
     assert isinstance(reader.answer({"features": FEATURES[0], "text": ("a", "b")}), dict)
@@ -71,6 +69,7 @@ def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
     batches = model.batches(x, LABELS)
     for given in (data, batches, iter(batches)):
         refused("call model.adapt_features", model.fit, given)
+    refused("column 1 of features deviate by", model.adapt_features, FEATURES * [1, 1e24, 1])
     model.adapt_features(FEATURES)
     model.fit(data, verbose=0)
     assert int(model.optimizer.iterations) == 2

@@ -43,8 +43,7 @@ def test_one_class_is_regression(backbone, preprocessor, eager, assert_close):
     found = model.answer((TEXTS, PAIRS))
     assert_close([answer["score"] for answer in found], predicted[:, 0])
     assert all(set(answer) == {"score"} for answer in found)
-    expected = regression_scores(scores, predicted[:, 0])
-    assert_close(model.scores((TEXTS, PAIRS), scores), expected)
+    assert_close(model.scores((TEXTS, PAIRS), scores), regression_scores(scores, predicted[:, 0]))
 
 
 def test_texts_without_labels_are_refused(model, tf, refused):
@@ -111,8 +110,7 @@ def test_class_weights_weigh_the_loss_of_each_class(bare, eager, inputs, randomi
         ("balanced", 8 / (3 * np.array([3, 3, 2]))),
     ):
         history = bare.fit(inputs, LABELS, class_weight=weights, batch_size=8, verbose=0).history
-        found = (losses * expected[LABELS]).mean()
-        np.testing.assert_allclose(history["loss"], [found], rtol=1e-5)
+        np.testing.assert_allclose(history["loss"], [(losses * expected[LABELS]).mean()], rtol=1e-5)
     sample_weight = np.arange(8.0)
     for given in (sample_weight, sample_weight[:, None]):
         both = bare.class_sample_weight(LABELS, {0: 2.0}, given)

@@ -77,6 +77,11 @@ def test_evaluate_scores_whole_texts(model, tf, refused):
     data = tf.data.Dataset.from_tensor_slices((x, LABELS, np.arange(6.0)))
     loss, _ = model.evaluate(data, verbose=0)
     assert loss == pytest.approx((losses * np.arange(6)).mean(), rel=1e-4)
+    few, expected = {"batch_size": 2, "steps": 2, "verbose": 0}, losses[:4].mean()
+    endless = tf.data.Dataset.from_tensor_slices((x, LABELS)).repeat()
+    for given in ((x, LABELS), (endless,)):
+        assert model.evaluate(*given, **few)[0] == pytest.approx(expected, rel=1e-4)
+    assert len(model.predict(endless, **few)) == len(model.predict(x, **few)) == 4
     refused("needs labels", model.evaluate, x)
 
 

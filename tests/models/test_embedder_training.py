@@ -120,8 +120,7 @@ def test_classes_draw_new_partners_in_each_epoch(model, preprocessor):
 
 def test_parts_of_a_batch_are_dropped_out_alike_twice(make_backbone, preprocessor):
     """The step goes down the gradient of the loss that it reports, whose masks it repeats."""
-    backbone = make_backbone(dropout=0.3)
-    model = BertEmbedder(backbone, preprocessor=preprocessor)
+    model = BertEmbedder(make_backbone(dropout=0.3), preprocessor=preprocessor)
     before = model.get_weights()
     losses = []
     for _ in range(2):  # the second starts after a step, from the same seeds
@@ -169,6 +168,7 @@ def test_examples_that_teach_nothing_are_refused(model, refused):
         ((["a", "b"], ["c", "d"], ["e", "f"]), [1, 2], "examples of 3 texts with y"),
         (["a", "b"], None, "Texts alone don't train an embedder"),
         (["a", "b", "c"], ["x", "x", "y"], "Class 'y' has one text"),
+        (["a", "b"] * 2, ["x", "x", None, None], "label is missing; number 2 is None"),
         (["a", "b"], ["x", "x"], "All 2 texts have the class 'x'"),
         (["a", "b"], [0.5, 0.1], "Scores need pairs of texts: fit"),
     ):

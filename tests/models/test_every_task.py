@@ -187,8 +187,12 @@ def test_dropout_acts_before_the_head_in_training_only(
     assert difference(model(inputs), model(inputs, training=True)) > 1e-4
 
 
+# `training/test_tpu_ready.py` has XLA translate the train steps of the others at each change.
+FOR_A_GPU = ("classes", "features", "windows", "vectors")
+
+
 @pytest.mark.slow
-@without("pairs")
+@each([n if n in FOR_A_GPU else pytest.param(n, marks=pytest.mark.weekly) for n in TASKS])
 def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, monkeypatch, difference):
     task, x, y, _, key = made
     expected, loss = task.predict(x, verbose=0), {"loss": "mse"} if key == "embedding" else {}

@@ -1,7 +1,10 @@
 """Weights of words: integrated gradients, against their axioms and another implementation."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_bert.models import explaining
 from keras_bert.pictures import show_explanation
@@ -30,8 +33,7 @@ def task_of(make_backbone, make_case, randomized):
 
 
 def joined(explanation, column):
-    places = explanation["word_column"] == column
-    return "".join(explanation["word_text"][places])
+    return "".join(explanation["word_text"][explanation["word_column"] == column])
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -55,10 +57,17 @@ def test_weights_of_words_add_up_to_what_they_explain(task_of, name, monkeypatch
         p = float(answer["probabilities"][number])
         assert explained["value"] == pytest.approx(np.log(p / (1 - p)), rel=1e-4, abs=1e-4)
         assert target is not None or explained["target"] == answer["label"]
-    shown = show_explanation(x, explained).html()
-    assert shown.count("<mark ") == len(explained["word_text"])
+    assert show_explanation(x, explained).html().count("<mark ") == len(explained["word_text"])
     assert task.answer(x).keys() == answer.keys()  # and the table has no change left:
     assert "call" not in vars(task.backbone.token_embedding)
+
+
+def test_other_threads_look_up_words_as_they_are(task_of, assert_close):
+    table, ids = task_of("classes").backbone.token_embedding, np.array([[5, 6]])
+    expected, change = np.asarray(ops.convert_to_numpy(table(ids))), np.ones((1, 2, 16), "float32")
+    with explaining._moved(table, change), ThreadPoolExecutor(1) as pool:
+        found = pool.submit(table, ids).result(), table(ids)
+    assert_close(found, (expected, expected + 1))
 
 
 def test_a_blank_may_be_masked_and_several_labels_have_log_odds_of_their_own(
@@ -119,8 +128,7 @@ def test_weights_are_those_of_a_loop_in_pytorch(torch, transformers, task_of, tm
         (logits[number] - others.logsumexp(0)).backward()
         total += vectors.grad / 200
     weights = (total * (end - start)).sum(-1)[0, ~special[0]].numpy()
-    found = task.explain(x)["word_weight"]
-    assert np.abs(found - weights).max() < 1e-4 * np.abs(weights).max()
+    assert np.abs(task.explain(x)["word_weight"] - weights).max() < 1e-4 * np.abs(weights).max()
 
 
 def test_what_cannot_be_explained_is_refused(task_of, refused):

@@ -112,6 +112,8 @@ def test_each_pass_is_read_again(train, expected):
     other = [(text, "good") for text in TEXTS]
     found = train(Loader(other, ROWS, other))  # the first tells what there is
     assert found[0] == expected[0] and found[1] != expected[1]
+    found = train(Loader(other[:2], ROWS[:2], other[:2]))  # of one batch
+    assert found[0] == train(TEXTS[:2], LABELS[:2])[0] != found[1]
 
 
 def test_passes_of_unequal_length_are_refused(make, refused):

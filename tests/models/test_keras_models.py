@@ -43,8 +43,7 @@ def test_only_the_inputs_of_a_model_are_in_its_graph(backbone):
 @pytest.mark.parametrize("kind", ["output", "call", "layers"])
 def test_a_task_of_ones_own_takes_packed_rows(make_backbone, randomized, difference, kind):
     backbone = make_backbone(num_layers=2, dropout=0.0)
-    built = classifier(backbone, kind)
-    model = randomized(BertTask(dict(backbone.input), built.output, backbone))
+    model = randomized(BertTask(dict(backbone.input), classifier(backbone, kind).output, backbone))
     alone = {"token_ids": np.array([[2, 7, 3, 0], [2, 9, 8, 3]])}
     alone["padding_mask"] = (alone["token_ids"] != 0).astype("int32")
     packed = {

@@ -31,17 +31,8 @@ El zorro cruzó la montaña en mayo. ¿Por qué?
 สุนัขจิ้งจอกข้ามถนน
 狐狸昨天穿过了马路。我们没有看见它。
 लोमड़ी ने सड़क पार की।""".splitlines()
-ODD = [
-    "",
-    " ",
-    "  a  b ",
-    "▁ x▁y",
-    "ﬁne ＡＢＣ　ｶﾅ",
-    "\x00a\x07",
-    "x\u200by\u00ad",
-    "e\u0301é",
-    "🙂🙂 \ufffd",
-]
+ODD = ["", " ", "  a  b ", "▁ x▁y", "ﬁne ＡＢＣ　ｶﾅ", "\x00a\x07"]
+ODD += ["x\u200by\u00ad", "e\u0301é", "🙂🙂 \ufffd"]
 ENGLISH = [
     "The quick brown fox can't jump (over) 13 lazy dogs!",
     "狐狸昨天 穿过了马路。",
@@ -173,8 +164,7 @@ def test_pairs_have_two_separators_and_no_segments(make_task, any_tokenizer):
     inputs = reader(["a b"], ["c"])
     sep = [tokenizer.sep_token_id]
     row = [tokenizer.cls_token_id, *first, *sep, *sep, *second, *sep]
-    padding = [tokenizer.pad_token_id] * (12 - len(row))
-    assert inputs["token_ids"].tolist() == [row + padding]
+    assert inputs["token_ids"].tolist() == [row + [tokenizer.pad_token_id] * (12 - len(row))]
     assert not inputs["segment_ids"].any() and inputs["padding_mask"].sum() == len(row)
     view = show_attention(model, "a b", "c")
     assert view.tokens == [tokenizer.get_vocabulary()[number] for number in row]
@@ -291,17 +281,10 @@ def test_words_in_a_text_have_the_tokens_of_words_alone(byte_pairs):
 def test_entities_are_words_without_their_spaces(make_task, byte_pairs):
     model = make_task("tags", byte_pairs)
     text = "Ada, (Lovelace's)  fox"
-    model.predict_on_batch = lambda x: _tag_all(x, model)
+    model.predict_on_batch = lambda x: np.full((*x["token_ids"].shape, 3), [0, 9, 0], "float32")
     [answer] = model.answer([text])
     assert "".join(answer["entity_text"]).replace(" ", "") == text.replace(" ", "")
     assert all(found == found.strip() for found in answer["entity_text"])
-
-
-def _tag_all(x, model):
-    logits = np.zeros((*x["token_ids"].shape, model.num_classes), "float32")
-    number = next(i for i, n in enumerate(model.preprocessor.label_names) if n.startswith("B-"))
-    logits[..., number] = 9
-    return logits
 
 
 def test_a_first_word_may_have_the_token_of_one_after_a_space(contents, make_task, tmp_path):
@@ -345,8 +328,7 @@ def test_what_are_no_byte_pairs_is_refused(make_task, byte_pairs, contents, tmp_
     refused("a BytePairTokenizer can't be trimmed", model.trim_vocabulary, ["a"])
     model.save_to_hugging_face(tmp_path / "theirs")
     path = tmp_path / "theirs/tokenizer.json"
-    fast = json.loads(path.read_text()) | {"normalizer": {"type": "NFC"}}
-    path.write_text(json.dumps(fast))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"normalizer": {"type": "NFC"}}))
     message = "splits text with ByteLevel after NFC"
     refused(message, lambda: BertTask.from_preset(tmp_path / "theirs").answer("a"))
 

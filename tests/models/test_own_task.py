@@ -100,16 +100,14 @@ def test_it_trains_answers_and_scores(reviewer):
     assert type(small.preprocessor) is ReviewPreprocessor and small.answer(TEXTS) == answers
     assert reviewer.scores(TEXTS, LABELS) == {"accuracy": 1.0}
     outputs = reviewer.predict(TEXTS, verbose=0)
-    shapes = {name: part.shape for name, part in outputs.items()}
-    assert shapes == {"topic": (6, 2), "mood": (6, 1)}
+    assert {name: part.shape for name, part in outputs.items()} == {"topic": (6, 2), "mood": (6, 1)}
     [(inputs, labels)] = reviewer.batches(TEXTS, LABELS)
     assert set(labels) == {"topic", "mood"} and len(inputs["token_ids"]) == 6
 
 
 def test_a_share_of_the_texts_validates(reviewer):
     start = reviewer.get_weights()
-    history = reviewer.fit(TEXTS, LABELS, validation_split=0.5, verbose=0).history
-    assert "val_loss" in history
+    assert "val_loss" in reviewer.fit(TEXTS, LABELS, validation_split=0.5, verbose=0).history
     reviewer.set_weights(start)
     with pytest.raises(ValueError, match="6 examples but 5"):
         reviewer.fit(TEXTS, {name: labels[:5] for name, labels in LABELS.items()})

@@ -17,8 +17,7 @@ def make(make_backbone, make_case):
 
     def make(name, length=32):
         dropout = {} if name in ("questions", "vectors") else {"dropout": 0.0}
-        backbone = make_backbone(dropout=0.0, max_sequence_length=32)
-        model = make_case(name, backbone, **dropout)
+        model = make_case(name, make_backbone(dropout=0.0, max_sequence_length=32), **dropout)
         reader = model.preprocessor
         model.preprocessor = type(reader).like(reader, sequence_length=length)
         return model

@@ -77,5 +77,4 @@ def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
 
 
 def test_tasks_of_one_sequence_per_row_say_so(model, refused):
-    embedder = BertEmbedder(model.backbone)
-    refused("no input 'sequence_ids'", embedder.predict, ROW, verbose=0)
+    refused("no input 'sequence_ids'", BertEmbedder(model.backbone).predict, ROW, verbose=0)

@@ -110,8 +110,7 @@ def test_the_student_is_saved_with_its_preprocessor(make_model, tmp_path, refuse
     model.save_to_preset(tmp_path / "small")
     classifier = BertClassifier.from_preset(tmp_path / "small", num_classes=2)
     assert classifier.answer("a b")["label"] in ("0", "1")
-    loaded = classifier.backbone.get_weights()
-    assert all(map(np.array_equal, loaded, student.get_weights()))
+    assert all(map(np.array_equal, classifier.backbone.get_weights(), student.get_weights()))
     assert BertBackbone.from_preset(tmp_path / "small").num_layers == 2
     again = RelationDistiller.from_preset(tmp_path / "small", teacher=teacher)
     assert all(map(np.array_equal, again.get_weights(), student.get_weights()))

@@ -45,8 +45,7 @@ def adapt(model):
     """Gives adapters values as if they were trained."""
     for variable in model.backbone.weights:
         if "lora" in variable.path:
-            size = np.prod(variable.shape)
-            variable.assign(np.linspace(-1, 1, size).reshape(variable.shape))
+            variable.assign(np.linspace(-1, 1, np.prod(variable.shape)).reshape(variable.shape))
 
 
 def weights(model):

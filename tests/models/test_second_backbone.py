@@ -192,8 +192,11 @@ def test_each_task_trains_answers_adapts_and_is_saved(
         refused(message, BertTask.from_preset, tmp_path, keep_layers=(0,))
 
 
+EXPORTED = [*(("rope", name) for name in TASKS), *((other, "classes") for other in OTHERS)]
+
+
 @pytest.mark.slow
-@on_encoders
+@pytest.mark.parametrize(("backbone", "name"), EXPORTED, indirect=["backbone"])
 def test_each_task_is_exported(name, make_task, varied, assert_close, tf, tmp_path):
     task = varied(make_task(name))
     served = tf.saved_model.load(task.export(tmp_path / "served")).signatures
@@ -216,8 +219,7 @@ def test_a_pretrainer_predicts_tokens(rope, letters, eager, tmp_path):
     assert losses[-1] < losses[0]
     best = task.fill_mask("a [MASK] c")
     task.save_to_preset(tmp_path)
-    loaded = eager(keras_bert.BertPretrainer.from_preset(tmp_path))
-    assert loaded.fill_mask("a [MASK] c") == best
+    assert eager(keras_bert.BertPretrainer.from_preset(tmp_path)).fill_mask("a [MASK] c") == best
 
 
 def test_packed_sequences_are_read_as_if_alone(backbone, assert_close):
@@ -253,8 +255,7 @@ def test_lower_layers_lie_deeper(rope, make_backbone):
     depths = {v.path: getattr(v, "layers_to_head", 0) for v in rope.variables}
     assert depths["tokens/embeddings"] == 3 and depths["norm/scale"] == 0
     assert depths["layer_0/feed_output/kernel"] == 2 and depths["layer_1/feed_norm/scale"] == 1
-    mpnet = make_backbone(num_layers=2, **OTHERS["mpnet"])
-    [bias] = mpnet.embeddings.relative_bias.variables
+    [bias] = make_backbone(num_layers=2, **OTHERS["mpnet"]).embeddings.relative_bias.variables
     assert bias.path == "embeddings/relative_bias/bias" and bias.layers_to_head == 3
 
 

@@ -44,8 +44,7 @@ def test_a_folder_has_the_same_vectors(
     model = theirs.SentenceTransformer(str(tmp_path / "ours"), device="cpu", **width)
     unit = {"normalize_embeddings": ours.normalize}  # their cut comes after Normalize
     model.save(str(tmp_path / "theirs"))
-    again = BertEmbedder.from_preset(tmp_path / "theirs", **width)
-    for embedder in (ours, again):
+    for embedder in (ours, BertEmbedder.from_preset(tmp_path / "theirs", **width)):
         for found, expected in (
             (embedder.predict(TEXTS, verbose=0), model.encode(TEXTS, **unit)),
             (embedder.encode_query(TEXTS), model.encode_query(TEXTS, **unit)),

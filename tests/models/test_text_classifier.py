@@ -26,7 +26,7 @@ SETTINGS = {"epochs": 1, "batch_size": 64, "sequence_length": 16, "random_state"
 def preset(make_backbone, letters, tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoder")
     reader = BertClassifierPreprocessor(letters, 16, label_names=["x", "y"])
-    BertClassifier(make_backbone(num_layers=2), preprocessor=reader).save_to_preset(folder)
+    BertClassifier(make_backbone(), preprocessor=reader).save_to_preset(folder)
     return folder
 
 
@@ -114,8 +114,7 @@ def test_labels_of_any_kind_come_back_sorted(make, classes):
     estimator = make().fit([(text, "a") for text in TEXTS], labels, sample_weight=np.arange(16))
     assert estimator.classes_.tolist() == sorted(classes)
     assert estimator.classes_.dtype == labels.dtype == estimator.predict(TEXTS).dtype
-    probabilities = estimator.predict_proba(TEXTS)
-    expected = estimator.classes_[probabilities.argmax(axis=1)]
+    expected = estimator.classes_[estimator.predict_proba(TEXTS).argmax(axis=1)]
     assert estimator.predict(TEXTS).tolist() == expected.tolist()
 
 

@@ -22,7 +22,7 @@ def tokenizer():
 @pytest.fixture
 def task_of(make_reading, tokenizer):
     """Makes a task whose vocabulary has `tokenizer`'s words, and a row more in its table."""
-    return lambda name: make_reading(name, tokenizer, vocabulary_size=40, num_layers=2)
+    return lambda name: make_reading(name, tokenizer, vocabulary_size=40)
 
 
 def tokens(model):
@@ -48,8 +48,7 @@ def test_the_whole_of_each_text_counts(task_of, tf):
     model = task_of("classes")
     texts = ["a " * 20 + "rainbows", "spain"]
     for x in (texts, iter(texts), tf.data.Dataset.from_tensor_slices(texts).batch(2)):
-        found = {*tokens(model.trim_vocabulary(x))}
-        assert found & {*WORDS} == {"rain", "##bow", "spain"}
+        assert {*tokens(model.trim_vocabulary(x))} & {*WORDS} == {"rain", "##bow", "spain"}
 
 
 def test_an_unknown_word_stays_unknown(task_of, assert_same):
@@ -76,8 +75,7 @@ def test_words_are_cut_alike_whatever_the_vocabulary():
 def test_words_to_keep(task_of, refused):
     model = task_of("classes")
     for keep in ("Rainbow", ["rain", "##bow"]):
-        small = model.trim_vocabulary(["a"], keep)
-        assert {*tokens(small)} & {*WORDS} == {"rain", "##bow"}
+        assert {*tokens(model.trim_vocabulary(["a"], keep))} & {*WORDS} == {"rain", "##bow"}
     for word in ("zebra", "##aa", "a b", "[unused2]", ""):
         message = rf"{re.escape(repr(word))}, which is neither a token"
         refused(message, model.trim_vocabulary, ["a"], [word])
@@ -107,8 +105,7 @@ def test_prompts_stay(task_of):
 @pytest.mark.parametrize("name", ["pretrainer", "untied"])
 def test_masked_tokens_are_found_among_those_that_stay(task_of, assert_close, name, tmp_path):
     model = task_of(name)
-    bias = model.masked_lm_head.bias
-    bias.assign(np.arange(40.0))
+    model.masked_lm_head.bias.assign(np.arange(40.0))
     small = model.trim_vocabulary(["rain in spain"])
     ids = [tokens(model).index(token) for token in tokens(small)]
     inputs = {"token_ids": [[6, 5, 7]], "mask_positions": [[1]]}

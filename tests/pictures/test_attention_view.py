@@ -30,8 +30,7 @@ def test_the_page_holds_the_probabilities(model, tmp_path):
     assert view.tokens == "[CLS] rain in spain [SEP] in rain [SEP]".split()
     assert view.probabilities.shape == (3, 2, 8, 8)
     ids, segments = np.array([[2, 5, 6, 7, 3, 6, 5, 3]]), np.array([[0] * 5 + [1] * 3])
-    inputs = {"token_ids": ids, "segment_ids": segments}
-    found = model.backbone.attention_probabilities(inputs)
+    found = model.backbone.attention_probabilities({"token_ids": ids, "segment_ids": segments})
     for layer, own in zip(found, view.probabilities, strict=True):
         np.testing.assert_array_equal(np.asarray(layer)[0], own)
     view.save(tmp_path / "view.html")

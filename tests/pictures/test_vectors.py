@@ -23,8 +23,7 @@ def test_points_have_the_variances_of_the_principal_components(tmp_path):
 def test_texts_cover_neither_points_nor_each_other():
     vectors = np.zeros((6, 2))
     vectors[:, 0], vectors[:, 1] = [0, 0, 0, 0.1, 9, 9], [0, 0.1, 0.2, 0, 0, 9]
-    figure = plot_vectors(vectors, texts=["a long text at a point"] * 6)
-    panel = figure.axes[0]
+    panel = plot_vectors(vectors, texts=["a long text at a point"] * 6).axes[0]
     boxes = [label.get_window_extent() for label in panel.texts]
     assert 3 <= len(boxes) < 6
     assert all(box.count_overlaps(boxes) == 1 for box in boxes)
@@ -34,8 +33,7 @@ def test_texts_cover_neither_points_nor_each_other():
 
 def test_many_classes_have_colors_of_their_own():
     figure = plot_vectors(np.random.default_rng(1).normal(size=(60, 8)), range(60))
-    colors = {tuple(dots.get_facecolor()[0]) for dots in figure.axes[0].collections}
-    assert len(colors) == 60
+    assert len({tuple(dots.get_facecolor()[0]) for dots in figure.axes[0].collections}) == 60
 
 
 def test_other_numbers_of_texts_are_refused(refused):

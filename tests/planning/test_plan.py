@@ -43,8 +43,7 @@ def test_flops_match_a_calculation_by_hand(length, predictions):
     vocabulary, layers, width = 1000, sizes.tiny["num_layers"], sizes.tiny["hidden_dim"]
     per_token = 24 * layers * width**2 + 4 * layers * length * width  # I = 4H
     heads = predictions * (2 * width**2 + 2 * width * vocabulary) + 2 * width**2 + 4 * width
-    backbone = BertBackbone(vocabulary, **sizes.tiny)
-    found = pretraining_flops(backbone, length, predictions)
+    found = pretraining_flops(BertBackbone(vocabulary, **sizes.tiny), length, predictions)
     assert found == 3 * (length * per_token + heads)
 
 
@@ -68,8 +67,7 @@ def test_the_table_shows_memory_work_and_time():
         "at 25% utilization                   80.0     409,600      0.00",
     ):
         assert words in table
-    days = planned().table(utilization=0.25).split()[-1]
-    assert float(days) == round(1e6 * 0.080 / 86400, 2)
+    assert float(planned().table(utilization=0.25).split()[-1]) == round(1e6 * 0.080 / 86400, 2)
     assert "at 50% utilization" in planned().table(utilization=0.9)
 
 

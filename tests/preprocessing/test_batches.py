@@ -72,8 +72,7 @@ def test_epochs_differ_and_a_seed_repeats_for_keras_too():
 
 
 def test_inputs_in_memory_become_batches():
-    data = prepared_batches(X, Y, WEIGHTS, Batching(2))
-    parts = list(data)
+    parts = list(prepared_batches(X, Y, WEIGHTS, Batching(2)))
     assert [len(y) for _, y, _ in parts] == [2, 2, 1]
     assert np.array_equal(np.concatenate([x["token_ids"] for x, _, _ in parts]), X["token_ids"])
     assert isinstance(prepared_batches(X, None, None, Batching())[0], dict)

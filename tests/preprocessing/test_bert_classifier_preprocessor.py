@@ -35,8 +35,7 @@ def test_answers_are_labels_and_probabilities(assert_close, make):
     found = make().answers(LOGITS)
     assert found["label"].tolist() == ["fine", "bad"]
     assert found["labels"].tolist() == [NAMES] * 2
-    expected = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
-    assert_close(found["probabilities"], expected)
+    assert_close(found["probabilities"], np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True))
     found = make(multi_label=True, threshold=0.3).answers(LOGITS)
     assert_close(found["probabilities"], 1 / (1 + np.exp(-LOGITS)))
     assert found["is_label"].tolist() == [[True, True, True], [True, False, False]]
@@ -61,8 +60,7 @@ def test_windows_start_a_stride_apart_until_one_reaches_the_end(make, stride, re
     rows = preprocessor.read(x, np.arange(8) % 3, np.arange(8) / 2)
     assert rows.counts.tolist() == np.bincount(owners).tolist()
     assert rows.num_tokens().tolist() == [len(window) + 2 for window in expected]
-    order = np.arange(len(expected))[::-1]
-    inputs, labels, weights = rows.batch(order, Batching(pad_to="longest"))
+    inputs, labels, weights = rows.batch(np.arange(len(expected))[::-1], Batching(pad_to="longest"))
     texts = [make().tokenizer.detokenize(row[1:].tolist()) for row in inputs["token_ids"]]
     assert [text.split("[SEP]")[0].split() for text in texts] == expected[::-1]
     owners = np.array(owners)[::-1]

@@ -36,8 +36,7 @@ def test_every_choice_is_packed_with_its_context(preprocessor, batching):
     for row, number in enumerate(numbers):
         context, choices = questions[number]
         is_there = np.array([*map(bool, choices), *[False] * (6 - len(choices))])
-        expected = preprocessor([context] * len(choices), choices)
-        for name, values in expected.items():
+        for name, values in preprocessor([context] * len(choices), choices).items():
             assert np.array_equal(inputs[name][row, is_there], values[is_there[: len(choices)]])
             assert not inputs[name][row, ~is_there].any()
         assert rows.num_tokens()[number] == inputs["padding_mask"][row].sum(axis=-1).max()

@@ -99,8 +99,7 @@ def test_empty_texts_keep_their_places(tokenizer):
     inputs = BertPreprocessor(tokenizer, 6)(["", "a", "", "  "], ["n", "", "", "\t"])
     assert inputs["token_ids"][:, :4].tolist() == [[2, 3, 18, 3], [2, 5, 3, 3], *[[2, 3, 3, 0]] * 2]
     assert inputs["segment_ids"].sum(axis=1).tolist() == [2, 1, 1, 1]
-    nothing = BertPreprocessor(tokenizer, 6)([])
-    assert {values.shape for values in nothing.values()} == {(0, 6)}
+    assert {values.shape for values in BertPreprocessor(tokenizer, 6)([]).values()} == {(0, 6)}
 
 
 def test_padding_is_the_vocabularys():

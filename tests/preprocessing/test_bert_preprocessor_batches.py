@@ -112,8 +112,7 @@ def test_a_dataset_keeps_its_order_and_can_not_be_sorted(preprocessor):
 def test_without_labels_there_are_inputs_alone_perhaps_without_the_last(preprocessor, x):
     expected = preprocessor(TEXTS)
     assert_equal(joined(preprocessor.batches(x, batching=FULL)), expected)
-    batching = Batching(4, pad_to="full", drop_remainder=True)
-    batches = preprocessor.batches(x, batching=batching)
+    batches = preprocessor.batches(x, batching=Batching(4, pad_to="full", drop_remainder=True))
     [batch] = batches
     assert np.array_equal(batch["token_ids"], expected["token_ids"][:4])
     if x is not TEXTS:

@@ -99,8 +99,7 @@ def test_scores_are_those_of_squad(preprocessor, refused):
     found = SpanScorer(tuned).score(answers, examples)
     assert found["exact"] == 50 and found["best_exact"] == 100
     for wrong in ("c", [{"answer_start": 2}], None):
-        questions = [{**examples[0], "answers": wrong}]
-        refused("number 0 is", SpanScorer(preprocessor).check, questions)
+        refused("number 0 is", SpanScorer(preprocessor).check, [{**examples[0], "answers": wrong}])
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,7 @@ def test_entities_of_texts_are_those_of_conlleval(preprocessor):
         probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
         for row, text in enumerate(texts):
             mine = np.flatnonzero(words.text == row)
-            tags = [NAMES[label] for label in logits[mine].argmax(axis=1)]
-            expected = tagged_entities(tags)
+            expected = tagged_entities([NAMES[label] for label in logits[mine].argmax(axis=1)])
             assert found["num_entities"][row] == len(expected)
             spans = [(words.start[mine[a]], words.end[mine[b - 1]]) for _, a, b in expected]
             assert found["entity_start"][row] == [a for a, _ in spans]

@@ -3,6 +3,7 @@ import pytest
 
 from keras_bert.preprocessing.bert_multiple_choice_preprocessor import choice_targets
 from keras_bert.preprocessing.class_labels import (
+    as_label_names,
     class_targets,
     class_weights,
     label_matrix,
@@ -18,6 +19,12 @@ def test_names_become_numbers(form, refused):
     for label in ("godo", b"good\xff", None, 1.5):
         wrong = np.array(["good", label], object)
         refused("Label 1 is .*the 3 classes: bad, fine, good", class_targets, wrong, NAMES)
+
+
+def test_names_may_be_numbers_in_their_places(refused):
+    assert as_label_names(np.arange(2)) == ["0", "1"] and as_label_names([False, True])
+    for names in ([1, 0], [True, False], ["a", "a"], []):
+        refused("or numbers in their places", as_label_names, names)
 
 
 def test_several_labels_become_zeros_and_ones():

@@ -103,8 +103,7 @@ def test_streams_are_packed_as_they_come(tokenizer):
 
 
 def test_texts_without_labels_are_packed(tokenizer):
-    data = BertPreprocessor(tokenizer, 8).batches(["a b", "c"], batching=Batching(packed=True))
-    [inputs] = data
+    [inputs] = BertPreprocessor(tokenizer, 8).batches(["a b", "c"], batching=Batching(packed=True))
     assert inputs.keys() == {"token_ids", "segment_ids", "sequence_ids"}
     assert inputs["sequence_ids"].tolist() == [[1] * 4 + [2] * 3 + [0]]
 

@@ -22,8 +22,7 @@ def sentences():
 @pytest.fixture(scope="module")
 def pieces(tokenizer, sentences):
     """The pieces of each word, as many as fit a sequence, one word at a time."""
-    flat = [word for sentence in sentences[0] for word in sentence]
-    return [ids[:8] for ids in tokenizer(flat)]
+    return [ids[:8] for ids in tokenizer([word for sentence in sentences[0] for word in sentence])]
 
 
 def batch_of(rows, numbers=None, batching=FULL):
@@ -61,8 +60,7 @@ def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
     words = [["ab", "c"], ["d"], ["abc", "defg", "h"]]
     rows = TaggedRows(words, preprocessor, labels=[[1, 2], [3], [4, 5, 6]])
     inputs, labels, weights = batch_of(rows, [2, 0, 1])
-    expected = preprocessor(["abc defg h", "ab c", "d"])
-    for name, values in expected.items():
+    for name, values in preprocessor(["abc defg h", "ab c", "d"]).items():
         assert np.array_equal(inputs[name], values)
     assert labels[0].tolist() == [0, 4, 0, 0, 5, 0, 0, 0, 6, 0]
     assert weights[0].tolist() == [0, 1, 0, 0, 1, 0, 0, 0, 1, 0]

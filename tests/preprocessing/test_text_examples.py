@@ -90,8 +90,7 @@ def test_a_text_alone_is_one_and_not_its_letters():
 
 def test_extra_inputs_stay_with_their_texts():
     numbers = np.arange(12.0).reshape(6, 2)
-    examples = text_examples({"text": TEXTS, "features": numbers.tolist()})
-    part = examples[2:5]
+    part = text_examples({"text": TEXTS, "features": numbers.tolist()})[2:5]
     assert part.columns == (TEXTS[2:5],) and len(part) == 3
     assert np.array_equal(part.extra_inputs["features"], numbers[2:5])
     with pytest.raises(ValueError, match="6 texts but 5 rows of features"):

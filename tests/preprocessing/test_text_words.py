@@ -28,8 +28,7 @@ def words_of(preprocessor, *texts):
 )
 def test_words_are_those_of_tagged_files(preprocessor, text, expected):
     words = words_of(preprocessor, text)
-    spans = zip(words.start, words.end, strict=True)
-    assert [text[start:end] for start, end in spans] == expected
+    assert [text[start:end] for start, end in zip(words.start, words.end, strict=True)] == expected
 
 
 @pytest.mark.parametrize("sequence_length", [3, 4, 5, 10, 33])

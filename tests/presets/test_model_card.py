@@ -107,8 +107,7 @@ def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(model, small, tmp_
 
 def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
     backbone = make_backbone(max_sequence_length=128, causal=True)
-    names = [f"label {i}" for i in range(1200)]
-    named = BertClassifierPreprocessor.like(reader, label_names=names)
+    named = BertClassifierPreprocessor.like(reader, label_names=[f"label {i}" for i in range(1200)])
     model = BertClassifier(backbone, 1200, named)
     text = card_of(model, tmp_path / "model")
     expected = {"num_layers": 1, "hidden_dim": 16, "causal": True, "num_classes": 1200}
@@ -215,8 +214,7 @@ def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
         keras_bert.presets.model_card.write_card(model, tmp_path)
     text = text_of(tmp_path)
     assert is_own_card(text) and metadata(tmp_path)["library_name"] == "keras_bert"
-    body = text.split("---\n", 2)[2]
-    tokens = markdown.MarkdownIt("commonmark").enable("table").parse(body)
+    tokens = markdown.MarkdownIt("commonmark").enable("table").parse(text.split("---\n", 2)[2])
     places = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
     headings = [tokens[place + 1].content for place in places]
     assert headings == ["BertClassifier", "Model", "Training", "Scores", "Use"]

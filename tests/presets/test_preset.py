@@ -55,8 +55,7 @@ def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
     loaded = BertClassifier.from_preset(folder)
     assert loaded.get_config() == classifier.get_config()
     assert loaded.preprocessor.get_config() == classifier.preprocessor.get_config()
-    texts = ["a b", "zz"]
-    assert difference(*(m(m.preprocessor(texts)) for m in (classifier, loaded))) == 0.0
+    assert difference(*(m(m.preprocessor(["a b", "zz"])) for m in (classifier, loaded))) == 0.0
 
 
 def test_another_number_of_classes_starts_a_new_head(classifier, saved, difference, inputs):

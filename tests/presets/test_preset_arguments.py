@@ -109,8 +109,7 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews, refused
         from_preset(reviews, num_classes=2, label_names=["a", "b", "c"])
     refused("sequence_length=20 exceeds.* 16 positions", from_preset, reviews, sequence_length=20)
     assert from_preset(reviews, window_stride=None).preprocessor.window_stride is None
-    cased = from_preset(reviews, lowercase=False)
-    assert cased.preprocessor.tokenizer.lowercase is False
+    assert from_preset(reviews, lowercase=False).preprocessor.tokenizer.lowercase is False
 
 
 def test_arguments_change_a_preprocessor_that_is_given_too(reviews, preprocessor):

@@ -58,8 +58,7 @@ class Rope(BertBackbone):
 @pytest.fixture
 def folder(make_backbone, preprocessor, tmp_path):
     reader = Marked.like(preprocessor, label_names=["no", "yes"], mark="?")
-    model = Graded(make_backbone(), 2, reader, grade="B")
-    model.save_to_preset(tmp_path / "graded")
+    Graded(make_backbone(), 2, reader, grade="B").save_to_preset(tmp_path / "graded")
     return tmp_path / "graded"
 
 

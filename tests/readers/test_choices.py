@@ -65,5 +65,4 @@ def test_codah_is_read_whole(shared_data):
     for example, line in zip(examples, lines, strict=True):
         _, context, *choices, label = line.split("\t")
         assert example == {"context": context, "choices": choices, "label": int(label)}
-    counts = np.bincount([example["label"] for example in examples])
-    assert counts.tolist() == [689, 684, 697, 706]
+    assert np.bincount([example["label"] for example in examples]).tolist() == [689, 684, 697, 706]

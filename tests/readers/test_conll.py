@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from keras_bert.metrics.entities import tagged_entities
@@ -36,6 +37,7 @@ def test_documents_begin_at_docstart(write):
     sentences = read_conll(write(text))
     assert sentences.words == [["a"], ["b"], ["c"]]
     assert sentences.documents == [0, 0, 1]
+    assert read_conll(write("a O\n\n-DOCSTART- O\n\nb O\n")).documents == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -107,8 +109,9 @@ def test_other_files_are_refused_with_the_line(write, text, message, refused):
 
 def test_a_word_that_begins_like_a_byte_order_mark_is_written_and_read(tmp_path):
     words, tags = [["\ufeffThe", "book"], ["\ufeff"]], [["O", "O"], ["O"]]
-    write_conll(tmp_path / "a.conll", words, tags)
-    assert read_conll(tmp_path / "a.conll").words == words
+    for given in (words, [np.array(words[0]), [words[1][0].encode()]]):
+        write_conll(tmp_path / "a.conll", given, tags)
+        assert read_conll(tmp_path / "a.conll").words == words
 
 
 def test_a_tag_that_training_lacks_is_named(write):

@@ -65,8 +65,7 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
     assert counts == {MISPLACED: 5, UNANSWERED: 1, CONTRADICTORY: 1}
     assert "question misplaced" in reports[MISPLACED]["examples"]
     assert "5 answers that are not at their answer_start" in caplog.text
-    answers = {example["id"]: training_answer(example) for example in examples}
-    assert answers == {
+    assert {example["id"]: training_answer(example) for example in examples} == {
         "right": (6, 12), "misplaced": None, "outside": None, "one of two": (8, 12),
         "none": None, "both": (0, 0), "blank": None, "spaces": (6, 12),
     }  # fmt: skip

@@ -34,6 +34,7 @@ def test_sentences_without_columns_are_in_every_text(table):
 
 def test_a_dict_of_columns_is_accepted(refused):
     assert texts_from_columns({"a": [1, 2]}, "<{a}>") == ["<1>", "<2>"]
+    assert texts_from_columns({"a": [None, 2.5, float("nan")]}, "It is {a}.")[::2] == ["", ""]
     refused("no column 'b'. The columns are: a", texts_from_columns, {"a": [1]}, "{b}")
 
 
@@ -62,3 +63,5 @@ def test_numbers_stand_side_by_side(table, refused):
 def test_several_labels_stand_in_one_cell(write):
     table = read_table(write("tags,n\na | b,1\n,2\nb|,3\n", "a.csv"))
     assert table.label_lists("tags") == [["a", "b"], [], ["b"]]
+    lists = read_table(write('{"tags": ["a", "b|c"]}\n{"tags": []}\n{"tags": "[d"}', "a.jsonl"))
+    assert lists.label_lists("tags") == [["a", "b|c"], [], ["[d"]]

@@ -3,12 +3,14 @@
 import csv
 import importlib.util
 import json
+import shutil
 from pathlib import Path
 
 import keras
 import pytest
 
 import keras_bert
+from keras_bert.corpus.shards import vocabulary_sha256
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the a so it is was very good bad fine dull book film day "
@@ -135,3 +137,16 @@ def corpus(preset, tmp_path_factory):
     tokenizer = keras_bert.BertTokenizer.from_preset(preset)
     keras_bert.prepare_corpus(paths, str(folder / "corpus"), tokenizer, **settings)
     return folder / "corpus"
+
+
+@pytest.fixture
+def other_corpus(corpus, tmp_path):
+    """A corpus of the same size, as if it had been prepared with a different vocabulary."""
+    folder = shutil.copytree(corpus, tmp_path / "other_corpus")
+    *words, last, other = (folder / "vocab.txt").read_text().split()
+    words += [other, last]
+    (folder / "vocab.txt").write_text("\n".join([*words, ""]))
+    description = json.loads((folder / "corpus.json").read_text())
+    description["vocabulary_sha256"] = vocabulary_sha256(words)
+    (folder / "corpus.json").write_text(json.dumps(description))
+    return folder

@@ -80,8 +80,7 @@ def run(line):
     os.dup2(said, 2)
     watch(line["folder"], line["kill"])
     [cpu] = tf.config.list_physical_devices("CPU")
-    two = [tf.config.LogicalDeviceConfiguration()] * 2
-    tf.config.set_logical_device_configuration(cpu, two)
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     # Slices of 32 KiB: a small text has many shards.
     sys.modules["keras_bert.corpus.corpus_plan"].MIN_SLICE_BYTES = 2**15
     steps = SimpleNamespace(run=run_forked, STDOUT=subprocess.STDOUT)

@@ -45,13 +45,14 @@ def test_the_vocabulary_may_be_that_of_a_preset(recipe, arguments, preset, tmp_p
     arguments[2] = str(preset)
     recipe("prepare_corpus").main(arguments)
     corpus = keras_bert.Corpus(tmp_path / "corpus")
-    tokenizer = keras_bert.BertTokenizer.from_preset(preset)
-    corpus.check_tokenizer(tokenizer)
+    corpus.check_tokenizer(keras_bert.BertTokenizer.from_preset(preset))
 
 
 def test_arguments_of_a_runner_need_a_runner(recipe, arguments, capsys):
-    args = recipe("prepare_corpus").parse_args([*arguments, "--runner", "X", "--project", "p"])
-    assert args.beam_options == ["--runner=X", "--project", "p"]
+    args = recipe("prepare_corpus").parse_args(
+        [*arguments, "--runner", "X", "--num_workers", "9", "-p"]
+    )
+    assert args.beam_options == ["--runner=X", "--num_workers=9", "-p"]
     with pytest.raises(SystemExit):
         recipe("prepare_corpus").main([*arguments, "--sede", "1"])
     assert "unknown arguments: --sede 1" in capsys.readouterr().err

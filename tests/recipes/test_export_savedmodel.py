@@ -14,8 +14,7 @@ TEXTS = ["the book's very good.", "dull", "it is so bad , but the film and the d
 @pytest.fixture(scope="module")
 def classifier(preset, tmp_path_factory):
     """A model that tells texts apart, and its folder."""
-    names = ["contra", "neutral", "pro"]
-    model = keras_bert.BertClassifier.from_preset(preset, label_names=names)
+    model = keras_bert.BertClassifier.from_preset(preset, label_names=["contra", "neutral", "pro"])
     generator = np.random.default_rng(4)
     for weight in model.weights:
         weight.assign(np.asarray(weight) + generator.normal(0, 0.3, weight.shape))
@@ -42,6 +41,14 @@ def test_it_shows_the_answers_to_texts(assert_close, module, classifier, tmp_pat
     expected, names = expected_of(model)
     assert_close(np.array(answers["probabilities"]), expected)
     assert [label.decode() for label in answers["label"]] == names
+
+
+@pytest.mark.slow
+def test_an_encoder_of_the_recipes_is_known(run_python, recipe, classifier, tmp_path):
+    model = keras_bert.BertClassifier.from_preset(classifier[1])
+    recipe("_bilstm").with_bilstm(model, 4).save_to_preset(tmp_path / "best")
+    command = ["-m", "keras_bert.recipes.export_savedmodel", tmp_path / "best", "--output"]
+    assert "Exported to" in run_python(*command, tmp_path / "served")
 
 
 @pytest.mark.slow

@@ -37,8 +37,7 @@ def expected(preset):
     vocabulary = model.preprocessor.tokenizer.get_vocabulary()
     rows = []
     for line in LINES:
-        texts = line.strip().rsplit(" ||| ", 1)
-        prepared = model.preprocessor(*([text] for text in texts))
+        prepared = model.preprocessor(*([text] for text in line.strip().rsplit(" ||| ", 1)))
         length = int(np.sum(prepared["padding_mask"]))
         inputs = {name: values[:, :length] for name, values in prepared.items()}
         states = model.backbone.hidden_states(inputs)

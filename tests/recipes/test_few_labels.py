@@ -28,8 +28,7 @@ def test_the_head_answers_as_the_files_say(
     vectors = model.predict(sum(TEXTS.values(), []), verbose=0)
     logits = vectors @ head["coefficients"][0] + head["intercepts"]
     rows = rows_of(output / "dev_answers.tsv")
-    found = [float(row[head["classes"][1]]) for row in rows]
-    assert_close(found, 1 / (1 + np.exp(-logits)))
+    assert_close([float(row[head["classes"][1]]) for row in rows], 1 / (1 + np.exp(-logits)))
     answers = [row["label"] for row in rows]
     accuracy = np.mean(np.array(answers) == ["good"] * 4 + ["bad"] * 2)
     assert json.loads((output / "scores.json").read_text())["accuracy"] == accuracy

@@ -115,8 +115,7 @@ def test_a_lucky_seed_and_a_setting_that_diverged_do_not_win(write_table, tmp_pa
     1 32 5e-5 3 1 nan nan nan"""
     rows = [[*SETTINGS, *SCORES["mrpc"]], *map(str.split, rows.splitlines())]
     write_table(tmp_path / "mrpc/results.tsv", *rows)
-    found = [(s["metric"], s["seed"], s["value"]) for s in read_glue_results(tmp_path)]
-    assert found == [
+    assert [(s["metric"], s["seed"], s["value"]) for s in read_glue_results(tmp_path)] == [
         ("MRPC", 0, 80.0), ("MRPC", 1, 82.0), ("average of 1", 0, 80.0), ("average of 1", 1, 82.0),
     ]  # fmt: skip
 

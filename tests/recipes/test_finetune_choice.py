@@ -31,8 +31,7 @@ def test_it_learns_and_writes_what_it_says(finetuned, files):
     assert len(lines) == 2 and lines[1].split("\t")[:2] == ["0", "2"]
     assert not (output / "test_scores.json").exists()  # there are no labels to score by
     best = keras_bert.BertTask.from_preset(output / "best")
-    question = {"context": "it was a", "choices": ["dull", "good"]}
-    assert best.answer(question)["choice"] == "good"
+    assert best.answer({"context": "it was a", "choices": ["dull", "good"]})["choice"] == "good"
 
 
 def test_files_to_score_by_need_labels(arguments, module, files, tmp_path, refused):

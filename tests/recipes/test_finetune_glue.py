@@ -20,8 +20,7 @@ def sst2(write_table, tmp_path):
     for split, count in (("train", 160), ("dev", 16)):
         rows = [[review(i), i % 2] for i in range(count)]
         write_table(folder / f"{split}.tsv", ["sentence", "label"], *rows)
-    rows = [[i, review(i)] for i in range(6)]
-    write_table(folder / "test.tsv", ["index", "sentence"], *rows)
+    write_table(folder / "test.tsv", ["index", "sentence"], *[[i, review(i)] for i in range(6)])
     return folder
 
 
@@ -76,17 +75,18 @@ def test_mnli_has_two_dev_sets_and_three_to_answer(module, preset, mnli, capsys)
     assert [(part.task, len(part)) for part in tests] == [("MNLI", 4), ("MNLI", 5), ("AX", 3)]
     assert "MNLI dev_mismatched: 9 examples" in capsys.readouterr().out
     scores = module.score(dev, np.concatenate([dev[0].labels, np.zeros(9, int)]))
-    expected = {"accuracy": 1.0, "mismatched_accuracy": 1 / 3, "score": 2 / 3}
-    assert scores == pytest.approx(expected)
+    assert scores == pytest.approx({"accuracy": 1.0, "mismatched_accuracy": 1 / 3, "score": 2 / 3})
 
 
 def test_the_grid_is_that_of_the_paper(module):
     parse = module.parse_args
     needed = ["--init", "x", "--task", "rte", "--data", "y", "--output", "z"]
-    args = parse([*needed, "--grid", "--restarts", "2", "--epoch_counts", "3"])
+    args = parse([*needed, "--grid", "--seeds", "0", "1", "--epoch_counts", "3"])
     assert (args.batch_sizes, args.learning_rates) == ([16, 32], [5e-5, 3e-5, 2e-5])
     assert (args.epoch_counts, args.seeds) == ([3], [0, 1])
     assert parse([*needed, "--grid"]).epoch_counts == [2, 3, 4]
+    args = parse([*needed, "--grid", "--epochs", "5", "--tokens_per_batch", "4096"])
+    assert (args.batch_sizes, len(args.learning_rates), args.epoch_counts) == ([16], 3, [5])
     args = parse(needed)
     assert (args.batch_sizes, args.learning_rates) == ([32], [2e-5])
     assert (args.epoch_counts, args.seeds) == ([3], [0])

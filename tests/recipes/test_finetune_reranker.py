@@ -28,15 +28,14 @@ def files(write_table, tmp_path):
 
 
 def test_it_learns_and_writes_what_it_says(finetuned, files):
-    output, history = finetuned(files, "--epochs", "2", "--test", files["dev"], "--hugging_face")
+    output, history = finetuned(files, "--epochs", "2", "--test", files["dev"])
     assert len(history) == 2 and max(scores["mrr@10"] for scores in history) == 1.0
     lines = (output / "dev_predictions.tsv").read_text().splitlines()
     assert lines[0] == "index\tscore" and len(lines) == 5
     assert json.loads((output / "test_scores.json").read_text())["map"] == 1.0
-    for folder in ("best", "hugging_face"):
-        best = keras_bert.BertTask.from_preset(output / folder)
-        assert type(best) is keras_bert.BertReranker
-        assert best.rank("the book", ["was dull", "very good"])[0]["index"] == 1
+    best = keras_bert.BertTask.from_preset(output / "best")
+    assert type(best) is keras_bert.BertReranker
+    assert best.rank("the book", ["was dull", "very good"])[0]["index"] == 1
 
 
 @pytest.mark.slow

@@ -71,8 +71,7 @@ def test_the_second_version_keeps_the_threshold_that_is_best(finetuned, files):
     best = max(history, key=lambda scores: scores["f1"])
     assert {"HasAns_f1", "NoAns_f1", "null_threshold"} < set(best)
     answers, predictions = read(output / "answers.json"), read(output / "predictions.json")
-    scores = keras_bert.metrics.squad_scores(examples, answers)
-    assert scores["f1"] == pytest.approx(best["f1"])
+    assert keras_bert.metrics.squad_scores(examples, answers)["f1"] == pytest.approx(best["f1"])
     assert all(predictions.values()) and not all(answers.values())
     found = keras_bert.metrics.squad_scores(examples, predictions, read(output / "null_odds.json"))
     assert found["best_f1_thresh"] == best["null_threshold"]

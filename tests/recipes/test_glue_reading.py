@@ -51,10 +51,7 @@ def test_official_files_are_read_as_they_are(tmp_path, which, line_end):
     assert [column[-1] for column in examples.texts] == texts.split("|")
     assert len(examples) == len(rows) - (which not in ("cola train", "cola dev"))
     assert (examples.task, examples.split) == (TASKS[task].name, split)
-    assert examples.is_regression == (task == "stsb")
-    if which == "rte dev":
-        shown = "GlueExamples(RTE dev: 1 pairs of texts; classes entailment, not_entailment)"
-        assert repr(examples) == shown
+    assert (examples.label_names is None) == (task == "stsb")
     if label is None:
         assert examples.labels is None
     else:
@@ -91,11 +88,8 @@ def test_malformed_rows_of_qqp_are_skipped_and_reported(qqp, caplog):
 
 def test_malformed_rows_are_errors_where_every_row_counts(qqp, tmp_path, refused):
     refused(r"test\.tsv, line 3: 4 columns.*has 6", read_glue, qqp, "qqp", "test")
-    with pytest.raises(ValueError, match=r"train\.tsv, line 3: 4 columns.*has 6"):
-        read_glue(qqp, "qqp", "train", malformed="error")
     write(tmp_path, "dev", ["sentence|label", "good|1", "bad"])
     refused(r"dev\.tsv, line 3: 1 columns.*has 2", read_glue, tmp_path, "sst2", "dev")
-    assert len(read_glue(tmp_path, "sst2", "dev", malformed="skip")) == 1
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,7 @@ def test_settings_and_batching_reach_every_run_and_of_equal_ones_the_first_is_ke
     run_grid, tmp_path
 ):
     trainer = Trainer(score=lambda **settings: [{"score": 1.0}])
-    batching = Batching(7, pad_to="full")
-    run_grid(tmp_path, {"seed": [3, 1]}, trainer, batching=batching, epochs=2)
+    run_grid(tmp_path, {"seed": [3, 1]}, trainer, batching=Batching(7, pad_to="full"), epochs=2)
     assert trainer.calls == [{"batch_size": 7, "epochs": 2, "seed": seed} for seed in (3, 1)]
     assert (tmp_path / "best" / "model").read_text() == "seed=3"
 

@@ -117,9 +117,7 @@ def commands(texts, preset, corpus, write_table, tmp_path_factory):
             *start, "--task", "sst2", "--data", folder / "SST-2", "--no_test", "--epochs", 2,
             "--learning_rates", 1e-3, 1e-2, "--batch_sizes", 8,
         ],
-        "finetune_reranker": [
-            *start, "--train", pairs, "--dev", pairs, "--batch_size", 8, "--hugging_face",
-        ],
+        "finetune_reranker": [*start, "--train", pairs, "--dev", pairs, "--batch_size", 8],
         "few_labels": [
             *start, "--train", table, "--dev", table, "--text_column", "review",
             "--label_column", "opinion", "--epochs", 1,

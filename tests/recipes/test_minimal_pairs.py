@@ -20,8 +20,7 @@ def test_a_folder_has_a_paradigm_in_each_file(tmp_path):
         "README.md": ["not pairs"],
     }.items():
         (tmp_path / name).write_text("\n".join(parts))
-    expected = {name: (GOOD, BAD) for name in "abc"}
-    assert read_minimal_pairs(tmp_path) == expected
+    assert read_minimal_pairs(tmp_path) == {name: (GOOD, BAD) for name in "abc"}
     assert [*read_minimal_pairs(tmp_path)] == [*"abc"]
     assert read_minimal_pairs(tmp_path / "b.jsonl", limit=1) == {"b": (GOOD[:1], BAD[:1])}
 

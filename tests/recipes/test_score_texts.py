@@ -26,7 +26,9 @@ def test_texts_are_scored_as_by_the_model(rows_of, arguments, module, preset, tm
     assert not (tmp_path / "out/scores.json").exists()
 
 
-def test_pairs_and_held_out_text_give_their_scores(arguments, module, corpus, tmp_path, capsys):
+def test_pairs_and_held_out_text_give_their_scores(
+    arguments, module, corpus, other_corpus, refused, tmp_path, capsys
+):
     (tmp_path / "pairs").mkdir()
     for name, (bad, good) in {"x": TEXTS[:2], "y": TEXTS[1:]}.items():
         (tmp_path / f"pairs/{name}.txt").write_text(f"{bad}\n{good}\n{good}\n{good}\n")
@@ -39,3 +41,5 @@ def test_pairs_and_held_out_text_give_their_scores(arguments, module, corpus, tm
     assert scores["perplexity"] == math.exp(scores["masked_lm_loss"]) and not scores["next_words"]
     assert 0 <= scores["next_sentence_accuracy"] <= 1
     assert "perplexity" in capsys.readouterr().out
+    other = arguments({}, "--heldout_corpus", str(other_corpus))
+    refused("a different vocabulary", module.main, other)

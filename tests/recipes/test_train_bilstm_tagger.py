@@ -44,39 +44,18 @@ def test_vectors_are_those_of_the_first_pieces(arguments, module, tagged):
     assert np.isfinite(features[3].numpy()).all()
     after = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
     assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))
+    args.document_context = True
+    features = module.features_of(encoder, sentences, args)
+    assert features.row_lengths().numpy().tolist() == [len(words) for words in sentences.words]
 
 
 def test_padding_does_not_change_predictions(arguments, assert_close, module, tagged):
-    args = module.parse_args(arguments(tagged, "--combine", "mean"))
-    model = module.make_model(args, 2, 16, 3)
+    model = module.make_model(module.parse_args(arguments(tagged, "--combine", "mean")), 2, 16, 3)
     vectors = np.random.default_rng(1).normal(size=(1, 5, 32)).astype("float32")
     padded = np.concatenate([vectors, np.zeros((1, 4, 32), "float32")], axis=1)
     alone, padded = (model.predict_on_batch(x)[:, :5] for x in (vectors, padded))
     assert alone.shape == (1, 5, 3)
     assert_close(padded, alone)
-
-
-@pytest.mark.slow
-def test_a_rerun_resumes(arguments, module, tagged, tmp_path, monkeypatch, capsys):
-    whole, parted = tmp_path / "whole", tmp_path / "parted"
-    more = ["--epochs", "2", "--document_context"]
-    module.main(arguments(tagged, *more, "--output", str(whole)))
-    real, calls = module.predict, []
-
-    def dies_in_the_second_epoch(*args):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    monkeypatch.setattr(module, "predict", dies_in_the_second_epoch)
-    with pytest.raises(KeyboardInterrupt):
-        module.main(arguments(tagged, *more, "--output", str(parted)))
-    capsys.readouterr()
-    module.main(arguments(tagged, *more, "--output", str(parted)))
-    assert "1 of 2 epochs are done" in capsys.readouterr().out
-    for name in ("scores.json", "test_scores.json", "test_predictions.txt"):
-        assert (parted / name).read_text() == (whole / name).read_text()
 
 
 @pytest.mark.parametrize(
@@ -119,6 +98,7 @@ def test_a_task_with_an_lstm_reads_both_ways_and_is_saved(
     assert np.abs(first(0, count) - first(0, count - 1)).max() > 1e-4, "sees later words"
     assert_close(first(0, 12), first(0, count))
     model.save_to_preset(tmp_path)
+    assert "and the module of BiLSTMEncoder" in (tmp_path / "README.md").read_text()
     loaded = BertTask.from_preset(tmp_path)
     assert type(loaded.backbone) is type(model.backbone) and loaded.backbone.causal
     expected, found = (

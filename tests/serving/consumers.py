@@ -63,8 +63,7 @@ def pipelines(root, texts):
 def mediapipe(root, texts):
     from mediapipe.tasks.python.text import TextClassifier, TextEmbedder
 
-    path = f"{root}/litert/classifier/model.tflite"
-    with TextClassifier.create_from_model_path(path) as model:
+    with TextClassifier.create_from_model_path(f"{root}/litert/classifier/model.tflite") as model:
         scores = [model.classify(text).classifications[0].categories for text in texts]
     with TextEmbedder.create_from_model_path(f"{root}/litert/embedder/model.tflite") as model:
         vectors = [model.embed(text).embeddings[0].embedding for text in texts]

@@ -1,8 +1,5 @@
 """Exporting: precision, what can't be exported, and what is left when it fails."""
 
-import re
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -33,8 +30,7 @@ def test_mixed_bfloat16_is_served_as_it_predicts(model, new_task, under, tmp_pat
     assert np.ptp(predicted, axis=0).max() > 5 * rounding
     assert np.abs(answers["probabilities"] - predicted).max() < rounding
     for text, row in zip(TEXTS, predicted, strict=True):
-        alone = serve(text=tf.constant([text]))["probabilities"]
-        assert np.abs(alone - row).max() < rounding
+        assert np.abs(serve(text=tf.constant([text]))["probabilities"] - row).max() < rounding
     # The same weights in float32: near, but not what is served.
     exact = softmax(model.predict(TEXTS, verbose=0), axis=1)
     assert 1e-5 < np.abs(answers["probabilities"] - exact).max() < 4 * rounding
@@ -83,16 +79,3 @@ def test_no_message_names_the_unfinished_folder(tmp_path, caplog, monkeypatch):
         caplog.clear()
         save_quietly(str(tmp_path / "served"), {})
     assert not caplog.text and tf.get_logger().level == level
-
-
-def test_the_lines_of_the_guide_write_warm_up_requests(tmp_path):
-    logs = pytest.importorskip(
-        "tensorflow_serving.apis.prediction_log_pb2", reason="pip install tensorflow-serving-api"
-    )
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "serve.py"
-    lines = guide.read_text().partition("# ```py\n")[2].partition("# ```")[0]
-    exec(re.sub("^# ?", "", lines, flags=re.MULTILINE), {"folder": str(tmp_path), "tf": tf})
-    [path] = (tmp_path / "assets.extra").iterdir()
-    for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
-        request = logs.PredictionLog.FromString(record).predict_log.request
-        assert request.model_spec.name == "messages" and set(request.inputs) == {"text"}

@@ -167,8 +167,7 @@ def test_marks_that_are_no_accents_are_sorted_as_by_unicode(both):
     texts = [f"a{dot}{stem}", f"a{dot}\u0301{stem}\u00ad{virama}b", f"a{dot}{stem}." * 99]
     assert differences(*both[True], texts) == []
     tokenizer, _ = both[True]
-    tokens = [tokenizer.id_to_token(i) for i in tokenizer(texts[0])]
-    assert tokens == ["a", f"##{stem}", f"##{dot}"]
+    assert [tokenizer.id_to_token(i) for i in tokenizer(texts[0])] == ["a", f"##{stem}", f"##{dot}"]
 
 
 def test_the_cache_is_bounded_and_long_texts_are_not_kept(special_tokens, monkeypatch):

@@ -20,8 +20,7 @@ def mixed_bfloat16():
 @pytest.fixture
 def variable():
     def make(values, name="kernel"):
-        values = np.asarray(values, "float32")
-        return keras.Variable(values, name=name, dtype="float32")
+        return keras.Variable(np.asarray(values, "float32"), name=name, dtype="float32")
 
     return make
 

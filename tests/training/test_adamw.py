@@ -55,8 +55,7 @@ def train(optimizer, variables, gradients=GRADIENTS):
 @pytest.mark.parametrize("bias_correction", [True, False])
 def test_steps_equal_the_formula(assert_close, variable, bias_correction, steps, clip):
     optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=clip)
-    variables = [variable(KERNEL), variable(BIAS, "bias")]
-    actual = train(optimizer, variables, GRADIENTS[:steps])
+    actual = train(optimizer, [variable(KERNEL), variable(BIAS, "bias")], GRADIENTS[:steps])
     expected = reference([KERNEL, BIAS], GRADIENTS[:steps], [1, 0], bias_correction, clip)
     assert_close(actual, expected)
 

@@ -43,8 +43,7 @@ def test_two_processes_give_the_numbers_of_one(assert_close, runs):
         assert one_of_two["timed"]["steps"] == alone["timed"]["steps"] > 9
         for part in ("equivalence", "scores", "timed"):
             keras.tree.assert_same_structure(one_of_two[part], alone[part])
-            values = (keras.tree.flatten(run[part]) for run in (one_of_two, alone))
-            assert_close(*values)
+            assert_close(*(keras.tree.flatten(run[part]) for run in (one_of_two, alone)))
         assert "must be given the same batches" in one_of_two["refused"]["data"]
         assert "must find the same checkpoint" in one_of_two["refused"]["checkpoint"]
         assert "They have [5, 0]" in one_of_two["refused"]["checkpoint"]

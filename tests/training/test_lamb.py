@@ -46,8 +46,7 @@ def test_queries_keys_and_values_are_scaled_each_by_itself(assert_close):
     layer = keras.layers.Dense(6, name="query_key_value")
     layer.build((None, 4))
     layer.set_weights([KERNEL, BIAS])
-    actual = train(Lamb(0.1, global_clipnorm=None), [layer.kernel, layer.bias])
-    assert_close(actual, reference(3))
+    assert_close(train(Lamb(0.1, global_clipnorm=None), [layer.kernel, layer.bias]), reference(3))
 
 
 @pytest.mark.parametrize(("name", "inputs", "rank", "parts"), [("a", 4, 6, 1), ("b", 5, 4, 3)])
@@ -60,8 +59,7 @@ def test_of_lora_only_what_belongs_to_one_of_the_three_is_scaled_by_itself(
     weights = [getattr(layer, f"lora_kernel_{name}"), layer.bias]
     for weight, values in zip(weights, (KERNEL, BIAS), strict=True):
         weight.assign(values)
-    actual = train(Lamb(0.1, global_clipnorm=None), weights)
-    assert_close(actual, reference(parts))
+    assert_close(train(Lamb(0.1, global_clipnorm=None), weights), reference(parts))
 
 
 def test_a_weight_of_zero_learns(variable):

@@ -7,8 +7,7 @@ from keras_bert import AdamW, BertClassifier
 
 def test_gradients_of_many_parts_are_summed_in_float32(make_backbone):
     """In bfloat16 a sum of 16 equal parts is off by 3 %."""
-    backbone = make_backbone(dropout=0.0, dtype="bfloat16")
-    model = BertClassifier(backbone, num_classes=2, dropout=0.0)
+    model = BertClassifier(make_backbone(dropout=0.0, dtype="bfloat16"), num_classes=2, dropout=0.0)
     gradients = []
     for parts in (1, 16):
         x = {"token_ids": np.tile([[2, 7, 9, 3]], (parts, 1))}
@@ -64,8 +63,7 @@ def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
     model = BertClassifier(make_backbone(), num_classes=2)
     # The second step meets the weights of the first.
     model.compile(keras.optimizers.SGD(1e30), run_eagerly=True)
-    history = model.fit(X, Y, batch_size=2, epochs=2, verbose=0).history
-    assert not np.isfinite(history["loss"]).any()
+    assert not np.isfinite(model.fit(X, Y, batch_size=2, epochs=2, verbose=0).history["loss"]).any()
     first, second = (each.getMessage() for each in caplog.records if each.name == "keras_bert")
     assert "at step 2 of epoch 1" in first and "learning rate" in first
     assert "at step 1 of epoch 2" in second

@@ -34,8 +34,7 @@ def test_the_papers_million_steps_are_told_apart():
 @pytest.mark.parametrize("continuous", [False, True])
 def test_config_round_trip(continuous):
     schedule = WarmupLinearDecay(3e-5, 7, 70, continuous=continuous, final_fraction=0.02)
-    config = keras.optimizers.schedules.serialize(schedule)
-    copy = keras.optimizers.schedules.deserialize(config)
+    copy = keras.optimizers.schedules.deserialize(keras.optimizers.schedules.serialize(schedule))
     assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
 
 

@@ -50,8 +50,7 @@ def test_one_label_is_a_classifier_that_loads_as_a_reranker(folder, assert_close
     assert type(model) is BertClassifier and model.num_classes == 1
     reranker = BertReranker.from_preset(folder)
     assert not reranker.load_report.new and reranker.preprocessor.activation == "sigmoid"
-    logits = [each.predict(PAIRS, verbose=0)[:, 0] for each in (model, reranker)]
-    assert_close(*logits)
+    assert_close(*[each.predict(PAIRS, verbose=0)[:, 0] for each in (model, reranker)])
 
 
 def test_an_unknown_activation_becomes_the_sigmoid_with_a_warning(folder, caplog):

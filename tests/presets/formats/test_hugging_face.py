@@ -142,8 +142,7 @@ def test_a_classifier_keeps_its_labels_and_dropout(classifier, heads, weights_of
 
 def test_labels_of_the_same_name_get_names_of_their_own(classifier, caplog):
     source = classifier(id2label={"0": "yes", "1": "yes", "2": "yes_1"})
-    labels = read_hugging_face(source).task_arguments["label_names"]
-    assert labels == ["yes_0", "yes_1", "yes_1_2"]
+    assert read_hugging_face(source).task_arguments["label_names"] == ["yes_0", "yes_1", "yes_1_2"]
     assert "id2label repeats a name; the classes are called yes_0, yes_1, yes_1_2" in caplog.text
 
 

@@ -43,8 +43,7 @@ def lines(tokens, end="\n"):
 
 def test_a_model_reads_text_with_the_tokenizer_of_its_folder(encoder, folder, words):
     settings = {"do_lower_case": False, "max_input_chars_per_word": 50}
-    files = {"vocab.txt": lines(words), "tokenizer_config.json": settings}
-    source = folder(encoder, files=files)
+    source = folder(encoder, files={"vocab.txt": lines(words), "tokenizer_config.json": settings})
     tokenizer = BertClassifier.from_preset(source, num_classes=2).preprocessor.tokenizer
     assert tokenizer.get_vocabulary() == words
     assert (tokenizer.lowercase, tokenizer.max_word_characters) == (False, 50)

@@ -56,8 +56,7 @@ def google(tmp_path, golden, golden_checkpoint):
         else:
             for file in golden_checkpoint.glob(f"{PREFIX}.*"):
                 shutil.copy(file, folder / file.name.replace(PREFIX, prefix))
-        text = json.dumps({**golden["config"], **dict(config)})
-        (folder / "bert_config.json").write_text(text)
+        (folder / "bert_config.json").write_text(json.dumps({**golden["config"], **dict(config)}))
         if vocabulary is not None:
             words = "".join(f"{token}\n" for token in VOCABULARIES[vocabulary])
             (folder / "vocab.txt").write_text(words)

@@ -53,8 +53,7 @@ def test_a_classifier_of_run_classifier(assert_close, google, golden, with_head)
     inputs = inputs_of(golden)
     del inputs["mask_positions"]
     logits = golden["output"]["pooled_output"] @ weights["output_weights"].T
-    expected = logits + weights["output_bias"]
-    assert_close(arrays(model(inputs, training=False)), expected)
+    assert_close(arrays(model(inputs, training=False)), logits + weights["output_bias"])
     assert not model.load_report.new and not model.load_report.left_over
 
 

@@ -28,8 +28,7 @@ def test_the_files_equal_those_of_googles_code(google, golden, same, tmp_path):
 
 
 def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, same, tmp_path):
-    head = {"cls/squad/output_weights": (2, 32), "cls/squad/output_bias": (2,)}
-    weights = with_head(head)
+    weights = with_head({"cls/squad/output_weights": (2, 32), "cls/squad/output_bias": (2,)})
     model = BertTask.from_preset(google(weights), max_question_length=4)
     assert type(model) is BertSpanLabeler and model.preprocessor.null_threshold is None
     model.preprocessor.null_threshold, model.preprocessor.document_stride = -1.25, 64

@@ -44,8 +44,7 @@ def test_a_corpus_of_a_data_set(hub, tmp_path):
     assert prepare(f"{SOURCE}/data/*-[01].jsonl.gz", tmp_path / "c").num_documents == 2 * 4
     assert not any("GET" in line and "/resolve/" in line for line in hub.asked)  # but cached
     one = f"{SOURCE}/data/train-1.jsonl.gz"
-    vocabulary = keras_bert.learn_vocabulary(one, 30, num_workers=1, progress=False)
-    assert "word" in vocabulary
+    assert "word" in keras_bert.learn_vocabulary(one, 30, num_workers=1, progress=False)
     assert prepare(SOURCE, tmp_path / "a").num_documents == 12  # is finished
     local = prepare(hub.models["user/texts"]["main"], tmp_path / "d")
     assert [shard["num_bytes"] for shard in local.shards] == [s["num_bytes"] for s in corpus.shards]

@@ -105,8 +105,7 @@ def test_an_mpnet_as_sentence_transformers_publishes_it(
         back = BertTask.from_preset(source)
         assert (type(back), back.pooling, back.normalize) == (BertEmbedder, "mean", True)
         assert back.preprocessor.get_config() == reader.get_config()
-        vectors = [each.predict(["a b", "c, d (e"], verbose=0) for each in (back, model)]
-        assert_close(*vectors)
+        assert_close(*[each.predict(["a b", "c, d (e"], verbose=0) for each in (back, model)])
         assert BertTokenizer.from_preset(source).mask_token_id == len(words) - 1
     (folder / "tokenizer_config.json").unlink()  # the model's config says it, too
     (folder / "special_tokens_map.json").unlink()

@@ -42,8 +42,7 @@ def test_kerashub_loads_our_presets(
         ours.save_to_keras_hub(tmp_path / "theirs")
     assert not caplog.text, "nothing is lost"
     without_text = {} if task == "BertBackbone" else {"preprocessor": None}
-    cls = getattr(keras_hub.models, task)
-    theirs = cls.from_preset(str(tmp_path / "theirs"), **without_text)
+    theirs = getattr(keras_hub.models, task).from_preset(str(tmp_path / "theirs"), **without_text)
     assert_same_outputs(ours, theirs)
     assert getattr(theirs, "backbone", theirs).dropout == 0.2
     back = type(ours).from_preset(tmp_path / "theirs")
@@ -68,8 +67,7 @@ def test_a_reranker_is_written_as_its_encoder(backbone, preprocessor, same, tmp_
 
 def test_our_text_gives_the_same_outputs_there(assert_close, backbone, randomized, words, tmp_path):
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase=False), sequence_length=12)
-    encoder = backbone(num_layers=1, activation="gelu_approximate")
-    ours = BertClassifier(encoder, 3, preprocessor)
+    ours = BertClassifier(backbone(num_layers=1, activation="gelu_approximate"), 3, preprocessor)
     randomized(ours).save_to_keras_hub(tmp_path)
     theirs = keras_hub.models.BertTextClassifier.from_preset(str(tmp_path))
     texts = ["a b c", "A b", "é", "", "a b c d e f g h i j k l m n o p"]
@@ -83,8 +81,7 @@ def test_small_differences_are_reported(
     assert_same_outputs, backbone, randomized, caplog, tmp_path
 ):
     other = {"activation": "gelu", "attention_dropout": 0.3, "layer_norm_epsilon": 1e-7}
-    encoder = backbone(num_layers=1, **other)
-    ours = randomized(BertPretrainer(encoder))
+    ours = randomized(BertPretrainer(backbone(num_layers=1, **other)))
     ours.save_to_keras_hub(tmp_path)
     for difference in (
         "activation='gelu' here, 'gelu_approximate' there",

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import get_data
 from types import MappingProxyType
 from typing import Any
@@ -36,8 +37,23 @@ def lazy_names(
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         home = known[name]
         is_module = home == package
-        value = import_module(f"{home}.{name}") if is_module else getattr(import_module(home), name)
+        try:
+            value = import_module(f"{home}.{name}" if is_module else home)
+        except ModuleNotFoundError as error:
+            if error.name == "tensorflow" and "keras" not in sys.modules:
+                raise _no_backend() from None  # of Keras's twenty lines
+            raise
+        value = value if is_module else getattr(value, name)
         setattr(sys.modules[package], name, value)
         return value
 
     return sorted(known), get, lambda: sorted(known)
+
+
+def _no_backend():
+    backends = [name for name in ("jax", "torch") if find_spec(name)]
+    fix = f"set the environment variable KERAS_BACKEND={backends[0]}, or " if backends else ""
+    return ImportError(
+        f"Keras's backend is TensorFlow here, which is not installed: {fix}pip install "
+        '"keras3-bert[tensorflow]".'
+    )

@@ -174,7 +174,7 @@ def main(argv=None):
 
     strategy = start_training(args)
     for size in args.batch_sizes if args.tokens_per_batch is None else ():
-        check_batch(size, strategy.num_replicas_in_sync, args.accumulation_steps)
+        check_batch(size, strategy.num_replicas_in_sync)
     train, dev, tests = read_splits(args)
     label_names = train.label_names
     grid = {"seed": args.seeds, "batch_size": args.batch_sizes}

@@ -155,6 +155,30 @@ def test_names_of_other_libraries_and_misspelt_ones_lead_to_ours():
             getattr(keras_bert, name)
 
 
+WITHOUT_TENSORFLOW = """
+import sys
+
+class Finder:  # as if TensorFlow weren't installed
+    def find_spec(name, *others):
+        if name == "tensorflow":
+            raise ModuleNotFoundError(name="tensorflow")
+
+sys.meta_path.insert(0, Finder)
+import keras_bert
+try:
+    keras_bert.BertBackbone
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_a_backend_that_is_not_installed_is_told_with_one_that_is(run_python):
+    installed = next((name for name in ("jax", "torch") if importlib.util.find_spec(name)), None)
+    said = run_python("-c", WITHOUT_TENSORFLOW, KERAS_BACKEND="tensorflow")
+    assert 'pip install "keras3-bert[tensorflow]"' in said
+    assert installed is None or f"KERAS_BACKEND={installed}" in said
+
+
 @pytest.mark.parametrize(("package", "name"), PUBLIC)
 def test_public_names_are_documented_with_an_example(package, name):
     text = inspect.getdoc(getattr(importlib.import_module(package), name))

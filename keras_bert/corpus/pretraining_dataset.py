@@ -3,14 +3,16 @@
 import os
 from typing import Any
 
-import tensorflow as tf
+from keras_bert.messages import check_int, from_extra
+
+with from_extra("tensorflow"):
+    import tensorflow as tf
 
 from keras_bert.corpus.masking import Masking
 from keras_bert.corpus.packed_rows import Places
 from keras_bert.corpus.pairs import Pairing
 from keras_bert.corpus.row_source import RowSource
 from keras_bert.corpus.shards import Corpus
-from keras_bert.messages import check_int
 
 ROWS_MASKED_AT_ONCE = 256
 

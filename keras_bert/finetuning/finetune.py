@@ -14,6 +14,7 @@ from keras_bert.finetuning.teaching import Teaching, rows_of_texts, start_teachi
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
 from keras_bert.messages import check_int, check_number, check_one_of, shown
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.compiling import check_trainable
 from keras_bert.models.task_data import in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import count, is_dataset, is_raw, split_examples
@@ -118,8 +119,10 @@ def finetune(
     model = BertClassifier.from_preset("reviews/best")
     ```
     """
+    check_trainable(model)
     check_int("epochs", epochs)
     check_int("patience", 1 if patience is None else patience)
+    scores = None if scores is None else _as_floats(scores)
     train, dev = _train_and_dev(model, train, dev, validation_split)
     test = None if test is None else _examples(model, test, "test")
     preprocessor = preprocessor_of(model)
@@ -311,6 +314,11 @@ def _compile(model, steps, learning_rate, warmup, layer_decay, teaching):
     optimizer = AdamW(rate, layer_decay=layer_decay)
     model.compile(**{**teaching.compile_args(settings), "optimizer": optimizer})
     return learning_rate
+
+
+def _as_floats(scores):
+    """Makes a user's function return floats in place of NumPy's numbers, for JSON."""
+    return lambda *data: {name: float(value) for name, value in scores(*data).items()}
 
 
 def _write_test(model, output, answers, test, scores):

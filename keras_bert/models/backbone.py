@@ -3,13 +3,14 @@
 import keras
 
 from keras_bert.layers.dense_and_norms import EPSILON
-from keras_bert.messages import check_int, check_one_of, check_path
+from keras_bert.messages import check_int, check_one_of
 from keras_bert.models.compiling import Retracing
 from keras_bert.models.lora import AdaptedLayers, adapters, check_settings
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import layers_config, model_from_config
+from keras_bert.serving.check_export import check_backend, check_folder
 from keras_bert.training.keras_internals import all_layers, merge_lora
 
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
@@ -232,10 +233,11 @@ def _check_contract(name, inputs, outputs, blocks, hidden_dim):
 
 def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
     """Writes a model of token ids; see `BertTask.export`. Keras writes other formats."""
-    check_path("filepath", filepath)
+    check_folder(filepath)
     check_one_of("format", format, ("tf_saved_model", *TOKEN_ID_FORMATS, "torch"))
     if format not in TOKEN_ID_FORMATS:
         return keras.Model.export(model, filepath, format=format, **kwargs)
+    check_backend(model, format)
     from keras_bert.serving.export_token_ids import export_token_ids
 
     return export_token_ids(model, filepath, format, **kwargs)

@@ -20,7 +20,13 @@ from keras_bert.models.task_data import (
     with_extra_inputs,
 )
 from keras_bert.models.task_parts import head_policy, number_of_classes
-from keras_bert.preprocessing.class_labels import class_targets, class_weights, with_class_check
+from keras_bert.preprocessing.batches import Batches, has_weights
+from keras_bert.preprocessing.class_labels import (
+    class_targets,
+    class_weights,
+    weighted_by_class,
+    with_class_check,
+)
 from keras_bert.preprocessing.raw import count, is_dataset
 from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.text.numpy_ops import softmax
@@ -135,12 +141,28 @@ class BertClassifier(BertTask):
                     "model.adapt_features(features) first, with those of the training data."
                 )
             self.adapt_features(inputs["features"])
-        if class_weight is not None and y is None:  # the labels are in x
+        is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [n, K]
+        if class_weight is not None and (y is None or is_packed):  # see batches_to_fit
             weights = map(float, class_weights(class_weight, self._class_names()))
             arguments["class_weight"] = dict(enumerate(weights))
         elif class_weight is not None:
             sample_weight = self.class_sample_weight(y, class_weight, sample_weight)
         return x, y, sample_weight
+
+    def batches_to_fit(self, x, y, sample_weight, arguments):
+        """Multiplies weights of labels in `x` by `class_weight`, as Keras takes one of the two."""
+        are_batches = is_dataset(x) or isinstance(x, Batches)
+        is_ours = has_weights(x) if are_batches else isinstance(x, dict)
+        if arguments.get("class_weight") is None or not is_ours:
+            return x, y, sample_weight
+        by_class = np.array([*arguments.pop("class_weight").values()], "float32")
+
+        def weighted(x, labels, weights):
+            return x, labels, weighted_by_class(labels, weights, by_class)
+
+        if are_batches:
+            return x.map(weighted), None, None
+        return weighted(x, y, np.ones(y.shape) if sample_weight is None else sample_weight)
 
     def adapt_features(self, features):
         """Computes the mean and variance of the features of training data, saved with the weights.

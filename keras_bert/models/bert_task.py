@@ -6,7 +6,7 @@ from typing import Any, TypedDict, Unpack
 import keras
 
 import keras_bert
-from keras_bert.messages import check_number, check_path
+from keras_bert.messages import check_number
 from keras_bert.models import compiling, task_data
 from keras_bert.models.answering import Answering
 from keras_bert.models.backbone import export_encoder
@@ -18,7 +18,7 @@ from keras_bert.models.task_parts import fitting_preprocessor, head_policy, prep
 from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.class_labels import check_one_hot
-from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
+from keras_bert.preprocessing.raw import is_dataset, split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
     check_keras_arguments,
@@ -26,7 +26,8 @@ from keras_bert.presets.preset_arguments import (
     model_from_config,
 )
 from keras_bert.scoring.scorer import Scorer
-from keras_bert.training.keras_internals import updated_variables
+from keras_bert.serving.check_export import check_backend, check_folder
+from keras_bert.training.keras_internals import drop_metrics, updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
@@ -214,6 +215,10 @@ class BertTask(
         """Returns what `fit` trains on; a task may override it, and change Keras's `arguments`."""
         return x, y, sample_weight
 
+    def batches_to_fit(self, x, y, sample_weight, arguments):
+        """Like `examples_to_fit`, of the prepared inputs that Keras's `fit` gets."""
+        return x, y, sample_weight
+
     def fit(
         self,
         x=None,
@@ -270,26 +275,23 @@ class BertTask(
         """
         if not self.compiled:
             self.compile()
-        x, y, sample_weight = self.examples_to_fit(x, y, sample_weight, kwargs)
+        compiling.check_trainable(self)
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
         check_number("validation_split", validation_split, at_least=0, below=1)
         batching = task_data.batching_of(batching, batch_size)
         batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
-        x, y, sample_weight = (
-            task_data.in_memory(self, x, y, sample_weight)
-            if validation_split
-            else task_data.training_data(self, x, y, sample_weight, batching, kwargs)
-        )
-        if validation_split and validation_data is None and (is_raw(x) or is_dataset(x)):
-            parts = split_examples((x, y, sample_weight), validation_split)
-            (x, y, sample_weight), validation_data = parts
-            validation_split = 0.0
+        if validation_split and validation_data is None:
+            examples = task_data.in_memory(self, x, y, sample_weight)
+            (x, y, sample_weight), validation_data = split_examples(examples, validation_split)
+        x, y, sample_weight = self.examples_to_fit(x, y, sample_weight, kwargs)
+        x, y, sample_weight = task_data.training_data(self, x, y, sample_weight, batching, kwargs)
         validation_data = task_data.validation_data(self, validation_data)
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
+        x, y, sample_weight = self.batches_to_fit(x, y, sample_weight, kwargs)
         is_batched = is_dataset(x) or isinstance(x, Batches)  # and shuffled already
         if not is_batched:
-            kwargs.update(batch_size=batching.batch_size, validation_split=validation_split)
+            kwargs["batch_size"] = batching.batch_size
         if self._schedules_fit:
             start_schedule(self, x, kwargs)
         else:
@@ -361,7 +363,8 @@ class BertTask(
         """
         if format != "tf_saved_model":
             return export_encoder(self, filepath, format, **kwargs)
-        check_path("filepath", filepath)
+        check_folder(filepath)
+        check_backend(self, format)
         from keras_bert.serving.export_saved_model import export_saved_model
 
         return export_saved_model(self, filepath, **kwargs)
@@ -410,6 +413,7 @@ class BertTask(
 
         def compile_with(optimizer):
             self.reset_metrics()  # Keras can't before their first update, and they are used again
+            drop_metrics(self)
             super(BertTask, self).compile(**{**arguments, "optimizer": optimizer})
 
         compile_with(arguments["optimizer"])

@@ -90,9 +90,12 @@ def _line_to_write(kind, given, loss):
         from_logits = getattr(given, "from_logits", None)
     if from_logits is False:
         return f"Write keras.{kind}{'es' if kind == 'loss' else 's'}.{name}(from_logits=True)."
-    if getattr(given, "threshold", None) == 0.5:
+    threshold = getattr(given, "threshold", None)
+    is_f_score = isinstance(given, keras.metrics.FBetaScore)  # which takes no threshold of 0
+    if threshold == 0.5 and not is_f_score:
         return f"Write keras.metrics.{name}(threshold=0.0)."
-    if from_logits is None and hasattr(given, "thresholds"):
+    has_thresholds = hasattr(given, "thresholds") or (is_f_score and threshold is not None)
+    if from_logits is None and has_thresholds:
         return "Leave it out, and call scores(x, y) after training."
     return None
 
@@ -107,6 +110,7 @@ class Retracing:
     """
 
     def make_train_function(self, force=False):
+        check_trainable(self)
         _check_optimizer(self)
         self._make("train_function", super().make_train_function, force)
 
@@ -126,6 +130,15 @@ class Retracing:
         )
         make(force or not is_same)
         getattr(self, name).compiled_with = [*map(weakref.ref, variables)], settings
+
+
+def check_trainable(model):
+    """Raises a ValueError if a model has no trainable weights."""
+    if not model.trainable_variables:
+        raise ValueError(
+            f"This {type(model).__name__} has nothing to train: call backbone.unfreeze(), "
+            "enable_lora(rank), or set trainable = True."
+        )
 
 
 def _check_optimizer(model):

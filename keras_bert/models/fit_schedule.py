@@ -100,7 +100,7 @@ def fit_steps(x, epochs=1, initial_epoch=0, steps_per_epoch=None, **arguments):
     return None if steps_per_epoch is None else steps_per_epoch * max(epochs - initial_epoch, 0)
 
 
-def _batches(x, batch_size=None, validation_split=0.0, **others):
+def _batches(x, batch_size=None, **others):
     if is_dataset(x):
         batches = int(x.cardinality())
         return batches if batches >= 0 else None  # negative if infinite or unknown
@@ -108,6 +108,5 @@ def _batches(x, batch_size=None, validation_split=0.0, **others):
         return x.num_batches
     arrays = keras.tree.flatten(x)
     if arrays and hasattr(arrays[0], "shape"):
-        rows = int(arrays[0].shape[0] * (1 - validation_split))
-        return -(-rows // (batch_size or 32))
+        return -(-arrays[0].shape[0] // (batch_size or 32))
     return len(x) if hasattr(x, "__len__") else None  # of a PyTorch DataLoader

@@ -40,15 +40,33 @@ def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
     passes, x = raw_passes(x, with_labels=are_labelled, most=most)
     if passes is None:
         return x, y, sample_weight
+    if not with_labels:
+        return passes.read()[0], y, sample_weight
+    if sample_weight is not None and passes.are_several:
+        raise ValueError(
+            f"sample_weight has no place in a {type(x).__name__}, which may change its order: make "
+            "it yield (text, label, weight)."
+        )
     x, *own = passes.read()
-    return (x, *own) if y is None and with_labels else (x, y, sample_weight)
+    return (
+        x,
+        _one_of("labels", "y", own[0], y),
+        _one_of("weights", "sample_weight", own[1], sample_weight),
+    )
+
+
+def _one_of(what, name, own, given):
+    """Returns the labels or weights that examples hold, or those given apart from them."""
+    if own is not None and given is not None:
+        raise ValueError(f"The examples hold their {what}: leave {name} out.")
+    return given if own is None else own
 
 
 def training_data(task, x, y, sample_weight, batching, arguments):
     """Like `in_memory`, but an iterable that yields other examples in each pass is read ahead."""
     steps, epochs = (arguments.get(name) for name in ("steps_per_epoch", "epochs"))
     most = None if steps is None else steps * batching.batch_size
-    if y is None:
+    if y is None and sample_weight is None:
         passes, x = raw_passes(x, with_labels=not task.takes_columns, most=most)
         number = (epochs or 1) - arguments.get("initial_epoch", 0)
         if passes is not None and passes.are_several and number > 1:

@@ -1,7 +1,8 @@
 """Batches of examples in memory."""
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -46,10 +47,22 @@ class Batches(keras.utils.PyDataset):
         self.on_epoch_end()
         return (alone(self._make(each)) for each in numbers)
 
+    def map(self, function: Callable[..., tuple]) -> Self:
+        """Returns batches of what a function makes of the inputs, labels and weights of these."""
+        mapped = copy.copy(self)
+        mapped._make = lambda numbers: function(*self._make(numbers))
+        return mapped
+
     def on_epoch_end(self) -> None:
         """Draws the order of the next pass."""
         self._numbers = self._order(np.random.default_rng((self._seed, self._passes)))
         self._passes += bool(self.batching.shuffle)
+
+
+def has_weights(batches: Batches | Dataset) -> bool:
+    """Returns whether batches hold weights, after inputs and labels."""
+    batch = batches.element_spec if is_dataset(batches) else batches[0]
+    return isinstance(batch, tuple) and len(batch) == 3
 
 
 def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> Batches:

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_values, shown
-from keras_bert.preprocessing.raw import Labels, Tensor, number_array
+from keras_bert.preprocessing.raw import Labels, Tensor, number_array, one_each
 
 
 def checked(values: Any, is_right: Callable, expected: str, fix: str = "") -> Any:
@@ -68,7 +68,7 @@ def with_target_checks(targets: tuple) -> tuple:
 def relevance_targets(labels: Labels) -> np.ndarray:
     """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
     expected = "a number for each example"
-    return number_array("Relevance", labels, expected, lambda shape: len(shape) in (1, 2))
+    return one_each(number_array("Relevance", labels, expected, lambda shape: len(shape) in (1, 2)))
 
 
 def checked_relevance(labels: Any) -> Any:

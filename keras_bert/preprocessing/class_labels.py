@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from keras_bert.messages import check_number, did_you_mean, shown
 from keras_bert.preprocessing.checked_numbers import checked
-from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, number_array
+from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, number_array, one_each
+from keras_bert.preprocessing.text_rows import ops_of
 
 _RENUMBER = (
     "Number the classes from 0, name them in label_names, or make the model with a larger "
@@ -113,7 +114,7 @@ def class_targets(
             class_number(f"Label {n} is", label, known, hint) for n, label in enumerate(labels.flat)
         )
         labels = np.array([*chosen], "int32").reshape(labels.shape)
-    is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
+    is_one_each = labels.ndim == 1
     is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
     if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):
         raise ValueError(
@@ -147,6 +148,17 @@ def class_weights(
         check_number(f"The class_weight of {key!r}", weight, at_least=0)
         weights[class_number("class_weight has the class", key, numbers_of(names))] = weight
     return weights
+
+
+def weighted_by_class(labels: Any, weights: Any, by_class: np.ndarray) -> Any:
+    """Multiplies the weights of a batch by those of the classes, `[C]` float32.
+
+    Labels, arrays or tensors, are class numbers, or one-hot with an axis more than the weights.
+    """
+    ops = ops_of(labels)
+    if len(labels.shape) > len(weights.shape):
+        labels = labels[..., 0] if labels.shape[-1] == 1 else ops.argmax(labels, -1)
+    return ops.cast(weights, "float32") * ops.take(by_class, labels)
 
 
 def token_targets(labels: Labels, num_classes: int) -> Labels:
@@ -224,9 +236,9 @@ def check_one_hot(
 
 
 def label_array(labels: Labels) -> np.ndarray:
-    """Returns labels as an array of any dtype."""
+    """Returns labels as an array of any dtype; `[n, 1]` become `[n]`."""
     try:
-        return np.asarray(labels)
+        return one_each(np.asarray(labels))
     except ValueError as error:
         raise ValueError(
             f"Labels must be one for each example; got {shown(labels)}. If a text may have several "

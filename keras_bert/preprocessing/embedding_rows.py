@@ -10,7 +10,7 @@ from keras_bert.messages import check_one_each, is_missing, shown
 from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import label_array
-from keras_bert.preprocessing.raw import check_each, number_array
+from keras_bert.preprocessing.raw import check_each, number_array, one_each
 from keras_bert.preprocessing.text_rows import TextRows, packed
 
 
@@ -135,8 +135,8 @@ def score_array(scores: Any, columns: Sequence[list[str]]) -> np.ndarray:
     """Returns the scores of pairs as float32 `[n]`, not all of them equal."""
     if len(columns) != 2:
         raise ValueError(f"Scores are those of pairs; got examples of {len(columns)} texts with y.")
-    what, is_shape = "The scores of pairs", lambda shape: len(shape) == 1
-    scores = number_array(what, scores, "numbers, one for each", is_shape, "Leave the pair out.")
+    what, expected = "The scores of pairs", "numbers, one for each"
+    scores = one_each(number_array(what, scores, expected, fix="Leave the pair out."))
     check_one_each(len(columns[0]), "pairs", scores=scores)
     if np.ptp(scores) == 0:
         raise ValueError(

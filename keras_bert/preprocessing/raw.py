@@ -104,6 +104,11 @@ def number_array(
     return array
 
 
+def one_each(array: np.ndarray) -> np.ndarray:
+    """Returns an array `[n, 1]`, such as a table of one column, as `[n]`; any other unchanged."""
+    return array[:, 0] if array.shape[1:] == (1,) else array
+
+
 def _holds_strings(dtype):
     if getattr(dtype, "categories", None) is not None:  # of a pandas column
         return _holds_strings(dtype.categories.dtype)
@@ -198,9 +203,10 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
     >>> split_examples((["a", "b", "c", "d"], [0, 1, 0, 1]), 0.25)
     ((['a', 'b', 'c'], [0, 1, 0]), (['d'], [1]))
     """
-    if is_dataset(examples[0]):
+    x = examples[0]
+    if is_dataset(x) or not (is_raw(x) or isinstance(x, (dict, tuple))):
         raise ValueError("validation_split needs examples in memory: pass validation_data.")
-    number = count(examples[0])
+    number = count(x)
     for part in examples[1:]:
         if part is not None and not isinstance(part, dict):
             check_one_each(number, "examples", **{"labels or weights": part})

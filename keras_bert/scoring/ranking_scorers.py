@@ -6,7 +6,7 @@ from keras_bert.messages import logger
 from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import score_array
-from keras_bert.preprocessing.raw import as_arrays, text_columns, text_examples
+from keras_bert.preprocessing.raw import as_arrays, one_each, text_columns, text_examples
 from keras_bert.scoring.scorer import Scorer
 
 
@@ -53,6 +53,8 @@ class RelevanceScorer(Scorer):
         return {name: all_scores[name] for name in self.names}
 
     def table(self, answers):
+        if np.ndim(answers[0]["score"]):  # of the documents of each example
+            return None
         return ["score"], ([answer["score"]] for answer in answers)
 
 
@@ -86,4 +88,4 @@ class VectorScorer(Scorer):
 
     def score(self, answers, x, y=None):
         vectors = np.stack([answer["embedding"] for answer in answers])
-        return pair_scores(vectors, None if y is None else as_arrays(y))
+        return pair_scores(vectors, None if y is None else one_each(np.asarray(as_arrays(y))))

@@ -41,16 +41,6 @@ def export_saved_model(task: keras.Model, path: str | os.PathLike, *, version: i
     return target
 
 
-def check_backend(model: keras.Model, exported: str) -> None:
-    """Raises a ValueError unless Keras runs on TensorFlow, from whose graph formats are made."""
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            f"Exporting {exported} requires TensorFlow; Keras runs on {keras.backend.backend()} "
-            "here. Save the model with save_to_preset(folder), then run "
-            f"{type(model).__name__}.from_preset(folder).export(...) with KERAS_BACKEND=tensorflow."
-        )
-
-
 def save_quietly(folder: str, signatures: dict[str, Callable], tokenizer: Any = None) -> None:
     """Writes a SavedModel of concrete functions, their variables, and the tokenizer's resources.
 
@@ -128,7 +118,6 @@ def _one_each(inputs, texts):
 
 
 def _check_task(task):
-    check_backend(task, "a SavedModel")
     name = type(task).__name__
     reader = task.preprocessor_class() if task.preprocessor is None else type(task.preprocessor)
     if reader.answers is BertPreprocessor.answers:

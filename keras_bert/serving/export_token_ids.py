@@ -20,7 +20,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
 from keras_bert.presets.save_model import truncation_of
-from keras_bert.serving.export_saved_model import check_backend, save_quietly, token_id_function
+from keras_bert.serving.export_saved_model import save_quietly, token_id_function
 from keras_bert.serving.hugging_face_export import (
     checkpoint_of,
     hugging_face_function,
@@ -47,7 +47,6 @@ def export_token_ids(
     names = next(iter(kind.paths)) if names is None else names
     check_one_of("names", names, tuple(kind.paths))
     _check_arguments(folder, format, kind.write, options)
-    check_backend(model, f"format={format!r}")
     _check_precision(model, format)
     if names == "hugging_face":
         checkpoint = checkpoint_of(model)

@@ -20,9 +20,10 @@ def describe_training(
     >>> describe_training(get_strategy("single"), 32, model)  # doctest: +ELLIPSIS
     '1 replica on ...; batches of 32 rows, 32 a replica; float32; 1 step per execution; XLA ...'
     """
+    check_int("accumulation_steps", accumulation_steps)  # parts may differ by a row
     replicas, rows = strategy.num_replicas_in_sync, "batches of any size"
     if batch_size is not None:
-        check_batch(batch_size, replicas, accumulation_steps)
+        check_batch(batch_size, replicas)
         rows = f"batches of {batch_size} rows, {batch_size // replicas} a replica"
     _check_scope(strategy, model)
     processes = f" in {process_count()} processes" if process_count() > 1 else ""
@@ -38,7 +39,6 @@ def check_batch(
     batch_size: int, replicas: int, accumulation_steps: int = 1, noun: str = "replica"
 ) -> None:
     """Raises a ValueError if a batch can't be split evenly among replicas and their parts."""
-    check_int("accumulation_steps", accumulation_steps)
     parts = replicas * accumulation_steps
     if batch_size < 1 or batch_size % parts:
         raise ValueError(

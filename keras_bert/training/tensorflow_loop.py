@@ -218,11 +218,7 @@ class TrainLoop(GlobalLoss):
 
         @tf.autograph.experimental.do_not_convert
         def many(iterator):
-            if limit == 1:
-                strategy.run(step, args=(iterator.get_next(),))
-                return tf.constant(1), self.get_metrics_result()
-
-            def turn(done, _):
+            def turn(done, _):  # without data, no part of a step may run
                 data = iterator.get_next_as_optional()
                 has_data = data.has_value()
                 tf.cond(has_data, lambda: _run(strategy, step, data.get_value()), lambda: False)
@@ -242,7 +238,7 @@ class TrainLoop(GlobalLoss):
             if not isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
                 return one(next(iterator))  # from train_on_batch
             done, logs = many(iterator)
-            if limit > 1 and not int(done):
+            if not int(done):
                 raise StopIteration
             return logs
 

@@ -7,6 +7,7 @@ import pytest
 import keras_bert
 from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer, finetune
 from keras_bert.finetuning.finetune import shown_classes
+from keras_bert.losses import MarginMeanSquaredError
 from keras_bert.scoring.scorer import Scorer
 
 pytestmark = pytest.mark.skipif(
@@ -139,7 +140,6 @@ def test_answers_of_any_preprocessor_can_be_written(tmp_path):
         ({"validation_split": 0.5}, "dev.*validation_split.*both"),
         ({"dev": None, "validation_split": 0.99}, "leaves none to train on"),
         ({"class_weight": "even"}, "balanced"),
-        ({"batching": keras_bert.Batching(3), "accumulation_steps": 2}, "can't be split evenly"),
         ({"output": "gs://bucket/run"}, "must be on this machine.*got gs:/+bucket/run"),
     ],
 )
@@ -147,6 +147,30 @@ def test_mistakes_are_reported_before_training(tmp_path, options, message, refus
     output = options.pop("output", tmp_path / "run")
     refused(message, run, output, **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_parts_of_a_batch_may_differ_in_size_as_in_fit(tmp_path, assert_close):
+    weights = []
+    for name, parts in (("whole", 1), ("parts", 3)):
+        keras.utils.set_random_seed(1)
+        backbone = keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 16, dropout=0.0)
+        model = BertClassifier(backbone, 2, make_model().preprocessor, dropout=0.0)
+        run(tmp_path / name, model, epochs=1, accumulation_steps=parts)
+        weights.append(model.get_weights())
+    assert_close(*weights)
+
+
+def test_a_reranker_of_triplets_has_scores_of_the_users_own(tmp_path, backbone, letters):
+    reader = keras_bert.BertRerankerPreprocessor(letters, sequence_length=12)
+    model = keras_bert.BertReranker(backbone, preprocessor=reader)
+    triplets, margins = (["a", "b"], ["a c", "b d"], ["e", "f"]), [0.5, 1.0]
+    loss, options = MarginMeanSquaredError(), {"select": "own", "epochs": 1}
+    own = lambda answers, x, y: {"own": answers[1]["score"][0]}  # noqa: E731
+    data = (triplets, margins)
+    [scores] = finetune(model, data, data, tmp_path / "run", loss=loss, scores=own, **options)
+    lines = (tmp_path / "run" / "dev_answers.jsonl").read_text().splitlines()
+    assert [len(json.loads(line)["score"]) for line in lines] == [2, 2]
+    assert json.loads(lines[1])["score"][0] == pytest.approx(scores["own"])
 
 
 def test_questions_without_an_id_are_refused_before_training(tmp_path, backbone, letters, refused):

@@ -1,10 +1,12 @@
 """Labels of classifiers: by name, by number, weighed, and those that are refused."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor
+from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor
 from keras_bert.metrics import regression_scores
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
@@ -133,6 +135,56 @@ def test_class_weights_of_text_and_of_datasets(model, eager, tf, refused):
     first = model.fit(TEXTS[:4], LABELS[:4], sample_weight=weigh, verbose=0).history
     assert half["loss"] == pytest.approx(first["loss"], rel=1e-5)
     refused("counts the labels", model.fit, data, class_weight="balanced")
+
+
+@pytest.mark.parametrize("class_weight", [{"low": 10.0}, "balanced"])
+def test_class_weights_are_of_the_training_part_alone(model, eager, inputs, class_weight):
+    eager(model, optimizer=keras.optimizers.SGD(0.0))
+    names = np.array(NAMES)[LABELS]
+    for x in (TEXTS, inputs):
+        first = x[:5] if x is TEXTS else {name: values[:5] for name, values in x.items()}
+        last = x[5:] if x is TEXTS else {name: values[5:] for name, values in x.items()}
+        fit = functools.partial(model.fit, class_weight=class_weight, verbose=0)
+        expected = fit(first, names[:5], validation_data=(last, names[5:])).history
+        found = fit(x, names, validation_split=0.375).history
+        for name, values in expected.items():
+            assert found[name] == pytest.approx(values, rel=1e-5)
+
+
+def test_class_weights_multiply_weights_in_batches(model, eager, tf):
+    """Packed batches have weights for their unused slots, which Keras takes for the user's."""
+    eager(model, optimizer=keras.optimizers.SGD(0.0))
+    weights, own = {"low": 3.0, "high": 0.25}, np.arange(8.0)
+    names, packed = np.array(NAMES)[LABELS], Batching(8, shuffle=False, packed=True)
+
+    def loss(*data, **options):
+        return model.fit(*data, class_weight=weights, verbose=0, **options).history["loss"][0]
+
+    slices = tf.data.Dataset.from_tensor_slices
+    batches = model.batches(TEXTS, names, batching=packed)
+    expected = loss(TEXTS, names)
+    assert loss(batches) == pytest.approx(expected, rel=1e-5)
+    assert loss(*batches[0][:2]) == pytest.approx(expected, rel=1e-5)
+    assert loss(slices((TEXTS, names)), batching=packed) == pytest.approx(expected, rel=1e-5)
+    expected = loss(TEXTS, names, sample_weight=own)
+    for batching in (None, packed):
+        found = loss(slices((TEXTS, names, own)), batching=batching)
+        assert found == pytest.approx(expected, rel=1e-5)
+    one_hot = slices((dict(model.preprocessor(TEXTS)), np.eye(3)[LABELS], own)).batch(8)
+    eager(model, optimizer="sgd", loss=keras.losses.CategoricalCrossentropy(from_logits=True))
+    assert loss(one_hot) == pytest.approx(expected, rel=1e-5)
+
+
+def test_labels_in_a_column_of_one_are_labels(model, backbone, preprocessor, eager):
+    pd = pytest.importorskip("pandas")
+    names = np.array(NAMES)[LABELS]
+    expected = model.fit(TEXTS, names, verbose=0, shuffle=False).history
+    for y in (LABELS[:, None], names[:, None], pd.DataFrame({"label": names})):
+        for x in (TEXTS, pd.DataFrame({"text": TEXTS})):
+            fresh = eager(BertClassifier(backbone, 3, model.preprocessor, dropout=0.0))
+            assert fresh.scores(x, y) == fresh.scores(TEXTS, names)
+            assert fresh.evaluate(x, y, verbose=0) == fresh.evaluate(TEXTS, names, verbose=0)
+            assert fresh.fit(x, y, verbose=0).history.keys() == expected.keys()
 
 
 def test_class_weights_need_one_class_a_text(backbone, inputs, preprocessor, refused):

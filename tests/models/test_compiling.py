@@ -8,10 +8,12 @@ import pytest
 
 from keras_bert import (
     BertClassifier,
+    BertEmbedder,
     BertMultipleChoice,
     BertPretrainer,
     BertSpanLabeler,
     BertTokenClassifier,
+    finetune,
 )
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(12, 5)).astype("int32")
@@ -72,6 +74,8 @@ def test_metrics_need_a_threshold_or_weights(tasks, refused):
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     with pytest.raises(ValueError, match=r"BinaryAccuracy\(threshold=0\.0\)"):
         tasks["classifier"].compile("sgd", loss, metrics=["accuracy"])
+    for metric in (keras.metrics.F1Score(threshold=0.5), keras.metrics.FBetaScore(threshold=0.4)):
+        refused(r"Score.*scores\(x, y\)", tasks["classifier"].compile, "sgd", metrics=[metric])
     refused("weighted_metrics", tasks["token classifier"].compile, "sgd", metrics=["accuracy"])
     tasks["token classifier"].compile("sgd", weighted_metrics=["accuracy"])
 
@@ -89,6 +93,28 @@ def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):
     accuracy = keras.metrics.BinaryAccuracy(threshold=1.5)
     metrics = ["accuracy", keras.metrics.AUC(from_logits=True), accuracy, keras.metrics.F1Score()]
     tasks["classifier"].compile("sgd", metrics=metrics)
+
+
+def test_a_model_with_nothing_to_train_is_refused(backbone, refused, tmp_path):
+    model = BertEmbedder(backbone)
+    model.backbone.freeze()
+    refused("BertEmbedder has nothing to train.*unfreeze", model.fit, X, Y)
+    model.backbone.unfreeze()
+    model = BertClassifier(backbone, 2)
+    model.trainable = False
+    for call in (model.fit, model.train_on_batch):
+        refused("BertClassifier has nothing to train", call, X, Y)
+    refused("nothing to train", finetune, model, (["a"], [0]), (["a"], [0]), tmp_path / "run")
+    model.trainable = True
+    model.fit(X, Y, verbose=0)
+
+
+def test_compiling_again_replaces_the_metrics(backbone):
+    model = BertClassifier(backbone, 2)
+    for metrics, names in ((["accuracy"], ["accuracy", "loss"]), (None, ["loss"])):
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("sgd", loss, metrics=metrics, run_eagerly=True)
+        assert sorted(model.evaluate(X, Y, verbose=0, return_dict=True)) == names
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow")

@@ -104,6 +104,31 @@ def test_an_iterable_trains_like_lists(form, train, expected):
     assert train(*FORMS[form]()) == expected
 
 
+WEIGHTS = [0.0, 1.0, 0.5, 2.0, 0.0, 1.0]
+
+
+def test_weights_of_examples_count_in_every_form(make, train, refused):
+    expected = train(TEXTS, LABELS, sample_weight=WEIGHTS)
+    weighted = [(*row, weight) for row, weight in zip(ROWS, WEIGHTS, strict=True)]
+    assert expected != train(TEXTS, LABELS)
+    for data in (iter(ROWS), COLUMNS):
+        assert train(data, sample_weight=WEIGHTS) == expected
+    for data in (iter(weighted), Loader(weighted)):
+        assert train(data) == expected
+    tested = make().evaluate(TEXTS, LABELS, sample_weight=WEIGHTS, verbose=0)
+    assert make().evaluate(iter(ROWS), sample_weight=WEIGHTS, verbose=0) == tested
+    losses = [
+        make().fit(TEXTS, LABELS, validation_data=data, **SETTINGS).history["val_loss"]
+        for data in ((TEXTS, LABELS, WEIGHTS), (iter(ROWS), None, WEIGHTS), (TEXTS, LABELS))
+    ]
+    assert losses[0] == losses[1] != losses[2]
+    message = r"Loader.*yield \(text, label, weight\)"
+    for call in (make().fit, make().evaluate):
+        refused(message, call, Loader(ROWS), sample_weight=WEIGHTS)
+        refused("hold their weights", call, iter(weighted), sample_weight=WEIGHTS)
+        refused("hold their labels: leave y out", call, iter(NUMBERED), LABELS)
+
+
 def test_a_part_of_an_endless_iterable_is_a_pass(train, expected):
     assert train(forever(ROWS), steps_per_epoch=3) == expected
 

@@ -418,6 +418,16 @@ def fake_writer(monkeypatch):
     return fake
 
 
+def test_a_file_name_is_refused_since_exports_are_folders(tmp_path, refused):
+    model, path = with_preprocessor(), str(tmp_path / "model")
+    for suffix, format in ((".onnx", "onnx"), (".tflite", "litert"), (".xml", "openvino")):
+        line = re.escape(f"Write export({path!r}, format={format!r})")
+        for each in (model, model.backbone):
+            refused(line, each.export, path + suffix)
+            refused(line, each.export, path + suffix, format=format)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_folder_replaces_an_export_and_nothing_else(fake_writer, tmp_path, refused):
     folder = tmp_path / "books"
     model = with_preprocessor()

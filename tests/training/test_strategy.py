@@ -137,7 +137,7 @@ def test_a_batch_that_does_not_divide_or_a_model_outside_of_the_scope_is_told(re
     message = f"{wrapped.name!r} of the model was created outside"
     refused(message, describe_training, strategy, 8, wrapped)
     refused("outside the strategy's scope", describe_training, get_strategy("single"), 8, inside)
-    message = "9 rows can't be split.*2 replicas.*instance 12"
+    message = "9 rows can't be split.*2 replicas.*instance 10"
     refused(message, describe_training, Two(), 9, outside, accumulation_steps=2)
 
 

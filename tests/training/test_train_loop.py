@@ -72,3 +72,50 @@ def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
     good.compile(keras.optimizers.SGD(1e-3), run_eagerly=True)
     good.fit(X, Y, batch_size=4, verbose=0)
     assert not caplog.records
+
+
+def own_losses():
+    """The task's default loss as users write it: a scalar, one of each row, and a class."""
+
+    def of_rows(y, logits):
+        return keras.losses.sparse_categorical_crossentropy(y, logits, from_logits=True)
+
+    class OfRows(keras.losses.Loss):  # not registered with Keras
+        def call(self, y, logits):
+            return of_rows(y, logits)
+
+    return [lambda y, logits: keras.ops.mean(of_rows(y, logits)), of_rows, OfRows()]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_loss_of_the_users_own_gives_the_numbers_of_the_same_loss_of_keras(
+    make_backbone, assert_close, parts
+):
+    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
+    start, found = model.get_weights(), []
+    for loss in (None, *own_losses()):
+        model.set_weights(start)
+        model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=True)
+        logs = model.fit(X, Y, batch_size=4, shuffle=False, accumulation_steps=parts, verbose=0)
+        tested = model.evaluate(X, Y, verbose=0, return_dict=True)["loss"]
+        found.append([logs.history["loss"], tested, model.get_weights()])
+    for each in found[1:]:
+        assert_close(each, found[0])
+
+
+@pytest.mark.parametrize("drop_remainder", [True, False])  # a fixed and an unknown number of rows
+def test_a_dataset_of_unknown_length_takes_no_step_after_its_end(
+    make_backbone, tensorflow, assert_close, drop_remainder
+):
+    dataset = tensorflow.data.Dataset.from_tensor_slices((X, Y))
+    unknown = dataset.batch(2, drop_remainder).filter(lambda x, y: True)
+    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
+    start, found = model.get_weights(), []
+    for data in ((X, Y), (unknown,)):
+        model.set_weights(start)
+        model.compile(AdamW(1e-2), model.default_compile_args()["loss"], metrics=["accuracy"])
+        options = {"shuffle": False} | ({"batch_size": 2} if len(data) == 2 else {})
+        history = model.fit(*data, epochs=2, validation_data=unknown, verbose=0, **options).history
+        assert int(model.optimizer.iterations) == 8
+        found.append([*history.values(), model.evaluate(unknown, verbose=0), model.get_weights()])
+    assert_close(*found)

@@ -81,11 +81,12 @@ def whole_folder(
 ) -> Iterator[Path]:
     """Provides an empty folder; it replaces `path` if the block ends without an error.
 
-    After an error, an existing folder is unchanged and no partial folder remains. A local folder is
-    replaced by two renames: after a kill between them, `recover` or the next write restores the old
-    one. A remote folder is written locally, copied next to its target, and moved there file by
-    file, with its mark (`MARKS`) last; a kill during these moves loses the old folder, and the new
-    one has no mark.
+    After an error, an existing folder is unchanged and no partial folder remains. If two processes
+    write a folder at the same time, one of them fails with an `OSError`. A local folder is replaced
+    by two renames: after a kill between them, `recover` or the next write restores the old one. A
+    remote folder is written locally, copied next to its target, and moved there file by file, with
+    its mark (`MARKS`) last; a kill during these moves loses the old folder, and the new one has no
+    mark.
 
     `check` raises a `ValueError` if a folder must not be replaced. It is called with the names in
     an existing folder, before the block and again before the folder is replaced.
@@ -100,18 +101,29 @@ def whole_folder(
             yield Path(here)
             _upload(Path(here), path, check)
         return
-    new, old = temporary_name(path), temporary_name(path, "old")
+    temporary, old = temporary_name(path), temporary_name(path, "old")
+    new, mark = (os.path.join(temporary, name) for name in (os.path.basename(path), ".mark"))
     os.makedirs(new)
+    os.mkdir(mark)  # gone if another writer removed the folder, even if this one made it again
     try:
         with full_disk_named(path):
             yield Path(new)
         _check_may_be_replaced(path, check)  # another process may have written it just now
+        os.stat(mark)
         with contextlib.suppress(FileNotFoundError):
             os.rename(path, old)
         os.rename(new, path)
-        remove(old)
+        with contextlib.suppress(OSError):  # removed below; `recover` never sees a part of it
+            os.rename(old, new)
+    except Exception as error:
+        if os.path.exists(mark):
+            raise
+        raise OSError(
+            f"{path} was not written: another process wrote it at the same time ({error}). Write "
+            "it again, or to another folder."
+        ) from error
     finally:
-        remove(new)
+        remove(temporary)
         recover(path)
 
 
@@ -124,13 +136,22 @@ def temporary_name(path: str | os.PathLike, kind: str = "unfinished") -> str:
 def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> None:
     """Removes what killed writers left in a folder under temporary names, of `name` or of all.
 
-    Call it while no other process writes to the folder, which may be missing.
+    The folder may be missing. A process that still writes one of them fails with an `OSError`.
     """
-    names = names_in(folder)
-    for leftover in names:
+    for leftover in names_in(folder):
         found = _LEFTOVER.fullmatch(leftover)
-        if found and name in (None, found[2]) and (found[1] == "unfinished" or found[2] in names):
-            remove(os.path.join(str(folder), leftover))
+        if not found or name not in (None, found[2]):
+            continue
+        if found[1] == "old" and found[2] not in names_in(folder):  # listed after the earlier one
+            continue
+        path = os.path.join(str(folder), leftover)
+        if is_remote(path):
+            remove(path)
+            continue
+        gone = temporary_name(os.path.join(folder, found[2]))
+        with contextlib.suppress(OSError):  # all of it at once: its writer may still run
+            os.rename(path, gone)
+            remove(gone)
 
 
 def recover(path: str | os.PathLike) -> None:
@@ -181,6 +202,8 @@ def _upload(here, path, check):
                 files.makedirs(os.path.dirname(f"{new}/{name}"))
                 files.copy(str(here / name), f"{new}/{name}")
             _check_may_be_replaced(path, check)
+            for name in names:  # unless another writer removed one
+                files.stat(f"{new}/{name}")
             remove(path)
             try:
                 for name in names:  # one by one: renaming a folder moves its files in any order

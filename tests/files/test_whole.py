@@ -157,6 +157,53 @@ def test_what_another_process_wrote_in_the_meantime_is_checked_again(tmp_path):
     assert tree(tmp_path) == {"model/config.json": b"second"}
 
 
+@pytest.mark.parametrize("error", [None, KeyError("what is gone")])
+def test_of_two_writers_at_once_the_folder_is_one_s(tmp_path, error):
+    write(tmp_path / "model/config.json", "old")
+    with pytest.raises(OSError, match="model was not written: another"):
+        with whole_folder(tmp_path / "model") as first:
+            write(first / "config.json", "first")
+            with whole_folder(tmp_path / "model") as second:
+                write(second / "config.json", "second")
+                write(second / "a.txt", "second")
+            write(first / "a.txt", "first")  # makes the folder again
+            if error:
+                raise error
+    assert tree(tmp_path) == {"model/config.json": b"second", "model/a.txt": b"second"}
+
+
+def test_what_another_writer_removes_between_the_renames_is_restored(tmp_path, monkeypatch):
+    write(tmp_path / "model/config.json", "old")
+    real = os.rename
+
+    def meets_another(source, target):
+        if source.endswith("/model") and target == str(tmp_path / "model"):
+            monkeypatch.setattr(os, "rename", real)
+            remove_unfinished(tmp_path)
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", meets_another)
+    with pytest.raises(OSError, match="another process"), whole_folder(tmp_path / "model") as new:
+        write(new / "config.json", "new")
+    assert tree(tmp_path) == {"model/config.json": b"old"}
+
+
+def test_a_remote_folder_that_another_writer_removes_replaces_nothing(tensorflow, monkeypatch):
+    folder, real = "ram://two-writers/runs", tensorflow.io.gfile.copy
+    write(f"{folder}/model/config.json", "old")
+
+    def meets_another(source, target, **arguments):
+        if target.endswith("/config.json"):
+            remove_unfinished(folder)
+        real(source, target, **arguments)
+
+    with pytest.raises(OSError, match="runs/model"), whole_folder(f"{folder}/model") as new:
+        write(new / "config.json", "new")
+        write(new / "a.txt", "new")
+        monkeypatch.setattr(tensorflow.io.gfile, "copy", meets_another)
+    assert tree(folder) == {"model/config.json": b"old"}
+
+
 # Dies before a given change of a name: a rename, or the removal of the old folder.
 KILLED = """
 import os, signal, sys

@@ -30,7 +30,13 @@ BESIDE_WEIGHTS = (
 # presets, of transformers, sentence-transformers, Google and KerasHub.
 WRITTEN = (
     *(*BESIDE_WEIGHTS, "model.safetensors", "pooler.safetensors"),
-    *("model.weights.h5", "preprocessor.json", "bert_config.json", "bert_model.ckpt.*"),
+    *(
+        "model.weights.h5",
+        "checksums.json",
+        "preprocessor.json",
+        "bert_config.json",
+        "bert_model.ckpt.*",
+    ),
     *("metadata.json", "task.json", "task.weights.h5", "assets/tokenizer/vocabulary.txt"),
 )
 
@@ -43,7 +49,7 @@ def new_folder(
 
     There must be room for `num_bytes`; a full disk is an `OSError`, whatever library was writing.
     `check` is that of `whole_folder`. By default, `folder` may hold only a model. A `README.md`
-    without `CARD_MARK` is kept.
+    that is a link or lacks `CARD_MARK` is kept.
     """
     with whole_folder(folder, check or partial(check_replaces, folder)) as new:
         _check_room(new, num_bytes)
@@ -59,10 +65,14 @@ def is_own_card(text: str) -> bool:
 def _keep_readme(folder, new):
     if README not in names_in(folder):
         return
-    path = f"{str(folder).rstrip('/')}/{README}"
+    path, kept = f"{str(folder).rstrip('/')}/{README}", new / README
+    if os.path.islink(path):  # never what it leads to, which may be private
+        kept.unlink(missing_ok=True)
+        kept.symlink_to(os.readlink(path))
+        return
     earlier = read_bytes(path)
     if not is_own_card(earlier.decode("utf-8", "replace")):
-        (new / README).write_bytes(earlier)
+        kept.write_bytes(earlier)
         logger.info("%s is kept: it isn't a card that keras_bert wrote.", path)
 
 

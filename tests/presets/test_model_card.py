@@ -1,6 +1,7 @@
 """Model cards: what they say is true, they load the model, and no foreign text breaks them."""
 
 import json
+import os
 import re
 
 import numpy as np
@@ -199,6 +200,7 @@ def test_a_damaged_record_is_an_error_that_names_the_file(classifier, tmp_path, 
     classifier.save_to_preset(tmp_path / "model")
     path = tmp_path / "model" / "config.json"
     written = json.loads(path.read_text())
+    (tmp_path / "model" / "checksums.json").write_text("{}")
     for damage in (3, {"runs": 3}, {"runs": [{"settings": {"a": []}}]}):
         path.write_text(json.dumps({**written, "training": damage}))
         refused(r"config.json: training.* must be", BertTask.from_preset, tmp_path / "model")
@@ -255,6 +257,18 @@ def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp
     (folder / "README.md").write_bytes(first.replace("\n", "\r\n").encode())  # by Git, not by hand
     save(classifier, folder)
     assert "`epochs`" in text_of(folder)
+
+
+@pytest.mark.parametrize("target", ["../secret", "nowhere"])
+def test_of_a_card_that_is_a_link_the_link_is_kept(small, tmp_path, target):
+    (tmp_path / "secret").write_text("a key")
+    small.save_to_preset(tmp_path / "model")
+    card = tmp_path / "model" / "README.md"
+    card.unlink()
+    card.symlink_to(target)
+    small.save_to_preset(tmp_path / "model")
+    assert card.is_symlink() and os.readlink(card) == target
+    assert (tmp_path / "secret").read_text() == "a key"
 
 
 def test_a_remote_card_by_hand_is_kept(classifier, tensorflow):

@@ -106,7 +106,8 @@ model.minimal_pair_accuracy(good, bad)
 # ## Keep it
 #
 # A preset has everything that a task starts from: `BertClassifier.from_preset("pretrained")`.
-# `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt` are its files.
+# `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt` are its files, and
+# `checksums.json` tells damaged ones.
 
 # %%
 model.save_to_preset("pretrained")

@@ -54,6 +54,7 @@ class Lora:
         }
         layer = self.backbone.lora_layers()[0]
         metadata = {"rank": str(layer.lora_rank), "alpha": str(layer.lora_alpha), **_identity(self)}
+        metadata["checksum"] = _checksum(tensors, metadata)
         with whole_file(path, "wb") as file:
             file.write(save(tensors, metadata))
 
@@ -64,13 +65,14 @@ class Lora:
             path: str or `Path` of a file that `save_lora` wrote.
 
         Raises:
-            ValueError: if the file holds no adapters, adapters of another task or encoder, or
-                values that are not finite floats.
+            ValueError: if the file is damaged, or holds no adapters, adapters of another task or
+                encoder, or values that are not finite floats.
         """
         from safetensors import safe_open
 
         with explained(path, "is not a file that save_lora wrote"), safe_open(path, "np") as file:
             metadata = file.metadata() or {}
+            checksum = metadata.pop("checksum", None)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
             check_settings(rank, alpha)
@@ -90,6 +92,11 @@ class Lora:
                 )
         for name, tensor in tensors.items():
             check_finite(tensor, path, name)
+        if checksum != _checksum(tensors, metadata):
+            raise ValueError(
+                f"{path} is damaged, or was changed: its checksum is another one. Copy or save it "
+                "again."
+            )
         self.enable_lora(rank, alpha)
         for name, variable in _saved(self).items():
             variable.assign(tensors[name])
@@ -149,6 +156,13 @@ def _identity(task):
         "encoder": json.dumps(sizes),
         "checksum of the encoder": f"{zlib.crc32(last.tobytes()):08x}",
     }
+
+
+def _checksum(tensors, metadata):
+    crc = zlib.crc32(json.dumps(metadata, sort_keys=True).encode())
+    for name in sorted(tensors):
+        crc = zlib.crc32(tensors[name].tobytes(), crc)
+    return f"{crc:08x}"
 
 
 def _described(dtype, shape):

@@ -54,9 +54,10 @@ class PresetModel:
     def save_to_preset(self, folder: str | os.PathLike) -> None:
         """Writes a folder from which `from_preset` loads this model.
 
-        It holds `config.json`, `model.weights.h5`, a model card (a `README.md` that a person edited
-        is kept), and for a preprocessor `preprocessor.json` and `vocab.txt`. The folder is written
-        atomically. If several processes train together, all call this method.
+        It holds `config.json`, `model.weights.h5`, for a preprocessor `preprocessor.json` and
+        `vocab.txt`, their `checksums.json`, and a model card (a `README.md` that a person edited is
+        kept). The folder is written atomically. If several processes train together, all call this
+        method.
 
         Args:
             folder: a path; an earlier preset there is replaced.

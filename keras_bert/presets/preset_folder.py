@@ -1,6 +1,7 @@
-"""Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, a vocabulary."""
+"""Presets of this library: JSON files, `model.weights.h5` and a vocabulary, with checksums."""
 
 import copy
+import math
 from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
@@ -18,11 +19,11 @@ from keras_bert.presets.formats.checkpoint import (
     explained,
     public_class,
 )
-from keras_bert.presets.formats.tensor_files import check_crc32, safe_num_bytes
+from keras_bert.presets.formats.tensor_files import CHECKSUMS, check_crc32, safe_num_bytes
 from keras_bert.text.base_tokenizer import tokenizer_class
 from keras_bert.training.keras_internals import set_initial_value
 
-FORMAT = 3
+FORMAT = 4
 
 
 class PresetFolder:
@@ -35,15 +36,19 @@ class PresetFolder:
         self.keep_layers: list[int] = []  # empty for all
         self._saved = JsonFields(path / "config.json", config)
         check_one_of(f"format of {self._saved.path}", config.get("format"), [FORMAT])
+        self._checksums = JsonFields(path / CHECKSUMS)
+        for name in (CHECKSUMS, "config.json"):
+            self.file(name)
 
     def __str__(self) -> str:
         return str(self.path)
 
     def file(self, name: str) -> Path:
-        """Returns the path of a file; raises a ValueError if it is missing."""
+        """Returns the path of a file; raises a ValueError if it is missing or was changed."""
         path = self.path / name
         if not path.is_file():
             raise ValueError(f"{self} is not a complete preset: {name} is missing.")
+        check_crc32(path, self._checksums.integer(name, high=2**32 - 1))
         return path
 
     @cached_property
@@ -117,13 +122,15 @@ class PresetFolder:
         """Loads `(config, model)`; `precision` may hold a `dtype` to replace the saved one."""
         weights = self.file("model.weights.h5")
         self._check_sizes(safe_num_bytes(weights))
-        check_crc32(weights, self._saved.integer("weights_crc32", high=2**32 - 1))
         described = f"{self}/config.json"
         with explained(described, f"doesn't describe a {self.model_class.__name__}"):
             config = {**self._saved.values["config"]}
             model = undrawn(lambda: self._made(config, preprocessor, precision))
         with explained(weights, f"doesn't hold the weights that {described} describes"):
             model.load_weights(weights)
+            saved, needed = self._saved.integer("num_weights", high=2**63), num_weights(model)
+            if saved not in (None, needed):  # Keras leaves out the rest
+                raise ValueError(f"{saved:,} numbers were saved, {needed:,} are needed")
         for variable in model.weights:
             check_finite(keras.ops.convert_to_numpy(variable), weights, variable.path)
         return config, model
@@ -148,6 +155,11 @@ class PresetFolder:
         backbone = self.backbone_config
         sizes = {name: backbone.integer(name, 0) for name in self.backbone_class.size_names}
         check_size(sizes, num_bytes, self, self.backbone_class)
+
+
+def num_weights(model: keras.Model) -> int:
+    """Counts the numbers in a model's weights; presets hold no adapters."""
+    return sum(math.prod(weight.shape) for weight in model.weights if "lora" not in weight.path)
 
 
 def undrawn(make: Callable[[], keras.Model]) -> keras.Model:

@@ -13,10 +13,10 @@ from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import logger
 from keras_bert.presets.formats.architectures import architecture_of
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_supported
-from keras_bert.presets.formats.tensor_files import crc32_of
+from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
 from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import check_saves, shared_arguments
-from keras_bert.presets.preset_folder import FORMAT
+from keras_bert.presets.preset_folder import FORMAT, num_weights
 from keras_bert.training.keras_internals import all_layers, exact_lora, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.training_record import training_of
@@ -56,14 +56,13 @@ def _write(model, folder, preprocessor):
     reader = {} if preprocessor is None else _description(preprocessor)
     training = training_of(model)
     with new_folder(folder, _num_bytes(model)) as unfinished:
-        weights = unfinished / "model.weights.h5"
-        _save_weights_alone(model, weights)
+        _save_weights_alone(model, unfinished / "model.weights.h5")
         config = {
             "format": FORMAT,
             "class": description["class"],
             "reads_text": preprocessor is not None,
             "config": description["config"],
-            "weights_crc32": crc32_of(weights),
+            "num_weights": num_weights(model),
             **({"training": training} if training else {}),
         }
         write_json(unfinished / "config.json", config)
@@ -71,6 +70,8 @@ def _write(model, folder, preprocessor):
             preprocessor.tokenizer.save_assets(unfinished)
             settings = {"class": reader["class"], **preprocessor.settings()}
             write_json(unfinished / "preprocessor.json", settings)
+        checksums = {path.name: crc32_of(path) for path in sorted(unfinished.iterdir())}
+        write_json(unfinished / CHECKSUMS, checksums)
         write_card(model, unfinished)
 
 

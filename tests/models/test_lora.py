@@ -125,6 +125,8 @@ def test_a_changed_file_is_refused(adapted, make_backbone, refused):
         (lambda tensor: tensor > 0, "lora_kernel_a is bool"),
         (lambda tensor: np.where(tensor > 0, tensor, np.nan), "lora_kernel_a .*NaN"),
         (lambda tensor: tensor * np.inf, "lora_kernel_a .*NaN"),
+        (lambda tensor: tensor + 1, "safetensors is damaged"),
+        ({"alpha": "8.0"}, "safetensors is damaged"),
         ({"alpha": "inf"}, "alpha .*got inf"),
         ({"rank": "-2"}, "rank .*got -2"),
         ({"task": "BertEmbedder"}, "task is BertEmbedder"),

@@ -7,7 +7,8 @@ import pytest
 from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor
 from keras_bert.files.whole import temporary_name
 
-FILES = ["README.md", "config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"]
+FILES = ["README.md", "checksums.json", "config.json", "model.weights.h5"]
+FILES += ["preprocessor.json", "vocab.txt"]
 
 
 @pytest.fixture
@@ -129,18 +130,19 @@ def test_a_missing_file_is_named(saved, name):
         ('{"format": 1, ', "config.json is not JSON"),
         ("[1, 2]", "must hold a JSON object; it holds a list"),
         ('{"model_type": "bert"}', "holds no weights, none of model.safetensors"),
-        ('{"format": 4, "class": "BertClassifier"}', "format of .*config.json must be one of 3; g"),
-        ('{"format": 3, "class": 3}', "config.json: class must be a string; got 3"),
-        ('{"format": 3, "class": "keras_bert>BertClassifier"}', "names the class '', which isn't"),
-        ('{"format": 3, "class": "Mine", "config": {}}', "class 'Mine', which isn't defined"),
+        ('{"format": 3, "class": "BertClassifier"}', "format of .*config.json must be one of 4; g"),
+        ('{"format": 4, "class": 3}', "config.json: class must be a string; got 3"),
+        ('{"format": 4, "class": "keras_bert>BertClassifier"}', "names the class '', which isn't"),
+        ('{"format": 4, "class": "Mine", "config": {}}', "class 'Mine', which isn't defined"),
         (
-            '{"format": 3, "class": "keras_bert>BertBackbone", "config": {"layers": 2}}',
+            '{"format": 4, "class": "keras_bert>BertBackbone", "config": {"layers": 2}}',
             "doesn't describe a BertBackbone.*layers",
         ),
     ],
 )
 def test_a_config_of_no_preset_is_reported(tmp_path, config, message):
     (tmp_path / "config.json").write_text(config)
+    (tmp_path / "checksums.json").write_text("{}")
     h5py.File(tmp_path / "model.weights.h5", "w").close()
     assert_refused(tmp_path, message)
 
@@ -148,11 +150,54 @@ def test_a_config_of_no_preset_is_reported(tmp_path, config, message):
 def test_weights_of_another_size_are_refused(saved, make_backbone, tmp_path):
     BertClassifier(make_backbone(hidden_dim=8), 2).save_to_preset(tmp_path / "other")
     (tmp_path / "other" / "model.weights.h5").replace(saved / "model.weights.h5")
-    assert_refused(saved, "model.weights.h5 is damaged, or not the file that belong")
-    config = json.loads((saved / "config.json").read_text())
-    del config["weights_crc32"]
-    (saved / "config.json").write_text(json.dumps(config))
+    assert_refused(saved, "model.weights.h5 is damaged")
+    (saved / "checksums.json").write_text("{}")
     assert_refused(saved, "model.weights.h5 doesn't hold the weights that .*config")
+
+
+@pytest.mark.parametrize("name", FILES[2:])
+def test_a_file_that_was_changed_is_refused_unless_its_checksum_is_removed(saved, name):
+    path, sums = saved / name, json.loads((saved / "checksums.json").read_text())
+    assert sums.keys() == {*FILES[2:]}
+    data = path.read_bytes()
+    if name != "config.json":  # without which it is no preset
+        path.write_bytes(b"")
+        assert_refused(saved, f"{path} is damaged")
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    assert_refused(saved, f"{path} is damaged" if name != "config.json" else "is not JSON")
+    path.write_bytes(data.replace(b"0.1", b"0.2").replace(b"\na\nb\n", b"\nb\na\n") + b"\n")
+    advice = f"remove its name from {saved}/checksums.json"
+    assert_refused(saved, f"{path} is damaged, or was changed.*{advice}")
+    path.write_bytes(path.read_bytes()[:-1])
+    del sums[name]
+    (saved / "checksums.json").write_text(json.dumps(sums))
+    loaded = BertClassifier.from_preset(saved)
+    if name == "config.json":
+        assert loaded.dropout == 0.2
+    if name == "vocab.txt":
+        assert loaded.preprocessor.tokenizer.get_vocabulary()[5:7] == ["b", "a"]
+
+
+def test_line_endings_that_git_changed_are_no_damage(saved):
+    for path in (saved / "config.json", saved / "preprocessor.json", saved / "vocab.txt"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert BertClassifier.from_preset(saved).preprocessor.label_names == ["no", "yes"]
+
+
+def test_weights_that_the_model_does_not_take_are_told(saved):
+    path = saved / "config.json"
+    path.write_text(path.read_text().replace('"num_segments": 2', '"num_segments": 0'))
+    assert_refused(saved, "config.json is damaged, or was changed")
+    (saved / "checksums.json").write_text("{}")
+    assert_refused(saved, r"doesn't hold the weights .*config.json describes: [\d,]+ numbers were saved, [\d,]+")
+
+
+def test_damaged_weights_are_never_opened(saved, monkeypatch):
+    path = saved / "model.weights.h5"
+    data = path.read_bytes()
+    path.write_bytes(data[:20000] + data[20000:20200] + data[20000:])
+    monkeypatch.setattr(h5py, "File", None)
+    assert_refused(saved, "model.weights.h5 is damaged, or was changed")
 
 
 def test_a_preset_whose_writer_was_killed_while_replacing_it_loads(backbone, folder):

@@ -113,6 +113,7 @@ def test_a_class_that_is_not_defined_where_it_is_loaded_is_named(folder, name, r
     written = path.read_text()
     assert "my>Graded" in written or "my>Marked" in written
     path.write_text(written.replace("my>Graded", "my>Lost").replace("my>Marked", "my>Lost"))
+    (folder / "checksums.json").write_text("{}")
     refused(f"{name} names the class 'my>Lost', which isn't.*Import", BertTask.from_preset, folder)
 
 

@@ -1,9 +1,11 @@
 """Weight files that others wrote: safetensors, PyTorch's and Keras's."""
 
+import struct
 import zlib
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 from safetensors import safe_open
@@ -14,6 +16,8 @@ from keras_bert.presets.formats.checkpoint import Tensor, explained, file_tensor
 FILES = ("model.safetensors", "model.safetensors.index.json")
 FILES += ("pytorch_model.bin", "pytorch_model.bin.index.json")
 """Names of weight files, in order of preference."""
+CHECKSUMS = "checksums.json"
+"""File with the CRC-32 of each file of a preset but the model card, which people edit."""
 POOLER_FILE = "pooler.safetensors"
 """File with the pooler of a model whose class in transformers has none."""
 
@@ -43,28 +47,45 @@ def safe_num_bytes(path: Path) -> int | None:
     if not path.is_file():
         return None
     size, stored, links = path.stat().st_size, 0, {}
-    with explained(path, "is damaged, a truncated file or unsafe"), h5py.File(path, "r") as file:
-        file.visititems_links(links.__setitem__)  # each group once, even if they contain each other
-        for name, link in links.items():
-            if not isinstance(link, h5py.HardLink):
-                raise ValueError(f"{name} is a link")
-            stored += getattr(file[name], "nbytes", 0)
+    with explained(path, "is damaged, a truncated file or unsafe"):
+        _check_end(path, size)
+        with h5py.File(path, "r") as file:
+            file.visititems_links(links.__setitem__)  # each group once, even within each other
+            for name, link in links.items():
+                if not isinstance(link, h5py.HardLink):
+                    raise ValueError(f"{name} is a link")
+                stored += getattr(file[name], "nbytes", 0)
         if stored > size:
             raise ValueError("it describes more data than it holds")
     return size
 
 
+def _check_end(path, size):
+    """Raises a ValueError if bytes were added, as HDF5 takes all memory to follow shifted links.
+
+    Source: the HDF5 file format, "Superblock": where the file's size is depends on its version.
+    """
+    with open(path, "rb") as file:
+        header = file.read(52).ljust(52, b"\0")
+    [end] = struct.unpack_from("<Q", header, {0: 40, 1: 44}.get(header[8], 28))
+    if size > end:
+        raise ValueError(f"it has {size:,} bytes, and its header says {end:,} bytes")
+
+
 def crc32_of(path: Path) -> int:
-    """Returns the CRC-32 of a file."""
-    return zlib.crc32(np.memmap(path, mode="r"))
+    """Returns the CRC-32 of a file; the line endings of text, which Git changes, don't count."""
+    if path.suffix == ".h5" and path.stat().st_size:
+        return zlib.crc32(np.memmap(path, mode="r"))
+    return zlib.crc32(path.read_bytes().replace(b"\r\n", b"\n"))
 
 
 def check_crc32(path: Path, expected: int | None) -> None:
-    """Raises a ValueError if a file doesn't have this CRC-32; None is that of no file."""
+    """Raises a ValueError if a file of a preset doesn't have this CRC-32; None is any."""
     if expected is not None and crc32_of(path) != expected:
         raise ValueError(
-            f"{path} is damaged, or not the file that belongs to config.json: its checksum is "
-            "another one. Write the preset again, or download it again."
+            f"{path} is damaged, or was changed: its checksum is another one. Write the preset "
+            "again, or download it again. To use a file that you changed, remove its name from "
+            f"{path.with_name(CHECKSUMS)}."
         )
 
 
@@ -107,6 +128,8 @@ def _pytorch(path):
     with explained(path, "is damaged or holds more than weights (code is never executed)"):
         with open(path, "rb") as file:
             is_zip = file.read(2) == b"PK"
+        if is_zip and (name := ZipFile(path).testzip()):  # torch.load doesn't look
+            raise ValueError(f"{name} differs from its checksum")
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
         tensors = {str(n): t for n, t in dict(state).items() if isinstance(t, torch.Tensor)}
         for name, tensor in tensors.items():

@@ -3,6 +3,8 @@
 import importlib.util
 import os
 
+import h5py
+import numpy as np
 import pytest
 
 from keras_bert import BertBackbone
@@ -53,6 +55,20 @@ def test_a_pytorch_file_without_pytorch_is_refused_with_advice(folder, monkeypat
     )
     message = "pytorch_model.bin can't be read without PyTorch.*pip install torch.*safetensors"
     assert_refused(folder(None, files={"pytorch_model.bin": "PK"}), message)
+
+
+@pytest.mark.parametrize("version", ["earliest", "latest"])
+def test_bytes_that_were_added_to_an_hdf5_file_are_seen_before_it_is_opened(
+    tmp_path, version, refused, monkeypatch
+):
+    path = tmp_path / "model.weights.h5"
+    with h5py.File(path, "w", libver=version) as file:
+        file["a/vars/0"] = np.ones((3, 4), "float32")
+    data = path.read_bytes()
+    assert tensor_files.safe_num_bytes(path) == len(data)
+    path.write_bytes(data[:100] + data[100:150] + data[100:])
+    monkeypatch.setattr(h5py, "File", None)
+    refused("model.weights.h5 is damaged.*its header says", tensor_files.safe_num_bytes, path)
 
 
 @pytest.mark.slow
@@ -106,6 +122,17 @@ def test_a_broken_pytorch_file_is_refused(torch, state, folder, broken):
     contents = {"cut": path.read_bytes()[:-2000], "empty": b"", "text": b"no weights at all"}
     path.write_bytes(contents.get(broken, path.read_bytes()))
     assert_refused(source, "pytorch_model.bin is damaged or holds more")
+
+
+@pytest.mark.slow
+def test_a_changed_byte_of_a_tensor_in_a_pytorch_file_is_seen(torch, state, folder):
+    source = folder(None)
+    path = source / "pytorch_model.bin"
+    torch.save(state, path)
+    data, tensor = path.read_bytes(), state["bert.pooler.dense.weight"].numpy().tobytes()
+    assert data.count(tensor) == 1
+    path.write_bytes(data.replace(tensor, tensor[:-1] + bytes([tensor[-1] ^ 1])))
+    assert_refused(source, r"pytorch_model.bin is damaged.*: .*/data/\d+ differs from its checksum")
 
 
 @pytest.mark.slow

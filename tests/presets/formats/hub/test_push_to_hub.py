@@ -25,7 +25,8 @@ def test_a_model_is_uploaded_in_one_commit_and_loads(hub, classifier, same):
     assert handle == f"hf://user/tiny@{hub.commit('user/tiny', 'main')}"
     assert hub.commits == [{"name": "user/tiny", "message": "The first", "deleted": []}]
     assert hub.private == {"user/tiny"}
-    files = {"config.json", "model.weights.h5", "preprocessor.json", "vocab.txt", "README.md"}
+    files = {"checksums.json", "config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"}
+    files.add("README.md")
     assert on_hub(hub) == {".gitattributes", *files}
     text = card_of(hub).read_text()
     assert 'keras_bert.BertClassifier.from_preset("hf://user/tiny")' in text
@@ -54,7 +55,7 @@ def test_another_upload_replaces_the_files_of_the_model(hub, classifier, same):
     push_to_hub(classifier, "user/tiny", token=hub.token)
     deleted = ["1_Pooling/config.json", "bert_model.ckpt.index", "preprocessor.json", "vocab.txt"]
     assert sorted(hub.commits[1]["deleted"]) == deleted
-    ours = {"config.json", "model.weights.h5", "README.md"}
+    ours = {"checksums.json", "config.json", "model.weights.h5", "README.md"}
     assert on_hub(hub) == {".gitattributes"} | others | ours
     assert same(BertClassifier.from_preset("hf://user/tiny"), classifier)
 

@@ -77,6 +77,7 @@ def test_a_preset_of_another_architecture_is_refused(tmp_path):
         ("config.json", ("num_layers", 2, 1), "a BERT with 1536 weights .* describes 1004: they"),
         ("model.weights.h5", None, "can't be loaded as a BERT: .*weights.json. doesn't exist"),
         ("model.weights.h5", "cut", r"model.weights.h5 is damaged.*truncated file"),
+        ("model.weights.h5", "grown", r"model.weights.h5 is damaged.*its header says [\d,]+ bytes"),
         ("task.weights.h5", "cut", "task.weights.h5 is damaged.*truncated file"),
         ("task.json", ("num_layers", 2, 10**6), "task.json.*at least"),
         ("task.json", ("vocabulary_size", 30, 10**6), "task.json.*at least"),
@@ -89,6 +90,8 @@ def test_a_damaged_folder_is_refused(their_preset, copy, file, change, message, 
     (folder / file).unlink()
     if change == "cut":
         (folder / file).write_bytes(content[: len(content) // 2])
+    elif change == "grown":
+        (folder / file).write_bytes(content[:5000] + content[5000:5200] + content[5000:])
     elif change is not None:
         name, old, new = change
         old, new = (f'"{name}": {value}' for value in (old, new))

@@ -189,7 +189,7 @@ def test_weights_that_the_model_does_not_take_are_told(saved):
     path.write_text(path.read_text().replace('"num_segments": 2', '"num_segments": 0'))
     assert_refused(saved, "config.json is damaged, or was changed")
     (saved / "checksums.json").write_text("{}")
-    assert_refused(saved, r"doesn't hold the weights .*config.json describes: [\d,]+ numbers were saved, [\d,]+")
+    assert_refused(saved, r"doesn't hold the weights .*config.json describes: [\d,]+ numbers were")
 
 
 def test_damaged_weights_are_never_opened(saved, monkeypatch):

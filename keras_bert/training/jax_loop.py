@@ -1,7 +1,8 @@
 """`fit` and `evaluate` on JAX: global losses, accumulation, several steps in one loop."""
 
+import contextlib
 import functools
-import itertools
+import threading
 import warnings
 import zlib
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_
 from keras_bert.training.keras_internals import (
     StateAfterErrors,
     dataset_specs,
+    next_batches,
+    predicted_batches,
     state_shardings,
     step_loss,
     track_loss,
@@ -24,6 +27,8 @@ from keras_bert.training.keras_internals import (
 from keras_bert.training.packed_slots import sequences_per_row
 from keras_bert.training.processes import check_same
 from keras_bert.training.strategy import ReplicatedBatches
+
+_IN_ORDER = threading.Lock()  # devices that work together must get programs in the same order
 
 
 class TrainLoop(StateAfterErrors, GlobalLoss):
@@ -38,7 +43,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     - devices take their rows of a batch in the compiled step (`ReplicatedBatches`);
     - the model is built without drawing a batch from a `tf.data.Dataset`, whose shuffled data would
       otherwise begin with its second pass;
-    - `predict` returns all outputs to every process;
+    - `predict` returns all outputs to every process, and threads may call it at once;
     - a model keeps its weights if data or a callback raise an error, or the user interrupts.
     """
 
@@ -144,6 +149,69 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         metrics = self._updated(metrics, loss, examples, (x, y, y_pred, sample_weight))
         return self._logs(metrics), (trainable, others, metrics)
 
+    def make_predict_function(self, force: bool = False) -> None:
+        if self.predict_function is None or force:
+            self.predict_function = self._predictor()
+
+    def _predictor(self):
+        """Makes a function of variables and a batch, which threads may call at once.
+
+        Keras's own moves all weights out of their variables, which other threads read. This one
+        writes only what changes, such as the seeds of dropout that is never off.
+        """
+
+        def step(weights, others, batch):
+            outputs, after = self.predict_step((weights, others), batch)
+            changed = [None if new is old else new for new, old in zip(after, others, strict=True)]
+            return outputs, changed
+
+        step = jax.jit(step) if self._is_compiled() else step
+        has_several = keras.distribution.distribution() is not None
+        in_order = _IN_ORDER if has_several else contextlib.nullcontext()
+
+        def function(trainable, others, batch):
+            values = [[variable.value for variable in part] for part in (trainable, others)]
+            with in_order:
+                outputs, changed = step(*values, batch)
+            for variable, value in zip(others, changed, strict=True):
+                if value is not None:
+                    variable.assign(value)
+            return outputs
+
+        return function
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int | str = "auto",
+        steps: int | None = None,
+        callbacks: list[keras.callbacks.Callback] | None = None,
+    ) -> Any:
+        """Like `keras.Model.predict`, but threads may call it at once."""
+        batches, number = predicted_batches(x, batch_size, steps)
+        progress = {"add_progbar": verbose != 0, "verbose": verbose, "epochs": 1, "steps": number}
+        callbacks = keras.callbacks.CallbackList(callbacks, model=self, **progress)
+        self.make_predict_function()
+        variables = self.trainable_variables, self.non_trainable_variables
+        outputs, self.stop_predicting = [], False
+        callbacks.on_predict_begin()
+        for step, batch in enumerate(batches):
+            callbacks.on_predict_batch_begin(step)
+            outputs.append(self.predict_function(*variables, batch))
+            callbacks.on_predict_batch_end(step, {"outputs": outputs[-1]})
+            if self.stop_predicting:
+                break
+        callbacks.on_predict_end()
+        if not outputs:
+            raise ValueError("There are no examples: the dataset is empty.")
+        return keras.tree.map_structure(lambda *parts: np.concatenate(parts), *outputs)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        self.make_predict_function()
+        variables = self.trainable_variables, self.non_trainable_variables
+        return keras.tree.map_structure(np.array, self.predict_function(*variables, (x,)))
+
     def make_train_function(self, force: bool = False) -> None:
         if self.train_function is None or force:
             self.train_function = self._many_steps(self.train_step, kept=(0, 1, 2, 3))
@@ -170,9 +238,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
 
         def function(state, iterator):
             nonlocal checked
-            batches = tuple(itertools.islice(iterator, self.steps_per_execution))
-            if not batches:
-                raise StopIteration
+            batches = next_batches(iterator, self.steps_per_execution)
             if checked is not iterator:
                 _check_same_batch(batches[0])
                 checked = iterator

@@ -10,6 +10,7 @@ release is checked only against this page. It is written for Keras 3.15. The pag
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,9 @@ import keras
 from keras.dtype_policies import DTypePolicyMap
 from keras.src.backend.common import global_state
 from keras.src.losses.loss import unscale_loss_for_distribution
+from keras.src.trainers.data_adapters import data_adapter_utils
+
+_LISTS = getattr(data_adapter_utils, "PartialBatchList", ())  # of batches, in Keras 3.16
 
 
 class TrainerHooks:
@@ -70,33 +74,67 @@ class TrainerHooks:
 
 
 class StateAfterErrors:
-    """Mixin that gives a model on JAX its weights back after an error in `fit` or `predict`.
+    """Mixin that gives a model on JAX its weights back after an error in `fit` or `evaluate`.
 
     Keras moves them out of the variables before the first step, and back after an epoch and `fit`.
     """
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        with self._synced_at_an_error():
-            return super().evaluate(*args, **kwargs)
-
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        with self._synced_at_an_error():
-            return super().predict(*args, **kwargs)
-
-    @contextlib.contextmanager
-    def _synced_at_an_error(self):
         try:
-            yield
+            return super().evaluate(*args, **kwargs)
         except BaseException:
             with contextlib.suppress(RuntimeError):  # a step that failed has used its state up
                 self.jax_state_sync()
             raise
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        if iterator is not None:
+            _keep_apart(iterator)
+        super()._maybe_symbolic_build(iterator, data_batch)
 
     def _get_jax_state(self, purge_model_variables=False, **kinds):
         state = super()._get_jax_state(purge_model_variables=purge_model_variables, **kinds)
         if purge_model_variables:  # Keras's own record begins with the first step
             self._jax_state = dict(zip(filter(kinds.get, kinds), state, strict=True))
         return state
+
+
+def predicted_batches(x: Any, batch_size: int | None, steps: int | None) -> tuple:
+    """Returns an iterator over what `predict` reads on JAX, and the number of batches or None."""
+    from keras.src.backend.jax.trainer import JAXEpochIterator
+
+    epoch = JAXEpochIterator(x=x, batch_size=batch_size, steps_per_epoch=steps)
+
+    def batches():
+        with epoch.catch_stop_iteration():
+            for _, _, iterator in epoch:
+                yield next(iterator)
+
+    return batches(), epoch.num_batches
+
+
+def next_batches(iterator: Iterator, steps: int) -> tuple:
+    """Returns the next batches of an epoch on JAX, up to `steps`."""
+    first = next(iterator)
+    if isinstance(first, _LISTS):
+        return tuple(first)
+    return first, *itertools.islice(iterator, steps - 1)
+
+
+def _keep_apart(iterator):
+    """Has an epoch iterator of Keras 3.16 on JAX give lists of batches, which it would stack.
+
+    Batches of a `tf.data.Dataset` that differ in length can't be stacked.
+    """
+    adapter = iterator.data_adapter
+
+    def lists(super_batch=None):
+        batches = iter(type(adapter).get_jax_iterator(adapter))
+        if super_batch is None:
+            return batches
+        return iter(lambda: _LISTS(itertools.islice(batches, super_batch)), [])
+
+    adapter.get_jax_iterator = lists
 
 
 def step_loss(
@@ -202,6 +240,11 @@ def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, wei
         for metric, *values in zip(of_outputs, y, y_pred, of_labels, strict=True):
             if metric is not None:
                 metric.update_state(*values)
+
+
+def drop_metrics(model: keras.Model) -> None:
+    """Drops the metrics of the last `compile`, which Keras keeps if the next one has none."""
+    model._compile_metrics = None
 
 
 def updated_variables(optimizer: keras.Optimizer) -> list:

@@ -253,7 +253,7 @@ class BertTask(
                 while the model trains on the one before. Or prepared inputs.
             y: labels, by name or by number, unless `x` contains them.
             batch_size: int; 32 by default.
-            sample_weight: `[n]` floats, or None.
+            sample_weight: `[n]` floats, or None; datasets, batches and loaders hold their own.
             validation_data: `(x, y)`, `(x, y, sample_weight)`, or a dataset.
             validation_split: float, the share of the examples, the last ones, to validate on if
                 there is no `validation_data`.

@@ -12,6 +12,7 @@ from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import layers_config, model_from_config
 from keras_bert.serving.check_export import check_backend, check_folder
 from keras_bert.training.keras_internals import all_layers, merge_lora
+from keras_bert.training.strategy import scope_of
 
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 
@@ -130,8 +131,9 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         check_settings(rank, rank if alpha is None else alpha)
         if adapters(self):
             raise ValueError("This model has LoRA adapters already: call merge_lora first.")
-        for layer in self.lora_layers():
-            layer.enable_lora(int(rank), lora_alpha=alpha)
+        with scope_of(self):
+            for layer in self.lora_layers():
+                layer.enable_lora(int(rank), lora_alpha=alpha)
         self.mark_depths()
         paths = adapters(self)
         for variable in self.weights:

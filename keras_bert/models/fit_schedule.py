@@ -6,6 +6,7 @@ import numpy as np
 from keras_bert.messages import logger
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
+from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.keras_internals import learning_rate_at, updated_variables
 from keras_bert.training.lamb import Lamb
 from keras_bert.training.strategy import scope_of
@@ -20,6 +21,11 @@ _WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay 
 
 def start_schedule(task, x, arguments):
     """Gives a task the optimizer of its next `fit` on `x` with these keyword arguments."""
+    if _has_callback(arguments, TrainingCheckpoint):
+        raise ValueError(
+            f"fit has no optimizer to resume with from a TrainingCheckpoint: {_OWN % 5e-5}, or use "
+            "finetune."
+        )
     if arguments.get("initial_epoch"):
         logger.warning(
             "fit(initial_epoch=...) starts a new optimizer and a new warm-up. To resume, %s, which "
@@ -38,8 +44,7 @@ def scheduled_optimizer(task, x, arguments):
     rate = optimizer.get_config()["learning_rate"]  # of all replicas, as a float
     if not isinstance(rate, float):
         return optimizer  # it has a schedule
-    callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
-    if any(isinstance(callback, _OWN_RATES) for callback in callbacks):
+    if _has_callback(arguments, _OWN_RATES):
         return optimizer  # which takes no schedule
     steps = fit_steps(x, **arguments)
     if steps is None:
@@ -58,8 +63,7 @@ def scheduled_optimizer(task, x, arguments):
 def warn_of_high_rate(task, arguments):
     """Logs a warning if a new optimizer has a rate that ruins a trained encoder in a few steps."""
     optimizer = getattr(task.optimizer, "inner_optimizer", task.optimizer)
-    callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
-    is_scheduled = any(isinstance(c, keras.callbacks.LearningRateScheduler) for c in callbacks)
+    is_scheduled = _has_callback(arguments, keras.callbacks.LearningRateScheduler)
     is_adam = isinstance(optimizer, _ADAMS) and not isinstance(optimizer, Lamb)
     if is_scheduled or not is_adam or keras.ops.convert_to_numpy(optimizer.iterations) > 0:
         return
@@ -72,6 +76,11 @@ def warn_of_high_rate(task, arguments):
             "Write compile(AdamW(5e-5)), leave the optimizer out, or call model.backbone.freeze().",
             rate,
         )
+
+
+def _has_callback(arguments, kinds):
+    callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
+    return any(isinstance(callback, kinds) for callback in callbacks)
 
 
 def restart(task, optimizer):

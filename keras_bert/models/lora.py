@@ -104,7 +104,9 @@ class Lora:
     def merge_lora(self):
         """Adds the adapters to the weights of the encoder and removes them.
 
-        All weights are trainable again: compile with a new optimizer before training.
+        All weights are trainable again: compile with a new optimizer before training. Weights in
+        int8 are rounded again, which moves outputs by some percent; to avoid it, train and merge
+        adapters before `quantize`.
         """
         self.backbone.merge_lora()
 

@@ -9,6 +9,7 @@ from keras_bert.files.json_files import JsonFields
 from keras_bert.models.lora import adapters
 from keras_bert.models.task_data import in_memory, preprocessor_of
 from keras_bert.presets.preset_folder import undrawn
+from keras_bert.training.strategy import scope_of
 from keras_bert.training.training_record import start_record, training_of
 
 
@@ -30,7 +31,7 @@ class Trimming:
             keep: list of str, tokens or words that stay, too; words with all of their pieces.
 
         Returns:
-            A new task of this class, not compiled.
+            A new task of this class on the same devices, not compiled.
 
         Raises:
             ValueError: if there is no preprocessor, `texts` are not what it reads or a corpus of
@@ -58,7 +59,8 @@ class Trimming:
             parts = {"backbone": type(encoder).from_config(sizes), "preprocessor": reader}
             return type(self).from_config({**self.get_config(), "trainable": True, **parts})
 
-        small = undrawn(make)
+        with scope_of(self):
+            small = undrawn(make)
         small.trainable, small.backbone.trainable = self.trainable, encoder.trainable
         for new, old in zip(small.weights, self.weights, strict=True):
             smaller = [axis for axis, n in enumerate(new.shape) if n < old.shape[axis]]  # that of V

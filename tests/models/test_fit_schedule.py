@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertClassifier, BertTask, Lamb, WarmupLinearDecay
+from keras_bert import AdamW, BertClassifier, BertTask, Lamb, TrainingCheckpoint, WarmupLinearDecay
 from keras_bert.models.fit_schedule import fit_steps
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(40, 5)).astype("int32")
@@ -49,6 +49,15 @@ def schedule(steps, peak=5e-5):
 def test_fit_warms_up_and_decays_over_its_own_steps_and_needs_no_compile(backbone, eager_compile):
     model = BertClassifier(backbone, num_classes=2)
     assert np.allclose(rates_of(model, epochs=2, batch_size=8), schedule(10))
+    assert np.allclose(rates_of(model, batch_size=3, validation_split=0.25), schedule(10))
+
+
+def test_a_checkpoint_that_no_run_could_resume_from_is_refused(model, tmp_path, refused):
+    checkpoint = TrainingCheckpoint(tmp_path)
+    refused(r"resume.*compile\(AdamW", model.fit, X, Y, callbacks=[checkpoint], verbose=0)
+    model.compile(AdamW(1e-3), run_eagerly=True)
+    model.fit(X, Y, callbacks=[checkpoint], verbose=0)
+    assert checkpoint.restore(model) == 2
 
 
 def test_a_second_fit_starts_a_schedule_of_its_own(model, tmp_path):
@@ -179,7 +188,6 @@ class Batches(keras.utils.PyDataset):
         (X, {}, 2),
         (X, {"batch_size": 3, "epochs": 2}, 28),
         (X, {"batch_size": 3, "epochs": 5, "initial_epoch": 3}, 28),
-        (X, {"batch_size": 3, "validation_split": 0.25}, 10),
         (X, {"steps_per_epoch": 5, "epochs": 2, "batch_size": 1}, 10),
         (X, {"epochs": 1, "initial_epoch": 1}, 0),
         (Batches(), {"epochs": 2}, 14),

@@ -2,7 +2,7 @@
 
 import pytest
 
-SCRIPT = """
+BEGIN = """
 import tempfile
 import numpy as np
 import tensorflow as tf
@@ -10,7 +10,8 @@ import tensorflow as tf
 [cpu] = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpu, 2 * [tf.config.LogicalDeviceConfiguration()])
 import keras
-from keras_bert import AdamW, BertBackbone, BertClassifier, TrainingCheckpoint, get_strategy
+from keras_bert import AdamW, BertBackbone, BertClassifier, BertTokenizer
+from keras_bert import TrainingCheckpoint, get_strategy
 from keras_bert.layers.dropout import Dropout
 
 one, two = get_strategy("single"), get_strategy("mirrored")
@@ -19,7 +20,9 @@ assert (one.num_replicas_in_sync, two.num_replicas_in_sync) == (1, 2)
 def close(first, second):
     for a, b in zip(first, second, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-5 * np.abs(b).max())
+"""
 
+DROPOUT_AND_CHECKPOINTS = """
 with two.scope():
     layer = Dropout(0.5, seed=1)
 drop = tf.function(lambda: two.run(lambda: layer(tf.ones((100, 100)), training=True)))
@@ -74,4 +77,42 @@ print("alike")
 
 @pytest.mark.slow
 def test_two_replicas_drop_by_themselves_and_resume_as_one_does(tensorflow, run_python):
-    assert run_python("-c", SCRIPT).endswith("alike\n")
+    assert run_python("-c", BEGIN + DROPOUT_AND_CHECKPOINTS).endswith("alike\n")
+
+
+AFTER_THE_SCOPE = """
+def make_model():
+    with two.scope():
+        tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef"])
+        reader = BertClassifier.preprocessor_class()(tokenizer, sequence_length=8)
+        return BertClassifier(BertBackbone(11, 1, 2, 8, 16), 2, preprocessor=reader)
+
+def num_replicas(model):
+    return {len(two.experimental_local_results(variable.value)) for variable in model.variables}
+
+texts, labels = ["a b", "c", "d", "e"], [0, 1, 0, 1]
+model = make_model()
+start = model.get_weights()
+model.enable_lora(2)
+model.fit(texts, labels, verbose=0)
+file = tempfile.mkdtemp() + "/adapters"
+model.save_lora(file)
+other = make_model()
+other.set_weights(start)
+other.load_lora(file)
+close([other.predict(texts, verbose=0)], [model.predict(texts, verbose=0)])
+other.fit(texts, labels, verbose=0)
+other.merge_lora()
+small = other.trim_vocabulary(["a b c d", "e"])
+close([small.predict(texts, verbose=0)], [other.predict(texts, verbose=0)])
+small.fit(texts, labels, verbose=0)
+assert num_replicas(model) == num_replicas(other) == num_replicas(small) == {2}
+print("alike")
+"""
+
+
+@pytest.mark.slow
+def test_a_model_of_two_replicas_is_adapted_and_trimmed_outside_of_the_scope(
+    tensorflow, run_python
+):
+    assert run_python("-c", BEGIN + AFTER_THE_SCOPE).endswith("alike\n")

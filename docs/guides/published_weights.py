@@ -57,9 +57,9 @@ print(*lines[:4], "...", *lines[-3:], sep="\n")
 # ## Save for other libraries
 #
 # `save_to_preset` keeps everything. `save_to_hugging_face` writes a folder for transformers or
-# sentence-transformers, `save_to_google` one for google-research/bert, and `save_to_keras_hub` one
-# for KerasHub. What another library can't hold is an error, or a warning if the encoder is still
-# the same. Each folder loads here again:
+# sentence-transformers, whose encoder KerasHub reads too; `save_to_google` writes one for
+# google-research/bert. What another library can't hold is an error, or a warning if the encoder is
+# still the same. Each folder loads here again:
 
 # %%
 model.save_to_preset("minilm")

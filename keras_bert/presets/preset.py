@@ -108,19 +108,6 @@ class PresetModel:
 
         save_checkpoint(self, folder, write_google)
 
-    def save_to_keras_hub(self, folder: str | os.PathLike) -> None:
-        """Writes this model as a KerasHub preset.
-
-        KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head; settings that
-        make its outputs differ are logged, and so is what isn't written, such as a next-sentence
-        head. Of a classifier, all settings load here again, from keys that KerasHub ignores.
-        Arguments and errors are those of `save_to_hugging_face`; KerasHub's BERT can't hold another
-        activation than GELU, or a masked-LM table that isn't tied.
-        """
-        from keras_bert.presets.formats.keras_hub import write_keras_hub
-
-        save_checkpoint(self, folder, write_keras_hub)
-
     def push_to_hub(self, name: str, **options: Any) -> str:
         """Uploads this model to the Hugging Face Hub, as a preset with a model card, in one commit.
 

@@ -109,6 +109,7 @@ def use_folder():
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory, tensorflow):
     pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
+    keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
     root = tmp_path_factory.mktemp("folders")
     keras.utils.set_random_seed(1)
     backbone = keras_bert.BertBackbone(len(WORDS), **SIZES)
@@ -119,7 +120,6 @@ def folders(tmp_path_factory, tensorflow):
     names = ["O", "B-x", "I-x"]
     tags = keras_bert.BertTokenClassifierPreprocessor(tokenizer, 16, label_names=names)
     tagger = keras_bert.BertTokenClassifier(backbone, 3, tags)
-    tanh = keras_bert.BertBackbone(len(WORDS), activation="gelu_approximate", **SIZES)
     classifier.save_to_preset(root / "own")
     keras_bert.BertPretrainer(backbone, preprocessor=text).save_to_preset(root / "own_pretrainer")
     (root / "own_pretrainer" / "checksums.json").write_text("{}")  # so that damage is read
@@ -129,5 +129,7 @@ def folders(tmp_path_factory, tensorflow):
     embedder = keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean")
     embedder.save_to_hugging_face(root / "sentences")
     classifier.save_to_google(root / "google")
-    keras_bert.BertClassifier(tanh, 2, own).save_to_keras_hub(root / "keras_hub")
+    theirs = keras_hub.models.BertBackbone(len(WORDS), **SIZES)
+    theirs = keras_hub.models.BertTextClassifier(theirs, num_classes=2, preprocessor=None)
+    theirs.save_to_preset(str(root / "keras_hub"))
     return sorted(root.iterdir())

@@ -1,6 +1,6 @@
-"""KerasHub presets. Only a tokenizer's vocabulary is read, with our algorithm.
+"""KerasHub presets, read with the public API of keras-nlp, which is now an alias of keras-hub.
 
-Presets are read and written with the public API of keras-nlp, which is now an alias of keras-hub.
+Only a tokenizer's vocabulary is read, with our algorithm.
 """
 
 import math
@@ -9,23 +9,17 @@ from pathlib import Path
 
 import keras
 
-from keras_bert.files.json_files import JsonFields, read_json, write_json
+from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import from_extra, logger
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     check_size,
-    check_supported,
     explained,
     file_tensor,
-    spell,
     translate,
 )
 from keras_bert.presets.formats.tensor_files import safe_num_bytes
-from keras_bert.presets.formats.weight_names import (
-    keras_hub_spellings,
-    own_entry,
-    read_own_entry,
-)
+from keras_bert.presets.formats.weight_names import keras_hub_spellings
 from keras_bert.text.vocabulary import read_lines
 
 with from_extra("keras-hub"):
@@ -39,10 +33,6 @@ _BACKBONE = (*_BACKBONE_SIZES, "dropout")
 # KerasHub's encoder uses the tanh approximation of GELU; its masked-LM head uses the exact form.
 _ACTIVATION = "gelu_approximate"
 _HEAD = {"masked_lm_activation": "gelu", "masked_lm_epsilon": 1e-5}
-_GELUS = (_ACTIVATION, "gelu")
-_SUPPORTED = {"activation": _GELUS, "masked_lm_activation": _GELUS}
-_SUPPORTED |= {"tokenizer.family": (None,)}
-_SUPPORTED |= {"architecture": ("bert",), "causal": (False,), "tie_embeddings": (True,)}
 # {KerasHub's class: our class}
 _TASKS = {
     "BertMaskedLM": "BertPretrainer",
@@ -86,34 +76,11 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
         source=f"KerasHub preset {source}",
         backbone={"activation": _ACTIVATION, **arguments},
         task=_TASKS.get(task),
-        task_arguments=_task_arguments(theirs, task, folder, source),
+        task_arguments=_task_arguments(theirs, task, source),
         tokenizer=_tokenizer(folder),
         sequence_length=min(longest, backbone.max_sequence_length),
         **translate(tensors, arguments, keras_hub_spellings, f"KerasHub preset {source}"),
     )
-
-
-def write_keras_hub(checkpoint: Checkpoint, folder: Path) -> None:
-    """Writes a complete `Checkpoint` as a preset of KerasHub's `BertBackbone` or of a task on it.
-
-    Small differences of KerasHub's BERT (its form of GELU, its epsilons) are logged, and so are
-    weights that it doesn't have.
-    """
-    check_supported(checkpoint, "KerasHub's BERT", _SUPPORTED)
-    _log_differences(checkpoint)
-    tokenizer = None
-    if own := checkpoint.own_tokenizer:
-        tokenizer = keras_hub.models.BertTokenizer(
-            own.get_vocabulary(), lowercase=own.lowercase, strip_accents=own.lowercase
-        )
-    model = _their_model(checkpoint, tokenizer)
-    _fill(model, checkpoint)
-    model.save_to_preset(str(folder))
-    if tokenizer is not None and isinstance(model, keras_hub.models.BertBackbone):
-        tokenizer.save_to_preset(str(folder))
-    if checkpoint.task == "BertClassifier":
-        path = folder / "metadata.json"  # KerasHub's classifiers have no label names
-        write_json(path, {**read_json(path), **own_entry(checkpoint, "label_names")})
 
 
 def _check_config(folder):
@@ -131,7 +98,7 @@ def _check_config(folder):
         check_size(sizes, num_bytes, backbone.path)
 
 
-def _task_arguments(theirs, task, folder, source):
+def _task_arguments(theirs, task, source):
     if task == "BertMaskedLM":
         return {"next_sentence": False, **_HEAD}
     config = theirs.get_config()
@@ -140,7 +107,6 @@ def _task_arguments(theirs, task, folder, source):
         if theirs.activation is not keras.activations.linear:
             message = "%s ends with %s, which isn't loaded: a BertClassifier returns logits."
             logger.warning(message, source, theirs.activation.__name__)
-        arguments |= read_own_entry(JsonFields(folder / "metadata.json"), _TASKS[task])
     return arguments
 
 
@@ -179,51 +145,3 @@ def _download(handle):
     advice = "Check the handle and the connection; for a private model, also KAGGLE_API_TOKEN."
     with explained(name, "could not be downloaded from Kaggle", advice):
         return Path(kagglehub.model_download(handle.removeprefix("kaggle://")))
-
-
-def _their_model(checkpoint, tokenizer):
-    sizes = {name: checkpoint.backbone[name] for name in _BACKBONE}
-    backbone = keras_hub.models.BertBackbone(**sizes)
-    name = {ours: theirs for theirs, ours in _TASKS.items()}.get(checkpoint.task)
-    if name is None:
-        return backbone
-    names = _ARGUMENTS.get(name, {})
-    settings = {theirs: checkpoint.task_arguments[ours] for theirs, ours in names.items()}
-    task_class = getattr(keras_hub.models, name)
-    preprocessor = tokenizer and task_class.preprocessor_cls(
-        tokenizer, sequence_length=checkpoint.sequence_length
-    )
-    return task_class(backbone=backbone, preprocessor=preprocessor, **settings)
-
-
-def _fill(model, checkpoint):
-    """Assigns a `Checkpoint`'s weights to KerasHub's model, and logs those that it doesn't have."""
-    variables = {variable.path: variable for variable in model.weights}
-    spellings = {
-        ours: spelling
-        for ours, spelling in keras_hub_spellings(checkpoint.backbone["num_layers"]).items()
-        if spelling.names[0] in variables
-    }
-    placed = {name: weight for name, weight in checkpoint.weights.items() if name in spellings}
-    for path, array in spell(placed, spellings).items():
-        variables[path].assign(array.reshape(variables[path].shape))
-    left_out = [name for name in checkpoint.weights if name not in placed]
-    if left_out:
-        logger.warning("KerasHub's BERT doesn't have %s: left out.", ", ".join(left_out))
-
-
-def _log_differences(checkpoint):
-    ours = {**checkpoint.task_arguments, **checkpoint.backbone}
-    theirs = {
-        "activation": _ACTIVATION,
-        "layer_norm_epsilon": 1e-12,
-        "attention_dropout": checkpoint.backbone["dropout"],
-        **_HEAD,
-    }
-    differing = [
-        f"{name}={ours[name]!r} here, {value!r} there"
-        for name, value in theirs.items()
-        if name in ours and ours[name] != value
-    ]
-    if differing:
-        logger.warning("Some settings are fixed in KerasHub's BERT: %s.", "; ".join(differing))

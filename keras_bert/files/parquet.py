@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keras_bert.files.remote import arrow_file
+from keras_bert.files.remote import arrow_file, size_and_time
 
 _BATCH_BYTES = 2**22
 _PARTS = 16  # of a row group, which can't be read from its middle: rows before a part are skipped
@@ -19,7 +19,8 @@ def parquet_rows(
 ) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Yields `(row number, row group, {column: value})`, of what begins in a span of bytes.
 
-    A row group has 16 parts, whose bytes are taken to be equal. Rows count from 1, groups from 0.
+    Text is taken to be spread evenly over the file, and a row group has 16 equal parts. Rows count
+    from 1, groups from 0.
     If one of the columns isn't there, the rows have all others.
 
     Raises:
@@ -37,18 +38,20 @@ def parquet_rows(
             raise ValueError(f"{path} has {wrong}: {', '.join(names)}. Save it with others.")
         if not set(columns or ()) <= {*names}:
             columns = None
-        for number in range(table.num_row_groups):
-            group = table.metadata.row_group(number)
-            # A row group begins with its first column, and that perhaps with a dictionary.
-            offset = group.column(0).dictionary_page_offset or group.column(0).data_page_offset
+        file_size, _ = size_and_time(path)
+        groups = [table.metadata.row_group(number) for number in range(table.num_row_groups)]
+        # The offsets in the file are those of columns, which end the process if they are damaged.
+        sizes = [max(group.total_byte_size, 1) for group in groups]
+        offset, scale = 0, file_size / max(sum(sizes), 1)
+        for number, (group, num_bytes) in enumerate(zip(groups, sizes, strict=True)):
             first, row = row, row + group.num_rows
-            columns_of = map(group.column, range(group.num_columns))
-            num_bytes = sum(each.total_compressed_size for each in columns_of)
-            own = [n for n in range(_PARTS) if start <= offset + n * num_bytes // _PARTS < stop]
+            begins = [(offset + n * num_bytes / _PARTS) * scale for n in range(_PARTS)]
+            offset += num_bytes
+            own = [n for n, begin in enumerate(begins) if start <= begin < stop]
             if not own:
                 continue
             begin, end = (first + n * group.num_rows // _PARTS for n in (own[0], own[-1] + 1))
-            size = _BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
+            size = _BATCH_BYTES * group.num_rows // num_bytes
             size = min(max(size, 1), 2**14)  # rows
             try:
                 for batch in table.iter_batches(size, [number], columns):

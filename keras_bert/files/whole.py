@@ -102,9 +102,10 @@ def whole_folder(
             _upload(Path(here), path, check)
         return
     temporary, old = temporary_name(path), temporary_name(path, "old")
-    new, mark = (os.path.join(temporary, name) for name in (os.path.basename(path), ".mark"))
+    new = os.path.join(temporary, os.path.basename(path))
+    mark = os.path.join(temporary, ".mark")
     os.makedirs(new)
-    os.mkdir(mark)  # gone if another writer removed the folder, even if this one made it again
+    os.mkdir(mark)  # gone if another writer removed all of it, even if this one makes `new` again
     try:
         with full_disk_named(path):
             yield Path(new)

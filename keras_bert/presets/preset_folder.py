@@ -128,7 +128,8 @@ class PresetFolder:
             model = undrawn(lambda: self._made(config, preprocessor, precision))
         with explained(weights, f"doesn't hold the weights that {described} describes"):
             model.load_weights(weights)
-            saved, needed = self._saved.integer("num_weights", high=2**63), num_weights(model)
+            saved = self._saved.integer("num_weights", high=2**63)
+            needed = num_weights(model)
             if saved not in (None, needed):  # Keras leaves out the rest
                 raise ValueError(f"{saved:,} numbers were saved, {needed:,} are needed")
         for variable in model.weights:

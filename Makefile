@@ -9,7 +9,7 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart docs dist test test-slow test-all test-tpu test-gpu-plan test-consumers fuzz kill-test lint format bench clean
+.PHONY: help quickstart docs dist test test-slow test-all test-tpu test-gpu-plan test-consumers fuzz kill-test pairs lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ fuzz: .venv/ready ## Fuzz texts, files, folders and arguments for MINUTES=10, fr
 kill-test: export KILL_SEED = $(SEED)
 kill-test: .venv/ready ## Kill recipes before 100 random writes, drawn from SEED=1, and rerun them
 	$(BIN)/python -m pytest -q -s tests/recipes/test_kills.py -m weekly
+
+pairs: .venv/ready-all ## Every pair of features, on each backend, from SEED=1; rerun to resume
+	$(BIN)/python -m tests.pairs --seed $(SEED)
 
 # tensorflow-tpu has tensorflow's files, so that is removed first; later libtpu's abort with it.
 # TPU_SKIP_MDS_QUERY: libtpu asks nobody what TPU this is.

@@ -1,0 +1,181 @@
+"""Runs a covering array: every pair of levels of all factors on each backend, or its refusal.
+
+    python -m tests.pairs --seed 1 --backends tensorflow jax torch
+
+Results are lines of JSON in build/pairs. Rerun to resume; `--again` repeats what failed.
+"""
+
+import argparse
+import collections
+import itertools
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.pairs.covering import Covering, all_pairs, matches, pairs_of
+from tests.pairs.factors import PLAIN, factors_of
+from tests.pairs.refused import REFUSED, forbidden
+
+ROOT = Path(__file__).resolve().parents[2]
+BACKENDS = ("tensorflow", "jax", "torch")
+ENVIRONMENT = {
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_NUM_INTRAOP_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    # Compiling takes most of the time.
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true",
+    "JAX_COMPILATION_CACHE_DIR": str(ROOT / "build" / "pairs" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+LONGEST, MOST = 180, 50  # seconds of a run, and runs of a process
+
+
+class Worker:
+    """A process that runs what it is given; it is replaced if it dies or takes too long."""
+
+    def __init__(self, backend):
+        self.backend, self.process = backend, None
+
+    def start(self):
+        environment = {**os.environ, **ENVIRONMENT, "KERAS_BACKEND": self.backend}
+        self.runs = 0
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.pairs.worker"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def outcome(self, task):
+        if self.process is None or self.runs == MOST:
+            self.stop()
+            self.start()
+        self.runs += 1
+        begin = time.monotonic()
+        self.process.stdin.write((json.dumps(task) + "\n").encode())
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], LONGEST)
+        line = self.process.stdout.readline() if ready else b""
+        if line:
+            return json.loads(line)
+        died = self.process.poll() if ready else None
+        self.stop()
+        said = f"the process died ({died})" if ready else f"no end after {LONGEST} s"
+        seconds = round(time.monotonic() - begin, 1)
+        return {"status": "failed", "error": said, "where": [], "seconds": seconds}
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def refusal_tasks(backend, factors, covering):
+    """The runs that must be refused: each refusal with a message once for each pair of levels."""
+    for refusal in REFUSED:
+        if refusal.message is None or backend not in refusal.backends:
+            continue
+        names = list(refusal.levels)
+        for levels in itertools.product(*refusal.levels.values()):
+            part = dict(zip(names, levels, strict=True))
+            if not all(level in factors[name] for name, level in part.items()):
+                continue
+            allowed = [r for r in covering.forbidden if not matches(part, r)]
+            run = Covering(factors, allowed, 1).complete(
+                part, lambda run, name, level: level == PLAIN[name]
+            )
+            if run is not None:
+                yield {"run": run, "match": refusal.message}
+
+
+def tasks_of(backend, seed):
+    """All runs of a backend, and the pairs that neither a run nor a refusal can meet."""
+    factors = factors_of(backend)
+    covering = Covering(factors, forbidden(backend), seed)
+    runs = [{"run": run} for run in covering]
+    return [*refusal_tasks(backend, factors, covering), *runs], covering.impossible
+
+
+def key_of(backend, task):
+    return json.dumps([backend, task["run"], task.get("match")], sort_keys=True)
+
+
+def report(backend, tasks, results, impossible):
+    """Prints what is covered; returns the number of failures."""
+    factors = factors_of(backend)
+    everything = all_pairs(factors)
+    listed = {p for p in everything if any(matches(dict(p), r) for r in forbidden(backend))}
+    done = [task for task in tasks if key_of(backend, task) in results]
+    runs = [t["run"] for t in done if "match" not in t]
+    met = set().union(*map(pairs_of, runs)) if runs else set()
+    failures = [t for t in done if results[key_of(backend, t)]["status"] == "failed"]
+    print(
+        f"{backend}: pairs covered {len(met | listed)} of {len(everything)}, run {len(runs)}, "
+        f"refused {len(done) - len(runs)} ({len(listed)} pairs listed), failed {len(failures)}, "
+        f"neither run nor listed {len(impossible)}",
+        flush=True,
+    )
+    counts = collections.Counter(results[key_of(backend, t)]["error"][:150] for t in failures)
+    for error, number in counts.most_common(40):
+        print(f"  {number} x {error}")
+    for pair in sorted(impossible, key=str):
+        print("  in no list:", pair)
+    return len(failures) + len(impossible)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--backends", nargs="+", default=BACKENDS, choices=BACKENDS)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="for each backend")
+    parser.add_argument("--again", action="store_true", help="repeat what failed")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "pairs")
+    arguments = parser.parse_args()
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    bad = 0
+    for backend in arguments.backends:
+        path = folder / f"{arguments.seed}-{backend}.jsonl"
+        results = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                entry = json.loads(line)
+                results[entry["key"]] = entry
+        if arguments.again:
+            results = {k: v for k, v in results.items() if v["status"] == "ok"}
+        tasks, impossible = tasks_of(backend, arguments.seed)
+        worker, begin = Worker(backend), time.monotonic()
+        try:
+            for number, task in enumerate(tasks, start=1):
+                key = key_of(backend, task)
+                if key in results:
+                    continue
+                if time.monotonic() - begin > arguments.seconds:
+                    break
+                result = {"key": key, **task, **worker.outcome(task)}
+                results[key] = result
+                with open(path, "a") as file:
+                    file.write(json.dumps(result) + "\n")
+                if result["status"] == "failed" or number % 20 == 0:
+                    said = result.get("error", "ok")[:200]
+                    print(
+                        f"{backend} {number}/{len(tasks)} {result['seconds']} s: {said}", flush=True
+                    )
+        finally:
+            worker.stop()
+        bad += report(backend, tasks, results, impossible)
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The model of a run: an encoder of each family under a task of each kind."""
+
+import contextlib
+import functools
+import io
+import tempfile
+from pathlib import Path
+
+import keras
+import numpy as np
+
+import keras_bert
+from keras_bert import BertTokenizer, BytePairTokenizer, SentencePieceTokenizer
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF
+from tests.pairs.examples import LENGTH, LETTERS, NAMES, TOKENS
+
+ENCODERS = {
+    "BERT": {},
+    "DistilBERT": {"num_segments": 0, "pooler_activation": "relu"},
+    "ELECTRA": {"embedding_dim": 8, "pooler_activation": "gelu"},
+    "RoBERTa": {"num_segments": 1},
+    "XLM-RoBERTa": {"num_segments": 1},
+    "MPNet": {"num_segments": 0, "relative_bias": True},
+    "causal": {"causal": True},
+}
+KINDS = {
+    "tags": "TokenClassifier",
+    "spans": "SpanLabeler",
+    "choices": "MultipleChoice",
+    "embedder": "Embedder",
+    "reranker": "Reranker",
+    "pretrainer": "Pretrainer",
+}
+SETTINGS = {
+    "labels": {"multi_label": True},
+    "windows": {"window_stride": 6},
+    "spans": {"document_stride": 4, "max_question_length": 4, "max_answer_length": 3},
+}
+
+
+def has_next_sentence(encoder):
+    """Whether its pre-training has pairs: it reads segments, or doesn't need them."""
+    return encoder not in ("causal", "RoBERTa", "XLM-RoBERTa")
+
+
+def kind_of(task):
+    return KINDS.get(task.split()[0], "Classifier")
+
+
+@functools.cache
+def tokenizer_of(encoder):
+    if encoder == "RoBERTa":
+        import tokenizers
+
+        letters = [*sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())]
+        words = [f"\u0120{letter}" for letter in LETTERS]
+        tokens = ["<s>", "<pad>", "</s>", "<unk>", *letters, *words, "<mask>"]
+        merges = [("\u0120", letter) for letter in LETTERS]
+        ids = {token: number for number, token in enumerate(tokens)}
+        return BytePairTokenizer({"vocab": ids, "merges": merges})
+    if encoder == "XLM-RoBERTa":
+        import sentencepiece
+
+        data, path = io.BytesIO(), Path(tempfile.mkdtemp()) / "sentencepiece.bpe.model"
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter([" ".join(LETTERS)] * 20),
+            model_writer=data,
+            vocab_size=60,
+            hard_vocab_limit=False,
+            minloglevel=2,
+        )
+        path.write_bytes(data.getvalue())
+        return SentencePieceTokenizer(path, "xlm-roberta")
+    if encoder == "MPNet":
+        return BertTokenizer([*SPECIAL_TOKENS_OF["mpnet"], *LETTERS], family="mpnet")
+    return BertTokenizer(TOKENS)
+
+
+@functools.cache
+def mirrored():
+    return keras_bert.get_strategy("mirrored")
+
+
+def scope_of(run):
+    """The devices of a run."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        name = "auto" if run["devices"] == "two" else "single"
+        return keras_bert.get_strategy(name).scope()
+    if run["devices"] == "two":
+        return mirrored().scope()
+    return contextlib.nullcontext()
+
+
+def make_backbone(run):
+    tokens = tokenizer_of(run["encoder"])
+    if run["encoder"] == "own":
+        from tests.models.test_second_backbone import RopeBackbone
+
+        keras.config.set_dtype_policy(run["dtype"])  # its layers take no other
+        sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+        return RopeBackbone(tokens.vocabulary_size(), max_sequence_length=LENGTH, **sizes)
+    return keras_bert.BertBackbone(
+        tokens.vocabulary_size(),
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        dropout=0.0,
+        max_sequence_length=LENGTH,
+        dtype=run["dtype"],
+        **ENCODERS[run["encoder"]],
+    )
+
+
+def make_model(run):
+    """The model of a run, with weights that depend on its encoder and its task alone."""
+    task, kind = run["task"], kind_of(run["task"])
+    cls = getattr(keras_bert, f"Bert{kind}")
+    arguments = {} if kind in ("Embedder", "Pretrainer") else {"dropout": 0.0}
+    settings = dict(SETTINGS.get(task, {}))
+    if task in NAMES:
+        settings["label_names"] = NAMES[task]
+    if task == "regression":
+        arguments["num_classes"] = 1
+    if task == "features":
+        arguments["num_features"] = 2
+    if kind == "Pretrainer":
+        arguments["next_sentence"] = has_next_sentence(run["encoder"])
+    with scope_of(run):
+        backbone = make_backbone(run)
+        reader = cls.preprocessor_class()(
+            tokenizer_of(run["encoder"]), sequence_length=LENGTH, **settings
+        )
+        model = cls(backbone, preprocessor=reader, **arguments)
+        generator = np.random.default_rng(5)
+        for weight in model.weights:
+            if weight.path.endswith(("kernel", "embeddings", "bias")) and "float" in weight.dtype:
+                weight.assign(generator.normal(0, 0.3, weight.shape))
+    if run["lora"] == "yes":
+        model.enable_lora(rank=2)
+        for weight in model.trainable_weights:
+            if "lora" in weight.path:
+                weight.assign(generator.normal(0, 0.1, weight.shape))
+    if run["freezing"] != "none":
+        model.backbone.freeze(up_to=1 if run["freezing"] == "lower blocks" else None)
+    if run["remat"] == "yes":
+        model.backbone.remat = True
+    return model

@@ -1,0 +1,447 @@
+"""What must hold of a run: its numbers, and what is done with the trained model."""
+
+import copy
+import pickle
+import re
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+import keras
+import numpy as np
+
+import keras_bert
+from keras_bert import Batching, BertTask
+from tests.pairs import examples
+from tests.pairs.examples import NUMBER, batching_of
+from tests.pairs.models import kind_of, make_model, scope_of
+from tests.pairs.training import (
+    CLASS_WEIGHT,
+    Trained,
+    check_training,
+    compile_model,
+    has_own_loss,
+    is_pretrainer,
+    own_loss,
+    raw_data,
+    train,
+)
+
+
+class Stop(Exception):
+    """Stops a training after its first epoch, as a kill would."""
+
+
+class StopAfter(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 1:
+            raise Stop
+
+
+class CountSteps(keras.callbacks.Callback):
+    """Counts the steps that a refusal came too late for."""
+
+    steps = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps += 1
+
+
+def check(run, match=None):
+    """Runs a configuration; with `match` it must be refused, by this message, before any work."""
+    counter = CountSteps()
+    try:
+        carry_out(run, counter)
+    except (ValueError, TypeError) as error:
+        if match is None:
+            raise
+        assert re.search(match, str(error)), f"refused by {str(error)!r}"
+        is_in_training = 0 < counter.steps and not getattr(error, "is_after", False)
+        assert not is_in_training, f"{counter.steps} steps were done before {str(error)!r}"
+    else:
+        assert match is None, "not refused"
+
+
+def carry_out(run, counter):
+    after = AFTER[run["after"]]
+    if run["after"] == "killed and resumed":
+        trained = killed_and_resumed(run, counter)
+    else:
+        trained = train(run, callbacks=[counter])
+    check_training(run, trained)
+    check_frozen(trained)
+    folder = Path(tempfile.mkdtemp())
+    try:
+        with scope_of(run):
+            after(Case(run, trained, folder))
+    except (ValueError, TypeError) as error:
+        error.is_after = True
+        raise
+    finally:
+        shutil.rmtree(folder)
+
+
+def check_frozen(trained):
+    """Asserts that what is frozen hasn't changed, and that something else has."""
+    changed = False
+    for weight, old in zip(trained.model.weights, trained.start, strict=True):
+        is_equal = np.array_equal(keras.ops.convert_to_numpy(weight), old)
+        changed |= weight.trainable and not is_equal
+        is_state = "seed" in weight.path or "feature_normalization" in weight.path
+        if not weight.trainable and not is_state:
+            assert is_equal, f"{weight.path} is frozen, and has changed"
+    assert changed, "no weight has changed"
+
+
+class Case:
+    """A trained model, what it predicts, and a folder for files."""
+
+    def __init__(self, run, trained, folder):
+        self.run, self.trained, self.folder = run, trained, folder
+        self.model = trained.model
+        self.x, self.y, self.weights = raw_data({**run, "weights": "none"})
+        if is_pretrainer(run):
+            self.y = None
+        self.outputs = self.predict(self.model)
+
+    def predict(self, model):
+        x = self.x
+        if kind_of(self.run["task"]) == "Embedder":
+            x = x[0] if isinstance(x, tuple) else x
+        return model.predict(x, batch_size=64, verbose=0)
+
+    def close(self, found, expected, bound=None):
+        """Asserts that outputs are equal up to the rounding of the run's dtype."""
+        if bound is None:
+            bound = 2e-5 if self.run["dtype"] == "float32" else 0.05
+        keras.tree.assert_same_structure(found, expected)
+        pairs = zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True)
+        for one, other in pairs:
+            one, other = (np.asarray(v, "float64") for v in (one, other))
+            assert one.shape == other.shape, f"shape {one.shape} for {other.shape}"
+            assert np.isfinite(one).all(), "not finite"
+            is_real = np.abs(other) < 1e8  # missing choices
+            size = max(np.abs(other[is_real]).max(initial=0), 1e-3)
+            error = np.abs(one - other).max() / size
+            assert error <= bound, f"outputs differ by {error:.1e}"
+
+    def same(self, model, bound=None):
+        assert type(model) is type(self.model), type(model)
+        self.close(self.predict(model), self.outputs, bound)
+
+
+def predict_twice(case):
+    case.close(case.predict(case.model), case.outputs, 0)
+
+
+def answer_and_scores(case):
+    import json
+
+    if is_pretrainer(case.run):
+        assert case.model.fill_mask("a [MASK] b", top_k=2)
+        return
+    x = case.x[0] if case.run["task"].startswith("embedder of t") else case.x
+    if kind_of(case.run["task"]) == "Embedder":
+        x = case.x[0] if isinstance(case.x, tuple) else case.x
+    answers = case.model.answer(x)
+    assert len(answers) == NUMBER
+    json.dumps(answers, default=np.ndarray.tolist)
+    scores = case.model.scores(case.x, case.y)
+    assert scores and json.dumps(scores)
+
+
+def threads(case):
+    results = []
+
+    def use():
+        try:
+            for _ in range(3):
+                results.append(case.predict(case.model))
+        except BaseException as error:
+            results.append(error)
+
+    workers = [threading.Thread(target=use) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        case.close(result, case.outputs)
+    assert len(results) == 12
+
+
+def keras_file(case):
+    path = case.folder / "model.keras"
+    case.model.save(path)
+    loaded = keras.models.load_model(path)
+    case.same(loaded)
+    assert loaded.optimizer.iterations == case.model.optimizer.iterations
+    losses = [train(case.run, model=m, epochs=1).history["loss"] for m in (case.model, loaded)]
+    case.close(*map(np.array, losses))
+
+
+def preset(case):
+    case.model.save_to_preset(case.folder / "preset")
+    case.same(BertTask.from_preset(case.folder / "preset"))
+
+
+def hugging_face(case):
+    case.model.save_to_hugging_face(case.folder / "theirs")
+    cls = type(case.model)
+    settings = {}
+    if case.run["task"] == "windows":
+        settings["window_stride"] = 6
+    if case.run["task"] == "spans":
+        settings = {"document_stride": 4, "max_question_length": 4, "max_answer_length": 3}
+    loaded = cls.from_preset(
+        case.folder / "theirs", sequence_length=examples.LENGTH, dtype=case.run["dtype"], **settings
+    )
+    case.same(loaded)
+
+
+def prepared(case):
+    """Inputs of the model, and its outputs for them."""
+    inputs = case.x
+    if not is_pretrainer(case.run):
+        x = case.x
+        if kind_of(case.run["task"]) == "Embedder":
+            x = x[0] if isinstance(x, tuple) else x
+        batching = Batching(64, pad_to="full")
+        [inputs] = case.model.preprocessor.batches(x, batching=batching, with_labels=False)
+    inputs = {n: v for n, v in inputs.items() if n in case.model.input}
+    inputs.setdefault("padding_mask", np.ones_like(inputs["token_ids"]))
+    inputs = {n: np.asarray(v, case.model.input[n].dtype) for n, v in inputs.items()}
+    outputs = case.model.predict(inputs, verbose=0)
+    return inputs, outputs if isinstance(outputs, dict) else {case.model.output_name: outputs}
+
+
+def saved_model(case):
+    import tensorflow as tf
+
+    path = case.model.export(case.folder / "served")
+    served = tf.saved_model.load(path).signatures
+    inputs, outputs = prepared(case)
+    found = served["token_ids"](**{n: tf.constant(v) for n, v in inputs.items()})
+    case.close({n: v.numpy() for n, v in found.items()}, outputs)
+    key = {"BertClassifier": "probabilities", "BertReranker": "score", "BertEmbedder": "embedding"}
+    key = "score" if case.run["task"] == "regression" else key.get(type(case.model).__name__)
+    if key is None or case.run["task"] in ("features", "reranker of triplets"):
+        return
+    x = case.x[0] if key == "embedding" and isinstance(case.x, tuple) else case.x
+    columns = x if isinstance(x, tuple) else (x,)
+    names = list(case.model.preprocessor.signature)
+    answers = served["serving_default"](
+        **{n: tf.constant(c) for n, c in zip(names, columns, strict=False)}
+    )
+    expected = np.array([answer[key] for answer in case.model.answer(x)])
+    case.close(answers[key].numpy(), expected)
+
+
+def exported(format):
+    def export(case):
+        path = case.model.export(case.folder / "exported", format=format, names="keras_bert")
+        inputs, outputs = prepared(case)
+        case.close(RUN[format](str(path), inputs), outputs, 1e-4)
+
+    return export
+
+
+def run_onnx(path, inputs):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path)
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def run_litert(path, inputs):
+    from ai_edge_litert.interpreter import Interpreter
+
+    return Interpreter(model_path=path).get_signature_runner()(**inputs)
+
+
+def run_openvino(path, inputs):
+    import openvino
+
+    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    found = compiled(inputs)
+    return {output.any_name: found[output] for output in compiled.outputs}
+
+
+RUN = {"onnx": run_onnx, "litert": run_litert, "openvino": run_openvino}
+
+
+def int8(case):
+    case.model.quantize("int8")
+    outputs = case.predict(case.model)
+    case.close(outputs, case.outputs, 0.3)
+    case.outputs = outputs
+    case.model.save_to_preset(case.folder / "preset")
+    case.same(BertTask.from_preset(case.folder / "preset"), 0.15)
+
+
+def merge_lora(case):
+    case.model.merge_lora()
+    case.same(case.model)
+    compile_model(case.model, case.run)
+    history = train(case.run, model=case.model, epochs=1).history
+    assert np.isfinite(history["loss"]).all()
+
+
+def save_lora(case):
+    case.model.save_lora(case.folder / "lora.safetensors")
+    other = make_model({**case.run, "lora": "no"})
+    other.load_lora(case.folder / "lora.safetensors")
+    case.same(other)
+
+
+def trim_vocabulary(case):
+    texts = examples.texts(40, 12, 3) if is_pretrainer(case.run) else case.x
+    if kind_of(case.run["task"]) == "Embedder":
+        texts = case.x[0] if isinstance(case.x, tuple) else case.x
+    small = case.model.trim_vocabulary(texts)
+    assert type(small) is type(case.model)
+    if not is_pretrainer(case.run):
+        case.same(small)
+
+
+def explain(case):
+    x = "a b" if is_pretrainer(case.run) else examples.rows_of(case.x)[0]
+    x = (
+        {n: np.asarray(v)[None] if n == "features" else v for n, v in x.items()}
+        if isinstance(x, dict)
+        else x
+    )
+    target = None
+    if case.run["task"] == "tags":
+        x, target = " ".join(x), 0
+    if case.run["task"] == "labels":
+        target = "x"
+    found = case.model.explain(x, target, steps=8)
+    assert np.isfinite(found["value"]) and np.isfinite(found["word_weight"]).all()
+
+
+def calibrate(case):
+    found = case.model.calibrate(case.x, case.y)
+    case.close(
+        keras.tree.map_structure(lambda v: v * found["temperature"], case.predict(case.model)),
+        case.outputs,
+        1e-4 if case.run["dtype"] == "float32" else None,
+    )
+
+
+def keep_layers(case):
+    case.model.save_to_preset(case.folder / "preset")
+    small = BertTask.from_preset(case.folder / "preset", keep_layers=(1,))
+    assert small.backbone.num_layers == 1
+    found = case.predict(small)
+    keras.tree.map_structure(
+        lambda a, b: np.testing.assert_equal(a.shape, b.shape), found, case.outputs
+    )
+
+
+def finetune(case, **others):
+    run = case.run
+    arguments = {"epochs": 2, "batching": batching_of(run), **others}
+    arguments["accumulation_steps"] = run["accumulation_steps"]
+    if run["optimizer"] == "layer decay":
+        arguments["layer_decay"] = 0.8
+    if has_own_loss(run):
+        arguments["loss"] = own_loss(case.model, run)
+    if run["weights"] == "class_weight":
+        arguments["class_weight"] = CLASS_WEIGHT
+    data = raw_data(run)
+    history = keras_bert.finetune(
+        case.model,
+        tuple(data[: 3 if data[2] is not None else 2]),
+        (case.x, case.y),
+        case.folder / "run",
+        **arguments,
+    )
+    assert len(history) == 2
+    best = BertTask.from_preset(case.folder / "run" / "best")
+    assert type(best) is type(case.model)
+    again = keras_bert.finetune(
+        case.model,
+        tuple(data[: 3 if data[2] is not None else 2]),
+        (case.x, case.y),
+        case.folder / "run",
+        **arguments,
+    )
+    assert again == history
+
+
+def finetune_with_teacher(case):
+    case.model.save_to_preset(case.folder / "teacher")
+    finetune(case, teacher=case.folder / "teacher")
+
+
+def killed_and_resumed(run, counter):
+    """Stops a training after its first epoch; another model resumes from the checkpoint."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = keras_bert.TrainingCheckpoint(folder)
+        try:
+            train(run, callbacks=[counter, checkpoint, StopAfter()])
+        except Stop:
+            pass
+        else:
+            raise AssertionError("not stopped")
+        checkpoint.wait()
+        model = make_model(run)
+        compile_model(model, run)
+        if run["task"] == "features":
+            model.adapt_features(raw_data(run)[0]["features"])
+        checkpoint = keras_bert.TrainingCheckpoint(folder)
+        step = checkpoint.restore(model)
+        assert step > 0
+        trained = train(run, callbacks=[checkpoint], model=model, initial_epoch=1)
+    from tests.pairs.training import reference_of
+
+    first = {n: v[:1] for n, v in reference_of(run).history.items()}
+    history = {n: [*first.get(n, []), *v] for n, v in trained.history.items()}
+    return Trained(trained.model, history, trained.start, trained.weights, trained.steps)
+
+
+def fit_again(case):
+    first = case.trained.history["loss"][-1]
+    history = train(case.run, model=case.model).history
+    assert np.isfinite(history["loss"]).all() and history["loss"][-1] < first * 1.5 + 0.1
+    assert np.isfinite(keras.tree.flatten(case.predict(case.model))[0]).all()
+
+
+def deepcopy(case):
+    case.same(copy.deepcopy(case.model))
+
+
+def pickled(case):
+    case.same(pickle.loads(pickle.dumps(case.model)))
+
+
+AFTER = {
+    "predict twice": predict_twice,
+    "answer and scores": answer_and_scores,
+    "threads": threads,
+    ".keras": keras_file,
+    "preset": preset,
+    "Hugging Face": hugging_face,
+    "SavedModel": saved_model,
+    "ONNX": exported("onnx"),
+    "LiteRT": exported("litert"),
+    "OpenVINO": exported("openvino"),
+    "int8": int8,
+    "merge_lora": merge_lora,
+    "save_lora": save_lora,
+    "trim_vocabulary": trim_vocabulary,
+    "explain": explain,
+    "calibrate": calibrate,
+    "keep_layers": keep_layers,
+    "finetune": finetune,
+    "finetune with a teacher": finetune_with_teacher,
+    "killed and resumed": predict_twice,
+    "fit again": fit_again,
+    "deepcopy": deepcopy,
+    "pickle": pickled,
+}

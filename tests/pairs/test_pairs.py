@@ -1,0 +1,43 @@
+"""Every pair of features works or is refused: a part of the array that `make pairs` runs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT))
+
+from tests.pairs.covering import Covering, all_pairs, matches, pairs_of  # noqa: E402
+from tests.pairs.factors import factors_of  # noqa: E402
+from tests.pairs.refused import PAGE, forbidden, page  # noqa: E402
+
+BACKENDS = ("tensorflow", "jax", "torch")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_pair_of_levels_is_in_a_run_or_in_the_list(backend):
+    factors, rules = factors_of(backend), forbidden(backend)
+    covering = Covering(factors, rules, seed=1)
+    runs = list(covering)
+    assert not covering.impossible
+    assert not any(matches(run, rule) for run in runs for rule in rules)
+    listed = {p for p in all_pairs(factors) if any(matches(dict(p), rule) for rule in rules)}
+    assert set().union(*map(pairs_of, runs)) == all_pairs(factors) - listed
+
+
+def test_the_docs_show_the_list():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.pairs.refused"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_part_of_the_pairs_works(backend, run_python, tmp_path):
+    options = ("--backends", backend, "--seconds", 50, "--folder", tmp_path)
+    assert "failed 0" in run_python("-m", "tests.pairs", *options, cwd=ROOT)
+
+
+@pytest.mark.weekly
+@pytest.mark.slow
+def test_all_pairs_work(run_python, tmp_path):
+    assert "failed 0" in run_python("-m", "tests.pairs", "--folder", tmp_path, cwd=ROOT)

@@ -41,11 +41,10 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
     Raises a ValueError if there is no graph of its kind.
     """
     if isinstance(tokenizer, SentencePieceTokenizer):
-        special = tokenizer.unk_token_id, tokenizer.shift
-        return _shared(GraphSentencePiece, tokenizer.proto, *special)
+        return GraphSentencePiece(tokenizer.proto, tokenizer.unk_token_id, tokenizer.shift)
     if isinstance(tokenizer, BertTokenizer):
         tokens = tuple(tokenizer.get_vocabulary())
-        return _shared(GraphTokenizer, tokens, tokenizer.lowercase, tokenizer.max_word_characters)
+        return _built(tokens, tokenizer.lowercase, tokenizer.max_word_characters)
     raise ValueError(
         f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in a "
         "tf.data.Dataset, and export the model with a format that takes token ids."
@@ -53,28 +52,31 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
 
 
 @functools.lru_cache(maxsize=4)
-def _shared(kind, *arguments):
+def _built(*arguments):
     with tf.init_scope(), tf.device("CPU:0"):
-        return kind(*arguments)
+        return GraphTokenizer(*arguments)
 
 
-class GraphSentencePiece(tf.Module):
-    """Tokenizes tensors of strings as `SentencePieceTokenizer` does, by TensorFlow Text's op."""
+class GraphSentencePiece:
+    """Tokenizes tensors of strings as `SentencePieceTokenizer` does, by TensorFlow Text's op.
+
+    Each graph has an op that reads the model: one outside would lose it when TensorFlow clears its
+    kernels, as `keras.utils.set_random_seed` does.
+    """
 
     def __init__(self, proto: bytes, unknown: int, shift: int):
-        super().__init__()
-        self._model = tf_text.SentencepieceTokenizer(proto, out_type=tf.int32)
+        self._proto = proto
         self._unknown, self._shift = unknown, shift
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Turns strings `[N]` into int32 ids `[N, (T)]`."""
         with tf.device("CPU:0"):
-            return self._own(self._model.tokenize(texts))
+            return self._own(self._model().tokenize(texts))
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
         """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         with tf.device("CPU:0"):
-            ids, starts, ends = self._model.tokenize_with_offsets(texts)
+            ids, starts, ends = self._model().tokenize_with_offsets(texts)
             rows = ids.value_rowids()
             starts, ends = (tf.cast(x.flat_values, tf.int64) for x in (starts, ends))
             tokens = tf.strings.substr(tf.gather(texts, rows), starts, ends - starts)
@@ -83,6 +85,9 @@ class GraphSentencePiece(tf.Module):
             tokens = tf.strings.regex_replace(tokens, f"(?:{SPACES})+$", "")
             ends = starts + tf.cast(tf.strings.length(tokens), tf.int64)
             return self._own(ids), ids.with_flat_values(starts), ids.with_flat_values(ends)
+
+    def _model(self):
+        return tf_text.SentencepieceTokenizer(self._proto, out_type=tf.int32)
 
     def _own(self, ids):
         values = ids.flat_values

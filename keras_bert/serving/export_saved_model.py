@@ -9,7 +9,6 @@ import keras
 import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
-from keras_bert.graph.tokenizer import graph_tokenizer
 from keras_bert.messages import check_int, logger
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.checked_numbers import with_finite_check
@@ -28,26 +27,24 @@ def export_saved_model(task: keras.Model, path: str | os.PathLike, *, version: i
     readers = {"serving_default": task.preprocessor, **task.preprocessor.variants()}
     with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
         of_ids = token_id_function(task, task.preprocessor.answers).get_concrete_function()
-        signatures, tokenizer = {"serving_default": of_ids, "token_ids": of_ids}, None
+        signatures = {"serving_default": of_ids, "token_ids": of_ids}
         if task.preprocessor.tokenizer.has_graph:
             signatures |= {name: _text_signature(task, r) for name, r in readers.items()}
-            tokenizer = graph_tokenizer(task.preprocessor.tokenizer)
         else:
             kind = type(task.preprocessor.tokenizer).__name__
             logger.warning("TensorFlow has no %s: %s takes token ids, no raw strings.", kind, path)
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
-        save_quietly(str(folder), signatures, tokenizer)
+        save_quietly(str(folder), signatures)
     del cast
     return target
 
 
-def save_quietly(folder: str, signatures: dict[str, Callable], tokenizer: Any = None) -> None:
-    """Writes a SavedModel of concrete functions, their variables, and the tokenizer's resources.
+def save_quietly(folder: str, signatures: dict[str, Callable]) -> None:
+    """Writes a SavedModel of concrete functions and their variables.
 
     TensorFlow's message, which names a folder that is renamed, is left out.
     """
     module = tf.Module()
-    module.tokenizer = tokenizer
     variables = [v for each in signatures.values() for v in each.variables]
     module.weights = list({id(variable): variable for variable in variables}.values())
     logger = tf.get_logger()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from keras_bert import (
+    BertPreprocessor,
     BertTask,
     BertTokenizer,
     BytePairTokenizer,
@@ -148,6 +149,16 @@ def test_the_graph_has_the_tokens_of_python(tokenizer, tensorflow):
     for theirs, ours in zip(expected, found, strict=True):
         assert theirs.to_list() == ours
     assert ops.tokenize(tensorflow.constant(texts)).to_list() == found[0]
+
+
+def test_datasets_are_read_after_keras_sets_a_seed(tokenizer, tensorflow):
+    texts = tensorflow.data.Dataset.from_tensor_slices(LANGUAGES[:4]).batch(2)
+    preprocessor = BertPreprocessor(tokenizer, 8)
+    batches = preprocessor.batches(texts)
+    expected = [batch["token_ids"].numpy().tolist() for batch in batches]
+    keras.utils.set_random_seed(2)
+    for again in (batches, preprocessor.batches(texts)):
+        assert [batch["token_ids"].numpy().tolist() for batch in again] == expected
 
 
 def test_every_space_and_no_letter_is_left_out_of_places(tokenizer):

@@ -211,14 +211,24 @@ class TrainLoop(GlobalLoss):
         """Makes a function of an iterator: `steps_per_execution` steps, or the remaining."""
         strategy, limit = self.distribute_strategy, self.steps_per_execution
 
+        def with_data(data):  # parts of a step that need none would run once more at the end
+            with tf.control_dependencies([v for v in tf.nest.flatten(data) if v is not None]):
+                return step(data)
+
         @tf.autograph.experimental.do_not_convert
         def one(data):
-            strategy.run(step, args=(data,))
-            return self.get_metrics_result()  # over all replicas
+            """Returns metrics over all replicas; what else a step returns, of the first one."""
+            logs = strategy.run(with_data, args=(data,))
+            logs = {name: strategy.experimental_local_results(v)[0] for name, v in logs.items()}
+            metrics = self.get_metrics_result()
+            return {name: metrics.get(name, value) for name, value in logs.items()}
 
         @tf.autograph.experimental.do_not_convert
         def many(iterator):
-            def turn(done, _):  # without data, no part of a step may run
+            if limit == 1:
+                return tf.constant(1), one(iterator.get_next())
+
+            def turn(done, _):
                 data = iterator.get_next_as_optional()
                 has_data = data.has_value()
                 tf.cond(has_data, lambda: _run(strategy, step, data.get_value()), lambda: False)

@@ -116,3 +116,36 @@ def test_a_model_of_two_replicas_is_adapted_and_trimmed_outside_of_the_scope(
     tensorflow, run_python
 ):
     assert run_python("-c", BEGIN + AFTER_THE_SCOPE).endswith("alike\n")
+
+
+UNKNOWN_LENGTH = """
+class WithTwice(BertClassifier):
+    def train_step(self, data):
+        logs = super().train_step(data)
+        return {**logs, "twice": 2 * logs["loss"]}
+
+x, y = {"token_ids": np.arange(32).reshape(8, 4) % 9}, np.arange(8) % 2
+known = tf.data.Dataset.from_tensor_slices((x, y)).batch(2, drop_remainder=True)
+results = []
+for strategy, steps, data in [
+    (one, 1, known), *((s, n, known.filter(lambda x, y: True)) for s in (one, two) for n in (1, 3)),
+]:
+    keras.utils.set_random_seed(1)
+    with strategy.scope():
+        model = WithTwice(BertBackbone(11, 1, 2, 8, 16, 0.0), 2, dropout=0.0)
+        loss = model.default_compile_args()["loss"]
+        model.compile(AdamW(1e-2), loss, steps_per_execution=steps)
+        history = model.fit(data, epochs=2, validation_data=data, verbose=0).history
+    if steps == 1:  # what a user's step returns is shown as it is: that of the first replica
+        assert len(history.pop("twice")) == 2
+    assert float(keras.ops.convert_to_numpy(model.optimizer.iterations)) == 8
+    results.append([*history.values(), *model.get_weights()])
+for result in results[1:]:
+    close(result, results[0])
+print("alike")
+"""
+
+
+@pytest.mark.slow
+def test_replicas_take_no_step_after_the_end_of_a_dataset_of_unknown_length(tensorflow, run_python):
+    assert run_python("-c", BEGIN + UNKNOWN_LENGTH).endswith("alike\n")

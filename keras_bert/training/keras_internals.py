@@ -1,7 +1,7 @@
 """The private parts of Keras and TensorFlow that this library uses, each with its reason.
 
 No other file uses a private part of Keras (`tests/training/test_keras_internals.py`), so a new
-release is checked only against this page. It is written for Keras 3.15. The page has four parts:
+release is checked only against this page. It is written for Keras 3.15 and 3.16. The page has:
 
 - `TrainerHooks` and `StateAfterErrors`: what `keras.Model` calls and keeps by private names;
 - functions on a compiled model: its losses, metrics and build;
@@ -393,10 +393,16 @@ def exact_lora(model: keras.layers.Layer) -> Iterator[None]:
 
 
 def merge_lora(layer: keras.layers.Layer) -> None:
-    """Adds a layer's LoRA matrices to its weight and removes them; Keras can't disable LoRA."""
+    """Adds a layer's LoRA matrices to its weight and removes them; Keras can't disable LoRA.
+
+    Keras quantizes the sum if the weight was.
+    """
     name, table = lora_table(layer)
     with exact_lora(layer):
-        sums = getattr(layer, f"_get_{name}_with_merged_lora")()  # quantized again if it was
+        if hasattr(layer, "_get_weight_with_merged_lora"):  # Keras 3.16
+            sums = layer._get_weight_with_merged_lora(name)
+        else:
+            sums = getattr(layer, f"_get_{name}_with_merged_lora")()
     parts = [table, *(getattr(layer, name + part, None) for part in ("_scale", "_zero"))]
     for variable, value in zip(parts, sums, strict=True):
         if value is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from keras_bert.messages import check_one_each
 
-_KINDS = {"B": "B", "I": "I", "E": "E", "S": "S", "M": "I", "L": "E", "U": "S"}
+_KINDS = {"O": "O", "B": "B", "I": "I", "E": "E", "S": "S", "M": "I", "L": "E", "U": "S"}
 _PREFIXED = re.compile(r"([BIESMLU])-(.*)", re.DOTALL)
 
 
@@ -21,8 +21,8 @@ def entity_scores(
     a tag of another type. A tag without a prefix, such as a part of speech, is an entity of one
     word (`conlleval -r`).
 
-    The schemes BIO, IOB1 and BIOES are accepted. BIOES is not `conlleval`'s, which knows no S-: to
-    compare scores with the script's, convert the tags to BIO first.
+    The schemes BIO, IOB1, BIOES, BILOU and BMES are accepted, with types or without. `conlleval`
+    has the first two only: to compare scores with the script's, convert the tags to BIO first.
 
     Args:
         true_tags: lists of str, the tags of each sentence.
@@ -82,8 +82,8 @@ def split_tag(tag: str) -> tuple[str, str]:
 
     The kind is one of B, I, E, S and O; the letters of BMES and BILOU are mapped to these.
     """
-    if tag in ("O", "B", "I", "E", "S"):
-        return tag, ""
+    if tag in _KINDS:
+        return _KINDS[tag], ""
     match = _PREFIXED.fullmatch(tag)
     return (_KINDS[match[1]], match[2]) if match else ("S", tag)
 

@@ -145,7 +145,7 @@ class BertEmbedder(BertTask):
 
     def examples_to_fit(self, x, y, sample_weight, arguments):
         self._check_pools()
-        return x, y, sample_weight
+        return super().examples_to_fit(x, y, sample_weight, arguments)
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
@@ -341,7 +341,7 @@ class BertEmbedder(BertTask):
                 vectors = x if isinstance(x, np.ndarray) else np.asarray(x, "float32")
             except (TypeError, ValueError):  # a dict, or lists of different lengths
                 vectors = np.array(0)
-            if vectors.ndim != 2 or vectors.dtype.kind != "f" or not vectors.size:
+            if vectors.ndim != 2 or "float" not in vectors.dtype.name or not vectors.size:
                 raise ValueError(f"Give texts, or vectors as floats [n, H]; got {shown(x)}.")
             if not isinstance(vectors, np.memmap):
                 check_all_finite("Vectors", vectors, EMBED_AGAIN)

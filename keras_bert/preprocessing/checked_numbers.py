@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_values, shown
-from keras_bert.preprocessing.raw import Labels, Tensor, number_array, one_each
+from keras_bert.preprocessing.raw import Labels, Tensor, holds_numbers, number_array, one_each
 
 
 def checked(values: Any, is_right: Callable, expected: str, fix: str = "") -> Any:
@@ -18,7 +18,7 @@ def checked(values: Any, is_right: Callable, expected: str, fix: str = "") -> An
     do.
     """
     if isinstance(values, np.ndarray):
-        if values.dtype.kind not in "biuf" and values.size:
+        if values.size and not holds_numbers(values):
             raise ValueError(f"{expected}; got {shown(values.tolist())}. {fix}".rstrip())
         with np.errstate(invalid="ignore"):  # of NaN and infinity
             check_values(values, is_right(values.astype("float64")), expected, fix)

@@ -106,9 +106,9 @@ def class_targets(
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
-        return number_array("Labels of a regression", labels, dtype="float64")
+        return one_each(number_array("Labels of a regression", labels, dtype="float64"))
     labels = label_array(labels)
-    if labels.dtype.kind in "USO" and labels.size:
+    if labels.dtype.kind in "USOT" and labels.size:
         hint, known = _naming_hint(labels, names or []), numbers_of(names)
         chosen = (
             class_number(f"Label {n} is", label, known, hint) for n, label in enumerate(labels.flat)
@@ -121,7 +121,7 @@ def class_targets(
             f"Labels must be [n] names or numbers, or one-hot, [n, C]; got shape {labels.shape}."
         )
     labels = _of_classes(labels, len(names) if names is not None and is_one_each else None)
-    return labels.astype("int64") if labels.dtype.kind == "f" else labels
+    return labels.astype("int64") if "float" in labels.dtype.name else labels
 
 
 def class_weights(
@@ -157,7 +157,7 @@ def weighted_by_class(labels: Any, weights: Any, by_class: np.ndarray) -> Any:
     """
     ops = ops_of(labels)
     if len(labels.shape) > len(weights.shape):
-        labels = labels[..., 0] if labels.shape[-1] == 1 else ops.argmax(labels, -1)
+        labels = ops.argmax(labels, -1)
     return ops.cast(weights, "float32") * ops.take(by_class, labels)
 
 
@@ -185,6 +185,7 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
 
     from keras_bert.graph.datasets import asserted
 
+    labels = one_each(labels)
     if labels.dtype == tf.string and names:
         is_name = labels[..., None] == tf.constant(names)  # [B, C]
         message = f"Labels must be one of {', '.join(names)}. Others:"
@@ -195,8 +196,8 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
 
 def _one_each(labels, num_classes, is_packed=False):
     """Checks class numbers in the graph; one-hot labels only for not being strings."""
-    is_one_each = is_packed or labels.shape.rank in (None, 0, 1) or labels.shape[1:] == (1,)
-    is_known = num_classes is not None and is_one_each
+    labels = labels if is_packed else one_each(labels)
+    is_known = num_classes is not None and (is_packed or labels.shape.rank in (None, 0, 1))
     return _of_classes(labels, num_classes) if is_known or labels.dtype == "string" else labels
 
 

@@ -27,6 +27,8 @@ tuple. Questions are dicts, alone or in a list. A dict may add extra inputs to `
 
 CHARACTERS_AT_ONCE = 2**23
 
+NO_EXAMPLES = "There are no examples: the dataset is empty."
+
 Labels: TypeAlias = npt.ArrayLike | Sequence[Collection[str]] | Mapping[str, npt.ArrayLike]
 """Labels of raw examples: names, numbers, several names for each example, or a dict of labels."""
 
@@ -94,7 +96,8 @@ def number_array(
     """
     try:
         array = np.asarray(as_arrays(values))
-        array = None if array.dtype.kind in "cSUV" else array.astype(dtype)
+        is_number = array.dtype.kind == "O" or holds_numbers(array)
+        array = array.astype(dtype) if is_number else None
     except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
         array = None
     if array is None or not is_shape(array.shape):
@@ -102,6 +105,11 @@ def number_array(
         raise ValueError(f"{name} must be {expected}; got {got}.")
     check_all_finite(name, array, fix)
     return array
+
+
+def holds_numbers(array: np.ndarray) -> bool:
+    """Returns whether an array holds real numbers; bfloat16 is of the kind "V" in NumPy."""
+    return array.dtype.kind in "biuf" or "float" in array.dtype.name
 
 
 def one_each(array: np.ndarray) -> np.ndarray:
@@ -179,7 +187,7 @@ def first_element(x: Any) -> Any:
 def check_not_empty(dataset: Any) -> None:
     """Raises a ValueError if a `tf.data.Dataset` is known to have no elements."""
     if hasattr(dataset, "cardinality") and int(dataset.cardinality()) == 0:
-        raise ValueError("There are no examples: the dataset is empty.")
+        raise ValueError(NO_EXAMPLES)
 
 
 def labels_spec(batches: Any) -> np.ndarray | None:
@@ -306,7 +314,7 @@ def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
         most = "1 text" if most == 1 else f"{most} texts"
         raise ValueError(
             f"An example has up to {most}; got {len(columns)} together. Pairs are a list of "
-            "tuples, or a tuple of two columns."
+            "tuples, or a tuple of two columns. Batches of a generator are arrays."
         )
     for part in columns[1:]:
         check_one_each(len(columns[0]), "texts", **{"second texts": part})

@@ -31,6 +31,12 @@ def test_entities_are_those_of_conlleval(tags, entities):
     assert tagged_entities(tags.split()) == entities
 
 
+@pytest.mark.parametrize("letters", ["BIE S", "BIL U", "BME S"])
+def test_tags_without_types_have_the_entities_of_their_scheme(letters):
+    tags = ["O" if letter == " " else letter for letter in letters]
+    assert tagged_entities(tags) == [("", 0, 3), ("", 4, 5)]
+
+
 def test_the_scores_of_each_type_come_with_its_counts():
     scores = entity_scores([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "I-PER", "O", "B-ORG"]])
     none = {"precision": 0, "recall": 0, "f1": 0, "correct": 0}

@@ -121,6 +121,14 @@ def test_search_finds_the_nearest(assert_close, model, monkeypatch, tmp_path, in
     assert_close(found[0], np.sort(expected)[::-1][:2])
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn"])
+def test_vectors_of_short_floats_are_compared_and_searched(model, dtype):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    vectors = np.eye(16)[:3].astype(ml_dtypes.finfo(dtype).dtype)
+    assert model.search(vectors[:2], vectors, 1)[0].tolist() == [[0], [1]]
+    assert model.similarity(vectors, vectors).tolist() == np.eye(3).tolist()
+
+
 def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor, refused):
     vectors = np.ones((2, 16), "float32")
     wrong = vectors.copy()

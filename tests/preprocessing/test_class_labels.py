@@ -8,6 +8,8 @@ from keras_bert.preprocessing.class_labels import (
     class_weights,
     label_matrix,
 )
+from keras_bert.preprocessing.checked_numbers import weight_arrays
+from keras_bert.preprocessing.raw import extra_input_array
 
 NAMES = ["bad", "fine", "good"]
 
@@ -25,6 +27,17 @@ def test_names_may_be_numbers_in_their_places(refused):
     assert as_label_names(np.arange(2)) == ["0", "1"] and as_label_names([False, True])
     for names in ([1, 0], [True, False], ["a", "a"], []):
         refused("or numbers in their places", as_label_names, names)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16"])
+def test_labels_weights_and_scores_may_be_floats_of_any_width(dtype):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    values = np.array([1, 0, 1]).astype(ml_dtypes.finfo(dtype).dtype)
+    for names, expected in ((["no", "yes"], "int64"), (None, "int64"), (["score"], "float64")):
+        targets = class_targets(values, names)
+        assert targets.tolist() == [1, 0, 1] and targets.dtype == expected
+    assert label_matrix(values[:, None], ["a"]).tolist() == [[1], [0], [1]]
+    assert weight_arrays(values).dtype == extra_input_array("x", values).dtype == "float32"
 
 
 def test_several_labels_become_zeros_and_ones():

@@ -46,7 +46,7 @@ def export_token_ids(
     kind, int8 = _FORMATS[format], options.get("int8", False)
     names = next(iter(kind.paths)) if names is None else names
     check_one_of("names", names, tuple(kind.paths))
-    _check_arguments(folder, format, kind.write, options)
+    _check_arguments(format, kind.write, options)
     _check_precision(model, format)
     if names == "hugging_face":
         checkpoint = checkpoint_of(model)
@@ -175,7 +175,6 @@ _FORMATS = {
     ),
 }
 _LEAST_TEXTS, _MOST_TEXTS = 32, 300
-_ENDINGS = (".onnx", ".tflite", ".xml")
 
 
 def write_own_files(preprocessor: BertPreprocessor, folder: Path) -> None:
@@ -215,11 +214,7 @@ def _name_axes(graph):
                 dim.dim_param = name
 
 
-def _check_arguments(folder, format, write, options):
-    if os.fspath(folder).endswith(_ENDINGS):
-        raise ValueError(
-            f"export writes a folder, such as {os.path.splitext(folder)[0]}; got {folder}."
-        )
+def _check_arguments(format, write, options):
     known = list(inspect.signature(write).parameters)[2:]
     if unknown := [name for name in options if name not in known]:
         raise ValueError(f"format={format!r} takes {', '.join(known)}; got {', '.join(unknown)}.")

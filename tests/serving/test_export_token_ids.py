@@ -471,8 +471,6 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path, refused):
     for export in (keras_bert.BertTask.export, export_encoder):
         for format, message in (("tflite", "'torch'; got 'tflite'"), (None, "got None")):
             refused(message, export, None, folder, format)
-    message = r"writes a folder, such as .*books; got .*books.onnx"
-    refused(message, model.export, tmp_path / "books.onnx", format="onnx")
     message = "format='litert' takes int8; got opset_version"
     refused(message, model.export, folder, format="litert", opset_version=17)
     mixed = keras_bert.BertBackbone(9, 1, 2, 8, 8, dtype="mixed_bfloat16")

@@ -178,8 +178,7 @@ class BertTask(
         Raises:
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
-        if "learning_rate" in kwargs:
-            raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
+        compiling.check_no_rate(kwargs)
         with scope_of(self):
             defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
             arguments = compiling.arguments(
@@ -191,12 +190,16 @@ class BertTask(
         config = super().get_compile_config()
         if not config:
             return config
-        optimized = [variable.path for variable in updated_variables(self.optimizer)]
-        return {**config, "schedules_fit": self._schedules_fit, "optimized": optimized}
+        optimizer = {
+            **keras.saving.serialize_keras_object(self.optimizer),
+            "schedules_fit": self._schedules_fit,  # Keras ignores this and the next, in clones too
+            "optimized": [variable.path for variable in updated_variables(self.optimizer)],
+        }
+        return {**config, "optimizer": optimizer}
 
     def compile_from_config(self, config):
-        config = dict(config)
-        schedules_fit, optimized = config.pop("schedules_fit", False), config.pop("optimized", [])
+        schedules_fit = config["optimizer"].get("schedules_fit", False)
+        optimized = config["optimizer"].get("optimized", [])
         self._compile(schedules_fit, keras.saving.deserialize_keras_object(config))
         if self.built:
             variables = {variable.path: variable for variable in self.variables}
@@ -273,6 +276,7 @@ class BertTask(
                 the steps asked for. A wrong label in a `tf.data.Dataset` raises a
                 `tf.errors.InvalidArgumentError`.
         """
+        compiling.check_no_rate(kwargs)
         if not self.compiled:
             self.compile()
         compiling.check_trainable(self)

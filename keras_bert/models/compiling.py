@@ -47,6 +47,12 @@ def defaults(task, is_needed):
         return {}
 
 
+def check_no_rate(arguments):
+    """Raises a TypeError at a `learning_rate` among the arguments of `compile` or `fit`."""
+    if "learning_rate" in arguments:
+        raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
+
+
 def check_takes_logits(kind, given, own, loss):
     """Raises a ValueError at a loss or metric of probabilities, if the task's own takes logits.
 

@@ -24,6 +24,7 @@ from keras_bert.preprocessing.raw import (
     is_raw,
     is_single,
     labels_spec,
+    one_each,
 )
 
 
@@ -295,7 +296,7 @@ def example_weights(task, y, sample_weight, rows=None):
             f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
         )
     task.check_labels(y)
-    return weights
+    return one_each(weights) if has_one_each and np.ndim(weights) == 2 else weights
 
 
 def check_columns(task, rows=None, **columns):

@@ -86,7 +86,7 @@ def load_preset(
     elif cls is folder.backbone_class and not arguments:
         model = backbone
     else:
-        own = saved if cls is its_class else {}
+        own = saved if issubclass(cls, its_class) else {}
         config = backbone.get_config() if is_backbone else {**own, **parts}
         with explained(f"preset {folder}"):
             model = _changed_model(cls, config, arguments, source)
@@ -128,7 +128,7 @@ def _weights_that_fit(model, source, layers=()):
     The paths are those of `model`, whose blocks are the `layers` of the source, or its first ones.
     """
     blocks = [block.path for block in getattr(source, "backbone", source).blocks]
-    if type(model) is not type(source):  # another task's head may have the same names
+    if not isinstance(model, type(source)):  # another task's head may have the same names
         source = getattr(source, "backbone", source)
     looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8
     named = renumbered({w.path: w for w in source.weights}, blocks, layers or range(len(blocks)))

@@ -219,7 +219,7 @@ class PresetModel:
                 kind,
                 preprocessor,
                 settings,
-                is_same_task=model_class is source.model_class,
+                is_same_task=issubclass(model_class, source.model_class),
                 num_classes=arguments.get("num_classes"),
             )
         model = load(model_class, source, preprocessor, arguments)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from keras_bert.files.json_files import read_json
 from keras_bert.files.whole import recover
-from keras_bert.messages import shown
+from keras_bert.messages import check_path, shown
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.preset_folder import PresetFolder
@@ -30,6 +30,7 @@ _HANDLES = {
 
 def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
     """Reads a model in any supported format; `PresetModel.from_preset` lists the sources."""
+    check_path("source", source)
     source = local_source(source)
     handle = str(source)
     path = Path(source)

@@ -1,0 +1,209 @@
+"""A tiny preset, and training by hand, for programs as users of Keras write them."""
+
+import contextlib
+import functools
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+
+TEXTS = ["a b", "c", "d e f", "g h", "a a b", "k", "m n o p", "c d"]
+LABELS = [0, 1, 1, 0, 1, 1, 0, 1]
+ROWS = range(8)
+SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
+LETTERS = [chr(ord("a") + i) for i in range(25)]
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
+
+
+def backend_is(name):
+    return keras.backend.backend() == name
+
+
+@pytest.fixture
+def texts():
+    return list(TEXTS)
+
+
+@pytest.fixture
+def labels():
+    return list(LABELS)
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    return keras_bert.BertTokenizer(WORDS)
+
+
+@pytest.fixture(scope="session")
+def make_encoder():
+    """Makes a tiny encoder without dropout, whose outputs differ from text to text."""
+
+    def make(**arguments):
+        settings = {**SIZES, "dropout": 0.0, "max_sequence_length": 16, **arguments}
+        backbone = keras_bert.BertBackbone(len(WORDS), **settings)
+        generator = np.random.default_rng(5)
+        for weight in backbone.weights:
+            if weight.path.endswith(("kernel", "embeddings")):
+                weight.assign(generator.normal(0, 0.7, weight.shape))
+        return backbone
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def preset(make_encoder, tokenizer, tmp_path_factory):
+    """The folder of a classifier of "no" and "yes" without dropout."""
+    preprocessor = keras_bert.BertClassifierPreprocessor(tokenizer, 8, label_names=["no", "yes"])
+    model = keras_bert.BertClassifier(make_encoder(), preprocessor=preprocessor, dropout=0.0)
+    generator = np.random.default_rng(6)
+    model.head.kernel.assign(generator.normal(0, 0.7, model.head.kernel.shape))
+    folder = tmp_path_factory.mktemp("preset")
+    model.save_to_preset(folder)
+    return folder
+
+
+@pytest.fixture
+def model(preset):
+    return keras_bert.BertClassifier.from_preset(preset)
+
+
+@pytest.fixture(scope="session")
+def compiled(preset):
+    """A classifier that answers, predicts and evaluates in many tests, and never trains."""
+    model = keras_bert.BertClassifier.from_preset(preset)
+    model.compile(keras.optimizers.SGD(0.1))
+    return model
+
+
+@pytest.fixture(scope="session")
+def reusable_model(preset):
+    model = keras_bert.BertClassifier.from_preset(preset)
+    model.compile(keras.optimizers.SGD(0.1))
+    return model, model.get_weights()
+
+
+@pytest.fixture
+def sgd_model(reusable_model):
+    """The preset's classifier, compiled with `SGD(0.1)`; tests share what was traced for it."""
+    model, weights = reusable_model
+    model.set_weights(weights)
+    model.optimizer.iterations.assign(0)
+    model.optimizer.learning_rate = 0.1
+    model.stop_training = False
+    return model
+
+
+def cross_entropy(y_true, y_pred):
+    return keras.losses.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
+
+
+def loss_and_gradients(model, x, loss_of):
+    """Computes a loss of a model's outputs and its gradients, without Keras's trainer."""
+    variables = model.trainable_variables
+    if backend_is("tensorflow"):
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            loss = loss_of(model(x, training=True))
+        gradients = tape.gradient(loss, [variable.value for variable in variables])
+        return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
+    if backend_is("torch"):
+        model.zero_grad()
+        loss = loss_of(model(x, training=True))
+        loss.backward()
+        return loss, [variable.value.grad for variable in variables]
+    import jax
+
+    others = [variable.value for variable in model.non_trainable_variables]
+
+    def loss_at(values):
+        outputs, _ = model.stateless_call(values, others, x, training=True)
+        return loss_of(outputs)
+
+    return jax.value_and_grad(loss_at)([variable.value for variable in variables])
+
+
+@pytest.fixture(scope="session")
+def by_hand(preset):
+    """A function that trains the preset's classifier by gradient descent, written out here.
+
+    Batches are of 4, in order; a batch's loss is the weighted sum of `loss`, a number for each
+    example, divided by 4. Returns the mean loss of each epoch, and the model.
+    """
+
+    def train(
+        loss=cross_entropy,
+        epochs=1,
+        weights=None,
+        rate=0.1,
+        labels=LABELS,
+        rows=ROWS,
+        prepare=lambda model: None,
+    ):
+        model = keras_bert.BertClassifier.from_preset(preset)
+        prepare(model)
+        rows, targets = np.array(rows), np.array(labels)
+        weights = np.ones(len(TEXTS)) if weights is None else np.array(weights)
+        losses = []
+        for _ in range(epochs):
+            of_batches = []
+            for start in range(0, len(rows), 4):
+                batch = rows[start : start + 4]
+                x = model.preprocessor([TEXTS[row] for row in batch])
+                y = keras.ops.convert_to_tensor(targets[batch])
+                w = keras.ops.convert_to_tensor(weights[batch].astype("float32"))
+
+                def loss_of(outputs, y=y, w=w):
+                    return keras.ops.mean(w * keras.ops.reshape(loss(y, outputs), (-1,)))
+
+                value, gradients = loss_and_gradients(model, x, loss_of)
+                pairs = list(zip(model.trainable_variables, gradients, strict=True))
+                for variable, gradient in pairs:
+                    gradient = keras.ops.convert_to_numpy(gradient)
+                    variable.assign(keras.ops.convert_to_numpy(variable) - rate * gradient)
+                of_batches += [float(keras.ops.convert_to_numpy(value))] * len(batch)
+            losses.append(np.mean(of_batches))
+        return losses, model
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def plain(by_hand):
+    """The losses and the model of `by_hand`, for a number of epochs."""
+    return functools.cache(lambda epochs=1: by_hand(epochs=epochs))
+
+
+@pytest.fixture(scope="session")
+def same_weights(assert_close):
+    """A function that asserts that two models have the same weights, but for roundings."""
+
+    def check(model, other):
+        values = [keras.ops.convert_to_numpy(weight) for weight in model.trainable_weights]
+        expected = [keras.ops.convert_to_numpy(weight) for weight in other.trainable_weights]
+        for actual, wanted, weight in zip(values, expected, model.trainable_weights, strict=True):
+            assert_close(actual, wanted, sums=64, size=1.0, name=weight.path)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def trained_as(assert_close, same_weights):
+    """A function that asserts that a run has the losses and the weights of one by hand."""
+
+    def check(model, history, expected):
+        losses, other = expected
+        assert_close(np.array(history.history["loss"]), np.array(losses), sums=64)
+        same_weights(model, other)
+
+    return check
+
+
+@pytest.fixture
+def global_policy():
+    """Restores the global dtype policy that a test changes."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(keras.config.set_dtype_policy, keras.config.dtype_policy())
+        yield

@@ -1,0 +1,171 @@
+"""Habits with other tasks: embedders, rerankers, pre-training, tags, many devices."""
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert import Batching, BertEmbedder, BertPretrainer, BertReranker, finetune
+from keras_bert.losses import MarginMeanSquaredError
+from keras_bert.metrics.entities import tagged_entities
+
+SGD = keras.optimizers.SGD
+IN_ORDER = {"batch_size": 4, "shuffle": False, "verbose": 0}
+
+
+@pytest.fixture
+def embedder(make_encoder, tokenizer):
+    reader = keras_bert.BertEmbedderPreprocessor(tokenizer, 8)
+    return BertEmbedder(make_encoder(), preprocessor=reader)
+
+
+@pytest.fixture
+def reranker(make_encoder, tokenizer):
+    reader = keras_bert.BertRerankerPreprocessor(tokenizer, 12)
+    return BertReranker(make_encoder(), preprocessor=reader)
+
+
+def test_a_frozen_embedder_has_nothing_to_train(embedder, texts):
+    embedder.backbone.freeze()
+    with pytest.raises(ValueError, match=r"backbone\.unfreeze\(\)"):
+        embedder.fit((texts, texts[::-1]), verbose=0)
+
+
+def test_a_frozen_embedder_in_finetune(embedder, texts, tmp_path):
+    embedder.backbone.freeze()
+    with pytest.raises(ValueError, match=r"backbone\.unfreeze\(\)"):
+        finetune(embedder, (texts, texts[::-1]), None, tmp_path)
+
+
+def test_pairs_train_an_embedder(embedder, texts):
+    embedder.compile(SGD(0.01), loss=embedder.default_compile_args()["loss"], run_eagerly=True)
+    losses = embedder.fit((texts[:6], texts[2:]), epochs=3, **IN_ORDER).history["loss"]
+    assert losses[-1] < losses[0]
+
+
+def test_search_of_bfloat16_vectors(embedder, texts):
+    dtypes = pytest.importorskip("ml_dtypes", reason="comes with TensorFlow and JAX")
+    vectors = embedder.encode_document(texts)
+    first = embedder.search("a b", vectors, top_k=3)
+    second = embedder.search("a b", vectors.astype(dtypes.bfloat16), top_k=3)
+    assert len(first) == len(second)
+
+
+def test_triplets_with_scores_of_ones_own(reranker, texts, tmp_path):
+    x = (texts, texts, texts[::-1])
+    margins = np.linspace(0, 1, 8)
+    scores = lambda answers, x, y: {"mine": float(len(answers))}  # noqa: E731
+    result = finetune(
+        reranker,
+        (x, margins),
+        (x, margins),
+        tmp_path,
+        epochs=1,
+        loss=MarginMeanSquaredError(),
+        select="mine",
+        scores=scores,
+    )
+    assert result is not None
+    assert (tmp_path / "best").is_dir()
+
+
+def test_uneven_parts_in_finetune(model, texts, labels, tmp_path):
+    data = (texts, labels)
+    finetune(model, data, data, tmp_path, epochs=1, batching=Batching(4), accumulation_steps=3)
+    assert (tmp_path / "best").is_dir()
+
+
+def test_class_weights_of_other_tasks(reranker, texts):
+    with pytest.raises(ValueError, match="class_weight is for classifiers"):
+        reranker.fit((texts, texts), [0, 1] * 4, class_weight={0: 2.0}, verbose=0)
+
+
+def test_a_dict_of_losses(make_encoder):
+    model = BertPretrainer(make_encoder())
+    losses = {
+        name: keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        for name in ("masked_lm", "next_sentence")
+    }
+    weights = {"masked_lm": 1.0, "next_sentence": 0.5}
+    model.compile(SGD(0.1), loss=losses, loss_weights=weights, run_eagerly=True)
+    x = {
+        "token_ids": np.array([[2, 7, 8, 3], [2, 9, 4, 3]]),
+        "mask_positions": np.array([[1], [2]]),
+    }
+    y = {"masked_lm": np.array([[7], [9]]), "next_sentence": np.array([0, 1])}
+    scores = model.evaluate(x, y, return_dict=True, verbose=0)
+    parts = scores["masked_lm_loss"] + 0.5 * scores["next_sentence_loss"]
+    assert scores["loss"] == pytest.approx(parts, rel=1e-5)
+
+
+def test_a_dataset_of_unknown_length(sgd_model, texts, labels, plain, trained_as):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    x = sgd_model.preprocessor(texts)
+    dataset = tf.data.Dataset.from_tensor_slices((x, np.array(labels)))
+    dataset = dataset.batch(4, drop_remainder=True).filter(lambda x, y: True)
+    history = sgd_model.fit(dataset, epochs=3, verbose=0)
+    assert int(sgd_model.optimizer.iterations) == 6
+    trained_as(sgd_model, history, plain(3))
+
+
+def test_evaluating_a_dataset_of_unknown_length(sgd_model, texts, labels, assert_close):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    x = sgd_model.preprocessor(texts)
+    dataset = tf.data.Dataset.from_tensor_slices((x, np.array(labels)))
+    dataset = dataset.batch(4, drop_remainder=True).filter(lambda x, y: True)
+    expected = sgd_model.evaluate(texts, labels, verbose=0)
+    assert_close(np.array(sgd_model.evaluate(dataset, verbose=0)), np.array(expected))
+
+
+def test_tags_of_bilou_without_types():
+    assert tagged_entities(["B", "L", "O", "U"]) == [("", 0, 2), ("", 3, 4)]
+
+
+def test_tags_of_bmes_without_types():
+    assert tagged_entities(["B", "M", "E", "S"]) == [("", 0, 3), ("", 3, 4)]
+
+
+@pytest.fixture
+def replicas():
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("MirroredStrategy is TensorFlow's")
+    import tensorflow as tf
+
+    devices = tf.config.list_logical_devices("CPU")
+    return keras_bert.get_strategy("mirrored"), devices
+
+
+def test_lora_after_the_scope_of_a_strategy(replicas, preset, texts, labels):
+    with replicas[0].scope():
+        model = keras_bert.BertClassifier.from_preset(preset)
+    model.enable_lora(2)
+    losses = model.fit(texts, labels, epochs=2, **IN_ORDER).history["loss"]
+    assert losses[-1] < losses[0]
+
+
+def test_trimming_keeps_the_strategy(replicas, preset, texts):
+    with replicas[0].scope():
+        model = keras_bert.BertClassifier.from_preset(preset)
+    trimmed = model.trim_vocabulary(texts)
+    assert type(trimmed.distribute_strategy) is type(model.distribute_strategy)
+
+
+def test_seeds_between_fits_of_sentence_piece(tmp_path, texts, labels, make_encoder):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
+    sentencepiece = pytest.importorskip("sentencepiece", reason='pip install ".[sentencepiece]"')
+    prefix = str(tmp_path / "pieces")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a b c d e f g h k m n o p"] * 50),
+        model_prefix=prefix,
+        vocab_size=18,
+        model_type="unigram",
+        minloglevel=2,
+    )
+    tokenizer = keras_bert.SentencePieceTokenizer(f"{prefix}.model")
+    reader = keras_bert.BertPreprocessor(tokenizer, 8)
+    dataset = tf.data.Dataset.from_tensor_slices(texts)
+    first = [batch["token_ids"].numpy() for batch in reader.batches(dataset)]
+    keras.utils.set_random_seed(2)
+    second = [batch["token_ids"].numpy() for batch in reader.batches(dataset)]
+    np.testing.assert_array_equal(first[0], second[0])

@@ -1,0 +1,562 @@
+"""Training loops, train steps and optimizers as users write them."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import AdamW, Batching, BertClassifier, WarmupLinearDecay
+
+PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
+IN_ORDER = Batching(4, shuffle=False)
+SGD = keras.optimizers.SGD
+ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def only_on(backend):
+    is_other = keras.backend.backend() != backend
+    return pytest.mark.skipif(is_other, reason=f"a loop of {backend}")
+
+
+# Loops of one's own
+
+
+@only_on("tensorflow")
+def test_a_loop_with_a_gradient_tape(model, texts, labels, plain, same_weights):
+    import tensorflow as tf
+
+    optimizer = SGD(0.1)
+    for x, y in model.batches(texts, labels, batching=IN_ORDER):
+        with tf.GradientTape() as tape:
+            logits = model(x, training=True)
+            loss = ENTROPY(y, logits)
+        gradients = tape.gradient(loss, model.trainable_weights)
+        optimizer.apply_gradients(zip(gradients, model.trainable_weights, strict=True))
+    same_weights(model, plain()[1])
+
+
+@only_on("tensorflow")
+def test_a_loop_in_a_tf_function(model, texts, labels, plain, same_weights):
+    import tensorflow as tf
+
+    optimizer = SGD(0.1)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function(reduce_retracing=True)
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            loss = ENTROPY(y, model(x, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply(gradients, model.trainable_variables)
+        return loss
+
+    dataset = tf.data.Dataset.from_tensor_slices((texts, labels))
+    for x, y in model.batches(dataset, batching=IN_ORDER):
+        train_step(x, y)
+    same_weights(model, plain()[1])
+
+
+@only_on("torch")
+def test_a_loop_of_torch_with_an_optimizer_of_keras(model, texts, labels, plain, same_weights):
+    import torch
+
+    optimizer = SGD(0.1)
+    for x, y in model.batches(texts, labels, batching=IN_ORDER):
+        loss = ENTROPY(torch.tensor(y), model(x, training=True))
+        model.zero_grad()
+        loss.backward()
+        variables = list(model.trainable_weights)
+        with torch.no_grad():
+            optimizer.apply([variable.value.grad for variable in variables], variables)
+    same_weights(model, plain()[1])
+
+
+@only_on("torch")
+def test_a_loop_of_torch_with_an_optimizer_of_torch(model, texts, labels, plain, same_weights):
+    import torch
+
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in model.batches(texts, labels, batching=IN_ORDER):
+        loss = torch.nn.functional.cross_entropy(model(x), torch.tensor(y).long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    same_weights(model, plain()[1])
+
+
+@only_on("torch")
+def test_a_loop_of_torch_over_a_data_loader(model, texts, labels, plain, same_weights):
+    import torch
+
+    loader = torch.utils.data.DataLoader(list(zip(texts, labels, strict=True)), batch_size=4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch, y in loader:
+        logits = model(model.preprocessor(list(batch)), training=True)
+        loss = torch.nn.CrossEntropyLoss()(logits, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    same_weights(model, plain()[1])
+
+
+@only_on("jax")
+def test_a_loop_of_jax_with_stateless_calls(model, texts, labels, plain, same_weights):
+    import jax
+
+    optimizer = SGD(0.1)
+    optimizer.build(model.trainable_variables)
+
+    def loss_of(trainable, others, x, y):
+        logits, others = model.stateless_call(trainable, others, x, training=True)
+        return ENTROPY(y, logits), others
+
+    @jax.jit
+    def train_step(state, x, y):
+        trainable, others, of_optimizer = state
+        (loss, others), gradients = jax.value_and_grad(loss_of, has_aux=True)(
+            trainable, others, x, y
+        )
+        trainable, of_optimizer = optimizer.stateless_apply(of_optimizer, gradients, trainable)
+        return loss, (trainable, others, of_optimizer)
+
+    state = [model.trainable_variables, model.non_trainable_variables, optimizer.variables]
+    state = tuple([variable.value for variable in variables] for variables in state)
+    for x, y in model.batches(texts, labels, batching=IN_ORDER):
+        _, state = train_step(state, x, y)
+    for variable, value in zip(model.trainable_variables, state[0], strict=True):
+        variable.assign(value)
+    same_weights(model, plain()[1])
+
+
+CALLED = []
+
+
+class OfTensorFlow(BertClassifier):
+    def train_step(self, data):
+        import tensorflow as tf
+
+        CALLED.append(self)
+        x, y = data
+        with tf.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=y_pred)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(loss)
+            else:
+                metric.update_state(y, y_pred)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+class OfTorch(BertClassifier):
+    def train_step(self, data):
+        import torch
+
+        CALLED.append(self)
+        x, y = data
+        self.zero_grad()
+        y_pred = self(x, training=True)
+        loss = self.compute_loss(y=y, y_pred=y_pred)
+        loss.backward()
+        weights = list(self.trainable_weights)
+        with torch.no_grad():
+            self.optimizer.apply([weight.value.grad for weight in weights], weights)
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(loss)
+            else:
+                metric.update_state(y, y_pred)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+class OfJax(BertClassifier):
+    def train_step(self, state, data):
+        import jax
+
+        CALLED.append(self)
+        trainable, others, of_optimizer, of_metrics = state
+        x, y = data
+
+        def loss_of(trainable, others):
+            y_pred, others = self.stateless_call(trainable, others, x, training=True)
+            return self.compute_loss(x, y, y_pred), (y_pred, others)
+
+        gradient = jax.value_and_grad(loss_of, has_aux=True)
+        (loss, (y_pred, others)), gradients = gradient(trainable, others)
+        trainable, of_optimizer = self.optimizer.stateless_apply(of_optimizer, gradients, trainable)
+        logs, kept, values = {}, [], list(of_metrics)
+        for metric in self.metrics:
+            own, values = values[: len(metric.variables)], values[len(metric.variables) :]
+            if metric.name == "loss":
+                own = metric.stateless_update_state(own, loss)
+            else:
+                own = metric.stateless_update_state(own, y, y_pred)
+            logs[metric.name] = metric.stateless_result(own)
+            kept += own
+        return logs, (trainable, others, of_optimizer, kept)
+
+
+WITH_A_STEP = {"tensorflow": OfTensorFlow, "torch": OfTorch, "jax": OfJax}
+
+
+def test_a_train_step_of_ones_own(preset, texts, labels, plain, trained_as):
+    model = WITH_A_STEP[keras.backend.backend()].from_preset(preset)
+    model.compile(SGD(0.1))
+    history = model.fit(texts, labels, **PLAIN)
+    trained_as(model, history, plain())
+    assert model in CALLED
+
+
+class WithTestStep(BertClassifier):
+    def test_step(self, *args):
+        logs = super().test_step(*args)
+        if isinstance(logs, tuple):  # and the state, of JAX
+            return {**logs[0], "seen": logs[0]["loss"]}, logs[1]
+        return {**logs, "seen": logs["loss"]}
+
+
+def test_a_test_step_of_ones_own(preset, texts, labels, assert_close):
+    model = WithTestStep.from_preset(preset)
+    model.compile(SGD(0.1))
+    scores = model.evaluate(texts, labels, return_dict=True, verbose=0)
+    assert_close(scores["seen"], scores["loss"])
+
+
+def test_train_on_batch(sgd_model, texts, labels, plain, same_weights, assert_close):
+    losses = []
+    for x, y in sgd_model.batches(texts, labels, batching=IN_ORDER):
+        loss, _ = sgd_model.train_on_batch(x, y)
+        losses.append(loss)
+    same_weights(sgd_model, plain()[1])
+    assert_close(np.mean(losses), plain()[0][0], sums=64)
+
+
+def test_train_on_batch_of_preprocessed_texts(sgd_model, texts, labels, plain, same_weights):
+    for start in (0, 4):
+        x = sgd_model.preprocessor(texts[start : start + 4])
+        sgd_model.train_on_batch(x, np.array(labels[start : start + 4]))
+    same_weights(sgd_model, plain()[1])
+
+
+def test_train_on_batch_of_texts(model, texts, labels):
+    model.compile(SGD(0.1))
+    with pytest.raises(ValueError, match="fit, predict, answer|preprocessor"):
+        model.train_on_batch(texts, labels)
+
+
+def test_test_on_batch_and_predict_on_batch(compiled, texts, labels, assert_close):
+    x = compiled.preprocessor(texts)
+    scores = compiled.test_on_batch(x, np.array(labels), return_dict=True)
+    expected = compiled.evaluate(texts, labels, return_dict=True, verbose=0)
+    assert_close(scores, expected)
+    assert_close(compiled.predict_on_batch(x), compiled.predict(texts, verbose=0))
+
+
+def test_calling_the_model_on_texts(compiled, texts):
+    with pytest.raises(ValueError, match="predict|answer"):
+        compiled(texts)
+
+
+def test_calling_the_model_on_preprocessed_texts(compiled, texts, assert_close):
+    logits = compiled(compiled.preprocessor(texts), training=False)
+    assert_close(logits, compiled.predict(texts, verbose=0))
+
+
+def test_zero_steps_of_training_change_nothing(sgd_model, texts, labels, preset, same_weights):
+    assert sgd_model.fit(texts, labels, epochs=0, verbose=0).history == {}
+    same_weights(sgd_model, BertClassifier.from_preset(preset))
+
+
+# Arguments of compile and fit
+
+
+def test_run_eagerly(model, texts, labels, plain, trained_as):
+    model.compile(SGD(0.1), run_eagerly=True)
+    trained_as(model, model.fit(texts, labels, **PLAIN), plain())
+
+
+def test_jit_compile(model, texts, labels, plain, trained_as):
+    if keras.backend.backend() == "torch":
+        pytest.skip("torch.compile takes a C++ compiler and a minute")
+    model.compile(SGD(0.1), jit_compile=True)
+    trained_as(model, model.fit(texts, labels, **PLAIN), plain())
+
+
+def test_steps_per_execution(model, texts, labels, plain, trained_as):
+    model.compile(SGD(0.1), steps_per_execution=2)
+    if keras.backend.backend() == "torch":
+        with pytest.raises(ValueError, match="`steps_per_execution` must be 1"):
+            model.fit(texts, labels, **PLAIN)
+        return
+    trained_as(model, model.fit(texts, labels, **PLAIN), plain())
+
+
+def test_several_epochs(sgd_model, texts, labels, plain, trained_as):
+    history = sgd_model.fit(texts, labels, epochs=3, **PLAIN)
+    assert history.epoch == [0, 1, 2]
+    trained_as(sgd_model, history, plain(3))
+
+
+def test_initial_epoch(sgd_model, texts, labels, plain, same_weights):
+    sgd_model.fit(texts, labels, epochs=1, **PLAIN)
+    history = sgd_model.fit(texts, labels, epochs=3, initial_epoch=1, **PLAIN)
+    assert history.epoch == [1, 2]
+    same_weights(sgd_model, plain(3)[1])
+
+
+def test_fit_again_goes_on(sgd_model, texts, labels, plain, same_weights):
+    sgd_model.fit(texts, labels, **PLAIN)
+    sgd_model.fit(texts, labels, epochs=2, **PLAIN)
+    assert int(sgd_model.optimizer.iterations) == 6
+    same_weights(sgd_model, plain(3)[1])
+
+
+def test_steps_per_epoch_of_repeated_batches(sgd_model, texts, labels, plain, same_weights):
+    data = (
+        batch for _ in range(2) for batch in sgd_model.batches(texts, labels, batching=IN_ORDER)
+    )
+    sgd_model.fit(data, steps_per_epoch=2, epochs=2, verbose=0)
+    same_weights(sgd_model, plain(2)[1])
+
+
+def test_verbose_2_prints_the_losses(sgd_model, texts, labels, capsys):
+    loss = sgd_model.fit(texts, labels, batch_size=4, verbose=2).history["loss"][0]
+    assert f"loss: {loss:.4f}" in capsys.readouterr().out
+
+
+def test_accumulation_of_fit(sgd_model, texts, labels, plain, trained_as):
+    history = sgd_model.fit(texts, labels, accumulation_steps=2, **PLAIN)
+    trained_as(sgd_model, history, plain())
+
+
+def test_accumulation_of_fit_in_uneven_parts(sgd_model, texts, labels, plain, trained_as):
+    history = sgd_model.fit(texts, labels, accumulation_steps=3, **PLAIN)
+    trained_as(sgd_model, history, plain())
+
+
+def test_accumulation_of_the_optimizer(model, texts, labels, plain, same_weights):
+    model.compile(SGD(0.1, gradient_accumulation_steps=2))
+    model.fit(texts, labels, batch_size=2, shuffle=False, verbose=0)
+    same_weights(model, plain()[1])
+
+
+def test_a_learning_rate_between_fits(sgd_model, texts, labels, by_hand, same_weights):
+    sgd_model.fit(texts[:4], labels[:4], **PLAIN)
+    sgd_model.optimizer.learning_rate = 0.3
+    sgd_model.fit(texts[4:], labels[4:], **PLAIN)
+    first = by_hand(rows=range(4))[1]
+    second = by_hand(
+        rows=range(4, 8), rate=0.3, prepare=lambda m: m.set_weights(first.get_weights())
+    )
+    same_weights(sgd_model, second[1])
+
+
+def test_assigning_the_learning_rate(sgd_model, texts, labels, preset, same_weights):
+    sgd_model.optimizer.learning_rate.assign(0.0)
+    sgd_model.fit(texts, labels, **PLAIN)
+    same_weights(sgd_model, BertClassifier.from_preset(preset))
+
+
+def test_a_learning_rate_in_compile(model):
+    with pytest.raises(TypeError, match=r"compile\(AdamW\(learning_rate\)\)"):
+        model.compile(learning_rate=2e-5)
+
+
+def test_a_learning_rate_in_fit(model, texts, labels):
+    with pytest.raises(TypeError, match=r"compile\(AdamW\(learning_rate\)\)"):
+        model.fit(texts, labels, learning_rate=2e-5)
+
+
+def test_an_optimizer_by_name(model, texts, labels, by_hand, same_weights):
+    model.compile("sgd")
+    model.fit(texts, labels, **PLAIN)
+    same_weights(model, by_hand(rate=0.01)[1])
+
+
+def test_adam_by_name_on_a_trained_encoder(model, texts, labels, caplog):
+    model.backbone.blocks[0].output_dense.bias.assign(np.ones(16))
+    model.compile("adam")
+    model.fit(texts, labels, **PLAIN)
+    assert "Write compile(AdamW(5e-5))" in caplog.text
+
+
+def test_a_learning_rate_schedule(model, texts, labels, by_hand, same_weights):
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.1, 0.3])
+    model.compile(SGD(schedule))
+    model.fit(texts, labels, **PLAIN)
+    first = by_hand(rows=range(4))[1]
+    second = by_hand(
+        rows=range(4, 8), rate=0.3, prepare=lambda m: m.set_weights(first.get_weights())
+    )
+    same_weights(model, second[1])
+
+
+def test_cosine_decay_with_warm_up(model, texts, labels, preset, same_weights):
+    schedule = keras.optimizers.schedules.CosineDecay(0.0, 10, warmup_target=0.5, warmup_steps=5)
+    model.compile(SGD(schedule))
+    model.fit(texts[:4], labels[:4], **PLAIN)  # a step at a rate of 0
+    same_weights(model, BertClassifier.from_preset(preset))
+    model.fit(texts, labels, epochs=5, **PLAIN)
+    assert int(model.optimizer.iterations) == 11
+
+
+def test_a_warm_up_of_this_library(model, texts, labels, by_hand, same_weights):
+    model.compile(SGD(WarmupLinearDecay(0.2, 1, 3, continuous=True)))
+    model.fit(texts, labels, **PLAIN)
+    rates = [float(WarmupLinearDecay(0.2, 1, 3, continuous=True)(step)) for step in (0, 1)]
+    first = by_hand(rows=range(4), rate=rates[0])[1]
+    second = by_hand(
+        rows=range(4, 8), rate=rates[1], prepare=lambda m: m.set_weights(first.get_weights())
+    )
+    same_weights(model, second[1])
+
+
+def test_clipping_by_the_global_norm(model, texts, labels, preset):
+    model.compile(SGD(1.0, global_clipnorm=0.01))
+    model.fit(texts[:4], labels[:4], **PLAIN)
+    before = BertClassifier.from_preset(preset).trainable_variables
+    moved = sum(
+        np.sum((keras.ops.convert_to_numpy(new) - keras.ops.convert_to_numpy(old)) ** 2)
+        for new, old in zip(model.trainable_variables, before, strict=True)
+    )
+    assert moved**0.5 == pytest.approx(0.01, rel=1e-3)
+
+
+def test_clipping_by_each_norm(model, texts, labels, preset):
+    model.compile(SGD(1.0, clipnorm=0.01))
+    model.fit(texts[:4], labels[:4], **PLAIN)
+    before = BertClassifier.from_preset(preset).trainable_variables
+    moved = [
+        np.linalg.norm(keras.ops.convert_to_numpy(new) - keras.ops.convert_to_numpy(old))
+        for new, old in zip(model.trainable_variables, before, strict=True)
+    ]
+    assert max(moved) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_clipping_by_value(model, texts, labels, preset):
+    model.compile(SGD(1.0, clipvalue=0.001))
+    model.fit(texts[:4], labels[:4], **PLAIN)
+    before = BertClassifier.from_preset(preset).trainable_variables
+    moved = [
+        np.abs(keras.ops.convert_to_numpy(new) - keras.ops.convert_to_numpy(old)).max()
+        for new, old in zip(model.trainable_variables, before, strict=True)
+    ]
+    assert max(moved) == pytest.approx(0.001, rel=1e-2)
+
+
+def test_the_moving_average_of_weights(model, texts, labels, by_hand, same_weights):
+    model.compile(SGD(0.1, use_ema=True, ema_momentum=0.5))
+    model.fit(texts, labels, **PLAIN)
+    first, second = by_hand(rows=range(4))[1], by_hand()[1]
+    model.optimizer.finalize_variable_values(model.trainable_variables)
+    for variable, one, two in zip(
+        second.trainable_variables,
+        first.trainable_variables,
+        list(second.trainable_variables),
+        strict=True,
+    ):
+        mean = (keras.ops.convert_to_numpy(one) + keras.ops.convert_to_numpy(two)) / 2
+        variable.assign(mean)  # Keras's average begins at the first step's weights
+    same_weights(model, second)
+
+
+def test_adamw_of_keras_with_excluded_weights(model, texts, labels, preset):
+    optimizer = keras.optimizers.AdamW(1e-3, weight_decay=0.1)
+    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+    model.compile(optimizer)
+    history = model.fit(texts, labels, epochs=4, **PLAIN).history["loss"]
+    assert history[-1] < history[0]
+
+
+def test_many_optimizers(model, texts, labels):
+    losses = model.evaluate(texts, labels, verbose=0)[0]
+    for optimizer in ("RMSprop", "Adagrad", "Lion", "Adafactor", "Nadam"):
+        model.compile(getattr(keras.optimizers, optimizer)(1e-4), run_eagerly=True)
+        model.fit(texts, labels, batch_size=8, verbose=0)
+    assert model.evaluate(texts, labels, verbose=0)[0] < losses
+
+
+def test_seeds_repeat_a_run(preset, texts, labels):
+    losses = []
+    for _ in range(2):
+        keras.utils.set_random_seed(42)
+        model = BertClassifier.from_preset(preset, dropout=0.3)
+        model.compile(SGD(0.1), run_eagerly=True)
+        losses.append(model.fit(texts, labels, batch_size=4, verbose=0).history["loss"])
+    assert losses[0] == losses[1]
+
+
+def test_another_seed_is_another_run(preset, texts, labels):
+    losses = []
+    for seed in (1, 2):
+        keras.utils.set_random_seed(seed)
+        model = BertClassifier.from_preset(preset, dropout=0.3)
+        model.compile(SGD(0.1), run_eagerly=True)
+        losses.append(model.fit(texts, labels, batch_size=4, verbose=0).history["loss"])
+    assert losses[0] != losses[1]
+
+
+def test_the_global_policy_mixed_bfloat16(preset, texts, labels, global_policy, plain):
+    keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    model = BertClassifier.from_preset(preset)
+    model.compile(SGD(0.1), run_eagerly=True)
+    loss = model.fit(texts, labels, **PLAIN).history["loss"][0]
+    assert model.backbone.token_embedding.compute_dtype == "bfloat16"
+    assert loss == pytest.approx(plain()[0][0], rel=0.1)
+
+
+def test_the_global_policy_mixed_float16(preset, texts, labels, global_policy, by_hand):
+    keras.config.set_dtype_policy("mixed_float16")
+    model = BertClassifier.from_preset(preset)
+    model.compile(SGD(0.1))
+    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+    loss = model.fit(texts[:4], labels[:4], **PLAIN).history["loss"][0]
+    assert loss == pytest.approx(by_hand(rows=range(4))[0][0], rel=0.05)
+
+
+def test_bfloat16_by_from_preset(preset, texts, compiled):
+    model = BertClassifier.from_preset(preset, dtype="bfloat16")
+    difference = model.predict(texts, verbose=0) - compiled.predict(texts, verbose=0)
+    assert np.abs(difference).max() < 0.1 * np.abs(compiled.predict(texts, verbose=0)).max()
+
+
+def test_an_interruption_and_going_on(model, texts, labels, plain, same_weights):
+    def interrupt(batch, logs):
+        if batch == 1:
+            raise KeyboardInterrupt
+
+    model.compile(SGD(0.1))
+    with pytest.raises(KeyboardInterrupt):
+        callback = keras.callbacks.LambdaCallback(on_train_batch_end=interrupt)
+        model.fit(texts, labels, epochs=3, callbacks=[callback], **PLAIN)
+    same_weights(model, plain()[1])
+    model.fit(texts, labels, **PLAIN)
+    same_weights(model, plain(2)[1])
+    assert len(model.answer(texts)) == 8
+
+
+def test_a_search_over_learning_rates(preset, texts, labels, by_hand, same_weights):
+    scores = {}
+    for rate in (0.0, 0.1):
+        model = BertClassifier.from_preset(preset)
+        model.compile(SGD(rate), run_eagerly=True)
+        model.fit(texts, labels, **PLAIN)
+        scores[rate] = model.evaluate(texts, labels, verbose=0)[0]
+        keras.backend.clear_session()
+    assert scores[0.1] != scores[0.0]
+    same_weights(model, by_hand(rate=0.1)[1])
+
+
+def test_the_default_optimizer_trains(model, texts, labels):
+    history = model.fit(texts, labels, epochs=2, batch_size=4, verbose=0)
+    assert isinstance(model.optimizer, AdamW)
+    assert history.history["loss"][1] < history.history["loss"][0]
+    assert {*history.history} == {"loss", "accuracy"}
+
+
+def test_training_that_diverges_is_logged(model, texts, labels, caplog):
+    model.compile(SGD(float("nan")))
+    model.fit(texts, labels, epochs=2, **PLAIN)
+    assert "NaN" in caplog.text or "nan" in caplog.text

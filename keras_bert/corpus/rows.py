@@ -16,6 +16,9 @@ from keras_bert.reports import Reports
 
 NULLS = "rows whose text is null, skipped"
 
+MAX_LINE = 2**26
+"""Characters of the longest line of JSON that is read."""
+
 _EACH_LINE = re.compile("")
 
 
@@ -48,7 +51,7 @@ class JsonLinesReader(RowReader):
     def rows(self, span: Span, columns: list[str]) -> Iterator[tuple[Callable[[], str], dict]]:
         begin, end = own_bytes(span, _EACH_LINE)
         blocks = decoding.text_blocks(span.path, begin, end, Reports())  # `_text` reports
-        lines = itertools.chain.from_iterable(line_batches(blocks, math.inf))
+        lines = itertools.chain.from_iterable(line_batches(blocks, MAX_LINE))
         for number, line in enumerate(lines):
             if not line or line.isspace():
                 continue
@@ -57,6 +60,11 @@ class JsonLinesReader(RowReader):
                 after = f" after byte {begin:,}" if begin else ""
                 return f"{span.path}, line {number + 1:,}{after}"
 
+            if len(line) > MAX_LINE:
+                raise ValueError(
+                    f"{place()} has more than {MAX_LINE:,} characters. Write each object on a line "
+                    "of its own; in Parquet, a text may be longer."
+                )
             try:
                 row = json.loads(line)
                 if not isinstance(row, dict):

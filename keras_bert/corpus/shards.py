@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.files.remote import read_utf8, size_and_time
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import from_extra
@@ -82,9 +82,9 @@ class Corpus:
         counts = {
             name: f"{found[f'num_{name}']:,}" for name in ("documents", "sentences", "tokens")
         }
-        if "languages" in found:  # counted by `prepare_corpus`
-            counts["[UNK]"] = f"{found['num_unknown'] / max(self.num_tokens, 1):.2%}"
-            counts["longest document"] = f"{found['longest_document']:,} tokens"
+        if found.get("languages"):  # counted by `prepare_corpus`
+            counts["[UNK]"] = f"{(found.get('num_unknown') or 0) / max(self.num_tokens, 1):.2%}"
+            counts["longest document"] = f"{found.get('longest_document') or 0:,} tokens"
             languages = [*found["languages"].items()][:9]
             counts |= {f"documents in {name}": f"{number:,}" for name, number in languages}
         counts["shards"] = f"{len(self.shards):,}"
@@ -106,7 +106,8 @@ class Corpus:
             )
 
     def _check_files(self):
-        if vocabulary_sha256(self.vocabulary) != self.vocabulary_sha256:
+        own = len(self.vocabulary), vocabulary_sha256(self.vocabulary)
+        if own != (self.vocabulary_size, self.vocabulary_sha256):
             raise ValueError(
                 f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with. "
                 "Put that vocab.txt back, or prepare the corpus again."
@@ -192,17 +193,45 @@ def _masked_crc(data):
 
 def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
-    description = read_json(path)
+    fields = JsonFields(path)
+    description = fields.values
     if not description:
         raise ValueError(
             f"{folder} is not a corpus folder: it has no {CORPUS_FILE}. Fix the path, or rerun the "
             "same prepare_corpus call if it was interrupted."
         )
-    absent = [name for name in FIELDS if name not in description]
+    absent = [name for name in FIELDS if name not in fields]
     if absent or description.get("format") != FORMAT:
         lacks = f" without {', '.join(absent)}" if absent else ""
         raise ValueError(
             f"{path} has format {description.get('format')!r}{lacks}; this version reads format "
             f"{FORMAT}. Prepare the corpus again."
         )
+    _check_description(fields)
     return description
+
+
+def _check_description(fields):
+    """Raises a ValueError unless the values of `corpus.json` fit their uses and each other."""
+    sums = dict.fromkeys(COUNTS[:4], 0)
+    for shard in fields.listed_fields("shards"):
+        name = shard.inner_path("name")
+        if not name or os.path.basename(name) != name:
+            raise shard.error("name", "the name of a file in the folder", name)
+        for count in (*sums, "num_bytes"):
+            if shard.integer(count, high=2**62) is None:
+                raise shard.error(count, "an integer", None)
+        sums = {count: total + shard.values[count] for count, total in sums.items()}
+    for count, total in sums.items():
+        if fields.integer(count, high=2**62) != total:
+            raise fields.error(count, f"the sum of its shards, {total:,}", fields.values[count])
+    dtype = token_dtype(fields.integer("vocabulary_size"))
+    if fields.text("token_dtype") != dtype:
+        raise fields.error("token_dtype", repr(dtype), fields.text("token_dtype"))
+    fields.text("vocabulary_sha256")
+    fields.boolean("lowercase")
+    for optional in ("num_unknown", "longest_document"):
+        fields.integer(optional, high=2**62)
+    languages = fields.fields("languages")
+    for name in languages.values:
+        languages.integer(name, high=2**62)

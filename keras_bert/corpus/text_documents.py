@@ -49,17 +49,19 @@ def text_passages(
 
 def line_batches(blocks: Iterable[str], limit: float = 2**19) -> Iterator[list[str]]:
     """Yields the whole lines of each block; a line of more than `limit` characters is split."""
-    carry = ""
+    unfinished, length = [], 0  # the parts of a line, which are joined once
     for block in blocks:
-        lines = (carry + block).split("\n")
-        carry = lines.pop()
-        if len(carry) > limit:
-            lines.append(carry)
-            carry = ""
+        whole, line_end, rest = block.rpartition("\n")
+        lines = "".join([*unfinished, whole]).split("\n") if line_end else []
+        unfinished = [rest] if line_end else [*unfinished, rest]
+        length = len(rest) if line_end else length + len(rest)
+        if length > limit:
+            lines.append("".join(unfinished))
+            unfinished, length = [], 0
         if lines:
             yield lines
-    if carry:
-        yield [carry]
+    if length:
+        yield ["".join(unfinished)]
 
 
 def _sentence_lines(batches, separator):

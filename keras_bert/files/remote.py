@@ -156,14 +156,29 @@ def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
         return file.read(size)
 
 
+def most_unpacked(path: str | os.PathLike) -> int:
+    """Returns the most bytes that a file may unpack to in memory: 200 times its own, or 256 MB."""
+    return max(2**28, 200 * size_and_time(path)[0])
+
+
+def bomb(path: str | os.PathLike) -> ValueError:
+    """Makes the error for a small file that unpacks to far too much."""
+    return ValueError(
+        f"{path} unpacks to more than {most_unpacked(path):,} bytes, 200 times its size: it is "
+        "damaged, or made to fill the memory. If it is right, unpack it, or save it uncompressed."
+    )
+
+
 def read_utf8(path: str | os.PathLike) -> str:
     """Reads the text of a UTF-8 file, perhaps compressed, without its byte order mark."""
     path = os.fspath(path)
     try:
         with open_unpacked(path) as file:
-            data = file.read()
+            data = file.read(most_unpacked(path) + 1 if packing(path) else -1)
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
+    if packing(path) and len(data) > most_unpacked(path):
+        raise bomb(path)
     return decode_utf8(data.removeprefix(codecs.BOM_UTF8), path)
 
 

@@ -84,6 +84,29 @@ def test_missing_and_changed_files_are_refused(folder, name, content, message, r
     refused(message, Corpus, folder)
 
 
+WRONG = ("absent", None, -1, 7, 0.5, "x", "", [], [1], {}, {"x": "y"}, "../x.tfrecord", 10**30)
+
+
+def test_every_wrong_value_of_a_description_is_refused_with_its_folder(folder):
+    path = folder / "corpus.json"
+    content = json.loads(path.read_text()) | {"languages": {"en": 4}, "longest_document": 3}
+    taken = set()
+    for holder in (content, content["shards"][1]):
+        for key, right in [*holder.items()]:
+            for wrong in WRONG:
+                holder[key] = wrong
+                if wrong == "absent":
+                    del holder[key]
+                path.write_text(json.dumps(content))
+                try:
+                    taken.add((key, repr(Corpus(folder))))
+                except ValueError as error:
+                    assert str(folder) in str(error)
+            holder[key] = right
+    optional = {"note", "num_unknown", "longest_document", "languages"}
+    assert {key for key, _ in taken} - optional <= {"lowercase"}
+
+
 def test_line_endings_of_the_vocabulary_do_not_matter(folder):
     (folder / "vocab.txt").write_bytes(b"[PAD]\r\n[UNK]\r\na\r\nb\r\n")
     assert Corpus(folder).num_records == 6

@@ -5,7 +5,7 @@ import pytest
 from keras_bert.corpus import decoding
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
-from keras_bert.corpus.text_documents import TextReader, wrap_width
+from keras_bert.corpus.text_documents import TextReader, line_batches, wrap_width
 from keras_bert.reports import Reports
 
 
@@ -168,3 +168,12 @@ def test_a_line_longer_than_a_block_is_read_whole(write, monkeypatch, text):
     monkeypatch.setattr(decoding, "BLOCK_BYTES", 100)
     [sentences], reports = read(write(text))
     assert (" " if " " in text else "").join(sentences) == text and reports == {}
+
+
+def test_lines_are_the_same_however_the_text_is_cut_into_blocks():
+    text = "a\n\nbcdefgh\ni\n" + "j" * 9
+    for size in range(1, 30):
+        blocks = [text[start : start + size] for start in range(0, len(text), size)]
+        lines = [line for batch in line_batches(blocks, 99) for line in batch]
+        assert lines == text.split("\n")
+        assert "".join(sum(line_batches(blocks, 3), [])) == text.replace("\n", "")

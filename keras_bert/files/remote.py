@@ -1,6 +1,5 @@
 """Files and folders, local or on TensorFlow's file systems, such as `gs://bucket/run`."""
 
-import codecs
 import contextlib
 import errno
 import glob
@@ -172,17 +171,19 @@ def bomb(path: str | os.PathLike) -> ValueError:
 def read_utf8(path: str | os.PathLike) -> str:
     """Reads the text of a UTF-8 file, perhaps compressed, without its byte order mark."""
     path = os.fspath(path)
+    data = bytearray()
     try:
         with open_unpacked(path) as file:
-            data = file.read(most_unpacked(path) + 1 if packing(path) else -1)
+            while block := file.read(2**24):  # which `read` allocates before it reads
+                data += block
+                if packing(path) and len(data) > most_unpacked(path):
+                    raise bomb(path)
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
-    if packing(path) and len(data) > most_unpacked(path):
-        raise bomb(path)
-    return decode_utf8(data.removeprefix(codecs.BOM_UTF8), path)
+    return decode_utf8(data, path).removeprefix("\ufeff")
 
 
-def decode_utf8(data: bytes, source: str) -> str:
+def decode_utf8(data: bytes | bytearray, source: str) -> str:
     """Decodes the bytes of a file; the error for other encodings names the `source` and line."""
     try:
         return data.decode("utf-8")

@@ -33,6 +33,14 @@ def test_layers_models_and_training_work_on_other_backends(backend, run_python):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_programs_of_keras_users_work_on_other_backends(backend, run_python):
+    options = ["tests/habits", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
+    said = run_python("-m", "pytest", *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)
+    assert "passed" in said
+    assert "MirroredStrategy is TensorFlow's" in said
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_what_backends_do_in_their_own_ways_is_right_on_all(backend, run_python):
     """Kernels and traced functions; on JAX, steps that are lowered for a GPU, too."""
     paths = ["layers/test_fused_attention.py", "models/test_retracing.py"]

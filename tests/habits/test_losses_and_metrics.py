@@ -46,6 +46,7 @@ def test_a_loss_that_is_a_function(model, texts, labels, by_hand, trained_as):
     trained_as(model, history, by_hand(my_loss))
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_a_lambda(model, texts, labels, by_hand, trained_as):
     model.compile(SGD(0.1), loss=lambda y_true, y_pred: 2 * my_loss(y_true, y_pred))
     history = model.fit(texts, labels, **PLAIN)
@@ -58,12 +59,14 @@ def test_a_loss_class_that_is_not_registered(model, texts, labels, by_hand, trai
     trained_as(model, history, by_hand(twice))
 
 
+@pytest.mark.slow
 def test_a_loss_class_that_is_registered(model, texts, labels, by_hand, trained_as):
     model.compile(SGD(0.1), loss=RegisteredLoss(2.0))
     history = model.fit(texts, labels, **PLAIN)
     trained_as(model, history, by_hand(twice))
 
 
+@pytest.mark.slow
 def test_a_partial_function_as_the_loss(model, texts, labels, by_hand, trained_as):
     entropy = keras.losses.sparse_categorical_crossentropy
     model.compile(SGD(0.1), loss=functools.partial(entropy, from_logits=True))
@@ -71,12 +74,14 @@ def test_a_partial_function_as_the_loss(model, texts, labels, by_hand, trained_a
     trained_as(model, history, by_hand())
 
 
+@pytest.mark.slow
 def test_a_loss_function_that_takes_the_mean_itself(model, texts, labels, by_hand, trained_as):
     model.compile(SGD(0.1), loss=lambda y_true, y_pred: keras.ops.mean(my_loss(y_true, y_pred)))
     history = model.fit(texts, labels, **PLAIN)
     trained_as(model, history, by_hand(my_loss))
 
 
+@pytest.mark.slow
 def test_a_custom_loss_in_evaluate(model, texts, labels, assert_close):
     model.compile(loss=my_loss, metrics=["accuracy"])
     answers = model.answer(texts)
@@ -85,6 +90,7 @@ def test_a_custom_loss_in_evaluate(model, texts, labels, assert_close):
     assert_close(loss, np.mean((1 - right) ** 2))
 
 
+@pytest.mark.slow
 def test_a_custom_loss_with_sample_weights(model, texts, labels, by_hand, trained_as):
     weights = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
     model.compile(SGD(0.1), loss=MyLoss())
@@ -92,12 +98,14 @@ def test_a_custom_loss_with_sample_weights(model, texts, labels, by_hand, traine
     trained_as(model, history, by_hand(twice, weights=weights))
 
 
+@pytest.mark.slow
 def test_a_loss_class_whose_reduction_is_sum(model, texts, labels, by_hand, same_weights):
     model.compile(SGD(0.1), loss=MyLoss(reduction="sum"))
     model.fit(texts, labels, **PLAIN)
     same_weights(model, by_hand(lambda y, p: 4 * twice(y, p))[1])
 
 
+@pytest.mark.slow
 def test_a_custom_loss_that_knows_class_weights(model, texts, labels, by_hand, trained_as):
     by_class = keras.ops.convert_to_tensor([1.0, 3.0])
 
@@ -120,12 +128,14 @@ def test_a_loss_object_without_from_logits(model):
         model.compile(loss=keras.losses.SparseCategoricalCrossentropy())
 
 
+@pytest.mark.slow
 def test_a_loss_of_logits(model, texts, labels, plain, trained_as):
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=SGD(0.1), loss=loss, metrics=["accuracy"])
     trained_as(model, model.fit(texts, labels, **PLAIN), plain())
 
 
+@pytest.mark.slow
 def test_no_loss_is_the_loss_of_the_task(model, texts, labels, plain, trained_as):
     model.compile(optimizer=SGD(0.1))
     trained_as(model, model.fit(texts, labels, **PLAIN), plain())
@@ -136,6 +146,7 @@ def test_losses_in_a_list(model, texts, labels, plain, trained_as):
     trained_as(model, model.fit(texts, labels, **PLAIN), plain())
 
 
+@pytest.mark.slow
 def test_a_loss_weight_scales_the_loss(model, texts, labels, by_hand, trained_as):
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(SGD(0.1), loss=[loss], loss_weights=[0.5])
@@ -155,12 +166,14 @@ def test_one_hot_labels(model, texts, labels):
         model.fit(texts, keras.utils.to_categorical(labels), verbose=0)
 
 
+@pytest.mark.slow
 def test_one_hot_labels_with_their_loss(model, texts, labels, plain, trained_as):
     model.compile(SGD(0.1), loss=keras.losses.CategoricalCrossentropy(from_logits=True))
     history = model.fit(texts, keras.utils.to_categorical(labels), **PLAIN)
     trained_as(model, history, plain())
 
 
+@pytest.mark.slow
 def test_label_smoothing(model, texts, labels, by_hand, trained_as):
     def smoothed(y_true, y_pred):
         y_true = 0.8 * keras.ops.one_hot(y_true, 2) + 0.1
@@ -172,6 +185,7 @@ def test_label_smoothing(model, texts, labels, by_hand, trained_as):
     trained_as(model, history, by_hand(smoothed))
 
 
+@pytest.mark.slow
 def test_focal_loss(model, texts, labels, by_hand, trained_as):
     def focal(y_true, y_pred):
         right = keras.ops.sum(keras.ops.softmax(y_pred) * keras.ops.one_hot(y_true, 2), axis=-1)
@@ -182,6 +196,7 @@ def test_focal_loss(model, texts, labels, by_hand, trained_as):
     trained_as(model, history, by_hand(focal))
 
 
+@pytest.mark.slow
 def test_a_regularizer_of_the_head(model, texts, labels, assert_close):
     model.compile(SGD(0.1))
     loss, _ = model.evaluate(texts, labels, verbose=0)
@@ -199,6 +214,7 @@ class Penalty(keras.layers.Layer):
         return logits
 
 
+@pytest.mark.slow
 def test_a_layer_with_add_loss(model, texts, labels, by_hand, trained_as):
     def penalized(y_true, y_pred):
         entropy = keras.losses.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
@@ -216,6 +232,7 @@ class WithComputeLoss(BertClassifier):
         return 2.0 * super().compute_loss(x, y, y_pred, sample_weight, **kwargs)
 
 
+@pytest.mark.slow
 def test_compute_loss_in_a_subclass(preset, texts, labels, by_hand, trained_as):
     model = WithComputeLoss.from_preset(preset)
     model.compile(SGD(0.1))
@@ -251,6 +268,7 @@ def answered(compiled, texts):
     return np.array([answer["label"] == "yes" for answer in compiled.answer(texts)])
 
 
+@pytest.mark.slow
 def test_a_metric_that_is_a_function(model, texts, labels, answered, assert_close):
     model.compile(metrics=[share_of_yes])
     scores = model.evaluate(texts, labels, return_dict=True, verbose=0)
@@ -263,24 +281,28 @@ def test_a_metric_that_is_a_class(model, texts, labels, answered, assert_close):
     assert_close(scores["share_of_yes"], answered.mean())
 
 
+@pytest.mark.slow
 def test_accuracy_by_name(model, texts, labels, answered, assert_close):
     model.compile(metrics=["accuracy"])
     loss, accuracy = model.evaluate(texts, labels, verbose=0)
     assert_close(accuracy, np.mean(answered == labels))
 
 
+@pytest.mark.slow
 def test_acc_by_name(model, texts, labels, answered, assert_close):
     model.compile(optimizer="sgd", metrics=["acc"])
     scores = model.evaluate(texts, labels, verbose=0, return_dict=True)
     assert_close(scores["acc"], np.mean(answered == labels))
 
 
+@pytest.mark.slow
 def test_a_metric_by_its_long_name(model, texts, labels, answered, assert_close):
     model.compile(metrics=["sparse_categorical_accuracy"])
     scores = model.evaluate(texts, labels, verbose=0, return_dict=True)
     assert_close(scores["sparse_categorical_accuracy"], np.mean(answered == labels))
 
 
+@pytest.mark.slow
 def test_several_metrics_in_the_history(model, texts, labels):
     model.compile(metrics=["accuracy", share_of_yes, ShareOfYes(name="again")])
     history = model.fit(texts, labels, validation_data=(texts, labels), verbose=0).history
@@ -289,6 +311,7 @@ def test_several_metrics_in_the_history(model, texts, labels):
     assert history["share_of_yes"] == history["again"]
 
 
+@pytest.mark.slow
 def test_weighted_metrics(model, texts, labels, answered, assert_close):
     weights = np.array([0.0, 1, 2, 0, 1, 3, 1, 0.5])
     model.compile(weighted_metrics=["accuracy"])
@@ -320,6 +343,7 @@ def test_f1_score_of_several_labels(make_encoder, tokenizer):
     assert {"micro_f1", "macro_f1"} <= model.scores(["a", "b"], [["x"], []]).keys()
 
 
+@pytest.mark.slow
 def test_several_labels_by_binary_crossentropy(make_encoder, tokenizer, assert_close):
     names = {"label_names": ["x", "y"], "multi_label": True}
     preprocessor = BertClassifierPreprocessor(tokenizer, 8, **names)
@@ -334,6 +358,7 @@ def test_several_labels_by_binary_crossentropy(make_encoder, tokenizer, assert_c
     assert_close(scores["binary_accuracy"], np.mean((logits > 0) == y))
 
 
+@pytest.mark.slow
 def test_a_regression_by_mse_and_mae(make_encoder, tokenizer, assert_close):
     preprocessor = BertClassifierPreprocessor(tokenizer, 8)
     model = BertClassifier(make_encoder(), num_classes=1, preprocessor=preprocessor)
@@ -345,6 +370,7 @@ def test_a_regression_by_mse_and_mae(make_encoder, tokenizer, assert_close):
     assert_close(scores["mae"], np.mean(np.abs(errors)))
 
 
+@pytest.mark.slow
 def test_huber_loss_of_a_regression(make_encoder, tokenizer, assert_close):
     preprocessor = BertClassifierPreprocessor(tokenizer, 8)
     model = BertClassifier(make_encoder(), num_classes=1, preprocessor=preprocessor)
@@ -358,22 +384,26 @@ def test_huber_loss_of_a_regression(make_encoder, tokenizer, assert_close):
 # Weights
 
 
+@pytest.mark.slow
 def test_class_weight_by_number(sgd_model, texts, labels, by_hand, same_weights):
     sgd_model.fit(texts, labels, class_weight={0: 1.0, 1: 3.0}, **PLAIN)
     same_weights(sgd_model, by_hand(weights=[1, 3, 3, 1, 3, 3, 1, 3])[1])
 
 
+@pytest.mark.slow
 def test_class_weight_by_name(sgd_model, texts, labels, by_hand, same_weights):
     sgd_model.fit(texts, labels, class_weight={"yes": 3.0}, **PLAIN)
     same_weights(sgd_model, by_hand(weights=[1, 3, 3, 1, 3, 3, 1, 3])[1])
 
 
+@pytest.mark.slow
 def test_class_weight_by_scikit_learn(sgd_model, texts, labels, by_hand, same_weights):
     values = compute_class_weight("balanced", classes=np.unique(labels), y=labels)
     sgd_model.fit(texts, labels, class_weight=dict(enumerate(values)), **PLAIN)
     same_weights(sgd_model, by_hand(weights=values[labels])[1])
 
 
+@pytest.mark.slow
 def test_class_weight_balanced(sgd_model, texts, labels, by_hand, same_weights):
     sgd_model.fit(texts, labels, class_weight="balanced", **PLAIN)
     same_weights(sgd_model, by_hand(weights=np.array([8 / 6, 8 / 10])[labels])[1])
@@ -384,12 +414,14 @@ def test_class_weight_as_an_array(model, texts, labels):
         model.fit(texts, labels, class_weight=np.array([1.0, 3.0]), verbose=0)
 
 
+@pytest.mark.slow
 def test_class_weight_multiplies_sample_weight(sgd_model, texts, labels, by_hand, same_weights):
     options = {"class_weight": {1: 3.0}, "sample_weight": [1, 2, 1, 0, 1, 1, 1, 0.5]}
     sgd_model.fit(texts, labels, **options, **PLAIN)
     same_weights(sgd_model, by_hand(weights=[1, 6, 3, 0, 3, 3, 1, 1.5])[1])
 
 
+@pytest.mark.slow
 def test_class_weight_does_not_weight_the_validation(model, texts, labels, assert_close):
     model.compile(SGD(1e-9))
     expected, _ = model.evaluate(texts[4:], labels[4:], verbose=0)
@@ -398,6 +430,7 @@ def test_class_weight_does_not_weight_the_validation(model, texts, labels, asser
     assert_close(history["val_loss"][0], expected)
 
 
+@pytest.mark.slow
 def test_balanced_class_weight_counts_the_training_examples(
     sgd_model, texts, by_hand, same_weights
 ):
@@ -408,24 +441,28 @@ def test_balanced_class_weight_counts_the_training_examples(
     same_weights(sgd_model, by_hand(labels=labels, weights=weights, rows=range(4))[1])
 
 
+@pytest.mark.slow
 def test_sample_weight_list(sgd_model, texts, labels, by_hand, same_weights):
     weights = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
     sgd_model.fit(texts, labels, sample_weight=weights, **PLAIN)
     same_weights(sgd_model, by_hand(weights=weights)[1])
 
 
+@pytest.mark.slow
 def test_sample_weight_of_an_iterable(sgd_model, texts, labels, by_hand, same_weights):
     weights = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
     sgd_model.fit(iter(zip(texts, labels, strict=True)), sample_weight=weights, **PLAIN)
     same_weights(sgd_model, by_hand(weights=weights)[1])
 
 
+@pytest.mark.slow
 def test_sample_weights_in_a_column(sgd_model, texts, labels, by_hand, same_weights):
     weights = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
     sgd_model.fit(texts, labels, sample_weight=np.array(weights)[:, None], **PLAIN)
     same_weights(sgd_model, by_hand(weights=weights)[1])
 
 
+@pytest.mark.slow
 def test_weights_in_the_validation_data(model, texts, labels, assert_close):
     weights = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
     model.compile(SGD(1e-9))
@@ -435,6 +472,7 @@ def test_weights_in_the_validation_data(model, texts, labels, assert_close):
     assert_close(history["val_loss"][0], expected)
 
 
+@pytest.mark.slow
 def test_sample_weights_of_the_estimator(preset, texts, labels, assert_close):
     weights, others = np.array([1.0, 0] * 4), np.array(labels)
     others[1::2] = 1 - others[1::2]  # those without a weight

@@ -8,6 +8,7 @@ import keras_bert
 from keras_bert import BertClassifier, BertTask
 
 SGD = keras.optimizers.SGD
+EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 IN_ORDER = {"batch_size": 4, "shuffle": False, "verbose": 0}
 
@@ -52,6 +53,7 @@ def test_a_functional_model_on_the_output(backbone, head, fits_as_plain):
     fits_as_plain(keras.Model(backbone.input, outputs))
 
 
+@pytest.mark.slow
 def test_a_functional_model_on_a_call(backbone, head, fits_as_plain):
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
@@ -68,6 +70,7 @@ def test_a_functional_model_on_the_cls_token(backbone, head, compiled, inputs, a
     assert_close(model(inputs), compiled(inputs))
 
 
+@pytest.mark.slow
 def test_a_subclassed_model(backbone, head, fits_as_plain):
     class MyModel(keras.Model):
         def __init__(self, backbone, head):
@@ -83,6 +86,7 @@ def test_a_subclassed_model(backbone, head, fits_as_plain):
     fits_as_plain(MyModel(backbone, head()))
 
 
+@pytest.mark.slow
 def test_a_sequential_head(backbone, head, fits_as_plain):
     classify = keras.Sequential([keras.layers.Dropout(0.0), head()])
     fits_as_plain(keras.Model(backbone.input, classify(backbone.output["pooled_output"])))
@@ -112,6 +116,7 @@ def test_a_layer_around_the_backbone(backbone, head, compiled, inputs, assert_cl
     assert_close(own(short), compiled(short))
 
 
+@pytest.mark.slow
 def test_a_task_on_the_output(model, backbone, head, texts, labels, plain, assert_close):
     task = BertTask(
         dict(backbone.input),
@@ -124,6 +129,7 @@ def test_a_task_on_the_output(model, backbone, head, texts, labels, plain, asser
     assert_close(np.array(history["loss"]), np.array(plain(2)[0]), sums=64)
 
 
+@pytest.mark.slow
 def test_a_model_on_a_dataset_of_batches(model, head, texts, labels, plain, assert_close):
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     dataset = tf.data.Dataset.from_tensor_slices((texts, labels)).batch(4)
@@ -134,16 +140,18 @@ def test_a_model_on_a_dataset_of_batches(model, head, texts, labels, plain, asse
     assert_close(np.array(history["loss"]), np.array(plain(2)[0]), sums=64)
 
 
+@pytest.mark.slow
 def test_numbers_next_to_the_text(backbone, inputs, labels):
     numbers = keras.Input((3,), name="numbers")
     joined = keras.layers.Concatenate()([backbone.output["pooled_output"], numbers])
     model = keras.Model({**backbone.input, "numbers": numbers}, keras.layers.Dense(2)(joined))
-    model.compile(SGD(0.1), loss=ENTROPY, run_eagerly=True)
+    model.compile(SGD(0.1), loss=ENTROPY, run_eagerly=EAGERLY)
     data = {**inputs, "numbers": np.ones((8, 3), "float32")}
     losses = model.fit(data, np.array(labels), epochs=3, **IN_ORDER).history["loss"]
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 def test_two_outputs(backbone, inputs, labels):
     pooled = backbone.output["pooled_output"]
     outputs = {
@@ -153,7 +161,7 @@ def test_two_outputs(backbone, inputs, labels):
     model = keras.Model(backbone.input, outputs)
     losses = {"label": ENTROPY, "score": "mse"}
     model.compile(
-        SGD(0.01), loss=losses, loss_weights={"label": 1.0, "score": 0.5}, run_eagerly=True
+        SGD(0.01), loss=losses, loss_weights={"label": 1.0, "score": 0.5}, run_eagerly=EAGERLY
     )
     y = {"label": np.array(labels), "score": np.arange(8.0)}
     history = model.fit(inputs, y, epochs=3, **IN_ORDER).history
@@ -235,6 +243,7 @@ def test_freezing_after_compile(model, texts, labels):
     assert are_equal(values(model.backbone.weights), before)
 
 
+@pytest.mark.slow
 def test_frozen_layers_by_name(model, texts, labels):
     for layer in model.backbone.layers:
         layer.trainable = not layer.name.startswith(("embeddings", "block_0"))
@@ -250,7 +259,7 @@ def test_frozen_layers_by_name(model, texts, labels):
 def test_freezing_the_first_blocks(preset, texts, labels):
     model = BertClassifier.from_preset(preset)
     model.backbone.freeze(up_to=0)
-    model.compile(SGD(0.1), run_eagerly=True)
+    model.compile(SGD(0.1), run_eagerly=EAGERLY)
     table = values(model.backbone.embeddings.weights)
     block = values(model.backbone.blocks[0].weights)
     model.fit(texts, labels, **IN_ORDER)
@@ -258,6 +267,7 @@ def test_freezing_the_first_blocks(preset, texts, labels):
     assert not are_equal(values(model.backbone.blocks[0].weights), block)
 
 
+@pytest.mark.slow
 def test_unfreezing_without_compile(model, texts, labels):
     model.backbone.trainable = False
     model.compile(SGD(0.1))
@@ -285,6 +295,7 @@ def test_a_frozen_model_from_a_preset(preset):
     assert not BertClassifier.from_preset(preset, trainable=False).trainable_weights
 
 
+@pytest.mark.slow
 def test_lora(model, texts, labels, assert_close):
     model.enable_lora(rank=2)
     names = {weight.path.rpartition("/")[2] for weight in model.trainable_weights}
@@ -299,17 +310,19 @@ def test_lora(model, texts, labels, assert_close):
 
 def test_lora_by_the_backbone_of_keras_hub(model, texts, labels):
     model.backbone.enable_lora(4)
-    model.compile(SGD(0.1), run_eagerly=True)
+    model.compile(SGD(0.1), run_eagerly=EAGERLY)
     losses = model.fit(texts, labels, epochs=2, **IN_ORDER).history["loss"]
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 def test_int8(model, texts, compiled):
     model.quantize("int8")
     difference = model.predict(texts, verbose=0) - compiled.predict(texts, verbose=0)
     assert np.abs(difference).max() < 0.1 * np.abs(compiled.predict(texts, verbose=0)).max()
 
 
+@pytest.mark.slow
 def test_remat(model, texts, labels, plain, assert_close):
     model.backbone.remat = True
     model.compile(SGD(0.1))
@@ -322,6 +335,7 @@ def test_another_head_for_the_encoder(preset, texts):
     assert model.predict(texts, verbose=0).shape == (8, 4)
 
 
+@pytest.mark.slow
 def test_an_encoder_that_two_tasks_share(backbone, tokenizer, texts, labels, plain, same_weights):
     reader = keras_bert.BertClassifierPreprocessor(tokenizer, 8, label_names=["no", "yes"])
     other = BertClassifier(backbone, preprocessor=reader, dropout=0.0)

@@ -10,6 +10,7 @@ from keras_bert.losses import MarginMeanSquaredError
 from keras_bert.metrics.entities import tagged_entities
 
 SGD = keras.optimizers.SGD
+EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 IN_ORDER = {"batch_size": 4, "shuffle": False, "verbose": 0}
 
 
@@ -37,8 +38,9 @@ def test_a_frozen_embedder_in_finetune(embedder, texts, tmp_path):
         finetune(embedder, (texts, texts[::-1]), None, tmp_path)
 
 
+@pytest.mark.slow
 def test_pairs_train_an_embedder(embedder, texts):
-    embedder.compile(SGD(0.01), loss=embedder.default_compile_args()["loss"], run_eagerly=True)
+    embedder.compile(SGD(0.01), loss=embedder.default_compile_args()["loss"], run_eagerly=EAGERLY)
     losses = embedder.fit((texts[:6], texts[2:]), epochs=3, **IN_ORDER).history["loss"]
     assert losses[-1] < losses[0]
 
@@ -51,6 +53,7 @@ def test_search_of_bfloat16_vectors(embedder, texts):
     assert len(first) == len(second)
 
 
+@pytest.mark.slow
 def test_triplets_with_scores_of_ones_own(reranker, texts, tmp_path):
     x = (texts, texts, texts[::-1])
     margins = np.linspace(0, 1, 8)
@@ -69,6 +72,7 @@ def test_triplets_with_scores_of_ones_own(reranker, texts, tmp_path):
     assert (tmp_path / "best").is_dir()
 
 
+@pytest.mark.slow
 def test_uneven_parts_in_finetune(model, texts, labels, tmp_path):
     data = (texts, labels)
     finetune(model, data, data, tmp_path, epochs=1, batching=Batching(4), accumulation_steps=3)
@@ -87,7 +91,7 @@ def test_a_dict_of_losses(make_encoder):
         for name in ("masked_lm", "next_sentence")
     }
     weights = {"masked_lm": 1.0, "next_sentence": 0.5}
-    model.compile(SGD(0.1), loss=losses, loss_weights=weights, run_eagerly=True)
+    model.compile(SGD(0.1), loss=losses, loss_weights=weights, run_eagerly=EAGERLY)
     x = {
         "token_ids": np.array([[2, 7, 8, 3], [2, 9, 4, 3]]),
         "mask_positions": np.array([[1], [2]]),
@@ -135,6 +139,7 @@ def replicas():
     return keras_bert.get_strategy("mirrored"), devices
 
 
+@pytest.mark.slow
 def test_lora_after_the_scope_of_a_strategy(replicas, preset, texts, labels):
     with replicas[0].scope():
         model = keras_bert.BertClassifier.from_preset(preset)

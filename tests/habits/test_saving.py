@@ -10,11 +10,11 @@ import keras
 import numpy as np
 import pytest
 
-import keras_bert
 from keras_bert import BertBackbone, BertClassifier, BertTask
 
 PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 SGD = keras.optimizers.SGD
+EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 
 
 @pytest.fixture
@@ -29,6 +29,7 @@ def alike(assert_close, texts, compiled):
     return check
 
 
+@pytest.mark.slow
 def test_save_and_load_model(compiled, tmp_path, alike):
     compiled.save(tmp_path / "model.keras")
     alike(keras.models.load_model(tmp_path / "model.keras"))
@@ -39,6 +40,7 @@ def test_save_model_and_load_model_by_str(compiled, tmp_path, alike):
     alike(keras.saving.load_model(str(tmp_path / "model.keras"), compile=False))
 
 
+@pytest.mark.slow
 def test_loading_with_custom_objects(compiled, tmp_path, alike):
     compiled.save(tmp_path / "model.keras")
     classes = {"BertClassifier": BertClassifier}
@@ -54,6 +56,7 @@ def test_saving_goes_on_with_the_optimizer(sgd_model, texts, labels, tmp_path, p
     same_weights(loaded, plain(2)[1])
 
 
+@pytest.mark.slow
 def test_the_moments_of_an_optimizer_are_saved(
     model, preset, texts, labels, tmp_path, same_weights
 ):
@@ -77,6 +80,7 @@ def my_loss(y_true, y_pred):
     return keras.losses.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
 
 
+@pytest.mark.slow
 def test_a_custom_loss_in_a_saved_model(model, texts, labels, tmp_path, plain, trained_as):
     model.compile(SGD(0.1), loss=my_loss)
     model.save(tmp_path / "model.keras")
@@ -84,6 +88,7 @@ def test_a_custom_loss_in_a_saved_model(model, texts, labels, tmp_path, plain, t
     trained_as(loaded, loaded.fit(texts, labels, **PLAIN), plain())
 
 
+@pytest.mark.slow
 def test_a_custom_loss_that_is_not_given(model, tmp_path, alike):
     model.compile(SGD(0.1), loss=my_loss)
     model.save(tmp_path / "model.keras")
@@ -92,6 +97,7 @@ def test_a_custom_loss_that_is_not_given(model, tmp_path, alike):
     alike(keras.models.load_model(tmp_path / "model.keras", compile=False))
 
 
+@pytest.mark.slow
 def test_weights_in_a_file(compiled, make_encoder, tmp_path, alike):
     compiled.save_weights(tmp_path / "model.weights.h5")
     other = BertClassifier(make_encoder(), preprocessor=compiled.preprocessor, dropout=0.0)
@@ -179,10 +185,12 @@ def test_clone_of_a_backbone(compiled, texts, assert_close):
     assert_close(other(inputs)["pooled_output"], compiled.backbone(inputs)["pooled_output"])
 
 
+@pytest.mark.slow
 def test_pickle(compiled, alike):
     alike(pickle.loads(pickle.dumps(compiled)))
 
 
+@pytest.mark.slow
 def test_pickle_of_a_trained_model(sgd_model, texts, labels, plain, same_weights):
     sgd_model.fit(texts, labels, **PLAIN)
     loaded = pickle.loads(pickle.dumps(sgd_model))
@@ -190,15 +198,18 @@ def test_pickle_of_a_trained_model(sgd_model, texts, labels, plain, same_weights
     same_weights(loaded, plain(2)[1])
 
 
+@pytest.mark.slow
 def test_joblib(compiled, tmp_path, alike):
     joblib.dump(compiled, tmp_path / "model.joblib")
     alike(joblib.load(tmp_path / "model.joblib"))
 
 
+@pytest.mark.slow
 def test_deepcopy(compiled, alike):
     alike(copy.deepcopy(compiled))
 
 
+@pytest.mark.slow
 def test_a_deepcopy_trains_alone(sgd_model, texts, labels, plain, same_weights, preset):
     other = copy.deepcopy(sgd_model)
     other.fit(texts, labels, **PLAIN)
@@ -218,6 +229,7 @@ def test_pickles_of_tokenizer_and_preprocessor(compiled, texts):
     assert tokenizer.vocabulary_size() == 30
 
 
+@pytest.mark.slow
 def test_presets(compiled, tmp_path, alike):
     compiled.save_to_preset(tmp_path / "preset")
     alike(BertClassifier.from_preset(tmp_path / "preset"))
@@ -236,6 +248,7 @@ def test_an_encoder_from_a_preset(preset, compiled, texts, assert_close):
     assert_close(backbone(inputs)["pooled_output"], compiled.backbone(inputs)["pooled_output"])
 
 
+@pytest.mark.slow
 def test_a_trained_preset_trains_on(sgd_model, texts, labels, tmp_path, plain, same_weights):
     sgd_model.fit(texts, labels, **PLAIN)
     sgd_model.save_to_preset(tmp_path)
@@ -285,6 +298,7 @@ def test_a_folder_of_hugging_face(compiled, tmp_path, alike):
     alike(loaded)
 
 
+@pytest.mark.slow
 def test_the_state_dict_of_torch(model, preset, alike):
     torch = pytest.importorskip("torch", reason="pip install torch")
     if keras.backend.backend() != "torch":
@@ -317,13 +331,14 @@ def test_an_unknown_format_of_export(compiled, tmp_path):
 
 def test_lora_in_a_saved_model(model, texts, labels, tmp_path, assert_close):
     model.enable_lora(2)
-    model.compile(SGD(0.1), run_eagerly=True)
+    model.compile(SGD(0.1), run_eagerly=EAGERLY)
     model.fit(texts, labels, **PLAIN)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert_close(loaded.predict(texts, verbose=0), model.predict(texts, verbose=0))
 
 
+@pytest.mark.slow
 def test_int8_in_a_saved_model(model, texts, tmp_path, assert_close):
     model.quantize("int8")
     model.save(tmp_path / "model.keras")
@@ -341,6 +356,7 @@ def test_a_keras_model_around_the_backbone_is_saved(compiled, tmp_path, texts, a
     assert_close(loaded(inputs), model(inputs))
 
 
+@pytest.mark.slow
 def test_loading_in_a_new_process(compiled, texts, tmp_path, run_python):
     compiled.save(tmp_path / "model.keras")
     program = (
@@ -351,7 +367,3 @@ def test_loading_in_a_new_process(compiled, texts, tmp_path, run_python):
     said = run_python("-c", program, tmp_path / "model.keras", json.dumps(texts))
     labels = [answer["label"] for answer in compiled.answer(texts)]
     assert json.loads(said.strip().splitlines()[-1]) == labels
-
-
-def test_versions_are_known():
-    assert keras_bert.__version__

@@ -9,6 +9,7 @@ from keras_bert import AdamW, Batching, BertClassifier, WarmupLinearDecay
 PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 IN_ORDER = Batching(4, shuffle=False)
 SGD = keras.optimizers.SGD
+EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
@@ -34,6 +35,7 @@ def test_a_loop_with_a_gradient_tape(model, texts, labels, plain, same_weights):
     same_weights(model, plain()[1])
 
 
+@pytest.mark.slow
 @only_on("tensorflow")
 def test_a_loop_in_a_tf_function(model, texts, labels, plain, same_weights):
     import tensorflow as tf
@@ -224,6 +226,7 @@ def test_a_test_step_of_ones_own(preset, texts, labels, assert_close):
     assert_close(scores["seen"], scores["loss"])
 
 
+@pytest.mark.slow
 def test_train_on_batch(sgd_model, texts, labels, plain, same_weights, assert_close):
     losses = []
     for x, y in sgd_model.batches(texts, labels, batching=IN_ORDER):
@@ -246,6 +249,7 @@ def test_train_on_batch_of_texts(model, texts, labels):
         model.train_on_batch(texts, labels)
 
 
+@pytest.mark.slow
 def test_test_on_batch_and_predict_on_batch(compiled, texts, labels, assert_close):
     x = compiled.preprocessor(texts)
     scores = compiled.test_on_batch(x, np.array(labels), return_dict=True)
@@ -277,6 +281,7 @@ def test_run_eagerly(model, texts, labels, plain, trained_as):
     trained_as(model, model.fit(texts, labels, **PLAIN), plain())
 
 
+@pytest.mark.slow
 def test_jit_compile(model, texts, labels, plain, trained_as):
     if keras.backend.backend() == "torch":
         pytest.skip("torch.compile takes a C++ compiler and a minute")
@@ -284,6 +289,7 @@ def test_jit_compile(model, texts, labels, plain, trained_as):
     trained_as(model, model.fit(texts, labels, **PLAIN), plain())
 
 
+@pytest.mark.slow
 def test_steps_per_execution(model, texts, labels, plain, trained_as):
     model.compile(SGD(0.1), steps_per_execution=2)
     if keras.backend.backend() == "torch":
@@ -326,22 +332,26 @@ def test_verbose_2_prints_the_losses(sgd_model, texts, labels, capsys):
     assert f"loss: {loss:.4f}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_accumulation_of_fit(sgd_model, texts, labels, plain, trained_as):
     history = sgd_model.fit(texts, labels, accumulation_steps=2, **PLAIN)
     trained_as(sgd_model, history, plain())
 
 
+@pytest.mark.slow
 def test_accumulation_of_fit_in_uneven_parts(sgd_model, texts, labels, plain, trained_as):
     history = sgd_model.fit(texts, labels, accumulation_steps=3, **PLAIN)
     trained_as(sgd_model, history, plain())
 
 
+@pytest.mark.slow
 def test_accumulation_of_the_optimizer(model, texts, labels, plain, same_weights):
     model.compile(SGD(0.1, gradient_accumulation_steps=2))
     model.fit(texts, labels, batch_size=2, shuffle=False, verbose=0)
     same_weights(model, plain()[1])
 
 
+@pytest.mark.slow
 def test_a_learning_rate_between_fits(sgd_model, texts, labels, by_hand, same_weights):
     sgd_model.fit(texts[:4], labels[:4], **PLAIN)
     sgd_model.optimizer.learning_rate = 0.3
@@ -369,12 +379,14 @@ def test_a_learning_rate_in_fit(model, texts, labels):
         model.fit(texts, labels, learning_rate=2e-5)
 
 
+@pytest.mark.slow
 def test_an_optimizer_by_name(model, texts, labels, by_hand, same_weights):
     model.compile("sgd")
     model.fit(texts, labels, **PLAIN)
     same_weights(model, by_hand(rate=0.01)[1])
 
 
+@pytest.mark.slow
 def test_adam_by_name_on_a_trained_encoder(model, texts, labels, caplog):
     model.backbone.blocks[0].output_dense.bias.assign(np.ones(16))
     model.compile("adam")
@@ -382,6 +394,7 @@ def test_adam_by_name_on_a_trained_encoder(model, texts, labels, caplog):
     assert "Write compile(AdamW(5e-5))" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_learning_rate_schedule(model, texts, labels, by_hand, same_weights):
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.1, 0.3])
     model.compile(SGD(schedule))
@@ -393,6 +406,7 @@ def test_a_learning_rate_schedule(model, texts, labels, by_hand, same_weights):
     same_weights(model, second[1])
 
 
+@pytest.mark.slow
 def test_cosine_decay_with_warm_up(model, texts, labels, preset, same_weights):
     schedule = keras.optimizers.schedules.CosineDecay(0.0, 10, warmup_target=0.5, warmup_steps=5)
     model.compile(SGD(schedule))
@@ -402,6 +416,7 @@ def test_cosine_decay_with_warm_up(model, texts, labels, preset, same_weights):
     assert int(model.optimizer.iterations) == 11
 
 
+@pytest.mark.slow
 def test_a_warm_up_of_this_library(model, texts, labels, by_hand, same_weights):
     model.compile(SGD(WarmupLinearDecay(0.2, 1, 3, continuous=True)))
     model.fit(texts, labels, **PLAIN)
@@ -413,6 +428,7 @@ def test_a_warm_up_of_this_library(model, texts, labels, by_hand, same_weights):
     same_weights(model, second[1])
 
 
+@pytest.mark.slow
 def test_clipping_by_the_global_norm(model, texts, labels, preset):
     model.compile(SGD(1.0, global_clipnorm=0.01))
     model.fit(texts[:4], labels[:4], **PLAIN)
@@ -424,6 +440,7 @@ def test_clipping_by_the_global_norm(model, texts, labels, preset):
     assert moved**0.5 == pytest.approx(0.01, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_clipping_by_each_norm(model, texts, labels, preset):
     model.compile(SGD(1.0, clipnorm=0.01))
     model.fit(texts[:4], labels[:4], **PLAIN)
@@ -435,6 +452,7 @@ def test_clipping_by_each_norm(model, texts, labels, preset):
     assert max(moved) == pytest.approx(0.01, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_clipping_by_value(model, texts, labels, preset):
     model.compile(SGD(1.0, clipvalue=0.001))
     model.fit(texts[:4], labels[:4], **PLAIN)
@@ -446,6 +464,7 @@ def test_clipping_by_value(model, texts, labels, preset):
     assert max(moved) == pytest.approx(0.001, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_the_moving_average_of_weights(model, texts, labels, by_hand, same_weights):
     model.compile(SGD(0.1, use_ema=True, ema_momentum=0.5))
     model.fit(texts, labels, **PLAIN)
@@ -462,6 +481,7 @@ def test_the_moving_average_of_weights(model, texts, labels, by_hand, same_weigh
     same_weights(model, second)
 
 
+@pytest.mark.slow
 def test_adamw_of_keras_with_excluded_weights(model, texts, labels, preset):
     optimizer = keras.optimizers.AdamW(1e-3, weight_decay=0.1)
     optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
@@ -470,43 +490,48 @@ def test_adamw_of_keras_with_excluded_weights(model, texts, labels, preset):
     assert history[-1] < history[0]
 
 
+@pytest.mark.slow
 def test_many_optimizers(model, texts, labels):
     losses = model.evaluate(texts, labels, verbose=0)[0]
     for optimizer in ("RMSprop", "Adagrad", "Lion", "Adafactor", "Nadam"):
-        model.compile(getattr(keras.optimizers, optimizer)(1e-4), run_eagerly=True)
+        model.compile(getattr(keras.optimizers, optimizer)(1e-4), run_eagerly=EAGERLY)
         model.fit(texts, labels, batch_size=8, verbose=0)
     assert model.evaluate(texts, labels, verbose=0)[0] < losses
 
 
+@pytest.mark.slow
 def test_seeds_repeat_a_run(preset, texts, labels):
     losses = []
     for _ in range(2):
         keras.utils.set_random_seed(42)
         model = BertClassifier.from_preset(preset, dropout=0.3)
-        model.compile(SGD(0.1), run_eagerly=True)
+        model.compile(SGD(0.1), run_eagerly=EAGERLY)
         losses.append(model.fit(texts, labels, batch_size=4, verbose=0).history["loss"])
     assert losses[0] == losses[1]
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_run(preset, texts, labels):
     losses = []
     for seed in (1, 2):
         keras.utils.set_random_seed(seed)
         model = BertClassifier.from_preset(preset, dropout=0.3)
-        model.compile(SGD(0.1), run_eagerly=True)
+        model.compile(SGD(0.1), run_eagerly=EAGERLY)
         losses.append(model.fit(texts, labels, batch_size=4, verbose=0).history["loss"])
     assert losses[0] != losses[1]
 
 
+@pytest.mark.slow
 def test_the_global_policy_mixed_bfloat16(preset, texts, labels, global_policy, plain):
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     model = BertClassifier.from_preset(preset)
-    model.compile(SGD(0.1), run_eagerly=True)
+    model.compile(SGD(0.1), run_eagerly=EAGERLY)
     loss = model.fit(texts, labels, **PLAIN).history["loss"][0]
     assert model.backbone.token_embedding.compute_dtype == "bfloat16"
     assert loss == pytest.approx(plain()[0][0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_global_policy_mixed_float16(preset, texts, labels, global_policy, by_hand):
     keras.config.set_dtype_policy("mixed_float16")
     model = BertClassifier.from_preset(preset)
@@ -522,6 +547,7 @@ def test_bfloat16_by_from_preset(preset, texts, compiled):
     assert np.abs(difference).max() < 0.1 * np.abs(compiled.predict(texts, verbose=0)).max()
 
 
+@pytest.mark.slow
 def test_an_interruption_and_going_on(model, texts, labels, plain, same_weights):
     def interrupt(batch, logs):
         if batch == 1:
@@ -537,11 +563,12 @@ def test_an_interruption_and_going_on(model, texts, labels, plain, same_weights)
     assert len(model.answer(texts)) == 8
 
 
+@pytest.mark.slow
 def test_a_search_over_learning_rates(preset, texts, labels, by_hand, same_weights):
     scores = {}
     for rate in (0.0, 0.1):
         model = BertClassifier.from_preset(preset)
-        model.compile(SGD(rate), run_eagerly=True)
+        model.compile(SGD(rate), run_eagerly=EAGERLY)
         model.fit(texts, labels, **PLAIN)
         scores[rate] = model.evaluate(texts, labels, verbose=0)[0]
         keras.backend.clear_session()
@@ -549,6 +576,7 @@ def test_a_search_over_learning_rates(preset, texts, labels, by_hand, same_weigh
     same_weights(model, by_hand(rate=0.1)[1])
 
 
+@pytest.mark.slow
 def test_the_default_optimizer_trains(model, texts, labels):
     history = model.fit(texts, labels, epochs=2, batch_size=4, verbose=0)
     assert isinstance(model.optimizer, AdamW)
@@ -556,6 +584,7 @@ def test_the_default_optimizer_trains(model, texts, labels):
     assert {*history.history} == {"loss", "accuracy"}
 
 
+@pytest.mark.slow
 def test_training_that_diverges_is_logged(model, texts, labels, caplog):
     model.compile(SGD(float("nan")))
     model.fit(texts, labels, epochs=2, **PLAIN)

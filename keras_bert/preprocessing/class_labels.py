@@ -35,6 +35,12 @@ def as_label_names(names: Any) -> list[str] | None:
             "label_names must be a list of names that differ, or numbers in their places, 0, 1, "
             f"...; got {shown(names)}. Other numbers must be strings, here and as labels."
         )
+    for name in listed:
+        if not name.strip():
+            raise ValueError(
+                f"label_names holds {name!r}, an empty cell. Leave out the examples without a "
+                "label, or give their class a name."
+            )
     return listed
 
 

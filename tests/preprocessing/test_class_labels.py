@@ -29,6 +29,12 @@ def test_names_may_be_numbers_in_their_places(refused):
         refused("or numbers in their places", as_label_names, names)
 
 
+@pytest.mark.parametrize("blank", ["", " ", np.str_("")])
+def test_an_empty_cell_is_no_class(blank, refused):
+    names = sorted({"good", blank, "bad"})
+    refused("label_names holds '.?', an empty cell.*Leave out the examples", as_label_names, names)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16"])
 def test_labels_weights_and_scores_may_be_floats_of_any_width(dtype):
     ml_dtypes = pytest.importorskip("ml_dtypes")

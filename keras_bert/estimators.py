@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, is_missing
 from keras_bert.models.bert_classifier import BertClassifier
 from keras_bert.preprocessing.raw import Examples
 from keras_bert.text import numpy_ops
@@ -73,6 +73,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def fit(
         self, X: Examples, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
+        for index, label in enumerate(y):
+            if is_missing(label):  # NumPy would make a class "nan"
+                raise ValueError(f"Label {index} is {label}: leave the example out.")
         check_classification_targets(y)
         classes, numbers = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(classes) < 2:

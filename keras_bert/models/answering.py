@@ -10,7 +10,15 @@ import numpy as np
 from keras_bert.models import task_data
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import as_arrays, count, is_dataset, is_raw, is_single, take
+from keras_bert.preprocessing.raw import (
+    NO_EXAMPLES,
+    as_arrays,
+    count,
+    is_dataset,
+    is_raw,
+    is_single,
+    take,
+)
 
 
 class Answering:
@@ -32,7 +40,11 @@ class Answering:
         batching = task_data.batching_of(batching, batch_size).for_evaluation()
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
         batch_size = None if is_dataset(x) else batch_size
-        return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
+        kwargs = {"batch_size": batch_size, "sample_weight": sample_weight, **kwargs}
+        logs = super().evaluate(x, y, **kwargs)
+        if logs in ([], {}):
+            raise ValueError(NO_EXAMPLES)
+        return logs
 
     def predict(self, x, batch_size=None, **kwargs) -> np.ndarray:
         """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
@@ -54,7 +66,7 @@ class Answering:
         try:
             return super().predict(x, batch_size=batch_size, **kwargs)
         except UnboundLocalError as error:  # Keras has no outputs to return
-            raise ValueError("There are no examples: the dataset is empty.") from error
+            raise ValueError(NO_EXAMPLES) from error
 
     @overload
     def answer(self, x: str, *args: Any, **options: Any) -> dict[str, Any]: ...
@@ -74,7 +86,8 @@ class Answering:
 
         Returns:
             A list of dicts, one per example, with the keys of the exported model; for a single
-            example, a dict. The preprocessor's `answers` documents the keys.
+            example, a dict. The preprocessor's `answers` documents the keys. For JSON, give
+            `json.dumps(answers, default=np.ndarray.tolist)`, as numbers `[C]` are arrays.
 
         Raises:
             ValueError: if there is no preprocessor, or `x` is not what it reads.

@@ -18,7 +18,7 @@ from keras_bert.models.task_parts import fitting_preprocessor, head_policy, prep
 from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.class_labels import check_one_hot
-from keras_bert.preprocessing.raw import is_dataset, split_examples
+from keras_bert.preprocessing.raw import NO_EXAMPLES, is_dataset, split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
     check_keras_arguments,
@@ -216,6 +216,8 @@ class BertTask(
 
     def examples_to_fit(self, x, y, sample_weight, arguments):
         """Returns what `fit` trains on; a task may override it, and change Keras's `arguments`."""
+        if arguments.get("class_weight") is not None:
+            raise ValueError(f"class_weight is for classifiers; got a {type(self).__name__}.")
         return x, y, sample_weight
 
     def batches_to_fit(self, x, y, sample_weight, arguments):
@@ -300,14 +302,22 @@ class BertTask(
             start_schedule(self, x, kwargs)
         else:
             warn_of_high_rate(self, kwargs)
-        return super().fit(
-            x,
-            y,
-            sample_weight=sample_weight,
-            validation_data=validation_data,
-            shuffle=batching.shuffle and not is_batched,
-            **kwargs,
-        )
+        try:
+            history = super().fit(
+                x,
+                y,
+                sample_weight=sample_weight,
+                validation_data=validation_data,
+                shuffle=batching.shuffle and not is_batched,
+                **kwargs,
+            )
+        except UnboundLocalError as error:
+            if "'logs'" in str(error):  # of no step, in Keras's loop on JAX
+                raise ValueError(NO_EXAMPLES) from error
+            raise
+        if history.epoch and not history.history:
+            raise ValueError(NO_EXAMPLES)
+        return history
 
     def batches(self, x, y=None, sample_weight=None, *, batching=None):
         """Makes the batches that `fit` trains on.

@@ -131,7 +131,9 @@ def validation_data(task, data):
     """Converts the `validation_data` of `fit`, a tuple or a dataset, with `keras_data`."""
     if data is None:
         return None
-    if isinstance(data, tuple) and len(data) not in (2, 3):
+    is_list = isinstance(data, list) and len(data) in (2, 3)  # Keras would take it for a tuple
+    are_columns = is_list and not isinstance(data[0], (str, bytes, tuple, dict))
+    if are_columns or (isinstance(data, tuple) and len(data) not in (2, 3)):
         raise ValueError(
             f"validation_data must be (x, y), (x, y, weights) or a dataset; got {shown(data)}."
         )

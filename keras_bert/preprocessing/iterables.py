@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+import numbers
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -11,7 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.messages import shown
+from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import first_element, is_iterable, is_raw
@@ -136,7 +137,7 @@ def _in_background(function, *arguments):
 
 def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
     """Returns `(Passes, x)` of an iterable of raw examples, or `(None, x)` of anything else."""
-    if not is_iterable(x):
+    if not is_iterable(x) and not _are_rows(x):
         return None, x
     first = first_element(x)
     if first is None and not hasattr(x, "__next__"):
@@ -147,6 +148,16 @@ def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
         first = start[0] if start else ()
     is_labelled = isinstance(first, (tuple, list)) and len(first)
     return (Passes(x, **options) if is_raw(first[0] if is_labelled else first) else None), x
+
+
+def _are_rows(x):
+    """Returns whether a list holds dicts with `text`, or tuples with a label, a number."""
+    first = x[0] if isinstance(x, list) and x else None
+    if isinstance(first, dict):
+        return "text" in first
+    return isinstance(first, tuple) and any(
+        isinstance(part, numbers.Real) and not is_missing(part) for part in first
+    )
 
 
 def _parts(example, with_labels):

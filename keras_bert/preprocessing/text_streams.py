@@ -17,7 +17,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import with_finite_check, with_target_checks
 from keras_bert.preprocessing.embedding_rows import TextColumns
 from keras_bert.preprocessing.packed_batches import check_packable, packed
-from keras_bert.preprocessing.raw import split_inputs
+from keras_bert.preprocessing.raw import NO_EXAMPLES, split_inputs
 from keras_bert.preprocessing.text_rows import LONGEST, TextRows
 
 _PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait for
@@ -158,7 +158,7 @@ def arrays_of(dataset: tf.data.Dataset, are_columns: bool = False) -> tuple[Any,
     """
     elements = list(dataset.as_numpy_iterator())
     if not elements:
-        raise ValueError("There are no examples: the dataset is empty.")
+        raise ValueError(NO_EXAMPLES)
     elements = [e if isinstance(e, tuple) else (e,) for e in elements]
     is_batch = not any(isinstance(leaf, bytes) for leaf in tf.nest.flatten(elements[0][0]))
     join = np.concatenate if is_batch else np.stack

@@ -1,6 +1,5 @@
 """`fit` and `evaluate` on JAX: global losses, accumulation, several steps in one loop."""
 
-import contextlib
 import functools
 import threading
 import warnings
@@ -18,7 +17,6 @@ from keras_bert.training.keras_internals import (
     StateAfterErrors,
     dataset_specs,
     next_batches,
-    predicted_batches,
     state_shardings,
     step_loss,
     track_loss,
@@ -150,67 +148,32 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         return self._logs(metrics), (trainable, others, metrics)
 
     def make_predict_function(self, force: bool = False) -> None:
-        if self.predict_function is None or force:
-            self.predict_function = self._predictor()
+        """Makes a function that reads the weights, and writes only those that change.
 
-    def _predictor(self):
-        """Makes a function of variables and a batch, which threads may call at once.
-
-        Keras's own moves all weights out of their variables, which other threads read. This one
-        writes only what changes, such as the seeds of dropout that is never off.
+        Keras's own moves all weights out of their variables, which other threads read.
         """
+        if self.predict_function is not None and not force:
+            return
+        variables = (self.trainable_variables, self.non_trainable_variables)
 
-        def step(weights, others, batch):
-            outputs, after = self.predict_step((weights, others), batch)
-            changed = [None if new is old else new for new, old in zip(after, others, strict=True)]
-            return outputs, changed
+        def step(state, batch):
+            outputs, others = self.predict_step(state, batch)
+            pairs = zip(others, state[1], strict=True)
+            return outputs, [None if new is old else new for new, old in pairs]
 
         step = jax.jit(step) if self._is_compiled() else step
-        has_several = keras.distribution.distribution() is not None
-        in_order = _IN_ORDER if has_several else contextlib.nullcontext()
 
-        def function(trainable, others, batch):
-            values = [[variable.value for variable in part] for part in (trainable, others)]
-            with in_order:
-                outputs, changed = step(*values, batch)
-            for variable, value in zip(others, changed, strict=True):
-                if value is not None:
+        def function(state, iterator):
+            batch = next(iterator)
+            values = [[variable.value for variable in part] for part in variables]
+            with _IN_ORDER:
+                outputs, changed = step(values, batch)
+            for variable, value in zip(variables[1], changed, strict=True):
+                if value is not None:  # such as the seed of dropout that is never off
                     variable.assign(value)
-            return outputs
+            return outputs, state
 
-        return function
-
-    def predict(
-        self,
-        x: Any,
-        batch_size: int | None = None,
-        verbose: int | str = "auto",
-        steps: int | None = None,
-        callbacks: list[keras.callbacks.Callback] | None = None,
-    ) -> Any:
-        """Like `keras.Model.predict`, but threads may call it at once."""
-        batches, number = predicted_batches(x, batch_size, steps)
-        progress = {"add_progbar": verbose != 0, "verbose": verbose, "epochs": 1, "steps": number}
-        callbacks = keras.callbacks.CallbackList(callbacks, model=self, **progress)
-        self.make_predict_function()
-        variables = self.trainable_variables, self.non_trainable_variables
-        outputs, self.stop_predicting = [], False
-        callbacks.on_predict_begin()
-        for step, batch in enumerate(batches):
-            callbacks.on_predict_batch_begin(step)
-            outputs.append(self.predict_function(*variables, batch))
-            callbacks.on_predict_batch_end(step, {"outputs": outputs[-1]})
-            if self.stop_predicting:
-                break
-        callbacks.on_predict_end()
-        if not outputs:
-            raise ValueError("There are no examples: the dataset is empty.")
-        return keras.tree.map_structure(lambda *parts: np.concatenate(parts), *outputs)
-
-    def predict_on_batch(self, x: Any) -> Any:
-        self.make_predict_function()
-        variables = self.trainable_variables, self.non_trainable_variables
-        return keras.tree.map_structure(np.array, self.predict_function(*variables, (x,)))
+        self.predict_function = function
 
     def make_train_function(self, force: bool = False) -> None:
         if self.train_function is None or force:

@@ -74,9 +74,10 @@ class TrainerHooks:
 
 
 class StateAfterErrors:
-    """Mixin that gives a model on JAX its weights back after an error in `fit` or `evaluate`.
+    """Mixin for a model on JAX, whose state Keras keeps in the model during a call.
 
-    Keras moves them out of the variables before the first step, and back after an epoch and `fit`.
+    After an error in `fit` or `evaluate` it gets its weights back: Keras moves them out of the
+    variables before the first step, and back after an epoch and `fit`. Threads may predict at once.
     """
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
@@ -87,30 +88,34 @@ class StateAfterErrors:
                 self.jax_state_sync()
             raise
 
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        self.make_predict_function()
+        call = object.__new__(type(self))  # the same model, with a state for this call
+        vars(call).update(vars(self), steps_per_execution=1)
+        return super(StateAfterErrors, call).predict(*args, **kwargs)
+
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        if iterator is not None:
-            _keep_apart(iterator)
+        """Also has the iterator give lists of batches, which Keras 3.16 would stack.
+
+        Batches of a `tf.data.Dataset` that differ in length can't be stacked. Keras 3.15 doesn't
+        call this on JAX.
+        """
         super()._maybe_symbolic_build(iterator, data_batch)
+        adapter = iterator.data_adapter
+
+        def lists(super_batch):
+            batches = iter(type(adapter).get_jax_iterator(adapter))
+            return iter(lambda: _LISTS(itertools.islice(batches, super_batch or 1)), [])
+
+        adapter.get_jax_iterator = lists
 
     def _get_jax_state(self, purge_model_variables=False, **kinds):
+        if not kinds.get("metrics_variables"):  # of `predict`, whose function reads the variables
+            return [], []
         state = super()._get_jax_state(purge_model_variables=purge_model_variables, **kinds)
         if purge_model_variables:  # Keras's own record begins with the first step
             self._jax_state = dict(zip(filter(kinds.get, kinds), state, strict=True))
         return state
-
-
-def predicted_batches(x: Any, batch_size: int | None, steps: int | None) -> tuple:
-    """Returns an iterator over what `predict` reads on JAX, and the number of batches or None."""
-    from keras.src.backend.jax.trainer import JAXEpochIterator
-
-    epoch = JAXEpochIterator(x=x, batch_size=batch_size, steps_per_epoch=steps)
-
-    def batches():
-        with epoch.catch_stop_iteration():
-            for _, _, iterator in epoch:
-                yield next(iterator)
-
-    return batches(), epoch.num_batches
 
 
 def next_batches(iterator: Iterator, steps: int) -> tuple:
@@ -119,22 +124,6 @@ def next_batches(iterator: Iterator, steps: int) -> tuple:
     if isinstance(first, _LISTS):
         return tuple(first)
     return first, *itertools.islice(iterator, steps - 1)
-
-
-def _keep_apart(iterator):
-    """Has an epoch iterator of Keras 3.16 on JAX give lists of batches, which it would stack.
-
-    Batches of a `tf.data.Dataset` that differ in length can't be stacked.
-    """
-    adapter = iterator.data_adapter
-
-    def lists(super_batch=None):
-        batches = iter(type(adapter).get_jax_iterator(adapter))
-        if super_batch is None:
-            return batches
-        return iter(lambda: _LISTS(itertools.islice(batches, super_batch)), [])
-
-    adapter.get_jax_iterator = lists
 
 
 def step_loss(

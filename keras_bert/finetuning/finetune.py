@@ -298,10 +298,7 @@ def _selected(scorer, select, scores, dev):
 
 
 def _training_rows(model, train, class_weight):
-    arguments = {"class_weight": class_weight}
-    x, y, weight = model.examples_to_fit(*train, arguments)
-    if arguments.get("class_weight") is not None:  # which a classifier takes out
-        raise ValueError(f"class_weight is for classifiers; got a {type(model).__name__}.")
+    x, y, weight = model.examples_to_fit(*train, {"class_weight": class_weight})
     return model.preprocessor.read(x, y, weight, with_labels=True)
 
 

@@ -117,6 +117,9 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             for n, tags in enumerate(labels)
         ]
 
+    def stream_targets(self, labels: Tensor) -> Tensor:
+        raise ValueError("Words and tags must be in memory: pass lists, or batches(words, tags).")
+
     def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits `[N, S, C]` into tags of words, entities of texts, or labels of tokens.
 

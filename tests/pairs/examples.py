@@ -10,7 +10,7 @@ import numpy as np
 import keras_bert
 from keras_bert import Batching
 
-LENGTH, NUMBER, ROWS = 16, 10, 4  # of a sequence, of examples, of a batch
+LENGTH, NUMBER, ROWS = 16, 8, 4  # of a sequence, of examples, of a batch
 LETTERS = "abcdefghijklmnopqrstuvwxy"
 NAMES = {"binary": ["no", "yes"], "labels": ["x", "y", "z"], "tags": ["O", "B-X", "I-X"]}
 NAMES |= dict.fromkeys(("classes", "pairs", "windows", "features"), ["low", "mid", "high"])

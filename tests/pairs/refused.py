@@ -85,6 +85,20 @@ REFUSED = [
         "a dataset of two texts is one of pairs; classes must be in memory",
     ),
     Refusal(
+        {"task": ("spans", "choices"), "data": ("tf.data of texts",)},
+        None,
+        "questions must be in memory",
+    ),
+    Refusal(
+        {
+            "task": ("embedder of pairs", "embedder of triplets"),
+            "data": ("tf.data of texts",),
+            "weights": ("sample_weight",),
+        },
+        None,
+        "a dataset of `((text, other), number)` has scores",
+    ),
+    Refusal(
         {"labels": ("in the examples",), "weights": ("class_weight",)},
         None,
         "`class_weight` is for classes of texts",
@@ -119,6 +133,25 @@ REFUSED = [
         "a dataset can't be sorted by length",
     ),
     Refusal(
+        {"task": ("embedder of labels",), "batching": ("tokens",)},
+        "can't be sorted by length",
+        "texts with classes are paired at random",
+    ),
+    Refusal(
+        {"encoder": ("RoBERTa",), "data": ("tf.data of texts",)},
+        "no ops for a BytePairTokenizer",
+        "TensorFlow has no ops for byte pairs: give texts in memory",
+    ),
+    Refusal(
+        {
+            "data": ("prepared PyDataset",),
+            "batching": ("packed",),
+            "weights": ("class_weight",),
+        },
+        "at the same time",
+        "packed rows have weights, and Keras takes one of the two",
+    ),
+    Refusal(
         {"data": DATASETS, "validation": ("split",)},
         "validation_split needs examples in memory",
         "a dataset has no last examples",
@@ -146,6 +179,11 @@ REFUSED = [
         },
         "sample_weight has no place in",
         "an iterable without labels has no place for weights",
+    ),
+    Refusal(
+        {"task": ("tags",), "data": ("tf.data of texts",)},
+        "Words and tags must be in memory",
+        "a dataset has texts, not words",
     ),
     Refusal(
         {"task": ("reranker of triplets",), "loss": ("function",)},
@@ -207,6 +245,11 @@ REFUSED = [
     ),
     Refusal(
         {"lora": ("no",), "after": ("save_lora",)}, "no LoRA adapters", "there are no adapters"
+    ),
+    Refusal(
+        {"encoder": ("RoBERTa",), "after": ("trim_vocabulary",)},
+        "BytePairTokenizer can't be trimmed",
+        "merges of byte pairs need each other",
     ),
     Refusal(
         {"lora": ("yes",), "after": ("trim_vocabulary",)},

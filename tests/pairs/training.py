@@ -152,6 +152,7 @@ def fit_arguments(model, run):
     if run["batching"] == "packed" and is_prepared(run):
         batching = batching_of({"batching": "fixed"}, batch_size=WHOLE)
     arguments = {"epochs": EPOCHS, "verbose": 0, "batching": batching}
+    arguments["validation_batch_size"] = WHOLE  # a mean of weighted means depends on the batches
     if run["accumulation_steps"] > 1:
         arguments["accumulation_steps"] = run["accumulation_steps"]
     if run["weights"] == "class_weight":
@@ -167,7 +168,7 @@ def fit_arguments(model, run):
 
 def split_of(run):
     """The share to validate on; of a class there must be two texts."""
-    return 0.4 if run["task"] == "embedder of labels" else 0.2
+    return 0.5 if run["task"] == "embedder of labels" else 0.25
 
 
 def validation_data(model, run, form):
@@ -266,7 +267,9 @@ def train(run, callbacks=(), model=None, **others):
     weights = [
         np.asarray(keras.ops.convert_to_numpy(v), "float32") for v in model.trainable_variables
     ]
-    return Trained(model, history, start, weights, int(model.optimizer.iterations))
+    return Trained(
+        model, history, start, weights, int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+    )
 
 
 def reference_run(run):
@@ -316,11 +319,14 @@ def reference(key):
     with scope_of(run):
         x, y, w = parts
         again = {"verbose": 0, "batching": batching, "epochs": EPOCHS}
+        again["validation_batch_size"] = WHOLE
         if validation is not None:
             again["validation_data"] = validation
         history = model.fit(**as_arguments(x, y, w), **again).history
     weights = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
-    return Trained(None, history, [], weights, int(model.optimizer.iterations))
+    return Trained(
+        None, history, [], weights, int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+    )
 
 
 def reference_of(run):
@@ -337,8 +343,12 @@ def is_exact(run):
     task, batching = run["task"], run["batching"]
     if is_drawn(run):
         return False
+    if batching == "packed" and run["validation"] == "split" and is_prepared(run):
+        return False  # the last rows hold other sequences
     if batching == "packed":  # see `Batching`; and padding counts in a mean over all tokens
         return task != "spans" and not (task == "tags" and run["loss"] == "function")
+    if task == "tags" and run["loss"] == "function" and run["validation"] != "none":
+        return False  # whose mean is also one over padding, of which forms of data have more
     has_several_rows = task.startswith(("choices", "embedder", "reranker of"))
     return not (batching == "tokens" and has_several_rows)  # in a batch of other examples
 
@@ -366,6 +376,9 @@ def check_training(run, trained):
     assert len(trained.weights) == len(expected.weights)
     if is_float32:
         size = max(np.abs(wanted).max() for wanted in expected.weights)
-        for found, wanted in zip(trained.weights, expected.weights, strict=True):
+        names = [v.path for v in trained.model.trainable_variables]
+        for name, found, wanted in zip(names, trained.weights, expected.weights, strict=True):
+            if name == "logits/bias" and run["task"] in ("choices", "reranker of triplets"):
+                continue  # it cancels out, so its gradient is rounding alone
             error = np.abs(found - wanted).max() / size
-            assert error <= 1e-5, f"weights differ by {error:.1e}"
+            assert error <= 3e-5, f"{name} differs by {error:.1e}"

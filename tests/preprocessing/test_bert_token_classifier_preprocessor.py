@@ -123,3 +123,11 @@ def test_examples_that_are_not_words_with_tags_are_refused(
 ):
     refused(message, preprocessor.read, *arguments)
     refused("give the tags of each sentence", preprocessor.read, WORDS, with_labels=True)
+
+
+def test_a_dataset_of_words_is_refused(preprocessor, refused):
+    import tensorflow as tf
+
+    words = tf.ragged.constant([["a", "b"], ["c"]])
+    data = tf.data.Dataset.from_tensor_slices((words, tf.ragged.constant([[0, 1], [0]])))
+    refused("in memory", preprocessor.batches, data)

@@ -5,6 +5,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import keras
+
 from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets import preset_arguments
 from keras_bert.presets.formats.checkpoint import public_class
@@ -13,7 +15,8 @@ from keras_bert.presets.preprocessors import preprocessor_from
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
-from keras_bert.presets.save_model import save_checkpoint, save_preset
+from keras_bert.presets.save_model import save_hugging_face, save_preset
+from keras_bert.training.keras_internals import all_layers
 from keras_bert.training.training_record import record_training, start_record
 
 if TYPE_CHECKING:
@@ -224,6 +227,9 @@ class PresetModel:
             )
         model = load(model_class, source, preprocessor, arguments)
         model = model if load_weights else _with_random_weights(model)
+        if keras.backend.backend() == "torch":
+            for layer in all_layers(model):
+                layer.named_parameters()  # fills `state_dict`; layers made without values are not
         if not trainable:  # TensorFlow never trains a variable that was frozen when it was made
             model.trainable = False
         if not load_weights:

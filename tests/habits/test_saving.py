@@ -304,6 +304,7 @@ def test_the_state_dict_of_torch(model, preset, alike):
     if keras.backend.backend() != "torch":
         pytest.skip("a module of torch")
     file = io.BytesIO()
+    assert any(name.endswith("logits/kernel") for name in model.state_dict())
     torch.save(model.state_dict(), file)
     other = BertClassifier.from_preset(preset)
     with torch.no_grad():

@@ -14,7 +14,7 @@ Prints a table of all weights. It takes seconds, and little more memory than the
 import keras_bert
 from keras_bert.recipes import _shared
 
-FORMATS = ["google", "hugging_face", "keras_bert", "keras_hub"]
+FORMATS = ["hugging_face", "keras_bert"]
 
 
 def parse_args(argv=None):

@@ -57,17 +57,15 @@ print(*lines[:4], "...", *lines[-3:], sep="\n")
 # ## Save for other libraries
 #
 # `save_to_preset` keeps everything. `save_to_hugging_face` writes a folder for transformers or
-# sentence-transformers, whose encoder KerasHub reads too; `save_to_google` writes one for
-# google-research/bert. What another library can't hold is an error, or a warning if the encoder is
-# still the same. Each folder loads here again:
+# sentence-transformers, whose encoder KerasHub reads too. What another library can't hold is an
+# error, or a warning if the encoder is still the same. Each folder loads here again:
 
 # %%
 model.save_to_preset("minilm")
 model.save_to_hugging_face("minilm_hf")
-model.save_to_google("minilm_tf1")
 texts = ["What a lovely book!", "The train was late again."]
 vectors = model.predict(texts, verbose=0)
-for folder in ("minilm", "minilm_hf", "minilm_tf1"):
+for folder in ("minilm", "minilm_hf"):
     again = keras_bert.BertEmbedder.from_preset(folder).predict(texts, verbose=0)
     print(f"{folder:10}  largest difference {abs(again - vectors).max():.1e}")
 

@@ -94,22 +94,7 @@ class PresetModel:
         >>> BertClassifier.from_preset(folder).num_classes
         2
         """
-        from keras_bert.presets.formats.hugging_face import write_hugging_face
-
-        save_checkpoint(self, folder, write_hugging_face, has_card=True)
-
-    def save_to_google(self, folder: str | os.PathLike) -> None:
-        """Writes this model as a TF1 checkpoint for google-research/bert. Needs TensorFlow.
-
-        The folder holds `bert_config.json`, `bert_model.ckpt.*`, and the `vocab.txt` of a
-        preprocessor. Google's code has only the tanh form of GELU, which differs from the exact
-        form by at most 4.7e-4. Here the model loads unchanged, with its label names and settings,
-        from keys that Google's code ignores. Of a `BertEmbedder`, only the encoder is written.
-        Arguments and errors are those of `save_to_hugging_face`.
-        """
-        from keras_bert.presets.formats.google import write_google
-
-        save_checkpoint(self, folder, write_google)
+        save_hugging_face(self, folder)
 
     def push_to_hub(self, name: str, **options: Any) -> str:
         """Uploads this model to the Hugging Face Hub, as a preset with a model card, in one commit.

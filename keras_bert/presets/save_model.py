@@ -3,7 +3,6 @@
 import contextlib
 import math
 import os
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -32,20 +31,25 @@ def save_preset(model: keras.Model, folder: str | os.PathLike, preprocessor: Any
     wait_for_all("a preset", model)
 
 
-def save_checkpoint(
-    model: keras.Model, folder: str | os.PathLike, write: Callable, has_card: bool = False
-) -> None:
-    """Writes a model as a folder of another library's, by the `write` of its format."""
+def save_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
+    """Writes a folder of Hugging Face's; see `PresetModel.save_to_hugging_face`."""
+    from keras_bert.presets.formats.hugging_face import write_hugging_face
+
     checkpoint = described(model)
     checkpoint.weights = {
         name: Tensor(tuple(array.shape), lambda array=array: array)
         for name, array in _float_weights(model).items()
     }
     with new_folder(folder, _num_bytes(model)) as unfinished:
-        write(checkpoint, unfinished)
-        if has_card:
-            write_card(model, unfinished, has_hugging_face=True)
-    _log_lost_settings(model, has_card)
+        write_hugging_face(checkpoint, unfinished)
+        write_card(model, unfinished, has_hugging_face=True)
+    truncation = getattr(getattr(model, "preprocessor", None), "truncation", "head")
+    if truncation != "head":
+        logger.warning(
+            "Not stored in this format: truncation=%r. Pass it to from_preset again, or use "
+            "save_to_preset.",
+            truncation,
+        )
 
 
 def _write(model, folder, preprocessor):
@@ -143,21 +147,6 @@ def _task_arguments(model, preprocessor):
     elif "num_classes" in arguments:
         arguments["label_names"] = [*map(str, range(arguments["num_classes"]))]
     return arguments
-
-
-def _log_lost_settings(model, is_hugging_face):
-    """Logs settings that a folder lacks; those of an embedder are in Hugging Face's."""
-    preprocessor = getattr(model, "preprocessor", None)
-    truncation = getattr(preprocessor, "truncation", "head")
-    settings = {"truncation": truncation if truncation != "head" else None}
-    if not is_hugging_face:
-        settings |= {n: getattr(preprocessor, n, None) for n in ("prompts", "default_prompt_name")}
-        settings["truncate_dim"] = getattr(model, "truncate_dim", None)
-    if lost := [f"{name}={value!r}" for name, value in settings.items() if value]:
-        logger.warning(
-            "Not stored in this format: %s. Pass them to from_preset again, or use save_to_preset.",
-            ", ".join(lost),
-        )
 
 
 def _float_weights(model):

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import time
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -106,6 +107,26 @@ def use_folder():
     return use
 
 
+def write_google(folder):
+    """Writes a checkpoint as Google's code does, with the weights of its golden file."""
+    import tensorflow as tf
+
+    with np.load(Path(__file__).parents[1] / "golden" / "google_tf1.npz") as golden:
+        tensors = {n.removeprefix("weight:"): golden[n] for n in golden if n.startswith("weight:")}
+        config = str(golden["config"])
+    folder.mkdir()
+    names, prefix = list(tensors), str(folder / "bert_model.ckpt")
+    tf.raw_ops.SaveV2(
+        prefix=prefix,
+        tensor_names=names,
+        shape_and_slices=[""] * len(names),
+        tensors=list(tensors.values()),
+    )
+    (folder / "bert_config.json").write_text(config)
+    letters = [chr(ord("a") + number) for number in range(json.loads(config)["vocab_size"] - 5)]
+    (folder / "vocab.txt").write_text("\n".join([*WORDS[:5], *letters]) + "\n")
+
+
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory, tensorflow):
     pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
@@ -128,7 +149,7 @@ def folders(tmp_path_factory, tensorflow):
     _leave_to_fast_tokenizer(root / "hf_fast")
     embedder = keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean")
     embedder.save_to_hugging_face(root / "sentences")
-    classifier.save_to_google(root / "google")
+    write_google(root / "google")
     theirs = keras_hub.models.BertBackbone(len(WORDS), **SIZES)
     theirs = keras_hub.models.BertTextClassifier(theirs, num_classes=2, preprocessor=None)
     theirs.save_to_preset(str(root / "keras_hub"))

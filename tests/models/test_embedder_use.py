@@ -65,9 +65,6 @@ def test_prompts_and_widths_are_saved(backbone, preprocessor, assert_close, tmp_
         assert_close(loaded.predict(TEXTS, verbose=0), vectors)
     whole = BertEmbedder.from_preset(tmp_path / "preset", truncate_dim=None)
     assert whole.predict(TEXTS, verbose=0).shape == (4, 16)
-    caplog.clear()
-    model.save_to_google(tmp_path / "google")
-    assert "Not stored in this format: prompts=" in caplog.text and "truncate_dim=5" in caplog.text
 
 
 def test_prompts_are_served(tensorflow, model, assert_close, tmp_path):

@@ -6,7 +6,6 @@ from sklearn.metrics import log_loss
 
 from keras_bert import BertClassifier, BertClassifierPreprocessor
 from keras_bert.metrics import multi_label_scores
-from keras_bert.presets.preset import PresetModel
 
 NAMES = ["red", "green", "blue"]
 LABELS = np.random.default_rng(1).integers(0, 2, (8, 3))
@@ -45,10 +44,10 @@ def test_lists_of_names_are_learnt_as_zeros_and_ones(model, inputs, refused):
     refused(r"\[n, 3\]; got shape \(8,\)", model.fit, inputs, LABELS[:, 0])
 
 
-@pytest.mark.parametrize("save", [BertClassifier.save_to_preset, PresetModel.save_to_google])
-def test_presets_keep_it(model, reader, inputs, assert_close, tmp_path, save):
-    save(model, tmp_path)
-    loaded = BertClassifier.from_preset(tmp_path, sequence_length=12)  # Google's has none
+@pytest.mark.parametrize("to", ["preset", "hugging_face"])
+def test_presets_keep_it(model, reader, inputs, assert_close, tmp_path, to):
+    getattr(model, f"save_to_{to}")(tmp_path)
+    loaded = BertClassifier.from_preset(tmp_path)
     assert loaded.preprocessor.get_config() == reader.get_config()
     assert_close(model.predict(inputs, verbose=0), loaded.predict(inputs, verbose=0))
 

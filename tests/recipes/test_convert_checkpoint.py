@@ -21,7 +21,7 @@ def saved(preset, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("to", ["hugging_face", "google", "keras_bert"])
+@pytest.mark.parametrize("to", ["hugging_face", "keras_bert"])
 def test_a_classifier_survives_a_round_trip(convert, saved, tmp_path, to, capsys):
     convert(saved, tmp_path / "theirs", "--to", to)
     convert(tmp_path / "theirs", tmp_path / "back")

@@ -4,16 +4,14 @@ import re
 from functools import partial
 from pathlib import Path
 
-from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.messages import check_one_of, from_extra, logger
+from keras_bert.files.json_files import JsonFields
+from keras_bert.messages import check_one_of, from_extra
 from keras_bert.presets.formats import weight_names
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
-    check_supported,
     explained,
     file_tensor,
-    spell,
     translate,
 )
 from keras_bert.text.vocabulary import is_uncased, read_lines
@@ -25,20 +23,6 @@ with from_extra("tensorflow"):
 _BACKBONE = {**weight_names.BACKBONE, "num_segments": ("type_vocab_size", 16)}
 # modeling.py computes "gelu" by its tanh approximation.
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
-# Google's code has no exact GELU; its tanh approximation is closest.
-_HIDDEN_ACTS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
-_SUPPORTED = {
-    "task": ("BertBackbone", "BertEmbedder", "BertPretrainer", "BertClassifier", "BertSpanLabeler"),
-    "architecture": ("bert",),
-    "tokenizer.family": (None,),
-    "activation": tuple(_HIDDEN_ACTS),
-    "layer_norm_epsilon": (1e-12,),
-    "masked_lm_epsilon": (1e-12,),
-    "causal": (False,),
-    "tie_embeddings": (True,),
-}
-# Keys added to Google's config; its code ignores unknown keys.
-_OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
 
@@ -59,63 +43,23 @@ def read_google(path: Path) -> Checkpoint:
     backbone = backbone_arguments(config, _BACKBONE)
     hidden_act = config.text("hidden_act", "gelu")
     check_one_of(f"hidden_act of {source}", hidden_act, _ACTIVATIONS)
-    backbone["activation"] = config.text(_OWN_ACTIVATION, _ACTIVATIONS[hidden_act])
+    backbone["activation"] = _ACTIVATIONS[hidden_act]
     tensors = _tensors(prefix, source)
     task = _task(tensors)
     found = translate(tensors, backbone, partial(weight_names.google_spellings, task=task), source)
     tokenizer = {}
     if (folder / "vocab.txt").is_file():
         tokens = read_lines(folder / "vocab.txt")
-        lowercase = config.boolean(_OWN_CASING, is_uncased(tokens))
-        tokenizer = {"vocabulary": tokens, "lowercase": lowercase}
+        tokenizer = {"vocabulary": tokens, "lowercase": is_uncased(tokens)}
     return Checkpoint(
         source=source,
         backbone=backbone,
         task=task,
-        task_arguments=_task_arguments(task, found["weights"], config),
+        task_arguments=_task_arguments(task, found["weights"]),
         tokenizer=tokenizer,
         sequence_length=backbone["max_sequence_length"],
         **found,
     )
-
-
-def write_google(checkpoint: Checkpoint, folder: Path) -> None:
-    """Writes a complete `Checkpoint` in the format of google-research/bert."""
-    supported = {**_SUPPORTED, "masked_lm_activation": (checkpoint.backbone["activation"],)}
-    check_supported(checkpoint, "Google's code", supported)
-    if checkpoint.task == "BertEmbedder":
-        logger.warning(
-            "A TF1 checkpoint can't store the pooling of a BertEmbedder (pooling=%r, "
-            "normalize=%r): only the encoder is written.",
-            checkpoint.task_arguments["pooling"],
-            checkpoint.task_arguments["normalize"],
-        )
-    spellings = weight_names.google_spellings(checkpoint.backbone["num_layers"], checkpoint.task)
-    tensors = spell(checkpoint.weights, spellings)
-    with tf.device("CPU:0"):
-        tf.raw_ops.SaveV2(
-            prefix=str(folder / "bert_model.ckpt"),
-            tensor_names=list(tensors),
-            shape_and_slices=[""] * len(tensors),
-            tensors=[tf.cast(tensor, tf.float32) for tensor in tensors.values()],
-        )
-    if checkpoint.own_tokenizer:
-        checkpoint.own_tokenizer.save_vocabulary(folder / "vocab.txt")
-    write_json(folder / "bert_config.json", _config(checkpoint))
-
-
-def _config(checkpoint):
-    backbone = checkpoint.backbone
-    config = {key: backbone[ours] for ours, (key, _) in _BACKBONE.items()}
-    config |= {
-        "hidden_act": _HIDDEN_ACTS[backbone["activation"]],
-        "initializer_range": 0.02,
-        _OWN_ACTIVATION: backbone["activation"],
-    }
-    config |= weight_names.own_entry(checkpoint, "dropout", "label_names")
-    if checkpoint.own_tokenizer:
-        config[_OWN_CASING] = checkpoint.own_tokenizer.lowercase
-    return config
 
 
 def _prefix(path):
@@ -161,10 +105,9 @@ def _task(tensors):
     return None
 
 
-def _task_arguments(task, weights, config):
-    arguments = weight_names.read_own_entry(config, task)
+def _task_arguments(task, weights):
     if task == "BertPretrainer":
-        arguments["next_sentence"] = "next_sentence/kernel" in weights
+        return {"next_sentence": "next_sentence/kernel" in weights}
     if task == "BertClassifier":
-        arguments["num_classes"] = weights["logits/kernel"].shape[-1]
-    return arguments
+        return {"num_classes": weights["logits/kernel"].shape[-1]}
+    return {}

@@ -62,7 +62,7 @@ _OWN_KEYS = {
 }
 _OF_CLASSIFIERS = ("multi_label", "threshold", "window_stride", "window_pooling")
 _OF_QUESTIONS = ("document_stride", "max_question_length", "max_answer_length", "null_threshold")
-_OWN_ARGUMENTS = (*_OF_CLASSIFIERS, *_OF_QUESTIONS, "dropout", "label_names")
+_OWN_ARGUMENTS = (*_OF_CLASSIFIERS, *_OF_QUESTIONS)
 
 
 def read_own_entry(config: JsonFields, task: str | None) -> dict:
@@ -71,12 +71,12 @@ def read_own_entry(config: JsonFields, task: str | None) -> dict:
     return {name: own[name] for name in _OWN_ARGUMENTS if own.get(name) is not None}
 
 
-def own_entry(checkpoint: Checkpoint, *more: str) -> dict:
-    """Makes the entry of another library's config for arguments of ours, for some `more` too."""
+def own_entry(checkpoint: Checkpoint) -> dict:
+    """Makes the entry of another library's config for arguments of ours."""
     if checkpoint.task not in _OWN_KEYS:
         return {}
     arguments = checkpoint.task_arguments
-    names = (*_OF_CLASSIFIERS, *more) if checkpoint.task == "BertClassifier" else arguments
+    names = _OF_CLASSIFIERS if checkpoint.task == "BertClassifier" else arguments
     return {_OWN_KEYS[checkpoint.task]: {n: arguments[n] for n in names if n in arguments}}
 
 

@@ -150,14 +150,20 @@ def test_a_sharded_model(hub, same, write_shards):
     assert "pytorch_model.bin" not in hub.fetched()
 
 
+def test_googles_checkpoints_are_downloaded(hub, google, same):
+    folder = google(name="tf1")
+    hub.models["user/google"] = {"main": folder}
+    assert same(BertTask.from_preset("hf://user/google"), BertTask.from_preset(folder))
+    assert "bert_model.ckpt.index" in hub.fetched()
+
+
 def test_every_format_is_downloaded(hub, our_preset, same):
     model, folder = our_preset
-    model.save_to_google(folder.parent / "google")
     embedder = BertEmbedder(model.backbone, preprocessor=model.preprocessor, pooling="max")
     embedder.save_to_hugging_face(folder.parent / "sentences")
     tagger = BertTokenClassifier(model.backbone, num_classes=2, preprocessor=model.preprocessor)
     tagger.save_to_hugging_face(folder.parent / "words")  # with the pooler in a file of its own
-    tasks = {"ours": model, "google": model, "words": tagger, "sentences": embedder}
+    tasks = {"ours": model, "words": tagger, "sentences": embedder}
     for name, task in tasks.items():
         hub.models[f"user/{name}"] = {"main": folder.parent / name}
         loaded = BertTask.from_preset(f"hf://user/{name}")

@@ -1,5 +1,6 @@
 """What must hold of a run: its numbers, and what is done with the trained model."""
 
+import contextlib
 import copy
 import pickle
 import re
@@ -73,7 +74,8 @@ def carry_out(run, counter):
     check_frozen(run, trained)
     folder = Path(tempfile.mkdtemp())
     try:
-        with scope_of(run):
+        is_jax = keras.backend.backend() == "jax"  # whose scope stays set
+        with scope_of(run) if is_jax else contextlib.nullcontext():
             after(Case(run, trained, folder))
     except (ValueError, TypeError) as error:
         error.is_after = True

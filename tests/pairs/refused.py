@@ -181,6 +181,19 @@ REFUSED = [
         "an iterable without labels has no place for weights",
     ),
     Refusal(
+        {"task": ("labels",), "data": ("tf.data of texts",), "labels": ("names",)},
+        "Labels must be numbers; the dataset yields strings",
+        "several labels of a dataset are 0 and 1 for each class",
+    ),
+    Refusal(
+        {
+            "task": ("reranker of triplets",),
+            "after": ("answer and scores", "finetune", "finetune with a teacher"),
+        },
+        "scores takes pairs",
+        "scores are of pairs with a relevance: `finetune` takes `scores=` of your own",
+    ),
+    Refusal(
         {"task": ("tags",), "data": ("tf.data of texts",)},
         "Words and tags must be in memory",
         "a dataset has texts, not words",

@@ -243,6 +243,8 @@ class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
         y_pred: `[..., V]`, logits.
     """
 
+    from_logits = True  # Keras 3.16 has no attribute
+
     def __init__(
         self,
         reduction: str = "mean_with_sample_weight",

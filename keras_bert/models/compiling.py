@@ -65,7 +65,7 @@ def check_takes_logits(kind, given, own, loss):
             check_takes_logits(kind, each, *of_output)
         return
     owns = own.values() if isinstance(own, dict) else [own]
-    if not all(getattr(each, "from_logits", False) for each in owns):
+    if not all(map(_from_logits, owns)):
         return
     for each in keras.tree.flatten(given):
         each = each.loss if isinstance(each, Distillation) else each
@@ -90,10 +90,8 @@ def _line_to_write(kind, given, loss):
         has_logits = "from_logits" in inspect.signature(given).parameters
         from_logits = False if has_logits and given.__module__.startswith("keras.") else None
         name = "".join(part.capitalize() for part in given.__name__.split("_"))
-    elif isinstance(given, keras.metrics.Metric):
-        from_logits = given.get_config().get("from_logits")
     else:
-        from_logits = getattr(given, "from_logits", None)
+        from_logits = _from_logits(given)
     if from_logits is False:
         return f"Write keras.{kind}{'es' if kind == 'loss' else 's'}.{name}(from_logits=True)."
     threshold = getattr(given, "threshold", None)
@@ -104,6 +102,14 @@ def _line_to_write(kind, given, loss):
     if from_logits is None and has_thresholds:
         return "Leave it out, and call scores(x, y) after training."
     return None
+
+
+def _from_logits(given):
+    """Returns whether a loss or metric takes logits; None if it doesn't say."""
+    from_logits = getattr(given, "from_logits", None)
+    if from_logits is None and isinstance(given, (keras.losses.Loss, keras.metrics.Metric)):
+        from_logits = given.get_config().get("from_logits")  # Keras 3.16 has no attribute
+    return from_logits
 
 
 class Retracing:

@@ -98,11 +98,20 @@ def refusal_tasks(backend, factors, covering):
                 yield {"run": run, "match": refusal.message}
 
 
-def tasks_of(backend, seed):
-    """All runs of a backend, and the pairs that neither a run nor a refusal can meet."""
+def tasks_of(backend, seed, results=()):
+    """All runs of a backend, and the pairs that neither a run nor a refusal can meet.
+
+    Runs that went well before the list of refusals changed still count.
+    """
     factors = factors_of(backend)
     covering = Covering(factors, forbidden(backend), seed)
-    runs = [{"run": run} for run in covering]
+    runs = [
+        {"run": entry["run"]}
+        for entry in results
+        if entry["status"] == "ok" and "match" not in entry and covering.is_allowed(entry["run"])
+    ]
+    covering.left -= set().union(*(pairs_of(task["run"]) for task in runs))
+    runs += [{"run": run} for run in covering]
     return [*refusal_tasks(backend, factors, covering), *runs], covering.impossible
 
 
@@ -153,7 +162,7 @@ def main():
                 results[entry["key"]] = entry
         if arguments.again:
             results = {k: v for k, v in results.items() if v["status"] == "ok"}
-        tasks, impossible = tasks_of(backend, arguments.seed)
+        tasks, impossible = tasks_of(backend, arguments.seed, results.values())
         worker, begin = Worker(backend), time.monotonic()
         try:
             for number, task in enumerate(tasks, start=1):

@@ -285,6 +285,20 @@ REFUSED = [
         "other libraries have no class for it",
     ),
     Refusal(
+        {"encoder": ("causal",), "after": ("Hugging Face",)},
+        "has causal=True",
+        "transformers has no causal BERT with these heads",
+    ),
+    Refusal(
+        {
+            "task": ("embedder of pairs", "embedder of triplets"),
+            "weights": ("sample_weight",),
+            "after": ("finetune with a teacher",),
+        },
+        "leave sample_weight out",
+        "a teacher's vectors are learned text by text",
+    ),
+    Refusal(
         {"encoder": ("own",), "after": ("keep_layers",)},
         "layers of RopeBackbone may differ",
         "its layers may differ from each other",

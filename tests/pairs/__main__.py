@@ -112,7 +112,9 @@ def tasks_of(backend, seed, results=()):
     ]
     covering.left -= set().union(*(pairs_of(task["run"]) for task in runs))
     runs += [{"run": run} for run in covering]
-    return [*refusal_tasks(backend, factors, covering), *runs], covering.impossible
+    refused = refusal_tasks(backend, factors, covering)
+    mixed = itertools.chain.from_iterable(itertools.zip_longest(runs, refused))  # for a slice
+    return [task for task in mixed if task is not None], covering.impossible
 
 
 def key_of(backend, task):

@@ -285,6 +285,11 @@ REFUSED = [
         "other libraries have no class for it",
     ),
     Refusal(
+        {"task": ("features",), "after": ("Hugging Face",)},
+        "has num_features=2",
+        "other libraries have no numbers alongside text",
+    ),
+    Refusal(
         {"encoder": ("causal",), "after": ("Hugging Face",)},
         "has causal=True",
         "transformers has no causal BERT with these heads",

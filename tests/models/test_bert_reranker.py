@@ -152,5 +152,5 @@ def test_scores_are_means_over_the_queries(model, caplog, refused):
     assert model.scores(PAIRS, y)["map"] == 0.5
     assert "1 of 2 queries have no relevant document and count as 0, the first 'c'" in caplog.text
     refused("None of the 2 queries has a relevant document", model.scores, PAIRS, np.zeros(5))
-    refused(r"a relevance each.*\(2, 1\)", model.scores, [("a", "b"), ("c", "d")], [[1.0], [0.0]])
+    refused(r"a relevance each.*\(2, 2\)", model.scores, [("a", "b"), ("c", "d")], np.eye(2))
     refused("got 3 columns of texts", model.scores, TRIPLETS, [1, 0])

@@ -92,13 +92,11 @@ def test_the_grid_is_that_of_the_paper(module):
     assert (args.epoch_counts, args.seeds) == ([3], [0])
 
 
-def test_bad_batches_and_files_are_refused_before_training(module, write_table, tmp_path, refused):
+def test_bad_files_are_refused_before_training(module, write_table, tmp_path, refused):
     def start(*more):
         module.main(arguments("nowhere", "sst2", folder, tmp_path / "out", *more))
 
     folder = tmp_path / "SST-2"  # is not there yet
-    line = "--batch_sizes 8 9 --accumulation_steps 2 --strategy single"
-    refused("A batch of 9 rows.*instance 10", start, *line.split())
     write_table(folder / "train.tsv", ["sentence", "label"], ["it is fine", 1])
     write_table(folder / "dev.tsv", ["sentence", "label"], ["it is fine", 2])
     refused(r"dev\.tsv, line 2: the label '2'.*0, 1", start)

@@ -109,7 +109,7 @@ def backbone(make_backbone):
     return partial(make_backbone, num_layers=2, hidden_dim=8, intermediate_dim=12)
 
 
-@pytest.fixture(params=["preset", "hugging_face", "google", "keras_hub"])
+@pytest.fixture(params=["preset", "hugging_face"])
 def kind(request):
     """The name of a format in `save_to_...`."""
     return request.param
@@ -118,8 +118,6 @@ def kind(request):
 @pytest.fixture
 def save(kind):
     """Saves a model to a folder in the format of this `kind`."""
-    if kind == "keras_hub":
-        pytest.importorskip("keras_hub", reason="pip install keras-hub")
     return lambda model, folder: getattr(model, f"save_to_{kind}")(folder)
 
 

@@ -217,7 +217,9 @@ class BertTask(
     def examples_to_fit(self, x, y, sample_weight, arguments):
         """Returns what `fit` trains on; a task may override it, and change Keras's `arguments`."""
         if arguments.get("class_weight") is not None:
-            raise ValueError(f"class_weight is for classifiers; got a {type(self).__name__}.")
+            raise ValueError(
+                f"class_weight is for classifiers; got a {type(self).__name__}. Give sample_weight."
+            )
         return x, y, sample_weight
 
     def batches_to_fit(self, x, y, sample_weight, arguments):

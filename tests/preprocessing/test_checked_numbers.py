@@ -24,10 +24,12 @@ def examples(labels, *weights):
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "int8", "bool"])
 def test_labels_of_the_classes_pass_unchanged(dtype):
     labels, weights = np.array([0, 1, 2, 0]).astype(dtype), np.array([0.5, 1, 2, 0])
-    for given in (examples(labels), examples(labels[:, None], weights).batch(3)):
+    batches = examples(labels, weights).batch(3)
+    in_columns = examples(labels[:, None], weights).batch(3)
+    for given, plain in ((examples(labels),) * 2, (batches, batches), (in_columns, batches)):
         checked = with_class_check(given, 3)
-        assert checked.element_spec == given.element_spec and len(checked) == len(given)
-        for found, expected in zip(checked, given, strict=True):
+        assert checked.element_spec == plain.element_spec and len(checked) == len(given)
+        for found, expected in zip(checked, plain, strict=True):
             tf.nest.map_structure(tf.debugging.assert_equal, found, expected)
     # More classes than the dtype of the labels can count.
     assert len(list(with_class_check(examples(np.array([0, 255], "uint8")), 300))) == 2

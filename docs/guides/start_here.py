@@ -85,8 +85,8 @@ classifier.answer("The courier never came.")
 #
 # ## Keep it
 #
-# A *preset* is a folder of `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`,
-# from which any task starts. `model.save("model.keras")` works as for any Keras model; import
+# A *preset* is a folder of `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt` and
+# their checksums, from which any task starts. `model.save("model.keras")` works as for any Keras model; import
 # `keras` and then `keras_bert` before `keras.saving.load_model`.
 
 # %%

@@ -314,9 +314,9 @@ REFUSED = [
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "limits.md"
 BEGIN = """# What doesn't go together
 
-Features meet: any two of them give the numbers that each gives without the other, or an error says
-what to do instead. `make pairs` tries every pair of the levels of {number} settings on TensorFlow,
-JAX and PyTorch: {names} (what is done with the trained model). These pairs don't go together.
+Any two features should give the numbers that each gives without the other, or an error that says
+what to do instead. `make pairs` tests this, pair by pair, for {number} settings on TensorFlow, JAX
+and PyTorch: {names} (what is done with the trained model). These pairs don't go together:
 
 | | together with | why |
 |---|---|---|

@@ -106,10 +106,9 @@ def _line_to_write(kind, given, loss):
 
 def _from_logits(given):
     """Returns whether a loss or metric takes logits; None if it doesn't say."""
-    from_logits = getattr(given, "from_logits", None)
-    if from_logits is None and type(given).__module__.startswith("keras."):
-        from_logits = given.get_config().get("from_logits")  # Keras 3.16 has no attribute
-    return from_logits
+    if type(given).__module__.startswith("keras."):
+        return given.get_config().get("from_logits")  # Keras 3.16 has no attribute
+    return getattr(given, "from_logits", None)
 
 
 class Retracing:

@@ -148,7 +148,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--backends", nargs="+", default=BACKENDS, choices=BACKENDS)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="for each backend")
+    parser.add_argument("--first", type=int, help="run only so many of each backend")
     parser.add_argument("--again", action="store_true", help="repeat what failed")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "pairs")
     arguments = parser.parse_args()
@@ -165,14 +165,12 @@ def main():
         if arguments.again:
             results = {k: v for k, v in results.items() if v["status"] == "ok"}
         tasks, impossible = tasks_of(backend, arguments.seed, results.values())
-        worker, begin = Worker(backend), time.monotonic()
+        worker = Worker(backend)
         try:
-            for number, task in enumerate(tasks, start=1):
+            for number, task in enumerate(tasks[: arguments.first], start=1):
                 key = key_of(backend, task)
                 if key in results:
                     continue
-                if time.monotonic() - begin > arguments.seconds:
-                    break
                 result = {"key": key, **task, **worker.outcome(task)}
                 results[key] = result
                 with open(path, "a") as file:

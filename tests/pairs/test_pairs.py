@@ -30,10 +30,11 @@ def test_the_docs_show_the_list():
     assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.pairs.refused"
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_part_of_the_pairs_works(backend, run_python, tmp_path):
-    options = ("--backends", backend, "--seconds", 50, "--folder", tmp_path)
+    options = ("--backends", backend, "--first", 16, "--folder", tmp_path)
     assert "failed 0" in run_python("-m", "tests.pairs", *options, cwd=ROOT)
 
 

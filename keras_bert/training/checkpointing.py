@@ -98,7 +98,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         return step
 
     def on_train_begin(self, logs=None):
-        self._check_latest(self.model)
+        self._check_latest(self.model, optimizer_step(self.model))
 
     def on_train_batch_end(self, batch, logs=None):
         check_loss(self, logs, self)
@@ -109,11 +109,13 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         self.wait()
 
-    def save(self, model: keras.Model) -> None:
+    def save(self, model: keras.Model, step: int | None = None) -> None:
         """Starts writing a checkpoint of the current state; `wait` returns when it is written.
 
         Args:
             model: a compiled model.
+            step: number of the checkpoint; by default, the optimizer's, which counts no step that
+                overflowed in float16.
 
         Raises:
             ValueError: if a trainable weight or a number of the optimizer is NaN or infinite;
@@ -121,7 +123,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 from which `restore` didn't go back.
         """
         self.wait()
-        self._check_latest(model)
+        step = optimizer_step(model) if step is None else step
+        self._check_latest(model, step)
         _build_optimizer(model)
         trained = {id(v) for v in model.trainable_variables + model.optimizer.variables}
         arrays = {}
@@ -137,8 +140,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         arrays[_CLASSES] = np.array(_class_names(model))
         if is_chief(model):
             # Not a daemon thread, so that the program waits for it before exiting.
-            arguments = (optimizer_step(model), arrays)
-            self._writer = threading.Thread(target=self._write, args=arguments)
+            self._writer = threading.Thread(target=self._write, args=(step, arrays))
             self._writer.start()
 
     def wait(self) -> None:
@@ -151,8 +153,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if failure is not None:
             raise failure
 
-    def _check_latest(self, model):
-        step = optimizer_step(model)
+    def _check_latest(self, model, step):
         latest = max(self._steps(), default=0)
         if latest > step and model is not self._restored:
             raise ValueError(

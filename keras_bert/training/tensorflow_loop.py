@@ -39,7 +39,7 @@ class TrainLoop(GlobalLoss):
         is_split = parts * self.distribute_strategy.num_replicas_in_sync > 1
         if is_split and self.compares_examples(y):
             self._take_step(self._gradients_over_batch(x, y, sample_weight))
-            return self.get_metrics_result()
+            return _over_replicas(self.get_metrics_result)
         weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
         rows = _total(_num_rows(x)) if is_split else None
         density = sequences_per_row(x, _total)
@@ -51,18 +51,18 @@ class TrainLoop(GlobalLoss):
             self._take_step(pass_part(batch, rows, density))
         else:
             self._take_step(self._sum_over_parts(pass_part, batch, rows, density))
-        return self.get_metrics_result()
+        return _over_replicas(self.get_metrics_result)
 
     def test_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
         if is_split and self.compares_examples(y):
             self._loss_over_batch(y, self(x, training=False), sample_weight, training=False)
-            return self.get_metrics_result()
+            return _over_replicas(self.get_metrics_result)
         weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
         examples = _num_rows(x) * sequences_per_row(x, _total)
         self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
-        return self.get_metrics_result()
+        return _over_replicas(self.get_metrics_result)
 
     def make_train_function(self, force=False):
         if self.train_function is None or force:
@@ -219,27 +219,24 @@ class TrainLoop(GlobalLoss):
 
         @tf.autograph.experimental.do_not_convert
         def one(data):
-            """Returns metrics over all replicas; what else a step returns, of the first one."""
+            """Returns a step's logs; those of a user's own are means over replicas, as in Keras."""
             logs = strategy.run(with_data, args=(data,))
-            logs = {name: strategy.experimental_local_results(v)[0] for name, v in logs.items()}
-            metrics = self.get_metrics_result()
-            return {name: metrics.get(name, value) for name, value in logs.items()}
+            return tf.nest.map_structure(lambda v: strategy.reduce("mean", v, axis=None), logs)
 
         @tf.autograph.experimental.do_not_convert
         def many(iterator):
+            logs = one(iterator.get_next())
             if limit == 1:
-                return tf.constant(1), one(iterator.get_next())
+                return logs
 
-            def turn(done, _):
+            def turn(done, _, logs):
                 data = iterator.get_next_as_optional()
                 has_data = data.has_value()
-                tf.cond(has_data, lambda: _run(strategy, step, data.get_value()), lambda: False)
-                return done + tf.cast(has_data, "int32"), has_data
+                logs = tf.cond(has_data, lambda: one(data.get_value()), lambda: logs)
+                return done + 1, has_data, logs
 
-            done, _ = tf.while_loop(
-                lambda done, has_data: (done < limit) & has_data, turn, (0, True)
-            )
-            return done, self.get_metrics_result()
+            is_left = lambda done, has_data, _: (done < limit) & has_data  # noqa: E731
+            return tf.while_loop(is_left, turn, (1, True, logs))[-1]
 
         if not self.run_eagerly:
             one, many = (tf.function(each, reduce_retracing=True) for each in (one, many))
@@ -249,10 +246,7 @@ class TrainLoop(GlobalLoss):
         def function(iterator):
             if not isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
                 return one(next(iterator))  # from train_on_batch
-            done, logs = many(iterator)
-            if not int(done):
-                raise StopIteration
-            return logs
+            return many(iterator)
 
         return function
 
@@ -334,6 +328,11 @@ def _plus(gradient, number):
     return None if gradient is None else gradient + tf.cast(number, gradient.dtype)
 
 
+def _over_replicas(function):
+    """Calls a function of variables once, with the values of all replicas."""
+    return tf.distribute.get_replica_context().merge_call(lambda _: function())
+
+
 def _total(value):
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
@@ -366,8 +365,3 @@ def _are_columns(arrays):
 def _num_rows(x):
     inputs = [values for values in tf.nest.flatten(x) if values is not None]
     return tf.cast(tf.shape(inputs[0])[0], "float32")
-
-
-def _run(strategy, step, data):
-    strategy.run(step, args=(data,))
-    return True

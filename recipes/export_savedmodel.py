@@ -9,6 +9,8 @@ its own. The last part of OUTPUT is the model's name. Other formats take token i
 tokenizer's files.
 """
 
+import contextlib
+import importlib
 import json
 import shlex
 import subprocess
@@ -16,7 +18,7 @@ import sys
 from pathlib import Path
 
 import keras_bert
-from keras_bert.recipes import _shared
+from keras_bert import command_line
 
 ASK = """
 import json, sys
@@ -29,7 +31,7 @@ for name, value in sorted(answers.items()):
 
 
 def parse_args(argv=None):
-    parser = _shared.recipe_parser(__doc__)
+    parser = command_line.recipe_parser(__doc__)
     add = parser.add_argument
     add("preset", help="folder of a fine-tuned model, or any source that from_preset accepts")
     add("--output", required=True, help="output folder")
@@ -48,8 +50,8 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes import _bilstm  # noqa: F401 (its encoder can be in a preset)
-
+    with contextlib.suppress(ModuleNotFoundError):  # its encoder can be in a preset
+        importlib.import_module("paper.bilstm")
     model = keras_bert.BertTask.from_preset(args.preset)
     if args.format != "tf_saved_model":
         exported = model.export(args.output, format=args.format, int8=args.int8)
@@ -76,4 +78,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    _shared.run_recipe(main)
+    command_line.run_recipe(main)

@@ -29,13 +29,13 @@ import numpy as np
 from tqdm import tqdm
 
 import keras_bert
-from keras_bert.recipes import _shared
+from keras_bert import command_line
 
 LINES_AT_ONCE = 256  # sorted by length, to reduce padding
 
 
 def parse_args(argv=None):
-    parser = _shared.recipe_parser(__doc__)
+    parser = command_line.recipe_parser(__doc__)
     add = parser.add_argument
     add("input", help="file with a text, or `A ||| B`, per line")
     add("--init", required=True, help="preset or published weights to start from")
@@ -168,4 +168,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    _shared.run_recipe(main)
+    command_line.run_recipe(main)

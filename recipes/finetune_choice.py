@@ -13,13 +13,13 @@ the same command to resume. Watch the training with `tensorboard --logdir OUTPUT
 """
 
 import keras_bert
-from keras_bert.recipes import _shared
+from keras_bert import command_line
 
 
 def parse_args(argv=None):
-    parser = _shared.recipe_parser(__doc__)
-    _shared.add_file_arguments(parser)
-    _shared.add_finetuning_arguments(parser)
+    parser = command_line.recipe_parser(__doc__)
+    command_line.add_file_arguments(parser)
+    command_line.add_finetuning_arguments(parser)
     parser.set_defaults(batch_size=16, learning_rate=2e-5)  # questions; as in the paper
     return parser.parse_args(argv)
 
@@ -34,19 +34,17 @@ def read_labeled(path):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._runs import start_training  # slow: after parse_args
-
-    strategy = start_training(args)
+    strategy = command_line.start_training(args)
     train = read_labeled(args.train)
-    dev = read_labeled(args.dev) if args.dev else None
+    dev = read_labeled(args.dev) if args.dev else args.validation_split
     test = keras_bert.readers.read_choices(args.test) if args.test else None
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(
-            args.init, **_shared.loading_settings(args)
+            args.init, **command_line.loading_arguments(args)
         )
-    settings = _shared.finetuning_settings(args)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
+    arguments = command_line.finetuning_arguments(args)
+    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **arguments)
 
 
 if __name__ == "__main__":
-    _shared.run_recipe(main)
+    command_line.run_recipe(main)

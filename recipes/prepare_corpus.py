@@ -25,11 +25,11 @@ own options.
 """
 
 import keras_bert
-from keras_bert.recipes import _shared
+from keras_bert import command_line
 
 
 def parse_args(argv=None):
-    parser = _shared.recipe_parser(__doc__)
+    parser = command_line.recipe_parser(__doc__)
     add = parser.add_argument
     add("inputs", nargs="+", help="files, folders, patterns or hf://datasets/user/name")
     add("--vocabulary", required=True, help="vocab.txt, preset, Hugging Face folder or hf://name")
@@ -79,4 +79,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    _shared.run_recipe(main)
+    command_line.run_recipe(main)

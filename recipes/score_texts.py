@@ -17,12 +17,11 @@ import math
 from pathlib import Path
 
 import keras_bert
-from keras_bert.recipes import _shared
-from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
+from keras_bert import command_line
 
 
 def parse_args(argv=None):
-    parser = _shared.recipe_parser(__doc__)
+    parser = command_line.recipe_parser(__doc__)
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
     add("--texts", help="file of texts, one per line")
@@ -81,6 +80,8 @@ def main(argv=None):
     args = parse_args(argv)
     pairs = {}
     if args.minimal_pairs:
+        from paper.minimal_pairs import read_minimal_pairs  # next to this file
+
         pairs = read_minimal_pairs(args.minimal_pairs, args.max_pairs)
     model = keras_bert.BertPretrainer.from_preset(args.init, sequence_length=args.sequence_length)
     Path(args.output).mkdir(parents=True, exist_ok=True)
@@ -98,4 +99,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    _shared.run_recipe(main)
+    command_line.run_recipe(main)

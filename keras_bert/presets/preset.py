@@ -36,7 +36,6 @@ class PresetModel:
     """Loading and saving, for the backbone and the tasks."""
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
-    load_report: LoadReport | None = None  # of the preset that it was loaded from
     # What the Hugging Face Hub and other libraries call such a model; None if they have no name.
     hub_pipeline: str | None = None
     javascript_pipeline: str | None = None  # in transformers.js

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import pickle
 import re
 import shutil
@@ -14,6 +15,7 @@ import numpy as np
 
 import keras_bert
 from keras_bert import Batching, BertTask
+from keras_bert.finetuning import FineTuning
 from tests.pairs import examples
 from tests.pairs.examples import NUMBER, batching_of
 from tests.pairs.models import kind_of, make_model, scope_of
@@ -366,33 +368,30 @@ def keep_layers(case):
 
 def finetune(case, **others):
     run = case.run
-    arguments = {"epochs": 2, "batching": batching_of(run), **others}
-    arguments["accumulation_steps"] = run["accumulation_steps"]
-    if run["optimizer"] == "layer decay":
-        arguments["layer_decay"] = 0.8
-    if has_own_loss(run):
-        arguments["loss"] = own_loss(case.model, run)
-    if run["weights"] == "class_weight":
-        arguments["class_weight"] = CLASS_WEIGHT
+    settings = FineTuning(
+        epochs=2,
+        accumulation_steps=run["accumulation_steps"],
+        layer_decay=0.8 if run["optimizer"] == "layer decay" else None,
+        loss=own_loss(case.model, run) if has_own_loss(run) else None,
+        class_weight=CLASS_WEIGHT if run["weights"] == "class_weight" else None,
+    )
     data = raw_data(run)
-    history = keras_bert.finetune(
+    train = tuple(data[: 3 if data[2] is not None else 2])
+    run_again = functools.partial(
+        keras_bert.finetune,
         case.model,
-        tuple(data[: 3 if data[2] is not None else 2]),
+        train,
         (case.x, case.y),
         case.folder / "run",
-        **arguments,
+        settings,
+        batching=batching_of(run),
+        **others,
     )
+    history = run_again()
     assert len(history) == 2
     best = BertTask.from_preset(case.folder / "run" / "best")
     assert type(best) is type(case.model)
-    again = keras_bert.finetune(
-        case.model,
-        tuple(data[: 3 if data[2] is not None else 2]),
-        (case.x, case.y),
-        case.folder / "run",
-        **arguments,
-    )
-    assert again == history, f"{again} for {history}"
+    assert run_again() == history
 
 
 def finetune_with_teacher(case):

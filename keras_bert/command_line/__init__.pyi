@@ -1,0 +1,12 @@
+from keras_bert.command_line.arguments import add_device_arguments as add_device_arguments
+from keras_bert.command_line.arguments import add_file_arguments as add_file_arguments
+from keras_bert.command_line.arguments import add_finetuning_arguments as add_finetuning_arguments
+from keras_bert.command_line.arguments import finetuning_arguments as finetuning_arguments
+from keras_bert.command_line.arguments import loading_arguments as loading_arguments
+from keras_bert.command_line.arguments import recipe_parser as recipe_parser
+from keras_bert.command_line.arguments import start_training as start_training
+from keras_bert.command_line.run_recipe import run_recipe as run_recipe
+from keras_bert.training.describe_training import check_batch as check_batch
+from keras_bert.training.describe_training import describe_training as describe_training
+from keras_bert.training.processes import is_chief as is_chief
+from keras_bert.training.processes import wait_for_all as wait_for_all

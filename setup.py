@@ -1,4 +1,4 @@
-"""What pyproject.toml can't say: links of README that work elsewhere.
+"""What pyproject.toml can't say: `keras_bert.recipes`, and links of README that work elsewhere.
 
 `REPOSITORY_URL=https://github.com/user/name` makes README's links absolute, for a package index,
 and becomes the project's URLs. Pages of the docs site read the same variable.
@@ -33,8 +33,10 @@ else:
     message = "REPOSITORY_URL is not set: README's links to files will be dead on a package index."
     print(message, file=sys.stderr)
 
+recipes = ["recipes", *find_packages(include=["recipes.*"])]
 setup(
-    packages=find_packages(include=["keras_bert*"]),
+    packages=[*find_packages(include=["keras_bert*"]), *(f"keras_bert.{name}" for name in recipes)],
+    package_dir={"keras_bert.recipes": "recipes"},
     long_description=readme,
     long_description_content_type="text/markdown",
     project_urls=urls,

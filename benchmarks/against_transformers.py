@@ -41,10 +41,8 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "recipes"))
-from glue.reading import read_glue
-from glue.tasks import glue_scores
+from keras_bert.recipes.glue.reading import read_glue
+from keras_bert.recipes.glue.tasks import glue_scores
 
 LIBRARIES = ("keras_bert", "transformers")
 _SPLIT = 20250101  # seed of the splits, the same for every run

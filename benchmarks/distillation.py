@@ -25,7 +25,6 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.finetuning import FineTuning, Teacher
 
 
 def parse_args(argv=None):
@@ -55,10 +54,19 @@ def run(args, task, data, length, seed, source, folder, **options):
     train, dev, test = data
     teacher = options.pop("teacher", None)
     model = small_tasks.make(task, data, source, length, **options)
-    if teacher is not None:
-        teacher = Teacher(teacher, args.temperature, args.alpha)
-    settings = FineTuning(epochs=args.epochs, learning_rate=args.learning_rate, seed=seed)
-    keras_bert.finetune(model, train, dev, folder, settings, teacher=teacher)
+    keras_bert.finetune(
+        model,
+        train,
+        dev,
+        folder,
+        epochs=args.epochs,
+        learning_rate=args.learning_rate,
+        batching=keras_bert.Batching(32),
+        seed=seed,
+        teacher=teacher,
+        temperature=args.temperature,
+        alpha=args.alpha,
+    )
     best = type(model).from_preset(folder / "best")
     x = small_tasks.first(test[0], 128)
     times = []

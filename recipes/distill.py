@@ -14,7 +14,7 @@ Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 SETTINGS = "teacher texts corpus keep_layers size teacher_layer relation_heads sequence_length"
@@ -22,7 +22,7 @@ SETTINGS += " packed batch_size steps learning_rate warmup_proportion seed"
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--teacher", required=True, help="preset or published weights to learn from")
     student = parser.add_mutually_exclusive_group(required=True)
@@ -43,7 +43,7 @@ def parse_args(argv=None):
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--learning_rate", type=float, default=1e-4, help="peak learning rate")
     add("--warmup_proportion", type=float, default=0.1, help="fraction of all steps for warm-up")
-    command_line.add_device_arguments(parser)
+    _shared.add_device_arguments(parser)
     args = parser.parse_args(argv)
     if args.save_every < 1 or args.steps < 1 or args.steps % args.save_every:
         parser.error(f"--steps must be a multiple of --save_every={args.save_every}")
@@ -78,10 +78,12 @@ def make_model(args):
 def make_rows(args, tokenizer, start_step, strategy):
     """Makes batches of the texts, which nothing masks."""
     if args.texts:
+        from keras_bert.recipes._runs import is_chief, wait_for_all
+
         args.corpus = f"{args.output}/corpus"
-        if command_line.is_chief(strategy):
+        if is_chief(strategy):
             keras_bert.prepare_corpus(args.texts, args.corpus, tokenizer)
-        command_line.wait_for_all("the corpus", strategy)
+        wait_for_all("the corpus", strategy)
     corpus = keras_bert.Corpus(args.corpus)
     corpus.check_tokenizer(tokenizer)
     unmasked = {"mask_token_rate": 0.0, "random_token_rate": 0.0, "next_sentence": False}
@@ -92,16 +94,16 @@ def make_rows(args, tokenizer, start_step, strategy):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.finetuning import keep_settings
+    from keras_bert.recipes._runs import describe_training, keep_settings, start_training
 
-    strategy = command_line.start_training(args)  # slow: after parse_args
+    strategy = start_training(args)  # slow: after parse_args
     checkpoint = keras_bert.TrainingCheckpoint(f"{args.output}/checkpoints")
     with strategy.scope():
         model = make_model(args)
         done = checkpoint.restore(model)
     settings = {name: getattr(args, name) for name in SETTINGS.split()}
     keep_settings(args.output, settings, resume=done > 0, strategy=strategy)
-    print(command_line.describe_training(strategy, args.batch_size, model, args.accumulation_steps))
+    print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     throughput = keras_bert.callbacks.Throughput(args.batch_size * args.sequence_length)
     curves = keras_bert.callbacks.TrainingCurves(f"{args.output}/logs")
     model.fit(
@@ -118,4 +120,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

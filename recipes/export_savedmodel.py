@@ -9,8 +9,6 @@ its own. The last part of OUTPUT is the model's name. Other formats take token i
 tokenizer's files.
 """
 
-import contextlib
-import importlib
 import json
 import shlex
 import subprocess
@@ -18,7 +16,7 @@ import sys
 from pathlib import Path
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 ASK = """
 import json, sys
@@ -31,7 +29,7 @@ for name, value in sorted(answers.items()):
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("preset", help="folder of a fine-tuned model, or any source that from_preset accepts")
     add("--output", required=True, help="output folder")
@@ -50,8 +48,8 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    with contextlib.suppress(ModuleNotFoundError):  # its encoder can be in a preset
-        importlib.import_module("paper.bilstm")
+    from keras_bert.recipes import _bilstm  # noqa: F401 (its encoder can be in a preset)
+
     model = keras_bert.BertTask.from_preset(args.preset)
     if args.format != "tf_saved_model":
         exported = model.export(args.output, format=args.format, int8=args.int8)
@@ -78,4 +76,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

@@ -29,13 +29,13 @@ import numpy as np
 from tqdm import tqdm
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 LINES_AT_ONCE = 256  # sorted by length, to reduce padding
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("input", help="file with a text, or `A ||| B`, per line")
     add("--init", required=True, help="preset or published weights to start from")
@@ -168,4 +168,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
     add("--train", required=True, help="file of training examples")
@@ -112,4 +112,4 @@ def write(output, model, head, answers, probabilities, accuracy):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

@@ -13,13 +13,13 @@ the same command to resume. Watch the training with `tensorboard --logdir OUTPUT
 """
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
-    command_line.add_file_arguments(parser)
-    command_line.add_finetuning_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(batch_size=16, learning_rate=2e-5)  # questions; as in the paper
     return parser.parse_args(argv)
 
@@ -34,17 +34,19 @@ def read_labeled(path):
 
 def main(argv=None):
     args = parse_args(argv)
-    strategy = command_line.start_training(args)
+    from keras_bert.recipes._runs import start_training  # slow: after parse_args
+
+    strategy = start_training(args)
     train = read_labeled(args.train)
-    dev = read_labeled(args.dev) if args.dev else args.validation_split
+    dev = read_labeled(args.dev) if args.dev else None
     test = keras_bert.readers.read_choices(args.test) if args.test else None
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(
-            args.init, **command_line.loading_arguments(args)
+            args.init, **_shared.loading_settings(args)
         )
-    arguments = command_line.finetuning_arguments(args)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **arguments)
+    settings = _shared.finetuning_settings(args)
+    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

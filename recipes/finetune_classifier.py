@@ -23,12 +23,12 @@ the same command to resume. Watch the training with `tensorboard --logdir OUTPUT
 """
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
-    command_line.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     texts = parser.add_mutually_exclusive_group()
     texts.add_argument("--text_column", help="column of texts; 'text' if not given")
@@ -42,7 +42,7 @@ def parse_args(argv=None):
     kind.add_argument("--class_weight", choices=["balanced"], help="weight classes by rarity")
     add("--truncation", choices=["head", "tail", "head_tail"], help="part of a long text to keep")
     add("--window_stride", type=int, help="read long texts in windows this many tokens apart")
-    command_line.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     return parser.parse_args(argv)
 
 
@@ -75,7 +75,7 @@ def make_model(args, label_names):
     """Makes the classifier."""
     return keras_bert.BertClassifier.from_preset(
         args.init,
-        **command_line.loading_arguments(args),
+        **_shared.loading_settings(args),
         truncation=args.truncation,
         num_classes=1 if args.regression else len(label_names),
         label_names=label_names,
@@ -87,15 +87,25 @@ def make_model(args, label_names):
 
 def main(argv=None):
     args = parse_args(argv)
-    strategy = command_line.start_training(args)
+    from keras_bert.recipes._runs import start_training  # slow: after parse_args
+
+    strategy = start_training(args)
     train, label_names = read_examples(args.train, args)
-    dev = read_examples(args.dev, args, label_names)[0] if args.dev else args.validation_split
+    dev = read_examples(args.dev, args, label_names)[0] if args.dev else None
     test = read_examples(args.test, args, label_names)[0] if args.test else None
     with strategy.scope():
         model = make_model(args, label_names)
-    arguments = command_line.finetuning_arguments(args, class_weight=args.class_weight)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **arguments)
+    keras_bert.finetune(
+        model,
+        train,
+        dev,
+        args.output,
+        test=test,
+        class_weight=args.class_weight,
+        strategy=strategy,
+        **_shared.finetuning_settings(args),
+    )
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

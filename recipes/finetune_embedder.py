@@ -24,12 +24,12 @@ the same command to resume. Watch the training with `tensorboard --logdir OUTPUT
 """
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
-    command_line.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     names = ["anchor", "positive"]
     add("--text_columns", nargs="+", default=names, help="columns of texts, the first the anchor")
@@ -38,7 +38,7 @@ def parse_args(argv=None):
     labels.add_argument("--label_column", help="column of labels")
     add("--pooling", choices=["mean", "max", "cls"], help="vector of a text; by default, --init's")
     add("--matryoshka_dims", type=int, nargs="+", help="train these first values too: 384 128 64")
-    command_line.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as sentence-transformers'
     args = parser.parse_args(argv)
     if args.label_column and len(args.text_columns) != 1:
@@ -65,20 +65,29 @@ def read_examples(path, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    strategy = command_line.start_training(args)
+    from keras_bert.recipes._runs import start_training  # slow: after parse_args
+
+    strategy = start_training(args)
     train = read_examples(args.train, args)
-    dev = read_examples(args.dev, args) if args.dev else args.validation_split
+    dev = read_examples(args.dev, args) if args.dev else None
     test = read_examples(args.test, args) if args.test else None
     own = {"pooling": args.pooling, "matryoshka_dims": args.matryoshka_dims}
     with strategy.scope():
         model = keras_bert.BertEmbedder.from_preset(
             args.init,
-            **command_line.loading_arguments(args),
+            **_shared.loading_settings(args),
             **{name: value for name, value in own.items() if value},
         )
-    arguments = command_line.finetuning_arguments(args)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **arguments)
+    keras_bert.finetune(
+        model,
+        train,
+        dev,
+        args.output,
+        test=test,
+        strategy=strategy,
+        **_shared.finetuning_settings(args),
+    )
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

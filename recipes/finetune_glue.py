@@ -30,13 +30,13 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert
-from glue.reading import read_glue, read_tfds
-from glue.results import glue_folders, read_glue_results
-from glue.submission import write_glue_submission, zip_glue_submissions
-from glue.tasks import TASKS, glue_scores
-from keras_bert import command_line
-from paper.scores import write_score_table
-from paper.tables import paper_table
+from keras_bert.recipes import _shared
+from keras_bert.recipes.glue.reading import read_glue, read_tfds
+from keras_bert.recipes.glue.results import glue_folders, read_glue_results
+from keras_bert.recipes.glue.submission import write_glue_submission, zip_glue_submissions
+from keras_bert.recipes.glue.tasks import TASKS, glue_scores
+from keras_bert.recipes.paper.scores import write_score_table
+from keras_bert.recipes.paper.tables import paper_table
 
 TASK_CHOICES = ["all", *(task for task in TASKS if task != "ax")]  # ax has a test set alone
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
@@ -45,7 +45,7 @@ SHARED += "bucket_lengths packed tokens_per_batch layer_decay precision patience
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--task", required=True, choices=TASK_CHOICES, help="GLUE task")
     add("--data", help="the task's folder of TSV files, or the data directory of tfds")
@@ -58,7 +58,7 @@ def parse_args(argv=None):
     add("--epoch_counts", type=int, nargs="+", help="replaces --epochs; each is a separate run")
     add("--seeds", type=int, nargs="+", help="replaces --seed")
     add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
-    command_line.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5, select="score")
     args = parser.parse_args(argv)
     if args.data is None and args.source == "tsv":
@@ -104,13 +104,11 @@ def make_model(args, label_names):
     """Makes the classifier; without label names, it predicts a number."""
     model = keras_bert.BertClassifier.from_preset(
         args.init,
-        **command_line.loading_arguments(args),
+        **_shared.loading_settings(args),
         num_classes=1 if label_names is None else len(label_names),
         label_names=label_names,
     )
-    if not args.bilstm_units:
-        return model
-    from paper.bilstm import with_bilstm
+    from keras_bert.recipes._bilstm import with_bilstm
 
     return with_bilstm(model, args.bilstm_units)
 
@@ -171,11 +169,12 @@ def main(argv=None):
     if args.task == "all":
         run_all(args, argv)
         return
-    from glue.grid import finetune_grid
+    from keras_bert.recipes._runs import check_batch, is_chief, start_training  # slow: here
+    from keras_bert.recipes.glue.grid import finetune_grid
 
-    strategy = command_line.start_training(args)
+    strategy = start_training(args)
     for size in args.batch_sizes if args.tokens_per_batch is None else ():
-        command_line.check_batch(size, strategy.num_replicas_in_sync)
+        check_batch(size, strategy.num_replicas_in_sync)
     train, dev, tests = read_splits(args)
     label_names = train.label_names
     grid = {"seed": args.seeds, "batch_size": args.batch_sizes}
@@ -188,10 +187,10 @@ def main(argv=None):
         joined(dev),
         args.output,
         grid=grid,
-        shared={name: getattr(args, name) for name in SHARED + own},
         scores=lambda answers, x, y: score(dev, predictions(answers, label_names)),
+        shared={name: getattr(args, name) for name in SHARED + own},
         strategy=strategy,
-        **command_line.finetuning_arguments(args),
+        **_shared.finetuning_settings(args),
     )
     print(*results[0], sep="\t")
     for result in results:  # the best run first
@@ -200,11 +199,11 @@ def main(argv=None):
         model = keras_bert.BertClassifier.from_preset(f"{args.output}/best")
     for part, folder in [(part, "dev") for part in dev] + [(part, "submission") for part in tests]:
         predicted = predictions(model.answer(part.texts), label_names)
-        if command_line.is_chief(model):
+        if is_chief(model):
             path = write_glue_submission(f"{args.output}/{folder}", part, predicted)
             print(f"Wrote {path}")
     print(f"The best model is the preset {args.output}/best; results.tsv there lists all runs.")
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

@@ -14,19 +14,19 @@ scores. Rerun the same command to resume. Watch it with `tensorboard --logdir OU
 """
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
-    command_line.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
     add("--repair", action="store_true", help="read invalid tags as conlleval does")
     add("--document_context", action="store_true", help="add other sentences of the document")
     add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
-    command_line.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     return parser.parse_args(argv)
 
 
@@ -46,24 +46,24 @@ def read_examples(path, args, tag_names=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    strategy = command_line.start_training(args)
+    from keras_bert.recipes._bilstm import with_bilstm  # slow: after parse_args
+    from keras_bert.recipes._runs import start_training
+
+    strategy = start_training(args)
     train, tag_names = read_examples(args.train, args)
-    dev = read_examples(args.dev, args, tag_names)[0] if args.dev else args.validation_split
+    dev = read_examples(args.dev, args, tag_names)[0] if args.dev else None
     test = read_examples(args.test, args, tag_names)[0] if args.test else None
     with strategy.scope():
         model = keras_bert.BertTokenClassifier.from_preset(
             args.init,
-            **command_line.loading_arguments(args),
+            **_shared.loading_settings(args),
             num_classes=len(tag_names),
             label_names=tag_names,
         )
-        if args.bilstm_units:
-            from paper.bilstm import with_bilstm  # next to this file
-
-            model = with_bilstm(model, args.bilstm_units)
-    arguments = command_line.finetuning_arguments(args)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **arguments)
+        model = with_bilstm(model, args.bilstm_units)
+    settings = _shared.finetuning_settings(args)
+    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

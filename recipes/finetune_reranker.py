@@ -22,19 +22,19 @@ the same command to resume. Watch the training with `tensorboard --logdir OUTPUT
 """
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
-    command_line.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--query_column", default="query", help="column of queries")
     add("--document_column", default="document", help="column of documents")
     add("--relevance_column", default="relevance", help="column of numbers from 0 to 1")
     add("--negative_column", help="column of worse documents, to learn a teacher's margins")
     add("--teacher_column", help="column of a teacher's scores or margins, in place of relevance")
-    command_line.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as for GLUE's pairs
     args = parser.parse_args(argv)
     if args.negative_column and not args.teacher_column:
@@ -64,22 +64,32 @@ def read_taught(path, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    strategy = command_line.start_training(args)
+    from keras_bert.recipes._runs import start_training  # slow: after parse_args
+
+    strategy = start_training(args)
     if args.teacher_column:
         train, loss = read_taught(args.train, args)
     else:
         train, loss = read_pairs(args.train, args), None
-    dev = read_pairs(args.dev, args) if args.dev else args.validation_split
+    dev = read_pairs(args.dev, args) if args.dev else None
     test = read_pairs(args.test, args) if args.test else None
     with strategy.scope():
         model = keras_bert.BertReranker.from_preset(
             args.init,
-            **command_line.loading_arguments(args),
+            **_shared.loading_settings(args),
             activation="linear" if args.teacher_column else None,
         )
-    arguments = command_line.finetuning_arguments(args, loss=loss)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **arguments)
+    keras_bert.finetune(
+        model,
+        train,
+        dev,
+        args.output,
+        test=test,
+        loss=loss,
+        strategy=strategy,
+        **_shared.finetuning_settings(args),
+    )
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

@@ -17,43 +17,43 @@ training with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
-    command_line.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--document_stride", type=int, default=128, help="tokens between the starts of windows")
     add("--max_question_length", type=int, default=64, help="tokens; longer questions are cut")
     add("--max_answer_length", type=int, default=30, help="tokens")
     add("--n_best", type=int, default=20, help="answers per question in nbest_predictions.json")
     add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
-    command_line.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(sequence_length=384)  # as in the paper
     return parser.parse_args(argv)
 
 
 def main(argv=None):
     args = parse_args(argv)
-    strategy = command_line.start_training(args)
+    from keras_bert.recipes._bilstm import with_bilstm  # slow: after parse_args
+    from keras_bert.recipes._runs import start_training
+
+    strategy = start_training(args)
     train = keras_bert.readers.read_squad(args.train)
-    dev = keras_bert.readers.read_squad(args.dev) if args.dev else args.validation_split
+    dev = keras_bert.readers.read_squad(args.dev) if args.dev else None
     test = keras_bert.readers.read_squad(args.test) if args.test else None
     has_impossible = any("is_impossible" in question for question in train)
     with strategy.scope():
         model = keras_bert.BertSpanLabeler.from_preset(
             args.init,
-            **command_line.loading_arguments(args),
+            **_shared.loading_settings(args),
             document_stride=args.document_stride,
             max_question_length=args.max_question_length,
             max_answer_length=args.max_answer_length,
             null_threshold=0.0 if has_impossible else None,
         )
-        if args.bilstm_units:
-            from paper.bilstm import with_bilstm  # next to this file
-
-            model = with_bilstm(model, args.bilstm_units)
+        model = with_bilstm(model, args.bilstm_units)
     keras_bert.finetune(
         model,
         train,
@@ -62,9 +62,9 @@ def main(argv=None):
         test=test,
         answer_options={"n_best": max(args.n_best, 2)},
         strategy=strategy,
-        **command_line.finetuning_arguments(args),
+        **_shared.finetuning_settings(args),
     )
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

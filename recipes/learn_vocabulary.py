@@ -12,11 +12,11 @@ Memory grows with the number of distinct words, by about 150 bytes each. Results
 import os
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("inputs", nargs="+", help="files, folders, patterns or hf://datasets/user/name")
     add("--output_file", required=True, help="file to write")
@@ -48,4 +48,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

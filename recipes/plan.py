@@ -21,12 +21,12 @@ if __name__ == "__main__":  # before Keras is imported
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--device", default="v5e:2x2", help="TPUs, such as v5e:4x4 or v4:2x2x1; or h100, a100:8")
     add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
@@ -77,4 +77,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

@@ -25,11 +25,11 @@ own options.
 """
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("inputs", nargs="+", help="files, folders, patterns or hf://datasets/user/name")
     add("--vocabulary", required=True, help="vocab.txt, preset, Hugging Face folder or hf://name")
@@ -79,4 +79,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

@@ -19,7 +19,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 from keras_bert.sizes import tiny
 
 CHAPTERS = {
@@ -50,7 +50,7 @@ QUESTIONS = [
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--output", default="quickstart_out", help="output folder")
     add("--steps", type=int, default=1000, help="optimizer steps in total")
@@ -153,4 +153,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

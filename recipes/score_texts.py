@@ -17,11 +17,12 @@ import math
 from pathlib import Path
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
+from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
     add("--texts", help="file of texts, one per line")
@@ -80,8 +81,6 @@ def main(argv=None):
     args = parse_args(argv)
     pairs = {}
     if args.minimal_pairs:
-        from paper.minimal_pairs import read_minimal_pairs  # next to this file
-
         pairs = read_minimal_pairs(args.minimal_pairs, args.max_pairs)
     model = keras_bert.BertPretrainer.from_preset(args.init, sequence_length=args.sequence_length)
     Path(args.output).mkdir(parents=True, exist_ok=True)
@@ -99,4 +98,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

@@ -25,12 +25,12 @@ import numpy as np
 from tqdm import tqdm
 
 import keras_bert
-from keras_bert import command_line
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = command_line.recipe_parser(__doc__)
-    command_line.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
@@ -145,7 +145,7 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.finetuning import FineTuning, keep_settings, train_epochs
+    from keras_bert.recipes import _runs
 
     strategy = keras_bert.get_strategy("single")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
@@ -157,18 +157,18 @@ def main(argv=None):
             print(parts[name])
     tag_names = parts["train"].tag_names()
     if args.validation_split:
-        whole = parts["train"]
-        cut = int(len(whole) * (1 - args.validation_split))
-        parts["train"], parts["dev"] = whole[:cut], whole[cut:]
+        (parts["train"],), (parts["dev"],) = _runs.split_examples(
+            (parts["train"],), args.validation_split
+        )
     classes = {name: part.class_numbers(tag_names) for name, part in parts.items()}
     encoder = make_encoder(args)
     with strategy.scope():
         num_layers, width = len(encoder.chosen_layers), encoder.backbone.hidden_dim
         model = make_model(args, num_layers, width, len(tag_names))
-    print(command_line.describe_training(strategy, args.batch_size, model))
+    print(_runs.describe_training(strategy, args.batch_size, model))
     output.mkdir(parents=True, exist_ok=True)
     others = ("output", "train", "dev", "test", "epochs", "patience")
-    keep_settings(output, {n: v for n, v in vars(args).items() if n not in others})
+    _runs.keep_settings(output, {n: v for n, v in vars(args).items() if n not in others})
     (output / "tags.json").write_text(json.dumps(tag_names, indent=1) + "\n", encoding="utf-8")
     features = {name: features_of(encoder, part, args) for name, part in parts.items()}
     dev, test = parts["dev"], parts.get("test")
@@ -176,17 +176,19 @@ def main(argv=None):
     best = output / "best.keras"
 
     def keep(predicted):
-        model.save(best)
+        _runs.keep_model(model, best)
         dev.write_predictions(output / "dev_predictions.txt", predicted)
 
-    train_epochs(
+    _runs.train_epochs(
         model,
         output,
-        FineTuning(epochs=args.epochs, select=args.select, patience=args.patience),
+        epochs=args.epochs,
         batches=lambda e: batches(features["train"], classes["train"], args, args.seed + e),
         predict=lambda: predict(model, dev_batches, tag_names),
         score=lambda predicted: keras_bert.metrics.entity_scores(dev.tags, predicted),
+        select=args.select,
         keep=keep,
+        patience=args.patience,
     )
     if test:
         model = keras.models.load_model(best)
@@ -200,4 +202,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    command_line.run_recipe(main)
+    _shared.run_recipe(main)

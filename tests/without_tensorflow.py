@@ -66,8 +66,7 @@ strategy = keras_bert.get_strategy()
 with strategy.scope():
     model = kind.from_preset(f"{FOLDER}/BertClassifier")
 model.fit(x, y, batching=packed, verbose=0)
-settings = keras_bert.finetuning.FineTuning(epochs=1)
-keras_bert.finetune(model, (x, y), (x, y), f"{FOLDER}/run", settings, strategy=strategy)
+keras_bert.finetune(model, (x, y), (x, y), f"{FOLDER}/run", epochs=1, strategy=strategy)
 assert kind.from_preset(f"{FOLDER}/run/best").answer("a b")["label"] in ("no", "yes")
 pretrainer = keras_bert.BertPretrainer.from_preset(f"{FOLDER}/run/best")
 assert len(pretrainer.fill_mask("a [MASK] c", top_k=3)[0]) == 3

@@ -10,7 +10,6 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.finetuning import FineTuning, Teacher
 
 templates = {
     "delivery": [
@@ -68,9 +67,10 @@ settings = {"label_names": list(templates), "sequence_length": 32}
 # %%
 keras.utils.set_random_seed(1)
 batching = keras_bert.Batching(8)
-training = FineTuning(epochs=6, learning_rate=2e-4)
 teacher = keras_bert.BertClassifier.from_preset(source, **settings)
-history = keras_bert.finetune(teacher, train, dev, "messages/teacher", training, batching=batching)
+history = keras_bert.finetune(
+    teacher, train, dev, "messages/teacher", epochs=6, learning_rate=2e-4, batching=batching
+)
 teacher = keras_bert.BertClassifier.from_preset("messages/teacher/best")
 print(f"{teacher.count_params() / 1e6:.1f} million weights:", teacher.scores(*test))
 
@@ -93,9 +93,12 @@ history = keras_bert.finetune(
     train,
     dev,
     "messages/student",
-    training,
+    epochs=6,
+    learning_rate=2e-4,
     batching=batching,
-    teacher=Teacher(teacher, temperature=2.0, alpha=0.9),
+    teacher=teacher,
+    temperature=2.0,
+    alpha=0.9,
 )
 student = keras_bert.BertClassifier.from_preset("messages/student/best")
 print(f"{student.count_params() / 1e6:.1f} million weights:", student.scores(*test))

@@ -145,8 +145,9 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # | watch unseen text | `--heldout others` |
 # | fill rows with several sequences | `--packed`, see [speed and memory](speed_and_memory.py) |
 # | leave out Adam's bias correction, as Google | `--google_optimizer` |
-# | train for a time, with a learning rate that follows the clock | `pretrain_day.py --hours 24` |
-# | take newer settings than the paper's | `pretrain_day.py`, see [a BERT in a day](../day.md) |
+# | train on batches of many thousand rows | `--lamb` |
+# | train for a time, with a learning rate that follows the clock | `--hours 24` |
+# | take newer settings than the paper's | `--recipe day`, see [a BERT in a day](../day.md) |
 # | keep presets along the way | `--preset_every 10000` |
 #
 # ## The paper's ablations
@@ -160,7 +161,7 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # paper's.
 #
 # ```bash
-# python recipes/ablations.py --table 5 --scale micro --corpus corpus --heldout others \
+# python recipes/paper/ablations.py --table 5 --scale micro --corpus corpus --heldout others \
 #     --output ablations
 # python recipes/score_texts.py --init bert/preset --texts sentences.txt --output scores
 # ```

@@ -25,26 +25,18 @@ class TextReader(Reader):
 
     is_one_document = True
 
-    def passages(
-        self,
-        span: Span,
-        settings: Settings,
-        reports: Reports,
-    ) -> Passages:
+    def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
         begin, end = own_bytes(span, settings.separator)
         width = None
         if (begin, end) != (0, span.size):  # all spans of a file are read as its beginning is
-            beginning = text_blocks(span.path, 0, span.size, Reports())
-            width = wrap_width(next(line_batches(beginning), []))
+            blocks = text_blocks(span.path, 0, span.size, Reports())
+            width = wrap_width(next(line_batches(blocks), []))
         blocks = text_blocks(span.path, begin, end, reports)
         yield from text_passages(blocks, settings, settings.language, width)
 
 
 def text_passages(
-    blocks: Iterable[str],
-    settings: Settings,
-    language: str,
-    width: int | None = None,
+    blocks: Iterable[str], settings: Settings, language: str, width: int | None = None
 ) -> Passages:
     """Yields the passages of a text, wrapped at `width`; by default, the first block tells it."""
     lines = line_batches(blocks)
@@ -60,12 +52,9 @@ def line_batches(blocks: Iterable[str], limit: float = 2**19) -> Iterator[list[s
     unfinished, length = [], 0  # the parts of a line, which are joined once
     for block in blocks:
         whole, line_end, rest = block.rpartition("\n")
-        lines = []
-        if line_end:
-            lines = "".join([*unfinished, whole]).split("\n")
-            unfinished, length = [], 0
-        unfinished.append(rest)
-        length += len(rest)
+        lines = "".join([*unfinished, whole]).split("\n") if line_end else []
+        unfinished = [rest] if line_end else [*unfinished, rest]
+        length = len(rest) if line_end else length + len(rest)
         if length > limit:
             lines.append("".join(unfinished))
             unfinished, length = [], 0
@@ -86,25 +75,25 @@ def _sentence_lines(batches, separator):
 
 
 def _paragraphs(batches, separator, width):
-    document = 0
-    paragraph, num_characters = [], 0
+    document, paragraph, num_characters = 0, [], 0
     for lines in batches:
         if width is None:
             width = wrap_width(lines)
         for line in lines:
-            is_separator = separator and separator.search(line)
+            if separator and separator.search(line):
+                if paragraph:
+                    yield document, " ".join(paragraph)
+                document, paragraph, num_characters = document + 1, [], 0
+                continue
             line = line.strip()
             if paragraph and (
-                is_separator
-                or not line
-                or num_characters > MAX_PARAGRAPH_CHARACTERS
+                not line
                 or _ends_paragraph(paragraph[-1], line, width)
+                or num_characters > MAX_PARAGRAPH_CHARACTERS
             ):
                 yield document, " ".join(paragraph)
                 paragraph, num_characters = [], 0
-            if is_separator:
-                document += 1
-            elif line:
+            if line:
                 paragraph.append(line)
                 num_characters += len(line)
     if paragraph:
@@ -154,15 +143,13 @@ def _boundary(path, offset, limit, separator):
         return _paragraph_boundary(path, offset)
     with open_bytes(path) as file:
         file.seek(offset - 1)
-        position = offset - 1
-        is_begun = True  # the line containing offset - 1 began earlier
-        while position < limit and (lines := file.readline(BLOCK_BYTES)):
+        position, is_begun = offset - 1, True  # the line containing offset - 1 began earlier
+        while position < limit and (lines := file.readline()):
             for line in re.split(rb"(?<=\r)(?!\n)", lines):
                 text = line.decode("utf-8", "replace").rstrip("\r\n")
                 if position < limit and not is_begun and separator.search(text):
                     return position
-                position += len(line)
-                is_begun = not line.endswith((b"\r", b"\n"))
+                position, is_begun = position + len(line), False
     return None
 
 

@@ -15,15 +15,13 @@ from typing import IO, Any
 
 def _walk(folder):
     """Like `os.walk`, through links too, each folder once and without what is hidden."""
-    seen = {str(parent) for parent in Path(folder).resolve().parents}  # links to them are circles
+    seen = {*map(str, Path(folder).resolve().parents)}  # links to them are circles
     for top, folders, names in os.walk(folder, followlinks=True):
         here = os.path.realpath(top)
-        if here in seen:
-            folders.clear()
-            continue
+        folders[:] = [] if here in seen else sorted(name for name in folders if name[0] != ".")
+        if here not in seen:
+            yield top, folders, [name for name in names if name[0] != "."]
         seen.add(here)
-        folders[:] = sorted(name for name in folders if name[0] != ".")
-        yield top, folders, [name for name in names if name[0] != "."]
 
 
 _LOCAL = SimpleNamespace(
@@ -104,9 +102,8 @@ def is_disk_full(error: BaseException) -> bool:
     HDF5, safetensors and TensorFlow raise errors of their own that only mention it.
     """
     full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    if isinstance(error, OSError) and error.errno in full:
-        return True
-    return any(os.strerror(number) in str(error) for number in full)
+    said = any(os.strerror(number) in str(error) for number in full)
+    return said or getattr(error, "errno", None) in full
 
 
 @contextlib.contextmanager
@@ -163,7 +160,7 @@ def most_unpacked(path: str | os.PathLike) -> int:
     return max(2**28, 200 * size_and_time(path)[0])
 
 
-def unpacking_error(path: str | os.PathLike) -> ValueError:
+def bomb(path: str | os.PathLike) -> ValueError:
     """Makes the error for a small file that unpacks to far too much."""
     return ValueError(
         f"{path} unpacks to more than {most_unpacked(path):,} bytes, 200 times its size: it is "
@@ -180,7 +177,7 @@ def read_utf8(path: str | os.PathLike) -> str:
             while block := file.read(2**24):  # which `read` allocates before it reads
                 data += block
                 if packing(path) and len(data) > most_unpacked(path):
-                    raise unpacking_error(path)
+                    raise bomb(path)
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
     return decode_utf8(data, path).removeprefix("\ufeff")
@@ -219,10 +216,10 @@ def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
     with file_system(path) as files:
         if not files.exists(path):
             return None
-        state = files.stat(path)
+        found = files.stat(path)
     if is_remote(path):
-        return state.length, state.mtime_nsec
-    return state.st_size, state.st_mtime_ns
+        return found.length, found.mtime_nsec
+    return found.st_size, found.st_mtime_ns
 
 
 def files_at(path: str) -> list[str]:
@@ -241,19 +238,14 @@ def files_at(path: str) -> list[str]:
         name, revision, pattern = match.groups()
         # To the Hub, "**/" is at least one folder; `glob` then chooses.
         patterns = pattern and [pattern, f"{pattern}/*", pattern.replace("**/", "")]
-        folder = snapshot_download(
-            name, repo_type="dataset", revision=revision, allow_patterns=patterns
-        )
-        local = os.path.join(folder, pattern or "")
+        options = {"repo_type": "dataset", "revision": revision, "allow_patterns": patterns}
+        local = os.path.join(snapshot_download(name, **options), pattern or "")
     with file_system(local) as files:
-        matches = [local] if files.exists(local) else files.glob(local)
-        if not matches:
+        found = [local] if files.exists(local) else files.glob(local)
+        if not found:
             raise ValueError(f"The input file {path} does not exist. Check the path.")
-        paths = set()
-        for match in matches:
-            if not files.isdir(match):
-                paths.add(match)
-                continue
-            for top, _, names in files.walk(match):
-                paths.update(os.path.join(top, name) for name in names)
-        return sorted(paths)
+        walks = [files.walk(each) if files.isdir(each) else [("", (), [each])] for each in found]
+        below = (
+            os.path.join(top, name) for walk in walks for top, _, names in walk for name in names
+        )
+        return sorted({*below})

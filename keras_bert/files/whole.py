@@ -101,8 +101,7 @@ def whole_folder(
             yield Path(here)
             _upload(Path(here), path, check)
         return
-    temporary = temporary_name(path)
-    old = temporary_name(path, "old")
+    temporary, old = temporary_name(path), temporary_name(path, "old")
     new = os.path.join(temporary, os.path.basename(path))
     mark = os.path.join(temporary, ".mark")
     os.makedirs(new)
@@ -141,17 +140,16 @@ def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> Non
     The folder may be missing. A process that still writes one of them fails with an `OSError`.
     """
     for leftover in names_in(folder):
-        match = _LEFTOVER.fullmatch(leftover)
-        if not match or name not in (None, match[2]):
+        found = _LEFTOVER.fullmatch(leftover)
+        if not found or name not in (None, found[2]):
             continue
-        kind, target = match.groups()
-        if kind == "old" and target not in names_in(folder):  # listed after the earlier one
+        if found[1] == "old" and found[2] not in names_in(folder):  # listed after the earlier one
             continue
         path = os.path.join(str(folder), leftover)
         if is_remote(path):
             remove(path)
             continue
-        gone = temporary_name(os.path.join(folder, target))
+        gone = temporary_name(os.path.join(folder, found[2]))
         with contextlib.suppress(OSError):  # all of it at once: its writer may still run
             os.rename(path, gone)
             remove(gone)
@@ -163,8 +161,8 @@ def recover(path: str | os.PathLike) -> None:
         return
     parent, name = os.path.split(os.path.abspath(path))
     for other in names_in(parent):
-        match = _LEFTOVER.fullmatch(other)
-        if match and match.groups() == ("old", name):
+        found = _LEFTOVER.fullmatch(other)
+        if found and found.groups() == ("old", name):
             with contextlib.suppress(OSError):  # another reader was faster
                 os.rename(os.path.join(parent, other), path)
 
@@ -172,10 +170,8 @@ def recover(path: str | os.PathLike) -> None:
 def remove(path: str | os.PathLike) -> None:
     """Removes a file or folder if it exists and can be removed."""
     with contextlib.suppress(OSError), file_system(path) as files:
-        if files.isdir(path) and not os.path.islink(path):
-            files.rmtree(path)
-        else:
-            files.remove(path)
+        is_folder = files.isdir(path) and not os.path.islink(path)
+        (files.rmtree if is_folder else files.remove)(path)
 
 
 def _absolute(path):
@@ -183,17 +179,14 @@ def _absolute(path):
     if is_remote(path):
         return str(path).rstrip("/")
     # A symbolic link is kept; its target is replaced.
-    if os.path.islink(path):
-        return os.path.realpath(path)
-    return str(Path(path).absolute())
+    return os.path.realpath(path) if os.path.islink(path) else str(Path(path).absolute())
 
 
 def _check_may_be_replaced(path, check):
     if is_remote(path) and "/" not in path.partition("://")[2]:
         raise ValueError(f"{path} is the root of a file system. Give a folder within it.")
     with file_system(path) as files:
-        exists = files.exists(path)
-        is_folder = files.isdir(path)
+        exists, is_folder = files.exists(path), files.isdir(path)
     if exists and not is_folder:
         raise ValueError(f"{path} is a file. Choose another name for the folder.")
     if exists and check is not None:
@@ -202,8 +195,7 @@ def _check_may_be_replaced(path, check):
 
 def _upload(here, path, check):
     new = temporary_name(path)
-    files = [path for path in here.rglob("*") if path.is_file()]
-    names = [file.relative_to(here).as_posix() for file in files]
+    names = [file.relative_to(here).as_posix() for file in here.rglob("*") if file.is_file()]
     names.sort(key=lambda name: (name in MARKS, name))
     with file_system(path) as files:
         try:

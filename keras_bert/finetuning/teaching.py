@@ -2,18 +2,19 @@
 
 import copy
 import dataclasses
+import itertools
 import os
 import zlib
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from tqdm import tqdm
 
 from keras_bert.files.whole import whole_path
-from keras_bert.finetuning.settings import Teacher
 from keras_bert.losses import Distillation
 from keras_bert.messages import check_all_finite, shown
 from keras_bert.models.bert_embedder import BertEmbedder
@@ -24,66 +25,74 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import Examples, text_columns
 from keras_bert.preprocessing.text_rows import LONGEST, Rows
 from keras_bert.training.processes import is_chief
+from keras_bert.training.strategy import Strategy, scope_of
 
+_BLOCK = 1024  # rows that the teacher answers at once
 _NEVER = -1e9  # the logit of a position past a row's end
 
 
-def load_teacher(
-    model: BertTask, teacher: Any, loss: Any, sample_weight: Any, batching: Batching
-) -> Teacher | None:
-    """Returns a `Teacher` whose source is a model, checked to teach with these arguments."""
-    if teacher is None:
-        return None
-    if not isinstance(teacher, Teacher):
-        teacher = Teacher(teacher)
-    source = teacher.source
-    if isinstance(source, (str, os.PathLike)):
-        source = type(model).from_preset(source)
-    _check_teacher(model, source)
+class Teaching(NamedTuple):
+    """What `finetune` trains on: labels, perhaps with a teacher's outputs, or its vectors alone."""
+
+    loss: Any = None  # None is the task's default
+    teacher: BertTask | None = None
+    weights: dict[str, float] = {}  # of a `Distillation`, if there are labels to join
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether training examples need labels."""
+        return self.teacher is None or bool(self.weights)
+
+    def compile_args(self, defaults: dict[str, Any]) -> dict[str, Any]:
+        """Returns arguments of `compile`; metrics would take the teacher's outputs for labels."""
+        settings = defaults if self.loss is None else {"loss": self.loss}
+        if not self.weights:
+            return settings
+        losses = keras.tree.map_structure(partial(Distillation, **self.weights), settings["loss"])
+        return {"loss": losses, "loss_weights": settings.get("loss_weights")}
+
+
+def start_teaching(
+    model: BertTask,
+    teacher: BertTask | str | os.PathLike,
+    batching: Batching,
+    strategy: "Strategy | None",
+    loss: Any,
+    sample_weight: Any,
+    **weights: float,
+) -> Teaching:
+    """Checks the arguments of `finetune` that concern a teacher, and loads it from a preset."""
+    Distillation("mean_squared_error", **weights)  # checks the weights
+    if isinstance(teacher, (str, os.PathLike)):
+        with scope_of(strategy):
+            teacher = type(model).from_preset(teacher)
+    _check_teacher(model, teacher)
     if batching.packed and model.preprocessor.packs == "positions":
         raise ValueError(
             "A teacher's logits of positions can't be packed: leave packed out of the batching."
         )
-    is_one_by_one = sample_weight is None and not hasattr(loss, "over_batch")
-    if learns_vectors(model, teacher) and not is_one_by_one:
+    if not isinstance(model, BertEmbedder):
+        return Teaching(loss, teacher, weights)
+    if sample_weight is not None or hasattr(loss, "over_batch"):
         raise ValueError(
             "A teacher's vectors are learned one by one: leave sample_weight out, and give no "
             "loss that compares texts."
         )
-    return dataclasses.replace(teacher, source=source)
-
-
-def learns_vectors(model: BertTask, teacher: Teacher | None) -> bool:
-    """Returns whether a model learns a teacher's vectors, which need no labels."""
-    return teacher is not None and isinstance(model, BertEmbedder)
-
-
-def loss_arguments(model: BertTask, teacher: Teacher | None, loss: Any) -> dict[str, Any]:
-    """Returns arguments of `compile`; metrics would take a teacher's outputs for labels."""
-    arguments = model.default_compile_args() if loss is None else {"loss": loss}
-    if teacher is None or learns_vectors(model, teacher):
-        return arguments
-    weights = {"temperature": teacher.temperature, "alpha": teacher.alpha}
-    losses = keras.tree.map_structure(partial(Distillation, **weights), arguments["loss"])
-    return {"loss": losses, "loss_weights": arguments.get("loss_weights")}
+    return Teaching(loss or "mean_squared_error", teacher)
 
 
 def rows_of_texts(preprocessor: Any, x: Examples) -> Rows:
     """Reads each text of an embedder's examples once, with the prompt that `fit` gives it."""
-    columns = text_columns(x)
-    preprocessors = [preprocessor]
-    if len(columns) > 1:
-        preprocessors = preprocessor.of_columns(len(columns), None)
-    texts = {}  # in order, each once
-    for of_column, column in zip(preprocessors, columns, strict=True):
-        texts |= {of_column.prompt + text: None for text in column}
-    without_prompt = copy.copy(preprocessor)
-    without_prompt.prompt = ""
-    return without_prompt.read([*texts])
+    columns, plain = text_columns(x), copy.copy(preprocessor)
+    several = len(columns) > 1
+    readers = preprocessor.of_columns(len(columns), None) if several else [preprocessor]
+    texts = (r.prompt + text for r, column in zip(readers, columns, strict=True) for text in column)
+    plain.prompt = ""
+    return plain.read([*dict.fromkeys(texts)])
 
 
 @dataclasses.dataclass
-class RowsWithTeacher:
+class TaughtRows:
     """Rows whose labels follow a teacher's outputs, as the loss `Distillation` takes them."""
 
     rows: Rows  # of the student's preprocessor; without labels the outputs take their place
@@ -102,63 +111,45 @@ class RowsWithTeacher:
         inputs, *targets = self.rows.batch(rows, batching)
         width = keras.tree.flatten(inputs)[0].shape[-1]
 
-        def outputs_of_batch(values, has_tokens):
+        def of_batch(values, has_tokens):
             return np.array(values[rows, :width] if has_tokens else values[rows])
 
-        outputs = keras.tree.map_structure(outputs_of_batch, self.outputs, self.have_tokens)
-        if not targets:
-            return inputs, outputs
-        labels, *weights = targets
-        return inputs, keras.tree.map_structure(_joined, outputs, labels), *weights
+        outputs = keras.tree.map_structure(of_batch, self.outputs, self.have_tokens)
+        labels, *weights = targets or [None]
+        if labels is not None:
+            outputs = keras.tree.map_structure(_joined, outputs, labels)
+        return inputs, outputs, *weights
 
 
 def _joined(outputs, labels):
     """Joins `[..., C]` outputs and one label each, or L of them, to `[..., C + L]` float32."""
-    if labels.ndim < outputs.ndim:
-        labels = labels[..., None]
+    labels = labels if labels.ndim == outputs.ndim else labels[..., None]
     return np.concatenate([outputs, labels], axis=-1, dtype="float32")
 
 
-@dataclasses.dataclass
-class _Subset:
-    """Some of the rows, without their labels."""
+def taught(
+    model: BertTask, teacher: BertTask, rows: Rows, folder: Path | None, batch_size: int
+) -> TaughtRows:
+    """Has a teacher answer all rows once, and joins its outputs to their labels.
 
-    rows: Rows
-    indices: np.ndarray
-
-    def num_tokens(self):
-        return np.asarray(self.rows.num_tokens())[self.indices]
-
-    def batch(self, rows, batching):
-        return self.rows.batch(self.indices[rows], batching)[:1]
-
-
-def rows_with_teacher(
-    model: BertTask,
-    teacher: BertTask,
-    rows: Rows,
-    folder: Path | None,
-    batch_size: int,
-    block_size: int = 1024,
-) -> RowsWithTeacher:
-    """Joins a teacher's outputs for all rows to their labels; the teacher answers each row once.
-
-    The outputs lie in files, so that memory doesn't grow with them, and an interrupted run resumes
-    after the last block; those of other rows or weights have another folder. Without a folder they
-    stay in memory.
+    The outputs lie in files, so that memory doesn't grow with them, and an interrupted run resumes;
+    those of other rows or weights have another folder. Without a folder they are kept in memory.
     """
     longest = preprocessor_of(model).sequence_length
-    count = len(rows.num_tokens())
-    starts = range(0, count, block_size)
-    blocks = [np.arange(start, min(start + block_size, count)) for start in starts]
-    specs = keras.tree.flatten(model.output)
+    lengths = np.asarray(rows.num_tokens())
     reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
+    specs = keras.tree.flatten(model.output)
     have_tokens = [reads_tokens and None in spec.shape[1:] for spec in specs]
+    numbers = np.arange(len(lengths))
+    blocks = np.split(numbers, numbers[_BLOCK::_BLOCK])
 
-    def answer(indices):
-        block = _Subset(rows, indices)
-        outputs = keras.tree.flatten(row_outputs(teacher, block, longest, batch_size, verbose=0))
-        past_end = np.arange(longest) >= block.num_tokens()[:, None]
+    def answered(numbers):
+        part = SimpleNamespace(
+            num_tokens=lambda: lengths[numbers],
+            batch=lambda some, batching: rows.batch(numbers[some], batching)[:1],
+        )
+        outputs = keras.tree.flatten(row_outputs(teacher, part, longest, batch_size, verbose=0))
+        past_end = np.arange(longest) >= lengths[numbers][:, None]
         for values, spec, has_tokens in zip(outputs, specs, have_tokens, strict=True):
             check_all_finite("The teacher's outputs", values, "Its training diverged.")
             if has_tokens and len(spec.shape) == 2:
@@ -167,52 +158,38 @@ def rows_with_teacher(
 
     if folder is not None:
         folder = folder / _fingerprint(teacher, rows, blocks, longest)
-    first = answer(np.arange(1))
-    saved = _open_arrays(folder, [(count, *values.shape[1:]) for values in first])
-    missing = [block for block in blocks if _is_missing(saved, block)]
+    kept = _opened(folder, [(len(lengths), *one.shape[1:]) for one in answered(numbers[:1])])
+    missing = [block for block in blocks if any(np.isnan(v[block]).any() for v in kept)]
     if missing and is_chief(model):
         print(f"The teacher answers {sum(map(len, missing)):,} rows.", flush=True)
-    progress = tqdm(missing, unit_scale=block_size, unit="row", disable=len(missing) < 2)
-    for block in progress:
-        for values, answers in zip(saved, answer(block), strict=True):
-            values[block] = answers
-    outputs = keras.tree.pack_sequence_as(model.output, saved)
-    have_tokens = keras.tree.pack_sequence_as(model.output, have_tokens)
-    return RowsWithTeacher(rows, outputs, have_tokens)
+    for block in tqdm(missing, unit_scale=_BLOCK, unit="row", disable=len(missing) < 2):
+        for values, new in zip(kept, answered(block), strict=True):
+            values[block] = new
+    pack = keras.tree.pack_sequence_as
+    return TaughtRows(rows, pack(model.output, kept), pack(model.output, have_tokens))
 
 
 def _fingerprint(teacher, rows, blocks, longest):
     """Returns a checksum of the teacher's weights and of the inputs of all rows."""
+    arrays = (keras.ops.convert_to_numpy(weight) for weight in teacher.weights)
+    inputs = (values for block in blocks for values in rows.batch(block, LONGEST)[0].values())
     crc = longest
-    for weight in teacher.weights:
-        crc = _crc(keras.ops.convert_to_numpy(weight), crc)
-    for block in blocks:
-        for values in rows.batch(block, LONGEST)[0].values():
-            crc = _crc(values, crc)
+    for array in itertools.chain(arrays, inputs):
+        crc = zlib.crc32(np.ascontiguousarray(array).tobytes(), crc)
     return f"{crc:08x}"
 
 
-def _crc(array, crc):
-    return zlib.crc32(np.ascontiguousarray(array).tobytes(), crc)
-
-
-def _open_arrays(folder, shapes):
-    """Opens float32 arrays in files, of an earlier run if they are there; new ones hold NaN."""
+def _opened(folder, shapes):
+    """Opens arrays in files, those of an earlier run if they are there; new ones hold NaN."""
     if folder is None:
         return [np.full(shape, np.nan, "float32") for shape in shapes]
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = []
-    for index, shape in enumerate(shapes):
-        path = folder / f"{index}.npy"
+    paths = [folder / f"{place}.npy" for place in range(len(shapes))]
+    for path, shape in zip(paths, shapes, strict=True):
         if not path.exists():
             with whole_path(path) as new:
                 np.lib.format.open_memmap(new, "w+", "float32", shape)[:] = np.nan
-        arrays.append(np.lib.format.open_memmap(path, "r+"))
-    return arrays
-
-
-def _is_missing(arrays, block):
-    return any(np.isnan(values[block]).any() for values in arrays)
+    return [np.lib.format.open_memmap(path, "r+") for path in paths]
 
 
 def _check_teacher(model, teacher):
@@ -221,11 +198,11 @@ def _check_teacher(model, teacher):
         raise ValueError(
             f"The teacher must be another {type(model).__name__}; got {shown(teacher)}."
         )
-    of_teacher = _compared(teacher)
-    for name, value in _compared(model).items():
-        if of_teacher[name] != value:
+    own, others = _compared(model), _compared(teacher)
+    for name, value in own.items():
+        if others[name] != value:
             raise ValueError(
-                f"The teacher has another {name}: {shown(of_teacher[name])}, and the model "
+                f"The teacher has another {name}: {shown(others[name])}, and the model "
                 f"{shown(value)}. Start both from the same vocabulary, and train them on the same "
                 "labels."
             )
@@ -238,7 +215,7 @@ def _check_teacher(model, teacher):
 
 
 def _compared(task):
-    """Returns what teacher and student must have in common, by name."""
+    """Returns what teacher and student have in common, by name."""
     preprocessor = preprocessor_of(task)
     return {
         "vocabulary": preprocessor.tokenizer.get_vocabulary(),

@@ -12,18 +12,16 @@ class ChoicesAsRows(keras.layers.Layer):
     """
 
     def call(self, inputs):
-        rows = dict(inputs)
-        for name, x in inputs.items():
-            if x is not None:
-                rows[name] = ops.reshape(x, (-1, ops.shape(x)[-1]))  # [B x C, S]
-        return rows
+        return {
+            name: None if x is None else ops.reshape(x, (-1, ops.shape(x)[-1]))  # [B x C, S]
+            for name, x in inputs.items()
+        }
 
     def compute_output_spec(self, inputs):
-        rows = dict(inputs)
-        for name, x in inputs.items():
-            if x is not None:
-                rows[name] = keras.KerasTensor((None, x.shape[-1]), dtype=x.dtype)
-        return rows
+        return {
+            name: None if x is None else keras.KerasTensor((None, x.shape[-1]), dtype=x.dtype)
+            for name, x in inputs.items()
+        }
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

@@ -133,7 +133,7 @@ class Retracing:
 
     def _make(self, name, make, force):
         variables = layer_variables(self)
-        remat = self.backbone.remat
+        remat = getattr(self, "backbone", self).remat
         settings = [self.trainable, remat, *(variable.trainable for variable in variables)]
         last, last_settings = getattr(getattr(self, name), "compiled_with", ([], None))
         is_same = settings == last_settings and all(

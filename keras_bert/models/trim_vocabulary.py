@@ -8,7 +8,7 @@ from keras_bert.corpus.shards import Corpus
 from keras_bert.files.json_files import JsonFields
 from keras_bert.models.lora import adapters
 from keras_bert.models.task_data import in_memory, preprocessor_of
-from keras_bert.presets.preset_folder import built_with_zeros
+from keras_bert.presets.preset_folder import undrawn
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.training_record import start_record, training_of
 
@@ -60,7 +60,7 @@ class Trimming:
             return type(self).from_config({**self.get_config(), "trainable": True, **parts})
 
         with scope_of(self):
-            small = built_with_zeros(make)
+            small = undrawn(make)
         small.trainable, small.backbone.trainable = self.trainable, encoder.trainable
         for new, old in zip(small.weights, self.weights, strict=True):
             smaller = [axis for axis, n in enumerate(new.shape) if n < old.shape[axis]]  # that of V
@@ -102,9 +102,9 @@ def _ids_of_texts(task, texts):
     """Returns the ids that the preprocessor meets as it reads texts, with each of its prompts."""
     texts, *_ = in_memory(task, texts, with_labels=False)
     reader = copy.copy(task.preprocessor)
-    reader.tokenizer = copy.copy(reader.tokenizer)  # with no ids used yet
+    reader.tokenizer = copy.copy(reader.tokenizer)  # which has found nothing yet
     reader.truncation = "tail"  # reads whole texts
     for each in (reader, *reader.variants().values()):
         for part in each.parts(texts):
             each.read(part)
-    return reader.tokenizer.used_ids
+    return reader.tokenizer.found_ids

@@ -1,6 +1,5 @@
 """Reader of TSV, CSV, JSONL and Parquet files: rows of texts and labels in named columns."""
 
-import contextlib
 import csv
 import dataclasses
 import json
@@ -68,12 +67,11 @@ class Table:
     def texts(self, column: str) -> list[str]:
         """Returns a column, with a warning if some of its texts are empty: `[CLS] [SEP]`."""
         texts = self[column]
-        empty = [row for row, text in enumerate(texts) if not text.strip()]
+        empty = [line for line, text in zip(self.lines, texts, strict=True) if not text.strip()]
         if empty:
-            first = self.lines[empty[0]]
             warnings.warn(
                 f"{self.path}: column {column!r} has no text in {len(empty):,} of {len(self):,} "
-                f"rows, first at {self.unit} {first}. The model reads these as empty texts.",
+                f"rows, first at {self.unit} {empty[0]}. The model reads these as empty texts.",
                 stacklevel=2,
             )
         return texts
@@ -84,10 +82,9 @@ class Table:
         if "" in labels:
             message = f"the label in column {column!r} is empty. Fill it, or remove the row."
             raise self.error(labels.index(""), message)
-        names = sorted(set(labels))
-        if all(map(str.isdecimal, names)):
-            names.sort(key=int)
-        return names
+        names = set(labels)
+        numbers = all(name.isdecimal() for name in names)
+        return sorted(names, key=(lambda name: (int(name), name)) if numbers else None)
 
     def class_numbers(self, column: str, names: list[str]) -> np.ndarray:
         """Converts a column of labels to their indices in `names`, `[n]` int32.
@@ -95,14 +92,14 @@ class Table:
         Raises:
             ValueError: at the first label missing from `names`, with its line and the classes.
         """
-        indices = {name: index for index, name in enumerate(names)}
+        numbers = {name: number for number, name in enumerate(names)}
         labels = self[column]
         for row, label in enumerate(labels):
-            if label not in indices:
+            if label not in numbers:
                 classes = f"{len(names)} classes: {', '.join(names)}.{did_you_mean(label, names)}"
                 wrong = f"the label {label!r} in column {column!r} is none of the {classes}"
                 raise self.error(row, f"{wrong} Fix the row, or add the class to training.")
-        return np.array([indices[label] for label in labels], "int32")
+        return np.array([numbers[label] for label in labels], "int32")
 
     def scores(self, column: str) -> np.ndarray:
         """Converts a column to finite numbers, `[n]` float32, for regression."""
@@ -114,27 +111,22 @@ class Table:
         Raises:
             ValueError: at the first value that is not a finite number, with its line.
         """
-        arrays = []
-        for column in columns:
-            cells = self[column]
-            with np.errstate(over="ignore"):  # beyond float32 is infinite
-                numbers = np.array([*map(_float, cells)]).astype("float32")
-            for row in np.flatnonzero(~np.isfinite(numbers)):
-                wrong = f"{cells[row]!r} in column {column!r} is not a finite number"
+        values = np.zeros((len(self), len(columns)), "float32")
+        for number, column in enumerate(columns):
+            with np.errstate(over="ignore"):  # of float32: no finite number then
+                values[:, number] = [*map(_float, self[column])]
+            for row in np.flatnonzero(~np.isfinite(values[:, number])):
+                wrong = f"{self[column][row]!r} in column {column!r} is not a finite number"
                 raise self.error(row, f"{wrong}. Fix the row, or remove it.")
-            arrays.append(numbers)
-        return np.stack(arrays, axis=1)
+        return values
 
     def label_lists(self, column: str, separator: str = "|") -> list[list[str]]:
         """Splits a column of several labels per row; an empty cell gives an empty list.
 
-        In JSONL and Parquet files, a cell may also be a list.
+        Of JSONL and Parquet files, a cell may also be a list.
         """
-        lists = []
-        for cell in self[column]:
-            labels = [label.strip() for label in _split_cell(cell, separator)]
-            lists.append([label for label in labels if label])
-        return lists
+        parts = (_several(cell, separator) for cell in self[column])
+        return [[part.strip() for part in row if part.strip()] for row in parts]
 
 
 def read_table(
@@ -177,62 +169,48 @@ def read_table(
     >>> read_table(path)["text"]
     ['Good, but long.', 'Bad.']
     """
+    path = os.fspath(path)
     check_one_of("malformed", malformed, ("error", "skip"))
-    paths = files_at(os.fspath(path))
-    if len(paths) != 1:
-        names = shortened(", ".join(map(os.path.basename, paths)), 400)
-        raise ValueError(f"{path} stands for {len(paths)} files: {names}. Give one of them.")
-    [path] = paths
+    if len(found := files_at(path)) != 1:
+        names = shortened(", ".join(map(os.path.basename, found)), 400)
+        raise ValueError(f"{path} stands for {len(found)} files: {names}. Give one of them.")
+    path = found[0]
     name = path.lower().removesuffix(packing(path))
     if name.endswith(".parquet"):
-        return _parquet_table(path)
+        rows = [{name: _cell(cell) for name, cell in row.items()} for *_, row in parquet_rows(path)]
+        if not rows:
+            raise ValueError(f"{path} has no rows.")
+        numbers, cells = [*range(1, len(rows) + 1)], [[*row.values()] for row in rows]
+        return Table(path, [*rows[0]], cells, numbers, [], unit="row")
     text = read_utf8(path)
     if not text or text.isspace():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
     is_json = name.endswith((".jsonl", ".json"))
-    if is_json:
-        parsed = _json(text)
-    else:
-        default = "," if name.endswith(".csv") else "\t"
-        parsed = _csv(path, text, delimiter or default, quoting)
-    table = Table(path, [], [], [], [])
-    for line, row, wrong in parsed:
+    delimiter = delimiter or ("," if name.endswith(".csv") else "\t")
+    rows, lines, skipped = [], [], []
+    for line, row, wrong in _json(text) if is_json else _csv(path, text, delimiter, quoting):
         if wrong is None:
-            table.rows.append(row)
-            table.lines.append(line)
+            rows.append(row)
+            lines.append(line)
         elif malformed == "error":
             raise ValueError(f"{path}, line {line}: {wrong}")
         else:
-            table.malformed.append(line)
-    if header or is_json:
-        _take_header(table)
-    else:
-        table.columns = [str(index) for index in range(len(table.rows[0]))]
-    return table
-
-
-def _parquet_table(path):
-    rows = [row for *_, row in parquet_rows(path)]
-    if not rows:
-        raise ValueError(f"{path} has no rows.")
-    cells = [[*map(_cell, row.values())] for row in rows]
-    numbers = [*range(1, len(rows) + 1)]
-    return Table(path, [*rows[0]], cells, numbers, [], unit="row")
-
-
-def _take_header(table):
-    if len(table.rows) < 2:
-        header = shown(table.rows[0] if table.rows else [], 120)
-        skipped = f" Malformed rows: {len(table.malformed)}." if table.malformed else ""
-        raise ValueError(f"{table.path} has no rows below its header: {header}.{skipped}")
-    table.columns = [name.strip() for name in table.rows.pop(0)]
-    del table.lines[0]
-    for name in table.columns:
-        if table.columns.count(name) > 1:
-            raise ValueError(
-                f"{table.path}: two columns are named {name!r} in the header: "
-                f"{', '.join(table.columns)}. Rename one, or read the file with header=False."
-            )
+            skipped.append(line)
+    if not header and not is_json:
+        columns = [str(number) for number in range(len(rows[0]))]
+        return Table(path, columns, rows, lines, skipped)
+    if len(rows) < 2:
+        skips = f" Malformed rows: {len(skipped)}." if skipped else ""
+        raise ValueError(
+            f"{path} has no rows below its header: {shown(rows[0] if rows else [], 120)}.{skips}"
+        )
+    columns = [name.strip() for name in rows[0]]
+    if repeated := [name for name in columns if columns.count(name) > 1]:
+        raise ValueError(
+            f"{path}: two columns are named {repeated[0]!r} in the header: {', '.join(columns)}. "
+            "Rename one, or read the file with header=False."
+        )
+    return Table(path, columns, rows[1:], lines[1:], skipped)
 
 
 def _float(text):
@@ -251,10 +229,12 @@ def _cell(value):
     return "" if value is None else str(value)
 
 
-def _split_cell(cell, separator):
-    if cell.startswith("["):  # perhaps a list, which `_cell` wrote
-        with contextlib.suppress(ValueError):
+def _several(cell, separator):
+    try:
+        if cell.startswith("["):  # a list, which `_cell` wrote
             return [*map(_cell, json.loads(cell))]
+    except ValueError:
+        pass
     return cell.split(separator)
 
 
@@ -266,15 +246,13 @@ def _csv(path, text, delimiter, quoting):
         quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
         strict=quoting,
     )
-    first = []
-    line = 1
+    first, line = [], 1
     limit = csv.field_size_limit(2**31 - 1)  # the most of a C long on Windows
     try:
         for row in reader:
-            if not row and len(first) == 1:
-                row = [""]  # an empty text
+            row = [""] if not row and len(first) == 1 else row
             first = first or row
-            if row and len(row) == len(first):
+            if len(row) == len(first) > 0:
                 yield line, row, None
             elif row:
                 wrong = f"{len(row)} columns, but the first row has {len(first)}: {shown(row, 120)}"

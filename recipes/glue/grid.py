@@ -12,12 +12,12 @@ from typing import Any
 import keras
 
 import keras_bert
-from keras_bert.command_line import is_chief, wait_for_all
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.whole import whole_file, whole_folder
-from keras_bert.finetuning import FineTuning, Teacher, keep_settings
 from keras_bert.finetuning.train_epochs import rank
+from keras_bert.recipes._runs import is_chief, keep_settings
 from keras_bert.training.divergence import DivergedError
+from keras_bert.training.processes import wait_for_all
 
 
 def finetune_grid(
@@ -26,13 +26,12 @@ def finetune_grid(
     dev: Any,
     output: str | Path,
     *,
-    settings: FineTuning,
-    batching: keras_bert.Batching,
     grid: Mapping[str, Sequence],
+    select: str,
     shared: dict,
-    scores: Callable | None = None,
-    teacher: Teacher | None = None,
-    strategy: Any = None,
+    strategy: Any,
+    batching: keras_bert.Batching,
+    **settings: Any,
 ) -> list[dict]:
     """Fine-tunes with each combination of some settings, and keeps the best model of all.
 
@@ -49,14 +48,12 @@ def finetune_grid(
         train: training examples; see `finetune`.
         dev: examples to select the best epoch and the best run.
         output: a folder, used only for this grid.
-        settings: the `FineTuning` of all runs. Its `select` selects the best run too; of equal
-            runs, the first.
-        batching: the `Batching` of all runs.
-        grid: `batch_size` or names of `settings`, each with the values to try.
+        grid: `batch_size` or names of `finetune`'s settings, each with the values to try.
+        select: name of the score that selects the best run; of equal runs, the first.
         shared: settings that all runs in the folder share, such as the task.
-        scores: see `finetune`.
-        teacher: see `finetune`.
         strategy: the result of `get_strategy`.
+        batching: the `Batching` of all runs.
+        **settings: settings of `finetune` that all runs share.
 
     Returns:
         A list of dicts, the best run first: the settings, `epoch` and scores of each finished run's
@@ -64,28 +61,20 @@ def finetune_grid(
     """
     runs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     output = Path(output)
-    select = settings.select
     keep_settings(output, shared, strategy=strategy)
 
     def trained(run, folder):
         gc.collect()  # the previous run's model
-        rows = run.get("batch_size", batching.batch_size)
-        changes = {name: value for name, value in run.items() if name != "batch_size"}
+        run = {**settings, **run}
+        size = run.pop("batch_size", batching.batch_size)
+        run["batching"] = dataclasses.replace(batching, batch_size=size)
         if "seed" in run:
             keras.utils.set_random_seed(run["seed"])
         with strategy.scope():
             model = make_model()
         try:
             return keras_bert.finetune(
-                model,
-                train,
-                dev,
-                folder,
-                dataclasses.replace(settings, **changes),
-                batching=dataclasses.replace(batching, batch_size=rows),
-                teacher=teacher,
-                scores=scores,
-                strategy=strategy,
+                model, train, dev, folder, select=select, strategy=strategy, **run
             )
         except DivergedError as error:  # the other runs may do better
             print(f"The run diverged. {error}", flush=True)
@@ -98,11 +87,11 @@ def finetune_grid(
         is_done = finished.exists()
         print(f"Run {number} of {len(runs)}: {name}{' is done' if is_done else ''}", flush=True)
         if not is_done:
-            run_scores = trained(run, folder)
+            scores = trained(run, folder)
         if is_chief(strategy):
             if not is_done:
-                _keep_if_best(output, folder, {**run, **_best(run_scores, select)}, select)
-                write_json(finished, {"settings": run, "scores": run_scores})
+                _keep_if_best(output, folder, {**run, **_best(scores, select)}, select)
+                write_json(finished, {"settings": run, "scores": scores})
             _write_results(output)
             for part in ("best", "checkpoints"):
                 shutil.rmtree(folder / part, ignore_errors=True)

@@ -6,7 +6,6 @@ import pytest
 
 import keras_bert
 from keras_bert import Batching, BertEmbedder, BertPretrainer, BertReranker, finetune
-from keras_bert.finetuning import FineTuning
 from keras_bert.losses import MarginMeanSquaredError
 from keras_bert.metrics.entities import tagged_entities
 
@@ -64,7 +63,9 @@ def test_triplets_with_scores_of_ones_own(reranker, texts, tmp_path):
         (x, margins),
         (x, margins),
         tmp_path,
-        FineTuning(epochs=1, loss=MarginMeanSquaredError(), select="mine"),
+        epochs=1,
+        loss=MarginMeanSquaredError(),
+        select="mine",
         scores=scores,
     )
     assert result is not None
@@ -74,8 +75,7 @@ def test_triplets_with_scores_of_ones_own(reranker, texts, tmp_path):
 @pytest.mark.slow
 def test_uneven_parts_in_finetune(model, texts, labels, tmp_path):
     data = (texts, labels)
-    settings = FineTuning(epochs=1, accumulation_steps=3)
-    finetune(model, data, data, tmp_path, settings, batching=Batching(4))
+    finetune(model, data, data, tmp_path, epochs=1, batching=Batching(4), accumulation_steps=3)
     assert (tmp_path / "best").is_dir()
 
 

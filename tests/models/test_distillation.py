@@ -1,7 +1,5 @@
 """Fine-tuning with a teacher: its losses by hand, its files, and what it refuses."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from scipy.special import expit, log_softmax, logsumexp
 
 import keras_bert
 from keras_bert import AdamW, Batching, finetune
-from keras_bert.finetuning import FineTuning, Teacher, teaching
+from keras_bert.finetuning import teaching
 from keras_bert.losses import Distillation
 from keras_bert.preprocessing.text_rows import LONGEST
 
@@ -37,23 +35,15 @@ def pair(make_backbone, make_case, cases, varied):
 
 @pytest.fixture
 def first_loss(eager_compile):
-    def call(student, teacher, x, y, output, batching=Batching(64)):  # noqa: B008
+    def call(student, teacher, x, y, output, **options):
         """Fine-tunes for a step that changes nothing; returns the loss."""
         losses, train = [], (x,) if y is None else (x, y)
         keep = keras.callbacks.LambdaCallback(
             on_epoch_end=lambda _, logs: losses.append(logs["loss"])
         )
-        finetune(
-            student,
-            train,
-            train,
-            output,
-            FineTuning(epochs=1, learning_rate=0.0, select="none"),
-            batching=batching,
-            teacher=Teacher(teacher, T, ALPHA),
-            scores=lambda *_: {"none": 0.0},
-            callbacks=[keep],
-        )
+        run = {"epochs": 1, "learning_rate": 0.0, "batching": Batching(64), "callbacks": [keep]}
+        run |= {"teacher": teacher, "temperature": T, "alpha": ALPHA, "select": "none", **options}
+        finetune(student, train, train, output, scores=lambda *_: {"none": 0.0}, **run)
         return losses[0]
 
     return call
@@ -154,10 +144,10 @@ def test_a_teacher_that_was_interrupted_goes_on(pair, cases, tmp_path, monkeypat
     student, teacher = pair("tags")
     x = [sentence or ["a"] for sentence in cases["tags"][1] * 3]
     rows = student.preprocessor.read(x)
+    monkeypatch.setattr(teaching, "_BLOCK", 4)
     count = len(rows.num_tokens())
     assert count > 8
-    answer = functools.partial(teaching.rows_with_teacher, student, batch_size=32, block_size=4)
-    whole = answer(teacher, rows, folder=None).outputs
+    whole = teaching.taught(student, teacher, rows, None, 32).outputs
     calls, predict = [], teaching.row_outputs
 
     def counted(model, part, *arguments, **options):
@@ -171,17 +161,17 @@ def test_a_teacher_that_was_interrupted_goes_on(pair, cases, tmp_path, monkeypat
 
     monkeypatch.setattr(teaching, "row_outputs", stopped)
     with pytest.raises(KeyboardInterrupt):
-        answer(teacher, rows, folder=tmp_path)
+        teaching.taught(student, teacher, rows, tmp_path, 32)
     monkeypatch.setattr(teaching, "row_outputs", counted)
-    again = answer(teacher, rows, folder=tmp_path)
+    again = teaching.taught(student, teacher, rows, tmp_path, 32)
     assert calls[2:] == [1, *[4] * (count // 4 - 1), *[count % 4] * (count % 4 > 0)]
     np.testing.assert_array_equal(again.outputs, whole)
     for other, read in ((pair("tags")[0], rows), (teacher, student.preprocessor.read(x[1:]))):
         calls.clear()
-        answer(other, read, folder=tmp_path)  # all again
+        teaching.taught(student, other, read, tmp_path, 32)  # all anew
         assert sum(calls) == 1 + len(read.num_tokens())
     calls.clear()
-    again = answer(teacher, rows, folder=tmp_path)
+    again = teaching.taught(student, teacher, rows, tmp_path, 32)
     np.testing.assert_array_equal(again.outputs, whole)
     assert calls == [1]
 
@@ -196,9 +186,8 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     student, teacher = pair("classes")
     data = cases["classes"][1:3]
 
-    def check(message, teacher, model=student, data=data, loss=None, **options):
-        run = (model, data, data, tmp_path / "run", FineTuning(loss=loss))
-        refused(message, finetune, *run, teacher=teacher, **options)
+    def check(message, teacher, model=student, data=data, **options):
+        refused(message, finetune, model, data, data, tmp_path / "run", teacher=teacher, **options)
 
     def other(names=("0", "1", "2"), **settings):
         reader = keras_bert.BertClassifierPreprocessor(
@@ -221,7 +210,7 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     teacher = keras_bert.BertClassifier(make_backbone(max_sequence_length=8), 3, short)
     check("rows of 12 tokens, and the teacher has 8 positions", teacher)
     for name, value in {"temperature": 0, "alpha": 1.5}.items():
-        refused(name, Teacher, "big", **{name: value})
+        check(name, pair("classes")[1], **{name: value})
     questions, spans = cases["questions"][1], pair("questions")
     vectors, pairs = pair("vectors"), (["a", "b"], ["c", "d"])
     of_pairs = {"model": vectors[0], "data": (pairs,), "loss": keras_bert.losses.InBatchNegatives()}
@@ -243,7 +232,7 @@ def test_steps_equal_those_of_a_loop_in_torch(pair, cases, transformers, torch, 
     theirs, their_teacher = (kind.from_pretrained(tmp_path / n) for n in ("student", "teacher"))
     theirs.config.hidden_dropout_prob = 0.0
     optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
-    rows = teaching.rows_with_teacher(student, teacher, student.preprocessor.read(x, y), None, 32)
+    rows = teaching.taught(student, teacher, student.preprocessor.read(x, y), None, 32)
     inputs, joined = rows.batch(np.arange(4), LONGEST)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     loss = keras.losses.deserialize(keras.losses.serialize(Distillation(loss, T, ALPHA)))

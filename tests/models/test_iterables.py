@@ -8,7 +8,6 @@ import keras
 import pytest
 
 from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor, finetune
-from keras_bert.finetuning import FineTuning
 from keras_bert.models.task_data import training_data
 from keras_bert.preprocessing.batches import prepared_batches
 from keras_bert.preprocessing.iterables import PassBatches
@@ -170,10 +169,9 @@ def test_an_iterable_is_scored_and_split_like_a_list(make, eager_compile, tmp_pa
     model.compile()
     assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
     assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
-    once, data, pairs = FineTuning(epochs=1), (TEXTS, LABELS), {"batching": Batching(2)}
-    with_lists = finetune(model, data, data, tmp_path / "lists", once, **pairs)
-    rows = iter(ROWS), iter(ROWS)
-    assert finetune(make(), *rows, tmp_path / "rows", once, **pairs) == with_lists
+    options = {"epochs": 1, "batching": Batching(2)}
+    with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
+    assert finetune(make(), iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
     model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)
 
 

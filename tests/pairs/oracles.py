@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import functools
 import pickle
 import re
 import shutil
@@ -15,7 +14,6 @@ import numpy as np
 
 import keras_bert
 from keras_bert import Batching, BertTask
-from keras_bert.finetuning import FineTuning
 from tests.pairs import examples
 from tests.pairs.examples import NUMBER, batching_of
 from tests.pairs.models import kind_of, make_model, scope_of
@@ -28,8 +26,6 @@ from tests.pairs.training import (
     is_pretrainer,
     own_loss,
     raw_data,
-    rounding,
-    skipped_steps,
     train,
 )
 
@@ -97,9 +93,7 @@ def check_frozen(run, trained):
         is_state = "seed" in weight.path or "feature_normalization" in weight.path
         if not weight.trainable and not is_state:
             assert is_equal, f"{weight.path} is frozen, and has changed"
-    is_coarse = run["dtype"] == "bfloat16"  # which rounds small steps
-    is_skipped = trained.steps == 0 and skipped_steps(trained.model.optimizer) > 0
-    assert changed or is_coarse or is_skipped, "no weight has changed"
+    assert changed or run["dtype"] == "bfloat16", "no weight has changed"  # it rounds small steps
 
 
 class Case:
@@ -121,8 +115,8 @@ class Case:
 
     def close(self, found, expected, bound=None):
         """Asserts that outputs are equal up to the rounding of the run's dtype."""
-        if bound is None:  # kernels of float32 approximate exp, tanh and erf to several units
-            bound = max(rounding(self.run["dtype"]), 2e-5)
+        if bound is None:
+            bound = 2e-5 if self.run["dtype"] == "float32" else 0.05
         keras.tree.assert_same_structure(found, expected)
         pairs = zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True)
         for one, other in pairs:
@@ -184,8 +178,7 @@ def threads(case):
 def keras_file(case):
     path = case.folder / "model.keras"
     case.model.save(path)
-    with scope_of(case.run):
-        loaded = keras.models.load_model(path)
+    loaded = keras.models.load_model(path)
     case.same(loaded)
     assert loaded.optimizer.iterations == case.model.optimizer.iterations
     losses = [train(case.run, model=m, epochs=1).history["loss"] for m in (case.model, loaded)]
@@ -287,16 +280,10 @@ RUN = {"onnx": run_onnx, "litert": run_litert, "openvino": run_openvino}
 def int8(case):
     case.model.quantize("int8")
     outputs = case.predict(case.model)
-    # The largest of some normal numbers, 2.5 of their deviations, is 127 steps; so rounding is off
-    # by 2.5 / 127 / 12 ** .5. It is done to weights and inputs of 9 layers; three deviations.
-    step = 2.5 / 127 / 12**0.5
-    case.close(outputs, case.outputs, 3 * 18**0.5 * step + rounding(case.run["dtype"]))
+    case.close(outputs, case.outputs, 0.3)
     case.outputs = outputs
     case.model.save_to_preset(case.folder / "preset")
-    # Merging LoRA rounds the weights again.
-    again = 3 * 9**0.5 * step if case.run["lora"] == "yes" else 0
-    bound = max(rounding(case.run["dtype"]), 2e-5) + again
-    case.same(BertTask.from_preset(case.folder / "preset"), bound)
+    case.same(BertTask.from_preset(case.folder / "preset"), 0.15)
 
 
 def merge_lora(case):
@@ -368,30 +355,33 @@ def keep_layers(case):
 
 def finetune(case, **others):
     run = case.run
-    settings = FineTuning(
-        epochs=2,
-        accumulation_steps=run["accumulation_steps"],
-        layer_decay=0.8 if run["optimizer"] == "layer decay" else None,
-        loss=own_loss(case.model, run) if has_own_loss(run) else None,
-        class_weight=CLASS_WEIGHT if run["weights"] == "class_weight" else None,
-    )
+    arguments = {"epochs": 2, "batching": batching_of(run), **others}
+    arguments["accumulation_steps"] = run["accumulation_steps"]
+    if run["optimizer"] == "layer decay":
+        arguments["layer_decay"] = 0.8
+    if has_own_loss(run):
+        arguments["loss"] = own_loss(case.model, run)
+    if run["weights"] == "class_weight":
+        arguments["class_weight"] = CLASS_WEIGHT
     data = raw_data(run)
-    train = tuple(data[: 3 if data[2] is not None else 2])
-    run_again = functools.partial(
-        keras_bert.finetune,
+    history = keras_bert.finetune(
         case.model,
-        train,
+        tuple(data[: 3 if data[2] is not None else 2]),
         (case.x, case.y),
         case.folder / "run",
-        settings,
-        batching=batching_of(run),
-        **others,
+        **arguments,
     )
-    history = run_again()
     assert len(history) == 2
     best = BertTask.from_preset(case.folder / "run" / "best")
     assert type(best) is type(case.model)
-    assert run_again() == history
+    again = keras_bert.finetune(
+        case.model,
+        tuple(data[: 3 if data[2] is not None else 2]),
+        (case.x, case.y),
+        case.folder / "run",
+        **arguments,
+    )
+    assert again == history
 
 
 def finetune_with_teacher(case):

@@ -11,7 +11,6 @@ import yaml
 import keras_bert
 from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertTask
 from keras_bert.files.new_folder import CARD_MARK, is_own_card
-from keras_bert.finetuning import FineTuning
 from keras_bert.presets.model_card import code
 from keras_bert.presets.preset import PresetModel
 from keras_bert.training.training_record import record_training
@@ -125,15 +124,15 @@ def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
 
 def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, eagerly):
     examples = (["a b", "c d"] * 4, ["n", "y"] * 4)
-    settings = FineTuning(epochs=1, learning_rate=3e-5)
-    keras_bert.finetune(classifier, examples, examples, tmp_path, settings, test=examples)
+    settings = {"epochs": 1, "learning_rate": 3e-5}
+    keras_bert.finetune(classifier, examples, examples, tmp_path, test=examples, **settings)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
     lines = ["Trained as a `BertClassifier`:", "- `training examples`: `8`", "On `dev`:"]
-    lines += ["- `learning_rate`: `3e-05`", "- `batch_size`: `32`", "- `epochs`: `1`", "On `test`:"]
+    lines += ["- `learning rate`: `3e-05`", "- `batch size`: `32`", "- `epochs`: `1`", "On `test`:"]
     for line in (*lines, f"- `accuracy`: {scores['accuracy']:.4g}"):
         assert f"\n{line}\n" in text
-    assert "layer_decay" not in text
+    assert "layer decay" not in text
 
 
 def test_a_fit_tells_the_card_what_keras_knows(classifier, tmp_path, eagerly):
@@ -294,7 +293,7 @@ def test_the_card_names_classes_of_a_user_as_they_do(small, reader, tmp_path, ea
 
     @register
     class Rotary(BertBackbone):
-        pass
+        architecture = None
 
     Graded(small, 2, reader).save_to_preset(tmp_path / "bert")
     text = text_of(tmp_path / "bert")

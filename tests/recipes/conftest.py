@@ -4,7 +4,6 @@ import csv
 import importlib.util
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import keras
@@ -14,7 +13,6 @@ import keras_bert
 from keras_bert.corpus.shards import vocabulary_sha256
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
-sys.path.append(str(RECIPES))  # as for a script there
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the a so it is was very good bad fine dull book film day "
 WORDS = (WORDS + "and but not , .").split()
 TEXT = (

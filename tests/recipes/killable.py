@@ -42,11 +42,12 @@ def watch(folder, last):
 
 
 def module_of(recipe):
-    return import_module(recipe)
+    folder = "recipes.paper" if recipe == "ablations" else "recipes"
+    return import_module(f"{folder}.{recipe}")
 
 
 def ends(recipe, arguments):
-    from keras_bert.command_line import run_recipe
+    from keras_bert.recipes._shared import run_recipe
 
     sys.argv = [recipe, *arguments]
     try:
@@ -83,7 +84,7 @@ def run(line):
     # Slices of 32 KiB: a small text has many shards.
     sys.modules["keras_bert.corpus.corpus_plan"].MIN_SLICE_BYTES = 2**15
     steps = SimpleNamespace(run=run_forked, STDOUT=subprocess.STDOUT)
-    import_module("paper.run_once").subprocess = steps
+    import_module("keras_bert.recipes.paper.run_once").subprocess = steps
     if line["recipe"] == "ablations":
         module_of("ablations").SCALES["micro"] |= TINY
     return ends(line["recipe"], line["arguments"])

@@ -2,14 +2,12 @@ import ast
 import json
 import re
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import keras_bert
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 TEXTS = ["the book's very good.", "dull", "it is so bad , but the film and the day was fine ."]
 
 
@@ -48,10 +46,9 @@ def test_it_shows_the_answers_to_texts(assert_close, module, classifier, tmp_pat
 @pytest.mark.slow
 def test_an_encoder_of_the_recipes_is_known(run_python, recipe, classifier, tmp_path):
     model = keras_bert.BertClassifier.from_preset(classifier[1])
-    recipe("bilstm").with_bilstm(model, 4).save_to_preset(tmp_path / "best")
-    script = RECIPES / "export_savedmodel.py"
-    arguments = [tmp_path / "best", "--output", tmp_path / "served"]
-    assert "Exported to" in run_python(script, *arguments)
+    recipe("_bilstm").with_bilstm(model, 4).save_to_preset(tmp_path / "best")
+    command = ["-m", "keras_bert.recipes.export_savedmodel", tmp_path / "best", "--output"]
+    assert "Exported to" in run_python(*command, tmp_path / "served")
 
 
 @pytest.mark.slow

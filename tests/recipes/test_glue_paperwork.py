@@ -6,9 +6,9 @@ import types
 import numpy as np
 import pytest
 
-from glue.reading import GlueExamples, read_tfds
-from glue.submission import write_glue_submission
-from glue.tasks import TASKS
+from keras_bert.recipes.glue.reading import GlueExamples, read_tfds
+from keras_bert.recipes.glue.submission import write_glue_submission
+from keras_bert.recipes.glue.tasks import TASKS
 from keras_bert.reports import Reports
 
 

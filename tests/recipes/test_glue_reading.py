@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from glue.reading import MALFORMED, read_glue
-from glue.tasks import TASKS
+from keras_bert.recipes.glue.reading import MALFORMED, read_glue
+from keras_bert.recipes.glue.tasks import TASKS
 
 MNLI = "index|promptID|pairID|genre|sentence1_binary_parse|sentence2_binary_parse|"
 MNLI += "sentence1_parse|sentence2_parse|sentence1|sentence2"

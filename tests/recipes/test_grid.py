@@ -4,8 +4,8 @@ import os
 import pytest
 
 import keras_bert
-from glue import grid as module
 from keras_bert import Batching
+from keras_bert.recipes.glue import grid as module
 from keras_bert.training.divergence import DivergedError
 
 GRID = {"batch_size": [1, 2], "learning_rate": [0.5, 0.25]}

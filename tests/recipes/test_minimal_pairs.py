@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from paper.minimal_pairs import read_minimal_pairs
+from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
 
 PAIRS = [("it rains .", "it rain ."), ("they rain .", "they rains .")]
 GOOD, BAD = map(list, zip(*PAIRS, strict=True))

@@ -84,7 +84,7 @@ def test_a_task_with_an_lstm_reads_both_ways_and_is_saved(
     kind, recipe, make_backbone, randomized, inputs, assert_close, tmp_path
 ):
     encoder = randomized(make_backbone(causal=True, dropout=0.0))
-    model = recipe("bilstm").with_bilstm(kind(encoder, **TASKS.get(kind, {})), 4)
+    model = recipe("_bilstm").with_bilstm(kind(encoder, **TASKS.get(kind, {})), 4)
     randomized(model.head)
     assert len(model.trainable_variables) == len(encoder.trainable_variables) - 2 + 6 + 2
 

@@ -17,7 +17,7 @@ from tensorflow.lite.tools import flatbuffer_utils
 import keras_bert
 from keras_bert.files.json_files import read_json
 from keras_bert.models.backbone import export_encoder
-from keras_bert.serving.export_token_ids import _FORMATS, _write_onnx, write_own_files
+from keras_bert.serving.export_token_ids import _FORMATS, write_own_files
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -157,19 +157,6 @@ def test_every_task_runs_as_predict(assert_close, difference, tmp_path, package,
         }
         [logits] = session.get_outputs()
         assert (logits.name, logits.type, logits.shape[0]) == ("logits", "tensor(float)", "batch")
-
-
-@pytest.mark.slow
-def test_onnx_takes_the_gelu_of_keras(assert_close, tmp_path):
-    needed("tf2onnx")
-    function = tf.function(
-        lambda x: {"y": keras.ops.gelu(x, approximate=False)},
-        input_signature=[tf.TensorSpec((None, 3), "float32", name="x")],
-    )
-    _write_onnx(function, str(tmp_path / "gelu.onnx"))
-    session = needed("onnxruntime").InferenceSession(tmp_path / "gelu.onnx")
-    values = np.linspace(-4, 4, 9, dtype="float32").reshape(3, 3)
-    assert_close(session.run(None, {"x": values}), [function(values)["y"]])
 
 
 @pytest.mark.slow
@@ -315,9 +302,7 @@ def test_every_task_runs_under_the_names_of_hugging_faces_tools(
             assert_close(found["last_hidden_state"], model.backbone(inputs)["sequence_output"])
 
 
-DISTILBERT = {"architecture": "distilbert", "num_segments": 0, "pooler_activation": "relu"}
-ELECTRA = {"architecture": "electra", "embedding_dim": 8, "pooler_activation": "gelu"}
-MPNET = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
+MPNET = {"num_segments": 0, "relative_bias": True}
 
 
 @pytest.mark.slow
@@ -326,8 +311,8 @@ MPNET = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
     [
         ("onnx", "BertFor", {}),
         pytest.param("openvino", "BertFor", {}, marks=pytest.mark.weekly),  # as ELECTRA's
-        ("onnx", "DistilBertFor", DISTILBERT),
-        ("openvino", "ElectraFor", ELECTRA),
+        ("onnx", "DistilBertFor", {"num_segments": 0, "pooler_activation": "relu"}),
+        ("openvino", "ElectraFor", {"embedding_dim": 8, "pooler_activation": "gelu"}),
         pytest.param("onnx", "MPNetFor", MPNET, marks=pytest.mark.weekly),
         ("openvino", "MPNetFor", MPNET),
     ],

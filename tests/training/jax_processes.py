@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_bert
-from keras_bert.finetuning import FineTuning, train_epochs
+from keras_bert.finetuning.train_epochs import train_epochs
 from keras_bert.training.describe_training import describe_training
 
 FOLDER = sys.argv[3]
@@ -42,10 +42,11 @@ def finetuned():
     scores = train_epochs(
         model,
         FOLDER,
-        FineTuning(epochs=2, select="logit"),
+        epochs=2,
         batches=batches,
         predict=lambda: model.predict(x, batch_size=BATCH, verbose=0),
         score=lambda logits: {"logit": float(logits[:, 0].mean())},
+        select="logit",
         keep=lambda predictions: model.save_to_preset(f"{FOLDER}/best"),
     )
     resumed, *_ = make_classifier()

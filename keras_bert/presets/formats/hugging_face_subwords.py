@@ -8,13 +8,7 @@ from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import read_utf8
 from keras_bert.files.whole import whole_file
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece import (
-    FAMILIES,
-    MODEL_FILE,
-    SPECIAL_TOKENS,
-    normalizer_table,
-    unigram_model,
-)
+from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, SPECIAL_TOKENS, unigram_model
 
 CLASSES = {
     "xlm-roberta": "XLMRobertaTokenizer",
@@ -28,10 +22,9 @@ OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")
 
 def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str | None:
     """Returns the `family` of a folder's tokenizer; None if it is of another kind."""
-    name = settings.text("tokenizer_class", "").removesuffix("Fast")
-    model = fast.fields("model")
-    if name not in OF_ANY_KIND:
-        return {theirs: family for family, theirs in CLASSES.items()}.get(name)
+    kind, model = settings.text("tokenizer_class", "").removesuffix("Fast"), fast.fields("model")
+    if kind not in OF_ANY_KIND:
+        return {theirs: family for family, theirs in CLASSES.items()}.get(kind)
     if model.text("type") == "Unigram":
         first = (model.value("vocab") or [["<s>"]])[0][0]  # without one, `read_subwords` says so
         return {tokens[0]: family for family, tokens in FAMILIES.items()}.get(first)
@@ -63,18 +56,11 @@ def write_subwords(tokenizer: Tokenizer, folder: Path) -> None:
     contents = tokenizer.contents()
     write_json(folder / "vocab.json", contents["vocab"], indent=None)
     with whole_file(folder / "merges.txt") as file:
-        file.write("#version: 0.2\n")
-        file.writelines(f"{first} {second}\n" for first, second in contents["merges"])
+        file.writelines(["#version: 0.2\n", *(f"{a} {b}\n" for a, b in contents["merges"])])
 
 
-def fast_subwords(tokenizer: Tokenizer) -> dict[str, Any] | None:
-    """Returns the parts of a `tokenizer.json` that depend on the algorithm; None for WordPiece."""
-    if tokenizer.family == "roberta":
-        return _fast_byte_pairs(tokenizer)
-    return _fast_sentence_piece(tokenizer) if tokenizer.family in FAMILIES else None
-
-
-def _fast_byte_pairs(tokenizer):
+def fast_byte_pairs(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns the parts of a `tokenizer.json` that byte pair encoding decides on."""
     contents = tokenizer.contents()
     level = {"type": "ByteLevel", "add_prefix_space": contents.pop("add_prefix_space")}
     level |= {"trim_offsets": True, "use_regex": True}
@@ -82,44 +68,39 @@ def _fast_byte_pairs(tokenizer):
     return {"pre_tokenizer": level, "decoder": level, "model": model}
 
 
-def _fast_sentence_piece(tokenizer):
+def fast_sentence_piece(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns the parts of a `tokenizer.json` that a SentencePiece model decides on."""
     special = FAMILIES[tokenizer.family]
-    vocab = [[token, 0.0] for token in special]
-    vocab += tokenizer.pieces()
-    vocab.append(["<mask>", 0.0])
-    normalizer = None
-    table = normalizer_table(tokenizer.proto)
-    if table:
-        encoded = base64.b64encode(table).decode()
-        normalizer = {"type": "Precompiled", "precompiled_charsmap": encoded}
     words = {"type": "WhitespaceSplit"}
     spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    model = {"type": "Unigram", "unk_id": special.index("<unk>"), "vocab": vocab}
+    characters = base64.b64encode(tokenizer.characters()).decode() or None
     return {
-        "normalizer": normalizer,
+        "normalizer": characters and {"type": "Precompiled", "precompiled_charsmap": characters},
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [words, spaces]},
         "decoder": spaces,
-        "model": {**model, "byte_fallback": False},
+        "model": {
+            "type": "Unigram",
+            "unk_id": special.index("<unk>"),
+            "vocab": [*([token, 0.0] for token in special), *tokenizer.pieces(), ["<mask>", 0.0]],
+            "byte_fallback": False,
+        },
     }
 
 
 def _byte_pairs(folder, settings, fast):
     splitter, model = fast.fields("pre_tokenizer"), fast.fields("model")
     if model:
-        split = splitter.text("type")
-        normalization = fast.fields("normalizer").text("type")
-        if split != "ByteLevel" or normalization is not None:
+        steps = splitter.text("type"), fast.fields("normalizer").text("type")
+        if steps != ("ByteLevel", None):
             raise ValueError(
-                f"it splits text with {split} after {normalization}; BytePairTokenizer supports "
-                "only ByteLevel without normalization"
+                f"it splits text with {steps[0]} after {steps[1]}; BytePairTokenizer supports only "
+                "ByteLevel without normalization"
             )
-        vocab = model.value("vocab")
-        merges = model.value("merges", [])
+        vocab, merges = (model.value(name) for name in ("vocab", "merges"))
     else:
-        vocab = read_json(folder / "vocab.json")
-        lines = read_utf8(folder / "merges.txt").splitlines()
-        merges = [line for line in lines if line and not line.startswith("#version")]
-    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges]
+        vocab, lines = read_json(folder / "vocab.json"), read_utf8(folder / "merges.txt")
+        merges = [line for line in lines.splitlines() if line and not line.startswith("#version")]
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges or []]
     for token in fast.listed_fields("added_tokens"):
         vocab.setdefault(token.text("content"), token.integer("id"))
     key = "add_prefix_space"
@@ -132,13 +113,12 @@ def _characters(fast):
     normalizer, splitter = fast.fields("normalizer"), fast.fields("pre_tokenizer")
     steps = [*normalizer.listed_fields("normalizers")] or [normalizer]
     splits = [*splitter.listed_fields("pretokenizers")] or [splitter]
-    step_names = [str(step.text("type")) for step in steps]
-    split_names = [str(split.text("type")) for split in splits]
-    is_known = step_names in (["Precompiled"], ["Precompiled", "Replace"])
-    if not is_known or split_names[-1] != "Metaspace":
+    kinds = [[step.text("type") for step in each] for each in (steps, splits)]
+    known = (["Precompiled"], ["Precompiled", "Replace"])
+    if kinds[0] not in known or kinds[1][-1] != "Metaspace":
         raise ValueError(
-            f"it normalizes text with {', '.join(step_names)} and splits it with "
-            f"{', '.join(split_names)}; SentencePieceTokenizer supports only Precompiled and "
-            "Metaspace"
+            f"it normalizes text with {', '.join(map(str, kinds[0]))} and splits it with "
+            f"{', '.join(map(str, kinds[1]))}; SentencePieceTokenizer supports only Precompiled "
+            "and Metaspace"
         )
     return base64.b64decode(steps[0].text("precompiled_charsmap", ""), validate=True)

@@ -27,9 +27,8 @@ ACTIVATIONS = ["gelu", "gelu_approximate", "relu", "silu", "tanh"]
 
 def settings(model):
     """Returns a model's config without names."""
-    config = model.get_config()
-    if model.backbone is not model:
-        config["backbone"] = settings(model.backbone)
+    backbone = getattr(model, "backbone", None)
+    config = {**model.get_config(), "backbone": None if backbone is None else settings(backbone)}
     return {k: v for k, v in config.items() if k not in ("name", "trainable", "preprocessor")}
 
 

@@ -1,42 +1,53 @@
-"""Flags of recipes, and the arguments that they stand for.
+"""The command lines of recipes: flags, help texts and errors.
 
 A flag has the same meaning, default and help text in every recipe. Keras is not imported here, so
 that `--help` is quick.
 """
 
 import argparse
-from typing import Any
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
 
 import keras_bert
 
+_OWN_FOLDERS = [Path(file).resolve().parent for file in (keras_bert.__file__, __file__)]
+
 
 def recipe_parser(docstring: str) -> argparse.ArgumentParser:
-    """Makes a parser whose `--help` has the docstring's first paragraph and all defaults.
-
-    Example:
-    >>> from keras_bert.command_line import recipe_parser
-    >>> parser = recipe_parser("Counts words.")
-    >>> action = parser.add_argument("--seed", type=int, default=0, help="random seed")
-    >>> parser.parse_args([]).seed
-    0
-    """
+    """Makes a parser whose `--help` has the docstring's first paragraph and all defaults."""
     return argparse.ArgumentParser(description=docstring.split("\n\n")[0], formatter_class=_Help)
 
 
-def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds `--train`, `--dev` or else `--validation_split`, and `--test`.
+def run_recipe(main: Callable[[], object]) -> None:
+    """Runs the `main` function of a recipe, with short errors and without TensorFlow's own log.
 
-    Example:
-    ```python
-    add_file_arguments(parser)
-    ```
+    A ValueError of the recipe or of keras_bert, and an OSError, exit with status 1 and print only
+    their message: they are about the user's files and arguments. Other errors keep their traceback.
+    The environment variable `TF_CPP_MIN_LOG_LEVEL=0` brings TensorFlow's log back.
     """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        if isinstance(error, OSError) or _is_own(error, main):
+            sys.exit(f"error: {error}")
+        raise
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds `--train`, `--dev` or else `--validation_split`, and `--test`."""
     add = parser.add_argument
     add("--train", required=True, help="file of training examples")
     dev = parser.add_mutually_exclusive_group(required=True)
     dev.add_argument("--dev", help="file of examples that select the best epoch")
-    split = "replaces --dev by this fraction of --train, its last examples, e.g. 0.1"
-    dev.add_argument("--validation_split", type=_fraction, help=split)
+    dev.add_argument(
+        "--validation_split",
+        type=_fraction,
+        help="replaces --dev by this fraction of --train, its last examples, e.g. 0.1",
+    )
     add("--test", help="file of examples to answer at the end")
 
 
@@ -44,12 +55,6 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the model to start from, the output folder, the devices, and `finetune`'s settings.
 
     A recipe changes defaults with `parser.set_defaults`.
-
-    Example:
-    ```python
-    add_finetuning_arguments(parser)
-    parser.set_defaults(learning_rate=2e-5)
-    ```
     """
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
@@ -75,13 +80,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what `start_training` takes: the devices, the precision and the seed.
-
-    Example:
-    ```python
-    add_device_arguments(parser)
-    ```
-    """
+    """Adds what `start_training` takes: the devices, the precision and the seed."""
     add = parser.add_argument
     add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
@@ -90,73 +89,40 @@ def add_device_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="random seed")
 
 
-def start_training(args: argparse.Namespace) -> Any:
-    """Sets the seed and the precision of a command line; returns the strategy of its devices.
-
-    Example:
-    ```python
-    strategy = start_training(parser.parse_args())
-    with strategy.scope():
-        model = keras_bert.BertClassifier.from_preset("bert", num_classes=2)
-    ```
-    """
-    import keras
-
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    keras.utils.set_random_seed(args.seed)
-    keras.config.set_dtype_policy(args.precision)
-    return strategy
+def loading_settings(args: argparse.Namespace) -> dict:
+    """Converts a command line with `add_finetuning_arguments` to arguments of `from_preset`."""
+    settings = {name: getattr(args, name) for name in ("keep_layers", "sequence_length")}
+    return {"load_weights": not args.from_scratch, **settings}
 
 
-def loading_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    """Converts a command line with `add_finetuning_arguments` to arguments of `from_preset`.
-
-    Example:
-    ```python
-    model = keras_bert.BertClassifier.from_preset(args.init, **loading_arguments(args))
-    ```
-    """
-    return {
-        "load_weights": not args.from_scratch,
-        "keep_layers": args.keep_layers,
-        "sequence_length": args.sequence_length,
-    }
-
-
-def finetuning_arguments(args: argparse.Namespace, **settings: Any) -> dict[str, Any]:
-    """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`.
-
-    Other `settings` are fields of `FineTuning`.
-
-    Example:
-    ```python
-    arguments = finetuning_arguments(args, class_weight="balanced")
-    keras_bert.finetune(model, train, dev, args.output, **arguments)
-    ```
-    """
-    from keras_bert.finetuning import FineTuning, Teacher
-
+def finetuning_settings(args: argparse.Namespace) -> dict:
+    """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`."""
+    names = ("batch_size", "bucket_lengths", "tokens_per_batch", "packed")
+    batching = keras_bert.Batching(**{name: getattr(args, name) for name in names})
     names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
-    for name in (*names, "seed"):
-        settings[name] = getattr(args, name)
-    batching = keras_bert.Batching(
-        args.batch_size,
-        bucket_lengths=args.bucket_lengths,
-        tokens_per_batch=args.tokens_per_batch,
-        packed=args.packed,
-    )
-    teacher = None
-    if args.teacher is not None:
-        teacher = Teacher(args.teacher, args.temperature, args.alpha)
-    settings = FineTuning(warmup=args.warmup_proportion, **settings)
-    return {"settings": settings, "batching": batching, "teacher": teacher}
+    names += ("teacher", "temperature", "alpha", "seed")
+    settings = {name: getattr(args, name) for name in names}
+    if hasattr(args, "validation_split"):
+        settings["validation_split"] = args.validation_split or 0.0
+    return {**settings, "warmup": args.warmup_proportion, "batching": batching}
 
 
 def _fraction(text):
-    fraction = float(text)
+    try:
+        fraction = float(text)
+    except ValueError:
+        fraction = 0.0
     if not 0 < fraction < 1:
         raise argparse.ArgumentTypeError(f"must be above 0 and below 1; got {text}")
     return fraction
+
+
+def _is_own(error, main):
+    """Returns whether an error was raised by keras_bert or a recipe, not by a library."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    path = Path(frame.f_code.co_filename).resolve()
+    is_main = frame.f_globals is getattr(main, "__globals__", None)
+    return is_main or any(path.is_relative_to(folder) for folder in _OWN_FOLDERS)
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):

@@ -144,12 +144,12 @@ def _boundary(path, offset, limit, separator):
     with open_bytes(path) as file:
         file.seek(offset - 1)
         position, is_begun = offset - 1, True  # the line containing offset - 1 began earlier
-        while position < limit and (lines := file.readline()):
+        while position < limit and (lines := file.readline(BLOCK_BYTES)):
             for line in re.split(rb"(?<=\r)(?!\n)", lines):
                 text = line.decode("utf-8", "replace").rstrip("\r\n")
                 if position < limit and not is_begun and separator.search(text):
                     return position
-                position, is_begun = position + len(line), False
+                position, is_begun = position + len(line), not line.endswith((b"\r", b"\n"))
     return None
 
 

@@ -160,7 +160,7 @@ def most_unpacked(path: str | os.PathLike) -> int:
     return max(2**28, 200 * size_and_time(path)[0])
 
 
-def bomb(path: str | os.PathLike) -> ValueError:
+def unpacking_error(path: str | os.PathLike) -> ValueError:
     """Makes the error for a small file that unpacks to far too much."""
     return ValueError(
         f"{path} unpacks to more than {most_unpacked(path):,} bytes, 200 times its size: it is "
@@ -177,7 +177,7 @@ def read_utf8(path: str | os.PathLike) -> str:
             while block := file.read(2**24):  # which `read` allocates before it reads
                 data += block
                 if packing(path) and len(data) > most_unpacked(path):
-                    raise bomb(path)
+                    raise unpacking_error(path)
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
     return decode_utf8(data, path).removeprefix("\ufeff")

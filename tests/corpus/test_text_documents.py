@@ -1,11 +1,13 @@
 import codecs
+import re
+import tracemalloc
 
 import pytest
 
 from keras_bert.corpus import decoding
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
-from keras_bert.corpus.text_documents import TextReader, line_batches, wrap_width
+from keras_bert.corpus.text_documents import TextReader, line_batches, own_bytes, wrap_width
 from keras_bert.reports import Reports
 
 
@@ -168,6 +170,20 @@ def test_a_line_longer_than_a_block_is_read_whole(write, monkeypatch, text):
     monkeypatch.setattr(decoding, "BLOCK_BYTES", 100)
     [sentences], reports = read(write(text))
     assert (" " if " " in text else "").join(sentences) == text and reports == {}
+
+
+def test_a_boundary_is_found_without_reading_a_whole_line(write):
+    path = write(b"a" * 2**24 + b"\n\nb")
+    size, blank = path.stat().st_size, re.compile("^$")
+    tracemalloc.start()
+    try:
+        inside = own_bytes(Span(str(path), TextReader(), 10, 20, size), blank)
+        across = own_bytes(Span(str(path), TextReader(), 10, size, size), blank)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert inside == (size, size) and across == (2**24 + 1, size)
+    assert most < 2**23
 
 
 def test_lines_are_the_same_however_the_text_is_cut_into_blocks():

@@ -73,7 +73,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def fit(
         self, X: Examples, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        for index, label in enumerate(y):
+        for index, label in enumerate(np.ravel(np.asarray(y, object))):
             if is_missing(label):  # NumPy would make a class "nan"
                 raise ValueError(f"Label {index} is {label}: leave the example out.")
         check_classification_targets(y)

@@ -178,7 +178,8 @@ def test_numbers_as_texts(estimator, labels):
 
 
 def test_labels_that_are_missing(estimator, texts, names):
-    for y in (pd.Series([*names[:7], None]), [*names[:7], np.nan], [*names[:7], None]):
+    series = pd.Series([*names[:7], None])
+    for y in (series, series.to_frame(), [*names[:7], np.nan], [*names[:7], None]):
         with pytest.raises(ValueError, match="Label 7 is (nan|None): leave the example out"):
             estimator.fit(texts, y)
 

@@ -81,7 +81,7 @@ def train_epochs(
             keep(predictions)
         if is_chief(model):
             write_json(output / "scores.json", scores)
-        checkpoint.save(model)
+        checkpoint.save(model, len(scores) * steps)
     checkpoint.wait()
     best = _best(scores, select)
     print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {shown_scores(scores[best])}")

@@ -215,8 +215,13 @@ def with_class_check(dataset: Any, num_classes: int) -> Any:
     from keras_bert.graph.datasets import map_labels
 
     def check(x, labels):
+        if isinstance(labels, dict):
+            return labels
         is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K]
-        return labels if isinstance(labels, dict) else _one_each(labels, num_classes, is_packed)
+        labels = _one_each(labels, num_classes, is_packed)
+        if labels.shape.rank is not None and labels.shape.rank > 1 + is_packed:  # JAX needs C
+            labels.set_shape([*labels.shape[:-1], num_classes])
+        return labels
 
     return map_labels(dataset, check)
 

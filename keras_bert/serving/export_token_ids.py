@@ -82,7 +82,9 @@ def _write_onnx(function, path, opset_version=None, int8=False):
     import tf2onnx
 
     specs = function.input_signature
-    converted, _ = tf2onnx.convert.from_function(function, specs, opset=opset_version)
+    converted, _ = tf2onnx.convert.from_function(
+        function, specs, opset=opset_version, custom_op_handlers={"Erfc": (_write_erfc, [])}
+    )
     outputs = sorted(function.get_concrete_function().structured_outputs)  # as TensorFlow flattens
     _rename_outputs(converted.graph, outputs)
     _name_axes(converted.graph)
@@ -99,6 +101,17 @@ def _write_onnx(function, path, opset_version=None, int8=False):
         # Without it onnxruntime warns. Its optimizations make no difference.
         quant_pre_process(exact, prepared, skip_optimization=True, skip_symbolic_shape=True)
         quantize_dynamic(prepared, path, per_channel=True)
+
+
+def _write_erfc(graph, node, name, args):
+    """Writes 1 - erf(x) for an operation of `keras.ops.gelu` that ONNX lacks."""
+    output = node.output[0]
+    dtype, shape = graph.get_dtype(output), graph.get_shape(output)
+    erf = graph.make_node("Erf", node.input, shapes=[shape], dtypes=[dtype])
+    one = graph.make_const(f"{name}/one", np.ones((), "float32"))
+    graph.remove_node(name)
+    inputs = [one.output[0], erf.output[0]]
+    graph.make_node("Sub", inputs, outputs=[output], name=name, shapes=[shape], dtypes=[dtype])
 
 
 def _write_litert(function, path, int8=False):

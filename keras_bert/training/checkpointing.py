@@ -98,7 +98,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         return step
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self._check_latest(self.model)
+        self._check_latest(self.model, optimizer_step(self.model))
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         check_loss(self, logs, self)
@@ -109,7 +109,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self.wait()
 
-    def save(self, model: keras.Model) -> None:
+    def save(self, model: keras.Model, step: int | None = None) -> None:
         """Starts writing a checkpoint of the current state; `wait` returns when it is written.
 
         Args:
@@ -121,7 +121,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 from which `restore` didn't go back.
         """
         self.wait()
-        self._check_latest(model)
+        step = optimizer_step(model) if step is None else step
+        self._check_latest(model, step)
         _build_optimizer(model)
         variables = _state(model)
         arrays = [keras.ops.convert_to_numpy(variable) for variable in variables]
@@ -134,8 +135,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         arrays[_KINDS] = np.array(_kinds(model))
         if is_chief(model):
             # Not a daemon thread, so that the program waits for it before exiting.
-            arguments = (optimizer_step(model), arrays)
-            self._writer = threading.Thread(target=self._write, args=arguments)
+            self._writer = threading.Thread(target=self._write, args=(step, arrays))
             self._writer.start()
 
     def wait(self) -> None:
@@ -147,8 +147,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             failure, self._failure = self._failure, None
             raise failure
 
-    def _check_latest(self, model):
-        step, latest = optimizer_step(model), max(self._steps(), default=0)
+    def _check_latest(self, model, step):
+        latest = max(self._steps(), default=0)
         if latest > step and model is not self._restored:
             raise ValueError(
                 f"{self.folder} holds a checkpoint of step {latest}, and the model is at step "

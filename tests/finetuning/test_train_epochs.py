@@ -95,6 +95,19 @@ def test_bad_runs_are_refused(tmp_path, refused):
     refused("other settings: its checkpoint is at step 3", run, tmp_path / "run", 0.1, **other)
 
 
+def test_steps_that_overflow_in_float16_count_when_it_resumes(tmp_path):
+    def model_that_skips():
+        model = make_model()
+        optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(), 3e38)
+        model.compile(optimizer=optimizer, loss="mse", run_eagerly=True)
+        return model
+
+    model, *_ = run(tmp_path, 0.5, 0.7, epochs=2, model=model_that_skips())
+    assert model.optimizer.iterations < 6
+    _, scores, _ = run(tmp_path, 0.6, epochs=3, model=model_that_skips())
+    assert scores == [0.5, 0.7, 0.6]
+
+
 def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_epoch, curves):
     best = (one_epoch / "best.keras").read_bytes()
     files = sorted(path.name for path in (one_epoch / "checkpoints").iterdir())

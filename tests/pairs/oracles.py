@@ -26,6 +26,8 @@ from tests.pairs.training import (
     is_pretrainer,
     own_loss,
     raw_data,
+    rounding,
+    skipped_steps,
     train,
 )
 
@@ -93,7 +95,9 @@ def check_frozen(run, trained):
         is_state = "seed" in weight.path or "feature_normalization" in weight.path
         if not weight.trainable and not is_state:
             assert is_equal, f"{weight.path} is frozen, and has changed"
-    assert changed or run["dtype"] == "bfloat16", "no weight has changed"  # it rounds small steps
+    is_coarse = run["dtype"] == "bfloat16"  # which rounds small steps
+    is_skipped = trained.steps == 0 and skipped_steps(trained.model.optimizer) > 0
+    assert changed or is_coarse or is_skipped, "no weight has changed"
 
 
 class Case:
@@ -115,8 +119,8 @@ class Case:
 
     def close(self, found, expected, bound=None):
         """Asserts that outputs are equal up to the rounding of the run's dtype."""
-        if bound is None:
-            bound = 2e-5 if self.run["dtype"] == "float32" else 0.05
+        if bound is None:  # kernels of float32 approximate exp, tanh and erf to several units
+            bound = max(rounding(self.run["dtype"]), 2e-5)
         keras.tree.assert_same_structure(found, expected)
         pairs = zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True)
         for one, other in pairs:
@@ -178,7 +182,8 @@ def threads(case):
 def keras_file(case):
     path = case.folder / "model.keras"
     case.model.save(path)
-    loaded = keras.models.load_model(path)
+    with scope_of(case.run):
+        loaded = keras.models.load_model(path)
     case.same(loaded)
     assert loaded.optimizer.iterations == case.model.optimizer.iterations
     losses = [train(case.run, model=m, epochs=1).history["loss"] for m in (case.model, loaded)]
@@ -280,10 +285,16 @@ RUN = {"onnx": run_onnx, "litert": run_litert, "openvino": run_openvino}
 def int8(case):
     case.model.quantize("int8")
     outputs = case.predict(case.model)
-    case.close(outputs, case.outputs, 0.3)
+    # The largest of some normal numbers, 2.5 of their deviations, is 127 steps; so rounding is off
+    # by 2.5 / 127 / 12 ** .5. It is done to weights and inputs of 9 layers; three deviations.
+    step = 2.5 / 127 / 12**0.5
+    case.close(outputs, case.outputs, 3 * 18**0.5 * step + rounding(case.run["dtype"]))
     case.outputs = outputs
     case.model.save_to_preset(case.folder / "preset")
-    case.same(BertTask.from_preset(case.folder / "preset"), 0.15)
+    # Merging LoRA rounds the weights again.
+    again = 3 * 9**0.5 * step if case.run["lora"] == "yes" else 0
+    bound = max(rounding(case.run["dtype"]), 2e-5) + again
+    case.same(BertTask.from_preset(case.folder / "preset"), bound)
 
 
 def merge_lora(case):
@@ -381,7 +392,7 @@ def finetune(case, **others):
         case.folder / "run",
         **arguments,
     )
-    assert again == history
+    assert again == history, f"{again} for {history}"
 
 
 def finetune_with_teacher(case):

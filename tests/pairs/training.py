@@ -20,6 +20,8 @@ EPOCHS = 2
 CLASS_WEIGHT = {0: 3.0, 1: 0.5}
 # Factors that change the numbers of training; all others must not.
 CHANGE = ("task", "lora", "freezing", "weights", "loss", "optimizer", "encoder")
+RATE = 1e-3
+UNIT = {"float32": 2**-24, "mixed_float16": 2**-11, "mixed_bfloat16": 2**-8, "bfloat16": 2**-8}
 
 
 @dataclasses.dataclass
@@ -30,7 +32,8 @@ class Trained:
     history: dict
     start: list
     weights: list
-    steps: int
+    steps: int  # that the optimizer took, without those that it skipped
+    drifts: list = ()  # how far rounding alone may move each weight
 
 
 def is_prepared(run):
@@ -84,12 +87,10 @@ def raw_data(run, number=NUMBER, seed=1):
 
 def compile_model(model, run, steps=None):
     """Compiles as the run says; `run["optimizer"]` may be one of ours."""
-    rate = 1e-3 if steps is None else WarmupLinearDecay(1e-3, 2, steps)
+    rate = RATE if steps is None else WarmupLinearDecay(RATE, 2, steps)
     optimizer = {
         "schedule": lambda: None,
-        "default rate": lambda: AdamW(
-            float(model.default_compile_args()["optimizer"].learning_rate)
-        ),
+        "default rate": lambda: AdamW(default_rate(model)),
         "constant": lambda: AdamW(rate),
         "layer decay": lambda: AdamW(rate, layer_decay=0.8),
         "Lamb": lambda: keras_bert.Lamb(rate),
@@ -101,7 +102,15 @@ def compile_model(model, run, steps=None):
     if run["steps_per_execution"] > 1:
         arguments["steps_per_execution"] = run["steps_per_execution"]
     with scope_of(run):
-        model.compile(optimizer=optimizer[run["optimizer"]](), **arguments)
+        chosen = optimizer[run["optimizer"]]()
+        if chosen is not None and run["dtype"] == "mixed_float16":
+            # Gradients overflow at Keras's scale of 2 ** 15, and their steps are skipped.
+            chosen = keras.optimizers.LossScaleOptimizer(chosen, initial_scale=2.0**7)
+        model.compile(optimizer=chosen, **arguments)
+
+
+def default_rate(model):
+    return float(model.default_compile_args()["optimizer"].learning_rate)
 
 
 def has_own_loss(run):
@@ -259,7 +268,10 @@ def train(run, callbacks=(), model=None, **others):
         model = make_model(run)
         compile_model(model, run)
         if run["task"] == "features" and (is_prepared(run) or "tf.data" in run["data"]):
-            model.adapt_features(raw_data(run)[0]["features"])
+            features = raw_data(run)[0]["features"]
+            if run["validation"] == "split":  # `fit` on texts adapts to those that it trains on
+                features = features[: int(len(features) * (1 - split_of(run)))]
+            model.adapt_features(features)
     start = [np.array(keras.ops.convert_to_numpy(v)) for v in model.weights]
     with scope_of(run):
         arguments = {**fit_arguments(model, run), **others}
@@ -324,9 +336,64 @@ def reference(key):
             again["validation_data"] = validation
         history = model.fit(**as_arguments(x, y, w), **again).history
     weights = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
-    return Trained(
-        None, history, [], weights, int(keras.ops.convert_to_numpy(model.optimizer.iterations))
-    )
+    steps = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+    rate = default_rate(model) if run["optimizer"] in ("schedule", "default rate") else RATE
+    return Trained(None, history, [], weights, steps, drifts(model.optimizer, weights, rate, steps))
+
+
+def drifts(optimizer, weights, rate, steps):
+    """How far rounding alone may move each number of the weights.
+
+    About 100 rounded operations lie between a weight and its gradient, whose errors add as in a
+    random walk: a gradient is off by 10 units of the largest one. Adam divides it by its size, so a
+    gradient that is rounding alone (of the bias of keys, which softmax cancels out) moves a weight.
+    """
+    first, second = 1 - optimizer.beta_1**steps, 1 - optimizer.beta_2**steps
+    moments = [
+        [np.asarray(keras.ops.convert_to_numpy(m), "float64") for m in kind]
+        for kind in (optimizer._first_moments, optimizer._second_moments)
+    ]
+    sizes = [np.sqrt(v / second) for v in moments[1]]
+    noise = 10 * UNIT["float32"] * max(size.max() for size in sizes)
+    bounds = []
+    for index, (weight, m, size) in enumerate(zip(weights, moments[0], sizes, strict=True)):
+        error = np.minimum(2, noise / (size + optimizer.epsilon))
+        if isinstance(optimizer, keras_bert.Lamb) and optimizer._decays[index]:
+            update = m / first / (size + optimizer.epsilon) + optimizer._decay(index) * weight
+            norm = max(np.linalg.norm(update), 1e-30)
+            error = error + np.abs(update) * np.linalg.norm(error) / norm
+            error *= 3**0.5 * np.linalg.norm(weight) / norm  # three arrays in one, at most
+        bounds.append(steps * rate * error)
+    return bounds
+
+
+def rounding(dtype):
+    """How far rounding may move an output of about 1.
+
+    About 32 rounded operations are between it and the inputs: three standard deviations.
+    """
+    return 3 * 32**0.5 * UNIT[dtype]
+
+
+def loss_bound(run, wanted):
+    """How far losses may be from `wanted`, those of the plain run in float32."""
+    size = np.abs(wanted).max()
+    if run["dtype"] == "float32":
+        return 1e-5 * max(size, 1e-3)
+    if run["task"].startswith("embedder"):  # logits are 20 times cosines, of 16 products each
+        size = max(size, 20 / 16**0.5)
+    bound = rounding(run["dtype"]) * max(size, 1)
+    if run["dtype"] == "bfloat16":  # whose weights may be too coarse for a step
+        bound += np.ptp(wanted)
+    return bound
+
+
+def skipped_steps(optimizer):
+    """The number of steps with gradients that overflowed: each halves the scale of the loss."""
+    scale = getattr(optimizer, "dynamic_scale", None)
+    if scale is None:
+        return 0
+    return round(np.log2(optimizer.initial_scale / float(keras.ops.convert_to_numpy(scale))))
 
 
 def reference_of(run):
@@ -363,26 +430,23 @@ def check_training(run, trained):
         assert np.isfinite(weight).all(), "a weight is not finite"
     if not is_exact(run):
         return
-    is_float32 = run["dtype"] == "float32"
+    skipped = skipped_steps(trained.model.optimizer)
+    steps = trained.steps + skipped
+    assert steps == expected.steps, f"{steps} steps for {expected.steps}"
+    if skipped:
+        assert run["dtype"] == "mixed_float16" and run["optimizer"] == "schedule"
+        return
     losses = [n for n in expected.history if n.endswith("loss")]
     for name in losses:
         found, wanted = np.array(trained.history.get(name, [])), np.array(expected.history[name])
         assert len(found) == len(wanted), f"{name}: {found} for {wanted}"
-        bound = {"float32": 1e-5, "mixed_bfloat16": 0.08}.get(run["dtype"], 0.15)
-        error = np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-3)
-        assert error <= bound, f"{name}: {found} for {wanted}, {error:.1e}"
-    if run["dtype"] != "mixed_float16":  # whose steps that overflow are skipped
-        assert trained.steps == expected.steps, f"{trained.steps} steps for {expected.steps}"
+        error, bound = np.abs(found - wanted).max(), loss_bound(run, wanted)
+        assert error <= bound, f"{name}: {found} for {wanted}, {error:.1e} of {bound:.1e}"
     assert len(trained.weights) == len(expected.weights)
-    if is_float32:
+    if run["dtype"] == "float32":
         size = max(np.abs(wanted).max() for wanted in expected.weights)
         names = [v.path for v in trained.model.trainable_variables]
-        for name, found, wanted in zip(names, trained.weights, expected.weights, strict=True):
-            if name == "logits/bias" and run["task"] in (
-                "spans",
-                "choices",
-                "reranker of triplets",
-            ):
-                continue  # it cancels out, so its gradient is rounding alone
-            error = np.abs(found - wanted).max() / size
-            assert error <= 3e-5, f"{name} differs by {error:.1e}"
+        pairs = zip(names, trained.weights, expected.weights, expected.drifts, strict=True)
+        for name, found, wanted, drift in pairs:
+            excess = np.max(np.abs(found - wanted) / (1e-5 * size + drift))
+            assert excess <= 1, f"{name} differs by {excess:.1e} bounds"

@@ -127,3 +127,10 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
 )
 def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message, refused):
     refused(message, with_extra_inputs, model, x)
+
+
+def test_one_hot_labels_have_as_many_numbers_as_classes():
+    ragged = tf.ragged.constant([[0, 1, 0], [1, 0, 0]])
+    dataset = tf.data.Dataset.from_tensor_slices((np.zeros((2, 4)), ragged)).ragged_batch(2)
+    dataset = dataset.map(lambda x, y: (x, y.to_tensor()))
+    assert with_class_check(dataset, 3).element_spec[1].shape[-1] == 3

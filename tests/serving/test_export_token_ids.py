@@ -17,7 +17,7 @@ from tensorflow.lite.tools import flatbuffer_utils
 import keras_bert
 from keras_bert.files.json_files import read_json
 from keras_bert.models.backbone import export_encoder
-from keras_bert.serving.export_token_ids import _FORMATS, write_own_files
+from keras_bert.serving.export_token_ids import _FORMATS, _write_onnx, write_own_files
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -157,6 +157,19 @@ def test_every_task_runs_as_predict(assert_close, difference, tmp_path, package,
         }
         [logits] = session.get_outputs()
         assert (logits.name, logits.type, logits.shape[0]) == ("logits", "tensor(float)", "batch")
+
+
+@pytest.mark.slow
+def test_onnx_takes_the_gelu_of_keras(assert_close, tmp_path):
+    needed("tf2onnx")
+    function = tf.function(
+        lambda x: {"y": keras.ops.gelu(x, approximate=False)},
+        input_signature=[tf.TensorSpec((None, 3), "float32", name="x")],
+    )
+    _write_onnx(function, str(tmp_path / "gelu.onnx"))
+    session = needed("onnxruntime").InferenceSession(tmp_path / "gelu.onnx")
+    values = np.linspace(-4, 4, 9, dtype="float32").reshape(3, 3)
+    assert_close(session.run(None, {"x": values}), [function(values)["y"]])
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from keras_bert.messages import check_int, is_missing
 from keras_bert.models.bert_classifier import BertClassifier
-from keras_bert.preprocessing.raw import Examples
+from keras_bert.preprocessing.forms import Examples
 from keras_bert.text import numpy_ops
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay

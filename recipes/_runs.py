@@ -9,7 +9,7 @@ import keras_bert
 from keras_bert.files.whole import whole_path
 from keras_bert.finetuning.run_settings import keep_settings
 from keras_bert.finetuning.train_epochs import train_epochs
-from keras_bert.preprocessing.raw import split_examples
+from keras_bert.preprocessing.forms import split_examples
 from keras_bert.training.describe_training import check_batch, describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
 

@@ -15,9 +15,10 @@ from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
 from keras_bert.messages import check_int, check_number, check_one_of, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.compiling import check_trainable
-from keras_bert.models.task_data import in_memory, preprocessor_of
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import count, is_dataset, is_raw, split_examples
+from keras_bert.preprocessing.data_of import data_of
+from keras_bert.preprocessing.forms import count, split_examples
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.describe_training import describe_training
@@ -242,13 +243,13 @@ class _Examples(NamedTuple):
 
 def _examples(model, part, name):
     part = part if isinstance(part, tuple) and 0 < len(part) < 4 else (part,)
-    part = _Examples(*in_memory(model, *part))
-    if is_dataset(part.x) or not is_raw(part.x):
+    data = data_of(model, *part)
+    if data.is_streamed or data.count is None:
         raise ValueError(
-            f"finetune takes raw examples in memory, (x, y); {name} is {shown(part.x)}. Pass "
+            f"finetune takes raw examples in memory, (x, y); {name} is {shown(data.x)}. Pass "
             "texts, or call fit, which takes any batches."
         )
-    return part
+    return _Examples(data.x, data.y, data.sample_weight)
 
 
 def _train_and_dev(model, train, dev, validation_split):
@@ -298,8 +299,8 @@ def _selected(scorer, select, scores, dev):
 
 
 def _training_rows(model, train, class_weight):
-    x, y, weight = model.examples_to_fit(*train, {"class_weight": class_weight})
-    return model.preprocessor.read(x, y, weight, with_labels=True)
+    data = model.data_to_fit(data_of(model, *train), {"class_weight": class_weight})
+    return model.preprocessor.read(data.x, data.y, data.sample_weight, with_labels=True)
 
 
 def _compile(model, steps, learning_rate, warmup, layer_decay, teaching):

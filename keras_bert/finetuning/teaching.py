@@ -20,10 +20,11 @@ from keras_bert.messages import check_all_finite, shown
 from keras_bert.models.bert_embedder import BertEmbedder
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.row_outputs import row_outputs
-from keras_bert.models.task_data import preprocessor_of
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import Examples, text_columns
+from keras_bert.preprocessing.forms import Examples
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.text_rows import LONGEST, Rows
+from keras_bert.preprocessing.texts import text_columns
 from keras_bert.training.processes import is_chief
 from keras_bert.training.strategy import Strategy, scope_of
 

@@ -7,18 +7,11 @@ from typing import Any, overload
 import keras
 import numpy as np
 
-from keras_bert.models import task_data
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import (
-    NO_EXAMPLES,
-    as_arrays,
-    count,
-    is_dataset,
-    is_raw,
-    is_single,
-    take,
-)
+from keras_bert.preprocessing.data_of import data_of
+from keras_bert.preprocessing.forms import NO_EXAMPLES, as_arrays, is_dataset
+from keras_bert.preprocessing.task_checks import check_columns, example_weights, preprocessor_of
 
 
 class Answering:
@@ -34,11 +27,11 @@ class Answering:
         if not self.compiled:
             self.compile()
         self.check_whole_executions(kwargs)
-        x, y, sample_weight = task_data.in_memory(self, x, y, sample_weight)
-        if is_raw(x) and task_data.preprocessor_of(self).cuts_windows:
-            return _evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
-        batching = task_data.batching_of(batching, batch_size).for_evaluation()
-        x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
+        data = data_of(self, x, y, sample_weight)
+        if data.pools_windows:
+            return _evaluate_pooled(data, batch_size, **kwargs)
+        batching = Batching.of(batching, batch_size).for_evaluation()
+        x, y, sample_weight = data.for_keras(batching)
         batch_size = None if is_dataset(x) else batch_size
         kwargs = {"batch_size": batch_size, "sample_weight": sample_weight, **kwargs}
         logs = super().evaluate(x, y, **kwargs)
@@ -54,12 +47,16 @@ class Answering:
         examples in memory are read in batches of similar lengths, so that little is padding.
         """
         self.check_whole_executions(kwargs)
-        batch_size = task_data.batching_of(batch_size=batch_size).batch_size
-        x, *_ = task_data.in_memory(self, x, with_labels=False)
-        if is_raw(x):
-            return _raw_outputs(self, x, batch_size, **kwargs)
-        x, *_ = task_data.model_data(self, x, with_labels=False)
-        return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
+        batch_size = Batching.of(batch_size=batch_size).batch_size
+        return data_of(self, x, with_labels=False).outputs(batch_size, **kwargs)
+
+    def predict_rows(self, rows, batch_size=None, **kwargs):
+        """Predicts rows that the preprocessor read; pools those of examples that have several."""
+        batch_size = Batching.of(batch_size=batch_size).batch_size
+        longest = self.preprocessor.sequence_length
+        outputs = row_outputs(self, rows, longest, batch_size, **kwargs)
+        pooled = self.preprocessor.pooled(outputs, rows)
+        return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
 
     def predict_batches(self, x, batch_size=None, **kwargs):
         """Predicts prepared inputs that were checked before."""
@@ -86,15 +83,15 @@ class Answering:
 
         Returns:
             A list of dicts, one per example, with the keys of the exported model; for a single
-            example, a dict. The preprocessor's `answers` documents the keys. For JSON, give
-            `json.dumps(answers, default=np.ndarray.tolist)`, as numbers `[C]` are arrays.
+            example, a dict. The preprocessor's `answers` documents the keys. Values are plain
+            Python, which `json.dumps` takes; arrays come from `predict`.
 
         Raises:
             ValueError: if there is no preprocessor, or `x` is not what it reads.
             TypeError: if an option is none of the preprocessor's.
         """
-        preprocessor = task_data.preprocessor_of(self)
-        batch_size = task_data.batching_of(batch_size=batch_size).batch_size
+        preprocessor = preprocessor_of(self)
+        batch_size = Batching.of(batch_size=batch_size).batch_size
         for name in options:
             if name in preprocessor.arguments():
                 raise TypeError(
@@ -102,19 +99,13 @@ class Answering:
                     f"model.preprocessor.like(model.preprocessor, {name}=...)."
                 )
         inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
-        x, *_ = task_data.in_memory(self, x, with_labels=False)
-        if not is_raw(x):
-            _check_unpacked(x)
-            outputs = self.predict(x, batch_size=batch_size, verbose=verbose)
-            return answer_dicts(preprocessor.answers(outputs, **options))
+        data = data_of(self, x, with_labels=False)
         answers = []
-        for part in preprocessor.parts(task_data.with_extra_inputs(self, x)):
-            rows = preprocessor.read(part)
-            outputs = outputs_of(self, rows, batch_size, verbose=verbose)
+        for outputs, rows in data.chunks_of_outputs(batch_size, verbose):
             answers += answer_dicts(preprocessor.answers(outputs, rows, **options))
         if not answers:
             raise ValueError("There are no examples to answer.")
-        return answers[0] if is_single(x) else answers
+        return answers[0] if data.is_single else answers
 
     def explain(self, x, target=None, *, steps=50, baseline="pad"):
         """Computes how much each word of an example adds to a task's answer.
@@ -183,58 +174,27 @@ class Answering:
             ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
         """
         scorer = self.scorer
-        if is_dataset(x):
-            from keras_bert.preprocessing.text_streams import arrays_of
-
-            x, y, _ = arrays_of(x, self.takes_columns)
-        x, y, _ = task_data.in_memory(self, x, y)
-        task_data.check_columns(self, count(x) if is_raw(x) else None, y=y)
+        data = data_of(self, x, y).in_memory()
+        x, y = data.x, data.y
+        check_columns(self, data.count, y=y)
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y, **scorer.answer_options)
         return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
 
 
-def _check_unpacked(x):
-    spec = x[0] if isinstance(x, keras.utils.PyDataset) else getattr(x, "element_spec", x)
-    spec = spec[0] if isinstance(spec, tuple) and spec else spec
-    if isinstance(spec, dict) and spec.get("sequence_ids") is not None:
-        raise ValueError(
-            "answer and scores take no packed rows (sequence_ids): give the raw examples."
-        )
-
-
-def _raw_outputs(task, x, batch_size, steps=None, **kwargs):
-    preprocessor, x = task_data.preprocessor_of(task), task_data.with_extra_inputs(task, x)
-    if is_dataset(x) and not preprocessor.cuts_windows:
-        has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(task.output))
-        pad_to = "full" if has_tokens else "auto"
-        batching = Batching(batch_size, pad_to=pad_to, drop_remainder=False)
-        data = preprocessor.batches(x, batching=batching, with_labels=False)
-        return task.predict_batches(data, steps=steps, **kwargs)
-    if is_dataset(x):
-        from keras_bert.preprocessing.text_streams import arrays_of
-
-        x, *_ = arrays_of(x if steps is None else x.take(steps * batch_size))
-    x = x if steps is None else preprocessor.listed(x)[: steps * batch_size]
-    return outputs_of(task, preprocessor.read(x), batch_size, **kwargs)
-
-
-def _evaluate_pooled(
-    task, x, y, sample_weight, batch_size, return_dict=False, steps=None, **kwargs
-):
-    most = (
-        None if steps is None else steps * task_data.batching_of(batch_size=batch_size).batch_size
-    )
-    if is_dataset(x):
-        from keras_bert.preprocessing.text_streams import arrays_of
-
-        x, y, sample_weight = arrays_of(x if most is None else x.take(most))
+def _evaluate_pooled(data, batch_size, return_dict=False, steps=None, **kwargs):
+    """Computes loss and metrics of whole examples, from the pooled logits of their windows."""
+    task, most = data.task, None
+    if steps is not None:
+        most = steps * Batching.of(batch_size=batch_size).batch_size
+    data = data.in_memory(most)
     if most is not None:
-        x, y, sample_weight = (take(part, slice(most)) for part in (x, y, sample_weight))
+        data = data.part(slice(most))
+    y = data.y
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
-    sample_weight = task_data.example_weights(task, y, sample_weight, count(x))
-    logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
+    sample_weight = example_weights(task, y, data.sample_weight, data.count)
+    logits = keras.ops.convert_to_tensor(task.predict(data.x, batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
     if sample_weight is not None:
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
@@ -248,38 +208,29 @@ def _evaluate_pooled(
     return [loss, *logs.values()] if logs else loss
 
 
-def outputs_of(task, rows, batch_size, **kwargs):
-    """Predicts rows that the preprocessor read; pools those of examples that have several."""
-    batch_size = task_data.batching_of(batch_size=batch_size).batch_size
-    longest = task.preprocessor.sequence_length
-    pooled = task.preprocessor.pooled(row_outputs(task, rows, longest, batch_size, **kwargs), rows)
-    return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
-
-
 _NOT_UTF8 = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")  # bytes of `surrogateescape`
 
 
 def answer_dicts(answers: Mapping[str, Any]) -> list[dict]:
-    """Splits a dict of arrays `[B, ...]`, or of lists of B arrays, into B dicts.
-
-    Strings become str or lists of str, single numbers int, float or bool; others stay arrays.
-    """
-    columns = {name: [*map(_plain, _rows(values))] for name, values in answers.items()}
+    """Splits a dict of arrays `[B, ...]`, or of lists of B arrays, into B dicts of plain Python."""
+    columns = {}
+    for name, values in answers.items():
+        is_list = isinstance(values, list)
+        columns[name] = _plain(values if is_list else np.asarray(values))  # or a tensor
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _rows(values):
-    if isinstance(values, list):
-        return values
-    values = np.asarray(values)  # a task of the user's own may return tensors
-    return values.tolist() if values.ndim == 1 and values.dtype != object else values
-
-
 def _plain(value):
-    if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":
-        return [*map(_plain, value)]
+    """Converts arrays, strings and lists of them to plain Python, which JSON takes."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        are_numbers = value.dtype.kind in "biuf"
+        value = value.tolist()
+        if are_numbers:
+            return value
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
     if isinstance(value, bytes):
         value = value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):
         return str(value) if value.isascii() else value.translate(_NOT_UTF8)
-    return value.item() if isinstance(value, np.generic) else value
+    return value

@@ -5,20 +5,13 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int, check_one_each
+from keras_bert.messages import check_int
 from keras_bert.metrics.calibration import (
     best_temperature,
     best_threshold,
     expected_calibration_error,
 )
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import (
-    check_columns,
-    example_weights,
-    in_memory,
-    preprocessor_of,
-    with_extra_inputs,
-)
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.batches import Batches, has_weights
 from keras_bert.preprocessing.class_labels import (
@@ -27,7 +20,14 @@ from keras_bert.preprocessing.class_labels import (
     weighted_by_class,
     with_class_check,
 )
-from keras_bert.preprocessing.raw import count, is_dataset
+from keras_bert.preprocessing.data_of import data_of
+from keras_bert.preprocessing.forms import is_dataset
+from keras_bert.preprocessing.task_checks import (
+    check_columns,
+    example_weights,
+    preprocessor_of,
+    with_extra_arrays,
+)
 from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.text.numpy_ops import softmax
 from keras_bert.training.adamw import AdamW
@@ -128,26 +128,26 @@ class BertClassifier(BertTask):
             metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
         return {"optimizer": AdamW(5e-5), "loss": loss, "metrics": [metric]}
 
-    def examples_to_fit(self, x, y, sample_weight, arguments):
+    def data_to_fit(self, data, arguments):
         class_weight = arguments.pop("class_weight", None)
         is_new = self.num_features and not self.feature_normalization.is_adapted
-        if is_new or class_weight is not None:
-            x, y, sample_weight = in_memory(self, x, y, sample_weight)
+        if (is_new or class_weight is not None) and not data.is_streamed:
+            data = data.in_memory()
         if is_new:
-            inputs = with_extra_inputs(self, x)
-            if not isinstance(inputs, dict):
+            if data.is_streamed:
                 raise ValueError(
                     "The features of datasets and batches can't be looked at before training: call "
                     "model.adapt_features(features) first, with those of the training data."
                 )
-            self.adapt_features(inputs["features"])
-        is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [n, K]
-        if class_weight is not None and (y is None or is_packed):  # see batches_to_fit
-            weights = map(float, class_weights(class_weight, self._class_names()))
-            arguments["class_weight"] = dict(enumerate(weights))
-        elif class_weight is not None:
-            sample_weight = self.class_sample_weight(y, class_weight, sample_weight)
-        return x, y, sample_weight
+            self.adapt_features(data.x["features"])
+        if class_weight is None:
+            return data
+        if data.y is not None and not data.is_packed:
+            weights = self.class_sample_weight(data.y, class_weight, data.sample_weight)
+            return data.with_weights(weights)
+        weights = class_weights(class_weight, self._class_names())  # see batches_to_fit
+        arguments["class_weight"] = dict(enumerate(map(float, weights)))
+        return data
 
     def batches_to_fit(self, x, y, sample_weight, arguments):
         """Multiplies weights of labels in `x` by `class_weight`, as Keras takes one of the two."""
@@ -173,9 +173,8 @@ class BertClassifier(BertTask):
         Raises:
             ValueError: if they are not finite numbers of that shape.
         """
-        self.feature_normalization.adapt(
-            with_extra_inputs(self, {"features": features})["features"]
-        )
+        inputs = with_extra_arrays(self, {"features": features})
+        self.feature_normalization.adapt(inputs["features"])
 
     def class_sample_weight(self, labels, class_weight, sample_weight=None):
         """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
@@ -284,12 +283,11 @@ class BertClassifier(BertTask):
 
     def _decisions(self, x, y, batch_size):
         """Returns class numbers `[n]` and logits `[n, C]`; each of several labels is 0 or 1."""
-        x, y, _ = in_memory(self, x, y)
-        if y is None or is_dataset(x):
-            raise ValueError("Give examples in memory, and their labels y.")
-        check_columns(self, y=y)
-        check_one_each(count(x), "examples", labels=y)
-        labels, logits = self._labels(y), self.predict(x, batch_size, verbose=0)
+        data = data_of(self, x, y).in_memory()
+        if data.y is None:
+            raise ValueError("Give examples, and their labels y.")
+        check_columns(self, data.count, y=data.y)
+        labels, logits = self._labels(data.y), self.predict(data.x, batch_size, verbose=0)
         if self.is_multi_label:
             logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)
         return labels.reshape(-1), logits

@@ -11,11 +11,11 @@ from keras_bert.losses import EmbeddingLoss, check_dims
 from keras_bert.messages import check_all_finite, check_int, check_one_each, check_one_of, shown
 from keras_bert.metrics.embeddings import EMBED_AGAIN, nearest, unit
 from keras_bert.models import hard_negatives
-from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import head_policy
-from keras_bert.preprocessing.raw import is_dataset, is_raw, text_columns
+from keras_bert.preprocessing.forms import is_dataset, is_raw
+from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.texts import text_columns
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
 
@@ -143,15 +143,15 @@ class BertEmbedder(BertTask):
         """AdamW at 2e-5; the loss that suits the data, `EmbeddingLoss`."""
         return {"optimizer": AdamW(2e-5), "loss": EmbeddingLoss(20.0, self.matryoshka_dims)}
 
-    def examples_to_fit(self, x, y, sample_weight, arguments):
+    def data_to_fit(self, data, arguments):
         self._check_pools()
-        return super().examples_to_fit(x, y, sample_weight, arguments)
+        return super().data_to_fit(data, arguments)
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
         columns, preprocessor = text_columns(x), preprocessor_of(self)
         vectors = [
-            outputs_of(self, each.read(column), batch_size, verbose=verbose)
+            self.predict_rows(each.read(column), batch_size, verbose=verbose)
             for each, column in zip(preprocessor.of_columns(len(columns), y), columns, strict=True)
         ]
         vectors = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1)
@@ -327,7 +327,8 @@ class BertEmbedder(BertTask):
         preprocessor = preprocessor.variants().get(kind, preprocessor)
         parts = preprocessor.parts(texts, _TEXTS)
         found = [
-            outputs_of(self, preprocessor.read(part), batch_size, verbose=verbose) for part in parts
+            self.predict_rows(preprocessor.read(part), batch_size, verbose=verbose)
+            for part in parts
         ]
         return np.concatenate(found)
 

@@ -11,8 +11,8 @@ from keras_bert.losses import LogitCrossentropy
 from keras_bert.messages import check_bool, check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.scoring import token_likelihoods
-from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import head_policy
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.whole_texts import masked_inputs, whole_texts
 from keras_bert.training.adamw import AdamW
 

@@ -8,7 +8,7 @@ from keras_bert.messages import check_all_finite, check_int, check_one_each, sho
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, scores_of_several
 from keras_bert.preprocessing.checked_numbers import checked_relevance, relevance_targets
-from keras_bert.preprocessing.raw import text_columns
+from keras_bert.preprocessing.texts import text_columns
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
 

@@ -7,7 +7,7 @@ import keras
 
 import keras_bert
 from keras_bert.messages import check_number
-from keras_bert.models import compiling, task_data
+from keras_bert.models import compiling
 from keras_bert.models.answering import Answering
 from keras_bert.models.backbone import export_encoder
 from keras_bert.models.fit_schedule import start_schedule, warn_of_high_rate
@@ -17,8 +17,11 @@ from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
 from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
-from keras_bert.preprocessing.raw import NO_EXAMPLES, is_dataset, split_examples
+from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
+from keras_bert.preprocessing.forms import NO_EXAMPLES, is_dataset
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
     check_keras_arguments,
@@ -127,7 +130,7 @@ class BertTask(
     @property
     def scorer(self):
         """What scores the task's answers, tunes them, and writes them to files."""
-        return self.scorer_class(task_data.preprocessor_of(self))
+        return self.scorer_class(preprocessor_of(self))
 
     @property
     def takes_packed_rows(self):
@@ -214,16 +217,16 @@ class BertTask(
         """A dataset of prepared inputs that ends in an error at a label of no class."""
         return dataset
 
-    def examples_to_fit(self, x, y, sample_weight, arguments):
-        """Returns what `fit` trains on; a task may override it, and change Keras's `arguments`."""
+    def data_to_fit(self, data, arguments):
+        """Returns the `Data` that `fit` trains on; a task may change Keras's `arguments`."""
         if arguments.get("class_weight") is not None:
             raise ValueError(
                 f"class_weight is for classifiers; got a {type(self).__name__}. Give sample_weight."
             )
-        return x, y, sample_weight
+        return data
 
     def batches_to_fit(self, x, y, sample_weight, arguments):
-        """Like `examples_to_fit`, of the prepared inputs that Keras's `fit` gets."""
+        """Like `data_to_fit`, of the prepared inputs that Keras's `fit` gets."""
         return x, y, sample_weight
 
     def fit(
@@ -287,16 +290,21 @@ class BertTask(
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
         check_number("validation_split", validation_split, at_least=0, below=1)
-        batching = task_data.batching_of(batching, batch_size)
+        batching = Batching.of(batching, batch_size)
         batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
-        if validation_split and validation_data is None:
-            examples = task_data.in_memory(self, x, y, sample_weight)
-            (x, y, sample_weight), validation_data = split_examples(examples, validation_split)
-        x, y, sample_weight = self.examples_to_fit(x, y, sample_weight, kwargs)
-        x, y, sample_weight = task_data.training_data(self, x, y, sample_weight, batching, kwargs)
-        validation_data = task_data.validation_data(self, validation_data)
-        x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
+        steps, epochs = kwargs.get("steps_per_epoch"), kwargs.get("epochs") or 1
+        most = None if steps is None else steps * batching.batch_size
+        data = data_of(self, x, y, sample_weight, most=most, by_pass=True)
+        held_out = None
+        if validation_data is not None:
+            held_out = validation_data_of(self, validation_data)
+        elif validation_split:
+            data, held_out = data.split(validation_split)
+        data = self.data_to_fit(data, kwargs)
+        passes = epochs - kwargs.get("initial_epoch", 0)
+        x, y, sample_weight = data.for_epochs(batching, passes)
         x, y, sample_weight = self.batches_to_fit(x, y, sample_weight, kwargs)
+        validation_data = None if held_out is None else for_validation(held_out)
         is_batched = is_dataset(x) or isinstance(x, Batches)  # and shuffled already
         if not is_batched:
             kwargs["batch_size"] = batching.batch_size
@@ -337,7 +345,7 @@ class BertTask(
         Raises:
             ValueError: if examples, labels or weights are not what the task takes.
         """
-        return task_data.batches(self, x, y, sample_weight, batching=batching)
+        return data_of(self, x, y, sample_weight).batches(Batching.of(batching))
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""

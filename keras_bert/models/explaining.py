@@ -9,8 +9,8 @@ import numpy as np
 from keras import ops
 
 from keras_bert.messages import check_int, check_one_of, shown
-from keras_bert.models.task_data import preprocessor_of
-from keras_bert.preprocessing.raw import is_single
+from keras_bert.preprocessing.forms import is_single
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.training.keras_internals import all_layers
 
 _TOKENS = 1024  # of the rows that are computed at once, which bounds the memory

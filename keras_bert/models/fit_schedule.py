@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import logger
-from keras_bert.preprocessing.raw import is_dataset
+from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.keras_internals import learning_rate_at, updated_variables

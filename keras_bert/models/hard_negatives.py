@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert.messages import check_number, logger
 from keras_bert.metrics.embeddings import nearest, unit
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
-from keras_bert.preprocessing.raw import text_columns
+from keras_bert.preprocessing.texts import text_columns
 
 _QUERIES = 2**16  # of a search at a time, which normalizes all texts
 _HIGHEST = {  # cosine of a negative, by the lowest of the query's positives

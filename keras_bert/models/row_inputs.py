@@ -3,8 +3,8 @@
 import keras
 
 from keras_bert.layers.packed_rows import packed_rows
+from keras_bert.preprocessing.forms import is_raw
 from keras_bert.preprocessing.prepared_inputs import OPTIONAL, PACKED, check_names
-from keras_bert.preprocessing.raw import is_raw
 
 
 class RowInputs:

@@ -7,7 +7,8 @@ import keras
 from keras_bert.corpus.shards import Corpus
 from keras_bert.files.json_files import JsonFields
 from keras_bert.models.lora import adapters
-from keras_bert.models.task_data import in_memory, preprocessor_of
+from keras_bert.preprocessing.data_of import data_of
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.presets.preset_folder import undrawn
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.training_record import start_record, training_of
@@ -100,11 +101,11 @@ def _needed_ids(task, texts, keep):
 
 def _ids_of_texts(task, texts):
     """Returns the ids that the preprocessor meets as it reads texts, with each of its prompts."""
-    texts, *_ = in_memory(task, texts, with_labels=False)
+    data = data_of(task, texts, with_labels=False)
     reader = copy.copy(task.preprocessor)
     reader.tokenizer = copy.copy(reader.tokenizer)  # which has found nothing yet
     reader.truncation = "tail"  # reads whole texts
     for each in (reader, *reader.variants().values()):
-        for part in each.parts(texts):
-            each.read(part)
+        for chunk in data.chunks(each):
+            each.read(chunk)
     return reader.tokenizer.found_ids

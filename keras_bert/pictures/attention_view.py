@@ -12,8 +12,8 @@ import numpy as np
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_int
-from keras_bert.models.task_data import preprocessor_of
 from keras_bert.pictures.drawing import Figure, new_figure, save_figure
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.text.base_tokenizer import as_str
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import Dataset, Labels, as_arrays, is_dataset
+from keras_bert.preprocessing.forms import Dataset, Labels, as_arrays, is_dataset
 
 
 class Batches(keras.utils.PyDataset):

@@ -96,6 +96,18 @@ class Batching:
         if self.packed and (has_buckets or is_cut):
             raise ValueError("packed makes rows of sequence_length: leave out pad_to and buckets.")
 
+    @classmethod
+    def of(cls, batching: Self | None = None, batch_size: int | None = None) -> Self:
+        """Returns a `Batching`, by default one of `batch_size` rows."""
+        if batching is None:
+            return cls() if batch_size is None else cls(batch_size)
+        if batch_size is not None or not isinstance(batching, Batching):
+            raise ValueError(
+                f"batching must be a Batching, in place of batch_size; got {shown(batching)} and "
+                f"batch_size={batch_size}."
+            )
+        return batching
+
     def for_rows(self, longest: int) -> Self:
         """Resolves `pad_to="auto"` and `drop_remainder=None`, which depend on the device.
 

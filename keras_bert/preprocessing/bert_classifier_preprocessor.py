@@ -16,7 +16,7 @@ from keras_bert.preprocessing.class_labels import (
     graph_class_numbers,
     numbers_of,
 )
-from keras_bert.preprocessing.raw import Examples, Labels, Tensor
+from keras_bert.preprocessing.forms import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
 from keras_bert.preprocessing.text_words import ExplainedRow, log_odds
 

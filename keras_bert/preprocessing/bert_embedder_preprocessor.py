@@ -18,9 +18,10 @@ from keras_bert.preprocessing.embedding_rows import (
     labelled_texts,
     text_columns_rows,
 )
+from keras_bert.preprocessing.forms import Dataset, Examples, Labels, as_arrays
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
-from keras_bert.preprocessing.raw import Dataset, Examples, Labels, as_arrays, text_columns
 from keras_bert.preprocessing.text_rows import Rows
+from keras_bert.preprocessing.texts import text_columns
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

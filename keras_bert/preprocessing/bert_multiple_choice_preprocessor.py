@@ -11,7 +11,7 @@ from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.checked_numbers import checked
 from keras_bert.preprocessing.class_labels import label_array
-from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
+from keras_bert.preprocessing.forms import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.text_rows import PairRows, ops_of
 
 _QUESTION = (

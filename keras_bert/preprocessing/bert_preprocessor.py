@@ -16,18 +16,11 @@ from keras_bert.messages import check_int, check_one_each, check_one_of
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
+from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.packed_batches import packed_batches
-from keras_bert.preprocessing.raw import (
-    Examples,
-    Labels,
-    as_arrays,
-    in_parts,
-    is_dataset,
-    text_columns,
-    text_examples,
-)
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
+from keras_bert.preprocessing.texts import in_parts, text_columns, text_examples
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens, ids_of_texts

@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.checked_numbers import relevance_targets
-from keras_bert.preprocessing.raw import Examples, Labels, Tensor
+from keras_bert.preprocessing.forms import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import PairRows, ops_of, row_by_row
 from keras_bert.preprocessing.text_words import ExplainedRow
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
+from keras_bert.preprocessing.forms import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.question_windows import (
     QUESTION,
     QuestionWindows,
@@ -16,7 +17,6 @@ from keras_bert.preprocessing.question_windows import (
     trained_windows,
     windows_of,
 )
-from keras_bert.preprocessing.raw import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.span_answers import span_answers, spans_of_windows
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.preprocessing.text_words import ExplainedRow, explained_row

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
-from keras_bert.preprocessing.raw import Examples, Labels, Tensor, check_each
+from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.preprocessing.text_words import (

@@ -6,8 +6,48 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.messages import check_values, shown
-from keras_bert.preprocessing.raw import Labels, Tensor, holds_numbers, number_array, one_each
+from keras_bert.messages import check_all_finite, check_values, shown
+from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, one_each
+
+
+def number_array(
+    name: str,
+    values: Any,
+    expected: str = "a number for each example, [n]",
+    is_shape: Callable[[tuple], bool] = lambda shape: shape[1:] in ((), (1,)) and shape != (),
+    fix: str = "Leave the example out.",
+    dtype: str = "float32",
+) -> np.ndarray:
+    """Converts finite real numbers to floats; strings, which NumPy would convert, are errors.
+
+    >>> number_array("Scores", ["high", "low"])
+    Traceback (most recent call last):
+    ValueError: Scores must be a number for each example, [n]; got ['high', 'low'].
+    """
+    try:
+        array = np.asarray(as_arrays(values))
+        is_number = array.dtype.kind == "O" or holds_numbers(array)
+        array = array.astype(dtype) if is_number else None
+    except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
+        array = None
+    if array is None or not is_shape(array.shape):
+        got = shown(values) if array is None or not array.ndim else f"shape {array.shape}"
+        raise ValueError(f"{name} must be {expected}; got {got}.")
+    check_all_finite(name, array, fix)
+    return array
+
+
+def holds_numbers(array: np.ndarray) -> bool:
+    """Returns whether an array holds real numbers; bfloat16 is of the kind "V" in NumPy."""
+    return array.dtype.kind in "biuf" or "float" in array.dtype.name
+
+
+def extra_input_array(name: str, values: Any) -> np.ndarray:
+    """Converts numbers `[n, ...]` to an array, floats as float32."""
+    expected = "numbers, a row for each text, such as table.numbers([column])"
+    fix = "Leave the row out, or fill the value, such as with the mean."
+    array = number_array(name, values, expected, lambda shape: True, fix)
+    return np.asarray(values) if np.asarray(values).dtype.kind in "iub" else array
 
 
 def checked(values: Any, is_right: Callable, expected: str, fix: str = "") -> Any:

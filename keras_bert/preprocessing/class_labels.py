@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_number, did_you_mean, shown
-from keras_bert.preprocessing.checked_numbers import checked
-from keras_bert.preprocessing.raw import Labels, Tensor, as_arrays, number_array, one_each
+from keras_bert.preprocessing.checked_numbers import checked, number_array
+from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, one_each
 from keras_bert.preprocessing.text_rows import ops_of
 
 _RENUMBER = (

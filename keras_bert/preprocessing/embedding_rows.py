@@ -9,8 +9,9 @@ import numpy as np
 from keras_bert.messages import check_one_each, is_missing, shown
 from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.checked_numbers import number_array
 from keras_bert.preprocessing.class_labels import label_array
-from keras_bert.preprocessing.raw import check_each, number_array, one_each
+from keras_bert.preprocessing.forms import check_each, one_each
 from keras_bert.preprocessing.text_rows import TextRows, packed
 
 

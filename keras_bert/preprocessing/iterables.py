@@ -15,7 +15,8 @@ import numpy as np
 from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import first_element, is_iterable, is_raw
+from keras_bert.preprocessing.data import Data, RawExamples
+from keras_bert.preprocessing.forms import first_element, is_iterable, is_raw
 
 _MOST = 10_000_000  # examples of an iterable that is taken to end
 
@@ -78,6 +79,49 @@ class Passes:
                 yield from element
             else:  # PyTorch makes lists of tuples
                 yield tuple(element) if collate and isinstance(element, list) else element
+
+
+class RawPasses(Data):
+    """Raw examples of an iterable, which `fit` may read again for each epoch."""
+
+    def __init__(self, task, passes, y=None, sample_weight=None):
+        super().__init__(task, passes.iterable, y, sample_weight)
+        self.passes = passes
+
+    def in_memory(self, most=None):
+        """Reads a pass; labels and weights are those of the iterable, or those given apart."""
+        if self.sample_weight is not None and self.passes.are_several:
+            raise ValueError(
+                f"sample_weight has no place in a {type(self.x).__name__}, which may change its "
+                "order: make it yield (text, label, weight)."
+            )
+        x, labels, weights = self.passes.read()
+        y = _only_one("labels", "y", labels, self.y)
+        sample_weight = _only_one("weights", "sample_weight", weights, self.sample_weight)
+        return RawExamples(self.task, x, y, sample_weight)
+
+    def split(self, validation_split):
+        return self.in_memory().split(validation_split)
+
+    def for_epochs(self, batching, epochs):
+        """Reads one pass while a model trains on another, if they may differ."""
+        is_apart = self.y is not None or self.sample_weight is not None
+        if is_apart or not self.passes.are_several or epochs <= 1:
+            return self.in_memory().for_keras(batching)
+
+        def batches_of_pass(index):
+            seed = None if batching.seed is None else batching.seed + index
+            examples = RawExamples(self.task, *self.passes.read())
+            return examples.labelled_batches(dataclasses.replace(batching, seed=seed))
+
+        return PassBatches(batches_of_pass, epochs), None, None
+
+
+def _only_one(what, name, of_examples, given):
+    """Returns the labels or weights that examples hold, or those given apart from them."""
+    if of_examples is not None and given is not None:
+        raise ValueError(f"The examples hold their {what}: leave {name} out.")
+    return given if of_examples is None else of_examples
 
 
 class PassBatches(Batches):

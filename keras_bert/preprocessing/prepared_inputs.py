@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert.preprocessing.checked_numbers import checked, with_finite_check, with_target_checks
-from keras_bert.preprocessing.raw import Dataset, as_arrays
+from keras_bert.preprocessing.forms import Dataset, as_arrays
 from keras_bert.preprocessing.text_rows import ops_of
 
 PACKED = ("sequence_ids", "cls_positions")

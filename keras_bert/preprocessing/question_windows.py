@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.preprocessing.raw import check_each
+from keras_bert.preprocessing.forms import check_each
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.readers.squad import training_answer
 from keras_bert.text.tokens import TextTokens, Tokens, numbered

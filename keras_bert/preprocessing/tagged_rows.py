@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import as_arrays
+from keras_bert.preprocessing.forms import as_arrays
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str

@@ -16,9 +16,10 @@ from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import with_finite_check, with_target_checks
 from keras_bert.preprocessing.embedding_rows import TextColumns
+from keras_bert.preprocessing.forms import NO_EXAMPLES
 from keras_bert.preprocessing.packed_batches import check_packable, packed
-from keras_bert.preprocessing.raw import NO_EXAMPLES, split_inputs
 from keras_bert.preprocessing.text_rows import LONGEST, TextRows
+from keras_bert.preprocessing.texts import split_inputs
 
 _PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait for
 _as_written = tf.autograph.experimental.do_not_convert  # AutoGraph takes time

@@ -7,7 +7,7 @@ import numpy as np
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 from keras_bert.preprocessing.class_labels import numbers_of
-from keras_bert.preprocessing.raw import listed
+from keras_bert.preprocessing.forms import listed
 from keras_bert.preprocessing.tagged_rows import holds_words, words_and_documents
 from keras_bert.readers.conll import write_conll
 from keras_bert.scoring.scorer import Scorer

@@ -6,7 +6,8 @@ from keras_bert.messages import logger
 from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import score_array
-from keras_bert.preprocessing.raw import as_arrays, one_each, text_columns, text_examples
+from keras_bert.preprocessing.forms import as_arrays, one_each
+from keras_bert.preprocessing.texts import text_columns, text_examples
 from keras_bert.scoring.scorer import Scorer
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from keras_bert.files.whole import whole_file
-from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.forms import Examples, Labels
 
 
 class Scorer:
@@ -84,7 +84,7 @@ class Scorer:
         with whole_file(Path(folder) / name) as file:
             if table is None:
                 for answer in answers:
-                    print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
+                    print(json.dumps(answer), file=file)
                 return
             header, rows = table
             print("index", *header, sep="\t", file=file)

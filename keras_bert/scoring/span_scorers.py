@@ -4,8 +4,8 @@ from pathlib import Path
 
 from keras_bert.files.json_files import write_json
 from keras_bert.metrics.squad import squad_scores
+from keras_bert.preprocessing.forms import listed
 from keras_bert.preprocessing.question_windows import check_answers
-from keras_bert.preprocessing.raw import listed
 from keras_bert.scoring.scorer import Scorer
 
 

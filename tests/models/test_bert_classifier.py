@@ -73,7 +73,7 @@ def test_predict_keeps_the_contract_of_keras_in_memory(
     assert calls == ["begin", (0, 2), (1, 2), (2, 1), "end"]
     assert "3/3" in capsys.readouterr().out
     assert_close(outputs, everything)
-    monkeypatch.setattr("keras_bert.preprocessing.raw.CHARACTERS_AT_ONCE", 3)
+    monkeypatch.setattr("keras_bert.preprocessing.texts.CHARACTERS_AT_ONCE", 3)
     assert_close(model.predict(x, batch_size=2, steps=2, verbose=0), everything[:4])
     stop = keras.callbacks.LambdaCallback(
         on_predict_batch_end=lambda batch, logs: setattr(model, "stop_predicting", batch == 1)

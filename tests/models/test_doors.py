@@ -18,7 +18,7 @@ from keras_bert import (
     BertSpanLabelerPreprocessor,
     BertTokenClassifier,
 )
-from keras_bert.models import task_data
+from keras_bert.preprocessing import data as data_forms
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
 NAN, INF = float("nan"), float("inf")
@@ -290,7 +290,7 @@ def test_a_task_of_two_outputs_takes_a_dict_of_labels(tensorflow, make_backbone,
 def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch, is_dataset):
     seen = []
     if not is_dataset:
-        monkeypatch.setattr(task_data, "_on_backend", lambda batches: batches)
+        monkeypatch.setattr(data_forms, "on_backend", lambda batches: batches)
 
     def fit(self, x, *rest, **options):
         seen.append((x, options))

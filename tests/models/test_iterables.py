@@ -8,8 +8,8 @@ import keras
 import pytest
 
 from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor, finetune
-from keras_bert.models.task_data import training_data
 from keras_bert.preprocessing.batches import prepared_batches
+from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.iterables import PassBatches
 
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
@@ -144,7 +144,7 @@ def test_each_pass_is_read_again(train, expected):
 def test_passes_of_unequal_length_are_refused(make, refused):
     model, batching = make(), Batching(2, shuffle=False)
     data = Loader(ROWS[:2], ROWS)  # before the passes, a look at the first example
-    batches, *_ = training_data(model, data, None, None, batching, {"epochs": 2})
+    batches, *_ = data_of(model, data, by_pass=True).for_epochs(batching, 2)
     assert len(list(batches)) == 3
     refused("makes 1 batches.* 3", list, batches)
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import Batching, BertClassifierPreprocessor
-from keras_bert.preprocessing import raw
+from keras_bert.preprocessing import texts as texts_page
 
 TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
 SECONDS = ["m", "l k j i", "", "c", "a a", "h"]
@@ -139,7 +139,7 @@ def test_texts_are_cut_into_parts_of_bounded_size(preprocessor):
 
 
 def test_parts_of_long_texts_have_fewer(preprocessor, monkeypatch):
-    monkeypatch.setattr(raw, "CHARACTERS_AT_ONCE", 10)
+    monkeypatch.setattr(texts_page, "CHARACTERS_AT_ONCE", 10)
     texts = ["a" * length for length in (3, 4, 3, 12, 1, 1, 1, 1)]
     parts = [part.columns[0] for part in preprocessor.parts(texts, size=3)]
     assert parts == [texts[:3], texts[3:4], texts[4:7], texts[7:]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertSpanLabelerPreprocessor, BertTokenizer
-from keras_bert.preprocessing import raw
+from keras_bert.preprocessing import texts as texts_page
 from keras_bert.preprocessing.question_windows import trained_windows, window_labels, windows_of
 from keras_bert.scoring.span_scorers import SpanScorer
 
@@ -117,7 +117,7 @@ def test_examples_that_are_no_questions_are_named(preprocessor, examples, messag
 
 
 def test_many_questions_on_a_book_are_parts(preprocessor, monkeypatch):
-    monkeypatch.setattr(raw, "CHARACTERS_AT_ONCE", 12)
+    monkeypatch.setattr(texts_page, "CHARACTERS_AT_ONCE", 12)
     questions = [example("a", "b" * length) for length in (5, 5, 20, 1)]
     assert [*map(len, preprocessor.parts(questions))] == [2, 1, 1]
 

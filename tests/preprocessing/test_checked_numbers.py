@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.models.task_data import with_extra_inputs
 from keras_bert.preprocessing.bert_multiple_choice_preprocessor import with_choice_check
 from keras_bert.preprocessing.class_labels import with_class_check
 from keras_bert.preprocessing.prepared_inputs import with_input_checks
+from keras_bert.preprocessing.task_checks import check_extra_specs, with_extra_arrays
 
 IDS = np.zeros((3, 4), "int32")
 FEATURES = np.arange(6).reshape(3, 2)
@@ -103,8 +103,9 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
     x = {"token_ids": IDS, "features": FEATURES.astype("float64")}
     for data in (x, (x, [0, 1, 2])):
         single, dataset = slices(data), slices(data).batch(2)
-        assert with_extra_inputs(model, single) is single
-        checked = with_input_checks(model, with_extra_inputs(model, dataset))
+        check_extra_specs(model, single)
+        check_extra_specs(model, dataset)
+        checked = with_input_checks(model, dataset)
         spec = checked.element_spec if data is x else checked.element_spec[0]
         assert spec["features"].dtype == tf.float32
         assert len(list(checked)) == len(dataset)
@@ -126,7 +127,8 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
     ],
 )
 def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message, refused):
-    refused(message, with_extra_inputs, model, x)
+    check = check_extra_specs if isinstance(x, tf.data.Dataset) else with_extra_arrays
+    refused(message, check, model, x)
 
 
 def test_one_hot_labels_have_as_many_numbers_as_classes():

@@ -2,14 +2,13 @@ import numpy as np
 import pytest
 
 from keras_bert.preprocessing.bert_multiple_choice_preprocessor import choice_targets
-from keras_bert.preprocessing.checked_numbers import weight_arrays
+from keras_bert.preprocessing.checked_numbers import extra_input_array, weight_arrays
 from keras_bert.preprocessing.class_labels import (
     as_label_names,
     class_targets,
     class_weights,
     label_matrix,
 )
-from keras_bert.preprocessing.raw import extra_input_array
 
 NAMES = ["bad", "fine", "good"]
 

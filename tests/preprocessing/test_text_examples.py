@@ -4,8 +4,8 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
-from keras_bert.preprocessing.raw import text_examples
 from keras_bert.preprocessing.text_streams import text_batches
+from keras_bert.preprocessing.texts import text_examples
 
 TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
 SECONDS = ["m", "l k j i", "", "c", "a a", "h"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.preprocessing.raw import take
+from keras_bert.preprocessing.forms import take
 
 EACH_GRAPH = ["classes", "windows", "words", "questions without answers", "choices", "documents"]
 SAME_GRAPHS = ["score", "labels", "questions", "vectors"]  # with other answers

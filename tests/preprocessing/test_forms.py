@@ -4,11 +4,8 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
-from keras_bert.preprocessing.checked_numbers import with_finite_check
-from keras_bert.preprocessing.raw import (
-    extra_input_array,
-    is_raw,
-)
+from keras_bert.preprocessing.checked_numbers import extra_input_array, with_finite_check
+from keras_bert.preprocessing.forms import is_raw
 
 slices = tf.data.Dataset.from_tensor_slices
 IDS = np.zeros((3, 4), "int32")

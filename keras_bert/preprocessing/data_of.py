@@ -1,0 +1,91 @@
+"""The one door for data: looks once at what a user gives to a verb."""
+
+from typing import Any
+
+import keras
+
+from keras_bert.messages import shown
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.data import (
+    Data,
+    InputArrays,
+    InputBatches,
+    InputDataset,
+    RawDataset,
+    RawExamples,
+)
+from keras_bert.preprocessing.forms import is_dataset, is_iterable, is_raw
+from keras_bert.preprocessing.iterables import RawPasses, raw_passes
+
+
+def data_of(
+    task: keras.Model,
+    x: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    with_labels: bool = True,
+    most: int | None = None,
+    by_pass: bool = False,
+) -> Data:
+    """Returns the `Data` of what a user gave to a verb of a task.
+
+    Args:
+        task: a `BertTask`.
+        x: raw examples or prepared inputs, in any form.
+        y: labels, unless `x` contains them.
+        sample_weight: weights, unless `x` contains them.
+        with_labels: bool, whether an iterable of raw examples yields labels, too.
+        most: int, the most examples to read from an iterable.
+        by_pass: bool, whether an iterable that may change is read again for each epoch.
+    """
+    _check_labels_apart(x, y)
+    given = (_listed_column(y), _listed_column(sample_weight))
+    if is_dataset(x):
+        dataset_class = RawDataset if is_raw(x) else InputDataset
+        return dataset_class(task, x, *given)
+    are_labelled = with_labels and y is None and not task.takes_columns
+    passes, x = raw_passes(x, with_labels=are_labelled, most=most)
+    if passes is not None and not with_labels:
+        return RawExamples(task, passes.read()[0], *given)
+    if passes is not None:
+        data = RawPasses(task, passes, *given)
+        return data if by_pass else data.in_memory()
+    if is_raw(x):
+        return RawExamples(task, x, *given)
+    are_columns = isinstance(x, tuple) and bool(x) and all(isinstance(part, dict) for part in x)
+    if isinstance(x, dict) or (task.takes_columns and are_columns):
+        return InputArrays(task, x, *given)
+    return InputBatches(task, x, *given)
+
+
+def validation_data_of(task: keras.Model, data: Any) -> Data:
+    """Returns the `Data` of the `validation_data` of `fit`, a tuple or a dataset."""
+    is_list = isinstance(data, list) and len(data) in (2, 3)  # Keras would take it for a tuple
+    are_columns = is_list and not isinstance(data[0], (str, bytes, tuple, dict))
+    if are_columns or (isinstance(data, tuple) and len(data) not in (2, 3)):
+        raise ValueError(
+            f"validation_data must be (x, y), (x, y, weights) or a dataset; got {shown(data)}."
+        )
+    return data_of(task, *(data if isinstance(data, tuple) else (data,)))
+
+
+def for_validation(data: Data) -> Any:
+    """Returns data as Keras's `validation_data`."""
+    x, y, sample_weight = data.for_keras(Batching().for_evaluation())
+    return x if y is None else (x, y, sample_weight)
+
+
+def _listed_column(values):
+    """Returns a column of a data set, which can only be iterated over, as a list."""
+    is_column = is_iterable(values) and hasattr(values, "__getitem__")
+    return list(values) if is_column else values
+
+
+def _check_labels_apart(x, y):
+    name, columns = getattr(y, "name", None), getattr(x, "columns", ())
+    if name is not None and hasattr(x, "dtypes") and name in columns:
+        other = next((column for column in columns if column != name), name)
+        raise ValueError(
+            f"The table of texts contains the labels, {name!r}, too: pass table[{other!r}]."
+        )

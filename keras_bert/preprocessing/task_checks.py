@@ -1,0 +1,158 @@
+"""Checks of examples against a task: its labels, weights and extra inputs."""
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert.messages import check_one_each, shown
+from keras_bert.preprocessing.checked_numbers import extra_input_array, weight_arrays
+from keras_bert.preprocessing.forms import as_arrays, is_dataset, one_each
+
+
+def preprocessor_of(task: keras.Model) -> Any:
+    """Returns the task's preprocessor, which raw examples need."""
+    if task.preprocessor is None:
+        raise ValueError(
+            f"Text needs a preprocessor: {type(task).__name__}(..., "
+            f"preprocessor={task.preprocessor_class().__name__}(tokenizer))."
+        )
+    return task.preprocessor
+
+
+def check_has_labels(task: keras.Model, has_labels: bool) -> None:
+    """Raises a ValueError if examples have labels and the task takes none, or the reverse."""
+    if task.loss is None or has_labels == task.takes_labels:
+        return
+    if task.takes_labels:
+        raise ValueError("There are no labels: give y, or a dataset of (text, label).")
+    raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
+
+
+def check_structure(task: keras.Model, batch: Any) -> None:
+    """Raises a ValueError unless the labels in a batch are a dict if the outputs are one."""
+    y = batch[1] if isinstance(batch, tuple) and len(batch) > 1 else None
+    if y is not None and isinstance(task.output, dict) and not isinstance(y, dict):
+        names = ", ".join(task.output)
+        raise ValueError(f"{type(task).__name__} takes a dict of labels: {names}; got {shown(y)}.")
+
+
+def check_dataset_labels(task: keras.Model, dataset: Any) -> None:
+    """Checks the structure and the shape of the labels of a `tf.data.Dataset` of batches."""
+    check_structure(task, dataset.element_spec)
+    task.check_labels(labels_spec(dataset))
+
+
+def labels_spec(batches: Any) -> np.ndarray | None:
+    """Returns zeros `[1, ...]` in the shape of an example's label in batches, for `check_labels`.
+
+    None if the `tf.data.Dataset` has no labels, or their shapes are unknown.
+    """
+    spec = batches.element_spec
+    if not isinstance(spec, tuple) or len(spec) < 2 or not hasattr(spec[1], "shape"):
+        return None
+    is_packed = isinstance(spec[0], dict) and "cls_positions" in spec[0]  # with labels [B, K, ...]
+    shape = spec[1].shape[2 if is_packed else 1 :]
+    return np.zeros((1, *shape)) if shape.is_fully_defined() else None
+
+
+def example_weights(
+    task: keras.Model, y: Any, sample_weight: Any, rows: int | None = None
+) -> np.ndarray | None:
+    """Returns the weights of examples as floats, after a check of labels and weights."""
+    check_columns(task, rows, y=y, sample_weight=sample_weight)
+    weights = weight_arrays(sample_weight)
+    has_one_each = len(getattr(task.output, "shape", ())) == 2  # and no axis of tokens
+    if has_one_each and np.shape(weights)[1:] not in ((), (1,)):
+        raise ValueError(
+            f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
+        )
+    task.check_labels(y)
+    return one_each(weights) if has_one_each and np.ndim(weights) == 2 else weights
+
+
+def check_columns(task: keras.Model, rows: int | None = None, **columns: Any) -> None:
+    """Raises a ValueError unless labels or weights have a value for each of some examples."""
+    for name, values in columns.items():
+        is_dict = isinstance(values, dict) and isinstance(task.output, dict)
+        for column in values.values() if is_dict else [values]:
+            if column is None:
+                continue
+            if not _is_column(column):
+                raise ValueError(f"{name} must have a value for each example; got {shown(column)}.")
+            if len(column) == 0:
+                raise ValueError(f"{name} is empty: give a value for each example.")
+            if rows is not None:
+                check_one_each(rows, "rows", **{"labels or weights": column})
+
+
+def _is_column(values):
+    """Returns whether values can be read one by one: a list, an array or a table's column."""
+    if isinstance(values, (str, bytes, dict, keras.utils.PyDataset)) or is_dataset(values):
+        return False
+    shape = getattr(values, "shape", None)
+    has_items = hasattr(values, "__len__") and hasattr(values, "__getitem__")
+    return has_items and shape != () and (shape is None or 0 not in shape[1:])
+
+
+def slots_as_rows(name: str, values: Any, slots: tuple[int, int]) -> np.ndarray | None:
+    """Reshapes labels or weights of packed rows, `[n, K, ...]`, to `[n x K, ...]`."""
+    if values is None:
+        return None
+    shape = np.shape(values)
+    if shape[:2] != slots:
+        raise ValueError(
+            f"{name} must have a value for each of cls_positions, {list(slots)}; got shape {shape}."
+        )
+    return np.reshape(values, (-1, *shape[2:]))
+
+
+def with_extra_arrays(task: keras.Model, x: Any, is_single: bool = False) -> Any:
+    """Returns examples in memory with the task's extra inputs, such as features, as float32.
+
+    Raises:
+        ValueError: if an extra input is missing, has the wrong shape, or is not finite.
+    """
+    shapes = _extra_shapes(task)
+    if not shapes:
+        return x
+    if isinstance(x, dict):
+        extra = {name: extra_input_array(name, x[name]) for name in shapes if name in x}
+        x = {**as_arrays(x), **extra}
+    _check_extra_inputs(task, x, shapes, may_be_one=is_single)
+    return x
+
+
+def check_extra_specs(task: keras.Model, dataset: Any) -> None:
+    """Checks that a `tf.data.Dataset` has the task's extra inputs; its values are checked later."""
+    shapes = _extra_shapes(task)
+    if shapes:
+        spec = dataset.element_spec
+        inputs = spec[0] if isinstance(spec, tuple) else spec
+        _check_extra_inputs(task, inputs, shapes, may_be_one=True)
+
+
+def _extra_shapes(task):
+    every_row_has = {*task.backbone.input, "segment_ids"}
+    return {
+        name: tuple(spec.shape[1:])
+        for name, spec in task.input.items()
+        if name not in every_row_has
+    }
+
+
+def _check_extra_inputs(task, x, shapes, may_be_one):
+    forms = {name: f"[{', '.join(['n', *map(str, shape)])}]" for name, shape in shapes.items()}
+    if not isinstance(x, dict) or not shapes.keys() <= x.keys():
+        numbers = ", ".join(f"'{name}': {form} numbers" for name, form in forms.items())
+        raise ValueError(
+            f"This {type(task).__name__} takes {' and '.join(shapes)} alongside text: give "
+            f"{{'text': texts, {numbers}}}."
+        )
+    for name, shape in shapes.items():
+        given = tuple(x[name].shape)
+        is_shape = given[1:] == shape or (may_be_one and given == shape)
+        if not is_shape and None not in (*shape, *given[1:]):
+            raise ValueError(
+                f"{name} must be {forms[name]} for this {type(task).__name__}; got shape {given}."
+            )

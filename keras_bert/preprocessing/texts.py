@@ -1,0 +1,135 @@
+"""Texts in memory, in any form, as columns of str. n texts."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from keras_bert.messages import check_one_each, shown
+from keras_bert.preprocessing.checked_numbers import extra_input_array
+from keras_bert.preprocessing.forms import Examples, as_arrays, is_dataset, is_single, is_text
+from keras_bert.text.base_tokenizer import as_str
+
+CHARACTERS_AT_ONCE = 2**23
+
+
+@dataclasses.dataclass
+class TextExamples:
+    """Texts or pairs in memory, with the model's extra inputs."""
+
+    columns: tuple[list[str], ...]  # n texts, the second text of each, and so on
+    extra_inputs: dict[str, np.ndarray]  # `[n, ...]`
+
+    def __len__(self):
+        return len(self.columns[0])
+
+    def __getitem__(self, part):
+        columns = tuple(column[part] for column in self.columns)
+        return TextExamples(columns, {name: v[part] for name, v in self.extra_inputs.items()})
+
+
+def in_parts(examples: Any, size: int) -> Iterator[Any]:
+    """Cuts a sequence of examples into parts.
+
+    A part has at most `size` examples, with at most 8 million characters unless it is only one.
+    """
+    if isinstance(examples, TextExamples):
+        lengths = [sum(map(len, texts)) for texts in zip(*examples.columns, strict=True)]
+    else:  # questions
+        lengths = [sum(len(x) for x in q.values() if isinstance(x, str)) for q in examples]
+    ends, start = np.cumsum(lengths), 0
+    while start < max(len(examples), 1):
+        room = CHARACTERS_AT_ONCE + (ends[start - 1] if start else 0)
+        end = min(max(int(np.searchsorted(ends, room, "right")), start + 1), start + size)
+        yield examples[start:end]
+        start = end
+
+
+def text_examples(x: Examples, most: int = 2) -> TextExamples:
+    """Reads texts in memory, in any form, up to `most` of them in an example.
+
+    `x` is a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
+    list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of these as
+    `text`, and extra inputs `[n, ...]`.
+    """
+    if isinstance(x, TextExamples):
+        return x
+    x, extra = split_inputs(as_arrays(x))
+    extra = {name: extra_input_array(name, values) for name, values in extra.items()}
+    if is_single(x):
+        extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
+    columns = text_columns(x, most)
+    check_one_each(len(columns[0]), "texts", **{f"rows of {n}": v for n, v in extra.items()})
+    return TextExamples(columns, extra)
+
+
+_MADE_FROM_TEXT = frozenset(("token_ids", "segment_ids", "padding_mask"))
+
+
+def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
+    """Splits `x` into `(texts, extra inputs)`."""
+    if not isinstance(x, dict):
+        return x, {}
+    if "text" not in x:
+        raise ValueError(
+            f"A dict of raw examples must have its texts as 'text'; this one has {[*map(str, x)]}."
+        )
+    made = _MADE_FROM_TEXT.intersection(x)
+    if made:
+        raise ValueError(f"The preprocessor makes {min(made)} from the texts: leave it out.")
+    return x["text"], {name: values for name, values in x.items() if name != "text"}
+
+
+def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
+    """Converts texts, pairs, or examples of up to `most` texts to columns, lists of n str."""
+    x = as_arrays(x)
+    if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
+        raise ValueError(
+            "A tf.data.Dataset can't be part of the examples. Make one dataset of all, with "
+            "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs."
+        )
+    columns = _columns(x)
+    if most is not None and len(columns) > most:
+        most = "1 text" if most == 1 else f"{most} texts"
+        raise ValueError(
+            f"An example has up to {most}; got {len(columns)} together. Pairs are a list of "
+            "tuples, or a tuple of two columns. Batches of a generator are arrays."
+        )
+    for part in columns[1:]:
+        check_one_each(len(columns[0]), "texts", **{"second texts": part})
+    return columns
+
+
+def _columns(x):
+    """Converts `x` to a tuple of lists of str."""
+    if is_text(x) or (isinstance(x, tuple) and x and all(map(is_text, x))):
+        x = [x]
+    elif not isinstance(x, (list, tuple)):
+        x = np.atleast_1d(x)
+    if not isinstance(x, tuple):
+        widths = {len(row) if _is_row(row) else 0 for row in x}
+        if len(widths) > 1:
+            raise ValueError(
+                "Some texts are pairs and others are not; give all of them a second text, or none."
+            )
+        x = (x,) if widths <= {0} else zip(*x, strict=True)
+    columns = tuple(map(_strings, x))
+    if not columns or not columns[0]:
+        raise ValueError("There are no texts: give at least one.")
+    return columns
+
+
+def _strings(column):
+    if is_text(column) or not hasattr(column, "__iter__"):
+        raise ValueError(
+            f"Texts must be a list or an array of strings, or a tuple of two; got {shown(column)}."
+        )
+    if hasattr(column, "numpy"):  # a tensor
+        column = column.numpy()
+    texts = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return [as_str(f"Text {index}", text) for index, text in enumerate(texts)]
+
+
+def _is_row(value):
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1

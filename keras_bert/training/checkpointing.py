@@ -114,6 +114,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
         Args:
             model: a compiled model.
+            step: int, the checkpoint's number; by default the optimizer's, which counts no step
+                that overflowed in float16.
 
         Raises:
             ValueError: if a trainable weight or a number of the optimizer is NaN or infinite;

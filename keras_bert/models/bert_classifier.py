@@ -5,7 +5,7 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, check_one_each
 from keras_bert.metrics.calibration import (
     best_temperature,
     best_threshold,
@@ -286,7 +286,9 @@ class BertClassifier(BertTask):
         data = data_of(self, x, y).in_memory()
         if data.y is None:
             raise ValueError("Give examples, and their labels y.")
-        check_columns(self, data.count, y=data.y)
+        check_columns(self, y=data.y)
+        if data.count is not None:
+            check_one_each(data.count, "examples", labels=data.y)
         labels, logits = self._labels(data.y), self.predict(data.x, batch_size, verbose=0)
         if self.is_multi_label:
             logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)

@@ -45,7 +45,7 @@ class BertTokenClassifier(BertTask):
     >>> [answer["label"] for answer in model.answer(sentences)]
     [['O', 'B-LOC'], ['B-LOC']]
     >>> found = model.answer("In Rome")
-    >>> found["entity_text"], found["entity_type"], found["entity_start"].tolist()
+    >>> found["entity_text"], found["entity_type"], found["entity_start"]
     (['Rome'], ['LOC'], [3])
     """
 

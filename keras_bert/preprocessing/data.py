@@ -89,7 +89,7 @@ class Data:
 class InMemory(Data):
     """Examples or inputs in memory."""
 
-    def split(self, validation_split):
+    def split(self, validation_split: float) -> tuple[Data, Data]:
         examples = (self.x, self.y, self.sample_weight)
         first, last = split_examples(examples, validation_split)
         return type(self)(self.task, *first), type(self)(self.task, *last)
@@ -108,14 +108,14 @@ class Raw(Data):
     """Raw examples, which the task's preprocessor reads."""
 
     @property
-    def preprocessor(self):
+    def preprocessor(self) -> Any:
         return task_checks.preprocessor_of(self.task)
 
     @property
-    def pools_windows(self):
+    def pools_windows(self) -> bool:
         return self.preprocessor.cuts_windows
 
-    def for_keras(self, batching):
+    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
         return on_backend(self.labelled_batches(batching)), None, None
 
     def labelled_batches(self, batching: Batching) -> Any:
@@ -124,15 +124,15 @@ class Raw(Data):
         task_checks.check_has_labels(self.task, has_labels(made))
         return made
 
-    def chunks(self, preprocessor):
-        return preprocessor.parts(self.checked_inputs())
+    def chunks(self, preprocessor: Any) -> Iterator[Any]:
+        return preprocessor.parts(self.x)
 
     def checked_inputs(self) -> Any:
         """Returns `x` with the task's extra inputs checked."""
         return task_checks.with_extra_arrays(self.task, self.x, is_single(self.x))
 
-    def chunks_of_outputs(self, batch_size, verbose):
-        for chunk in self.chunks(self.preprocessor):
+    def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
+        for chunk in self.preprocessor.parts(self.checked_inputs()):
             rows = self.preprocessor.read(chunk)
             yield self.task.predict_rows(rows, batch_size, verbose=verbose), rows
 
@@ -141,20 +141,20 @@ class RawExamples(Raw, InMemory):
     """Raw examples in memory: lists, arrays, tables, and dicts of them."""
 
     @property
-    def is_single(self):
+    def is_single(self) -> bool:
         return is_single(self.x)
 
     @property
-    def count(self):
+    def count(self) -> int:
         return count(self.x)
 
-    def batches(self, batching):
+    def batches(self, batching: Batching) -> Any:
         batching.check_model(self.task)
         preprocessor, x = self.preprocessor, self.checked_inputs()
         weights = task_checks.example_weights(self.task, self.y, self.sample_weight)
         return preprocessor.batches(x, self.y, weights, batching=batching)
 
-    def outputs(self, batch_size, steps=None, **kwargs):
+    def outputs(self, batch_size: int, steps: int | None = None, **kwargs: Any) -> Any:
         examples = self.checked_inputs()
         if steps is not None:
             examples = self.preprocessor.listed(examples)[: steps * batch_size]
@@ -166,14 +166,14 @@ class RawDataset(Raw):
 
     is_streamed = True
 
-    def in_memory(self, most=None):
+    def in_memory(self, most: int | None = None) -> Data:
         return RawExamples(self.task, *arrays_of_dataset(self, most))
 
-    def checked_inputs(self):
+    def checked_inputs(self) -> Any:
         task_checks.check_extra_specs(self.task, self.x)
         return self.x
 
-    def batches(self, batching):
+    def batches(self, batching: Batching) -> Any:
         batching.check_model(self.task)
         preprocessor, dataset = self.preprocessor, self.checked_inputs()
         check_not_empty(dataset)
@@ -181,7 +181,7 @@ class RawDataset(Raw):
         task_checks.check_dataset_labels(self.task, made)
         return self.task.with_checked_labels(made) if has_labels(made) else made
 
-    def outputs(self, batch_size, steps=None, **kwargs):
+    def outputs(self, batch_size: int, steps: int | None = None, **kwargs: Any) -> Any:
         preprocessor, dataset = self.preprocessor, self.checked_inputs()
         if preprocessor.cuts_windows:
             most = None if steps is None else steps * batch_size
@@ -198,17 +198,17 @@ class InputArrays(InMemory):
     """Prepared inputs in memory: a dict of arrays, or a tuple of dicts, one for each text."""
 
     @property
-    def is_packed(self):
+    def is_packed(self) -> bool:
         return isinstance(self.x, dict) and any(self.x.get(name) is not None for name in PACKED)
 
-    def batches(self, batching):
+    def batches(self, batching: Batching) -> Any:
         return prepared_batches(*self.checked(), batching)
 
-    def for_keras(self, batching):
+    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
         task_checks.check_has_labels(self.task, self.y is not None)
         return self.checked()
 
-    def outputs(self, batch_size, **kwargs):
+    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
         return self.task.predict_batches(self.checked()[0], batch_size, **kwargs)
 
     def checked(self) -> tuple[Any, Any, Any]:
@@ -243,25 +243,25 @@ class InputDataset(Data):
     is_streamed = True
 
     @property
-    def is_packed(self):
+    def is_packed(self) -> bool:
         spec = self.x.element_spec
         inputs = spec[0] if isinstance(spec, tuple) else spec
         return isinstance(inputs, dict) and "sequence_ids" in inputs
 
-    def in_memory(self, most=None):
+    def in_memory(self, most: int | None = None) -> Data:
         return InputArrays(self.task, *arrays_of_dataset(self, most))
 
-    def batches(self, batching):
+    def batches(self, batching: Batching) -> Any:
         return self.for_keras(batching)[0]
 
-    def for_keras(self, batching):
+    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
         dataset, task = self._checked(), self.task
         if not isinstance(task.loss, Distillation):
             task_checks.check_dataset_labels(task, dataset)
             dataset = task.with_checked_labels(dataset)
         return dataset, self.y, self.sample_weight
 
-    def outputs(self, batch_size, **kwargs):
+    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
         return self.task.predict_batches(self._checked(), None, **kwargs)
 
     def _checked(self):
@@ -276,18 +276,18 @@ class InputBatches(Data):
     is_streamed = True
 
     @property
-    def is_packed(self):
+    def is_packed(self) -> bool:
         batch = self.x[0] if isinstance(self.x, keras.utils.PyDataset) else None
         inputs = batch[0] if isinstance(batch, tuple) and batch else batch
         return isinstance(inputs, dict) and inputs.get("sequence_ids") is not None
 
-    def for_keras(self, batching):
+    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
         if isinstance(self.x, Batches) and keras.backend.backend() == "tensorflow":
             dataset = InputDataset(self.task, on_backend(self.x), self.y, self.sample_weight)
             return dataset.for_keras(batching)
         return self._checked(with_labels=True), self.y, self.sample_weight
 
-    def outputs(self, batch_size, **kwargs):
+    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
         return self.task.predict_batches(self._checked(with_labels=False), batch_size, **kwargs)
 
     def _checked(self, with_labels):
@@ -295,6 +295,7 @@ class InputBatches(Data):
             return self._checked_batches()
         batch = first_element(self.x)
         if batch is None:
+            task_checks.with_extra_arrays(self.task, self.x)  # which names what is missing
             raise no_inputs(self.task, self.x)
         self._check_not_raw(batch)
         if with_labels:

@@ -84,11 +84,11 @@ class Passes:
 class RawPasses(Data):
     """Raw examples of an iterable, which `fit` may read again for each epoch."""
 
-    def __init__(self, task, passes, y=None, sample_weight=None):
+    def __init__(self, task: keras.Model, passes: Passes, y: Any = None, sample_weight: Any = None):
         super().__init__(task, passes.iterable, y, sample_weight)
         self.passes = passes
 
-    def in_memory(self, most=None):
+    def in_memory(self, most: int | None = None) -> RawExamples:
         """Reads a pass; labels and weights are those of the iterable, or those given apart."""
         if self.sample_weight is not None and self.passes.are_several:
             raise ValueError(
@@ -100,10 +100,10 @@ class RawPasses(Data):
         sample_weight = _only_one("weights", "sample_weight", weights, self.sample_weight)
         return RawExamples(self.task, x, y, sample_weight)
 
-    def split(self, validation_split):
+    def split(self, validation_split: float) -> tuple[Data, Data]:
         return self.in_memory().split(validation_split)
 
-    def for_epochs(self, batching, epochs):
+    def for_epochs(self, batching: Batching, epochs: int) -> tuple[Any, Any, Any]:
         """Reads one pass while a model trains on another, if they may differ."""
         is_apart = self.y is not None or self.sample_weight is not None
         if is_apart or not self.passes.are_several or epochs <= 1:

@@ -84,7 +84,7 @@ class Scorer:
         with whole_file(Path(folder) / name) as file:
             if table is None:
                 for answer in answers:
-                    print(json.dumps(answer), file=file)
+                    print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
                 return
             header, rows = table
             print("index", *header, sep="\t", file=file)

@@ -28,7 +28,7 @@ def alone(compiled):
 
 
 def as_json(answers):
-    return json.dumps(answers, default=np.ndarray.tolist)
+    return json.dumps(answers)
 
 
 def in_threads(function, arguments, workers=4):
@@ -191,14 +191,14 @@ def test_a_copied_model(compiled, alone):
 
 def test_json_of_an_answer(compiled):
     answer = compiled.answer(TEXTS[0])
-    read = json.loads(json.dumps(answer, default=np.ndarray.tolist))
-    assert read == {**answer, "probabilities": answer["probabilities"].tolist()}
+    read = json.loads(json.dumps(answer))
+    assert read == answer
     assert sum(read["probabilities"]) == pytest.approx(1)
 
 
 def test_json_of_parts_of_an_answer(compiled):
     answer = compiled.answer(TEXTS[0])
-    probabilities = dict(zip(answer["labels"], answer["probabilities"].tolist(), strict=True))
+    probabilities = dict(zip(answer["labels"], answer["probabilities"], strict=True))
     read = json.loads(json.dumps({"label": answer["label"], "probabilities": probabilities}))
     assert read["label"] == max(read["probabilities"], key=read["probabilities"].get)
 
@@ -277,12 +277,12 @@ def reranking(encoder, tokenizer):
 def test_json_of_the_answers_of_a_task(make, make_encoder, tokenizer):
     model, examples = make(make_encoder(), tokenizer)
     answers = model.answer(examples)
-    read = json.loads(json.dumps(answers, default=np.ndarray.tolist))
+    read = json.loads(json.dumps(answers))
     assert len(read) == len(examples)
     for answer, copied in zip(answers, read, strict=True):
         assert answer.keys() == copied.keys()
         keras.tree.map_structure(np.testing.assert_array_equal, listed(answer), listed(copied))
-    as_one = json.dumps(model.answer(examples[0]), default=np.ndarray.tolist)
+    as_one = json.dumps(model.answer(examples[0]))
     assert json.loads(as_one).keys() == read[0].keys()
 
 
@@ -315,6 +315,6 @@ def test_answers_of_a_generator_of_texts(compiled, alone):
 def test_answers_written_line_by_line(compiled, alone, tmp_path):
     with open(tmp_path / "answers.jsonl", "w", encoding="utf-8") as file:
         for answer in compiled.answer(TEXTS):
-            file.write(json.dumps(answer, default=np.ndarray.tolist) + "\n")
+            file.write(json.dumps(answer) + "\n")
     lines = (tmp_path / "answers.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == json.loads(alone)

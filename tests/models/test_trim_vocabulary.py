@@ -141,7 +141,11 @@ def test_a_quantized_task(task_of, cases, assert_same):
 
 def test_what_can_not_be_trimmed_is_refused(task_of, refused):
     model = task_of("classes")
-    refused("must have its texts as 'text'", model.trim_vocabulary, {"token_ids": np.ones((1, 3))})
+    refused(
+        "needs texts, before they are prepared",
+        model.trim_vocabulary,
+        {"token_ids": np.ones((1, 3))},
+    )
     refused("Text 1 is 3, not a string", model.trim_vocabulary, ["a", 3])
     model.enable_lora(2)
     refused("merge_lora", model.trim_vocabulary, ["a"])

@@ -152,7 +152,7 @@ def answer_and_scores(case):
         x = case.x[0] if isinstance(case.x, tuple) else case.x
     answers = case.model.answer(x)
     assert len(answers) == NUMBER
-    json.dumps(answers, default=np.ndarray.tolist)
+    json.dumps(answers)
     scores = case.model.scores(case.x, case.y)
     assert scores and json.dumps(scores)
 

@@ -106,6 +106,8 @@ def _line_to_write(kind, given, loss):
 
 def _from_logits(given):
     """Returns whether a loss or metric takes logits; None if it doesn't say."""
+    if type(given) is keras.metrics.MeanMetricWrapper:
+        return None  # its config would serialize the user's function
     if type(given).__module__.startswith("keras."):
         return given.get_config().get("from_logits")  # Keras 3.16 has no attribute
     return getattr(given, "from_logits", None)

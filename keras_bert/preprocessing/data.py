@@ -222,8 +222,8 @@ class InputArrays(InMemory):
         slots = np.shape(x["cls_positions"])  # labels are [n, K]
         y = task_checks.slots_as_rows("y", self.y, slots)
         weights = task_checks.slots_as_rows("sample_weight", self.sample_weight, slots)
-        targets = self._targets(x, y, weights, math.prod(slots))
-        return x, *(v if v is None else np.reshape(v, (*slots, *np.shape(v)[1:])) for v in targets)
+        y, weights = self._targets(x, y, weights, math.prod(slots))
+        return x, task_checks.rows_as_slots(y, slots), task_checks.rows_as_slots(weights, slots)
 
     def _arrays(self, inputs):
         if not isinstance(inputs, dict):

@@ -107,6 +107,11 @@ def slots_as_rows(name: str, values: Any, slots: tuple[int, int]) -> np.ndarray 
     return np.reshape(values, (-1, *shape[2:]))
 
 
+def rows_as_slots(values: Any, slots: tuple[int, int]) -> np.ndarray | None:
+    """Reshapes labels or weights, `[n x K, ...]`, to those of packed rows, `[n, K, ...]`."""
+    return None if values is None else np.reshape(values, (*slots, *np.shape(values)[1:]))
+
+
 def with_extra_arrays(task: keras.Model, x: Any, is_single: bool = False) -> Any:
     """Returns examples in memory with the task's extra inputs, such as features, as float32.
 

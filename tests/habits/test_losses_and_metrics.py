@@ -480,3 +480,12 @@ def test_sample_weights_of_the_estimator(preset, texts, labels, assert_close):
     probabilities = estimator.fit(texts, labels, sample_weight=weights).predict_proba(texts)
     estimator.fit(texts, others, sample_weight=weights)
     assert_close(estimator.predict_proba(texts), probabilities)
+
+
+def test_a_wrapper_of_a_partial_function_as_a_metric(model, texts, labels):
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    entropy = functools.partial(keras.losses.sparse_categorical_crossentropy, from_logits=True)
+    metric = keras.metrics.MeanMetricWrapper(entropy, name="entropy")
+    model.compile(SGD(0.0), loss=loss, metrics=[metric])
+    history = model.fit(texts, labels, **PLAIN).history
+    assert history["entropy"] == pytest.approx(history["loss"], rel=1e-5)

@@ -31,7 +31,7 @@ inputs = reader(TEXTS)
 
 IN_THREADS = """
 asked = [
-    lambda: [answer["probabilities"].tolist() for answer in task.answer(TEXTS)],
+    lambda: [answer["probabilities"] for answer in task.answer(TEXTS)],
     lambda: task.predict(TEXTS, verbose=0).tolist(),
     lambda: task.predict(inputs, batch_size=2, verbose=0).tolist(),
 ]

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import inspect
 import itertools
 import os
 import zlib
@@ -73,6 +74,11 @@ def start_teaching(
             "A teacher's logits of positions can't be packed: leave packed out of the batching."
         )
     if not isinstance(model, BertEmbedder):
+        if any(inspect.isroutine(one) for one in keras.tree.flatten(loss)):
+            raise ValueError(
+                "With a teacher a loss gets labels of `[N, 1]`, which a function may not expect: "
+                "pass a keras.losses.Loss, or leave loss out for the task's own."
+            )
         return Teaching(loss, teacher, weights)
     if sample_weight is not None or hasattr(loss, "over_batch"):
         raise ValueError(

@@ -280,6 +280,22 @@ REFUSED = [
         "`fit` trains on a corpus",
     ),
     Refusal(
+        {"loss": ("function",), "after": ("finetune with a teacher",)},
+        "which a function may not expect",
+        "a loss gets labels of `[N, 1]` beside the outputs: pass a `keras.losses.Loss`",
+    ),
+    Refusal(
+        {"task": PRETRAINERS, "encoder": ("causal",), "after": ("answer and scores",)},
+        "this one is causal",
+        "`fill_mask` reads the words on both sides",
+    ),
+    Refusal(
+        {"task": PRETRAINERS, "after": ("SavedModel",)},
+        "has no answers for a text",
+        "there is nothing to serve",
+        ("tensorflow",),
+    ),
+    Refusal(
         {"encoder": ("own",), "after": ("Hugging Face",)},
         "RopeBackbone",
         "other libraries have no class for it",

@@ -421,7 +421,7 @@ def is_exact(run):
 
 
 def check_training(run, trained):
-    """Asserts that a run has the numbers of its plain run."""
+    """Asserts that a run has the numbers of its plain run; returns the share used of the bound."""
     expected = reference_of(run)
     assert trained.history.keys() >= {"loss"}, trained.history.keys()
     for name, values in trained.history.items():
@@ -429,19 +429,21 @@ def check_training(run, trained):
     for weight in trained.weights:
         assert np.isfinite(weight).all(), "a weight is not finite"
     if not is_exact(run):
-        return
+        return None
     skipped = skipped_steps(trained.model.optimizer)
     steps = trained.steps + skipped
     assert steps == expected.steps, f"{steps} steps for {expected.steps}"
     if skipped:
         assert run["dtype"] == "mixed_float16" and run["optimizer"] == "schedule"
-        return
+        return None
+    share = 0
     losses = [n for n in expected.history if n.endswith("loss")]
     for name in losses:
         found, wanted = np.array(trained.history.get(name, [])), np.array(expected.history[name])
         assert len(found) == len(wanted), f"{name}: {found} for {wanted}"
         error, bound = np.abs(found - wanted).max(), loss_bound(run, wanted)
         assert error <= bound, f"{name}: {found} for {wanted}, {error:.1e} of {bound:.1e}"
+        share = max(share, error / bound)
     assert len(trained.weights) == len(expected.weights)
     if run["dtype"] == "float32":
         size = max(np.abs(wanted).max() for wanted in expected.weights)
@@ -450,3 +452,4 @@ def check_training(run, trained):
         for name, found, wanted, drift in pairs:
             excess = np.max(np.abs(found - wanted) / (1e-5 * size + drift))
             assert excess <= 1, f"{name} differs by {excess:.1e} bounds"
+    return round(share, 3)

@@ -39,8 +39,8 @@ def outcome(task):
 
     begin = time.monotonic()
     try:
-        check(task["run"], task.get("match"))
-        result = {"status": "ok"}
+        share = check(task["run"], task.get("match"))
+        result = {"status": "ok", "share": share}
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         places = [f"{f.filename.split('/main/')[-1]}:{f.lineno}" for f in frames]

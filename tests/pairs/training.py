@@ -297,7 +297,8 @@ def reference_run(run):
             plain["batching"] = "packed"
     if run["batching"] == "packed":
         plain["whole"] = True
-    if run["optimizer"] == "schedule" and "unknown" in run["data"]:
+    packs_dataset = run["data"] == "tf.data of texts" and run["batching"] == "packed"
+    if run["optimizer"] == "schedule" and ("unknown" in run["data"] or packs_dataset):
         plain["optimizer"] = "default rate"
     return plain
 

@@ -246,7 +246,7 @@ def saved_model(case):
     x = case.x[0] if key == "embedding" and isinstance(case.x, tuple) else case.x
     columns = x if isinstance(x, tuple) else (x,)
     names = list(case.model.preprocessor.signature)
-    if len(names) == 1:  # which takes pairs, too
+    if len(names) < len(columns):
         columns = (np.stack(columns, -1),)
     answers = served["serving_default"](
         **{n: tf.constant(c) for n, c in zip(names, columns, strict=True)}

@@ -63,6 +63,10 @@ class TrainLoop(GlobalLoss):
         self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
         return self.get_metrics_result()
 
+    def predict_step(self, data: Any) -> Any:
+        is_split = self.distribute_strategy.num_replicas_in_sync > 1
+        return super().predict_step(_copied(data) if is_split and not self.jit_compile else data)
+
     def make_train_function(self, force: bool = False) -> None:
         if self.train_function is None or force:
             if not self.optimizer.built:  # variables created in a trace make TensorFlow trace twice
@@ -213,7 +217,7 @@ class TrainLoop(GlobalLoss):
 
         def with_data(data):  # parts of a step that need none would run once more at the end
             with tf.control_dependencies([v for v in tf.nest.flatten(data) if v is not None]):
-                return step(data)
+                return step(_copied(data))
 
         @tf.autograph.experimental.do_not_convert
         def one(data):
@@ -231,7 +235,9 @@ class TrainLoop(GlobalLoss):
             def turn(done, _):
                 data = iterator.get_next_as_optional()
                 has_data = data.has_value()
-                tf.cond(has_data, lambda: _run(strategy, step, data.get_value()), lambda: False)
+                tf.cond(
+                    has_data, lambda: _run(strategy, with_data, data.get_value()), lambda: False
+                )
                 return done + tf.cast(has_data, "int32"), has_data
 
             done, _ = tf.while_loop(
@@ -316,6 +322,17 @@ def _added(sums, gradients):
     return [s if g is None else s + tf.cast(g, s.dtype) for s, g in pairs]
 
 
+def _copied(data):
+    """Copies a batch, on CPUs: parts of it are in the memory of the arrays that made it.
+
+    TensorFlow (2.21) doesn't count their owners. It computes in place in a replica's rows of an
+    array from a `PyDataset` or a generator, whose next epoch then has other numbers.
+    """
+    if not all("CPU" in device.device_type for device in tf.config.list_logical_devices()):
+        return data
+    return tf.nest.map_structure(lambda v: None if v is None else tf.raw_ops.DeepCopy(x=v), data)
+
+
 def _total(value):
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
@@ -347,6 +364,6 @@ def _num_rows(x):
     return tf.cast(tf.shape(first)[0], "float32")
 
 
-def _run(strategy, step, data):
-    strategy.run(step, args=(data,))
+def _run(strategy, step, optional):
+    strategy.run(step, args=(optional.get_value(),))
     return True

@@ -411,8 +411,12 @@ def is_exact(run):
     task, batching = run["task"], run["batching"]
     if is_drawn(run):
         return False
-    if batching == "packed" and run["validation"] == "split" and is_prepared(run):
-        return False  # the last rows hold other sequences
+    if (
+        run["validation"] == "split"
+        and is_prepared(run)
+        and (batching == "packed" or task == "spans")
+    ):
+        return False  # the last rows hold other sequences, or windows of other questions
     if batching == "packed":  # see `Batching`; and padding counts in a mean over all tokens
         return task != "spans" and not (task == "tags" and run["loss"] == "function")
     if task == "tags" and run["loss"] == "function" and run["validation"] != "none":

@@ -149,3 +149,44 @@ print("alike")
 @pytest.mark.slow
 def test_replicas_take_no_step_after_the_end_of_a_dataset_of_unknown_length(tensorflow, run_python):
     assert run_python("-c", BEGIN + UNKNOWN_LENGTH).endswith("alike\n")
+
+
+OWN_ARRAYS = """
+def aligned(values):  # TensorFlow takes such an array without a copy
+    memory = np.zeros(values.nbytes + 64, "uint8")
+    start = -memory.ctypes.data % 64
+    array = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    array[:] = values
+    return array
+
+draw = np.random.default_rng(1)
+x = {"token_ids": draw.integers(1, 40, (4, 16)), "features": draw.normal(size=(4, 2))}
+x = {name: aligned(values.astype("float32")) for name, values in x.items()}
+y, weights = aligned(draw.integers(0, 2, 4).astype("float32")), aligned(np.ones(4, "float32"))
+before = [values.copy() for values in (*x.values(), y, weights)]
+
+class Batches(keras.utils.PyDataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        return x, y, weights
+
+for strategy in (one, two):
+    with strategy.scope():
+        model = BertClassifier(BertBackbone(40, 1, 2, 8, 16), 2, num_features=2)
+        model.compile(**model.default_compile_args())
+    model.adapt_features(x["features"])
+    for number in (1, 2):
+        model.fit(Batches(), epochs=10, verbose=0, accumulation_steps=number)
+    model.evaluate(Batches(), verbose=0)
+    model.predict(Batches(), verbose=0)
+    for array, old in zip((*x.values(), y, weights), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+print("alike")
+"""
+
+
+@pytest.mark.slow
+def test_arrays_of_a_pydataset_stay_what_they_are(tensorflow, run_python):
+    assert run_python("-c", BEGIN + OWN_ARRAYS).endswith("alike\n")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import keras_bert
+from keras_bert.lazy_names import homes
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = [  # from the ground up
@@ -80,12 +81,7 @@ def test_a_room_imports_only_from_rooms_below(path):
 
 
 def test_no_file_depends_on_itself():
-    homes = {
-        alias.name: node.module
-        for node in ast.parse((ROOT / "keras_bert/__init__.pyi").read_text()).body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    of_root = homes("keras_bert")
     paths = (ROOT / "keras_bert").rglob("*.py")
     files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
     needs = {}
@@ -95,8 +91,16 @@ def test_no_file_depends_on_itself():
             if isinstance(node, ast.ImportFrom):  # of a page of a room
                 needs[module] |= {f"{node.module}.{a.name}" for a in node.names} & files.keys()
             elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "keras_bert":
-                needs[module] |= {homes.get(node.attr)} & files.keys()
+                needs[module] |= {of_root.get(node.attr)} & files.keys()
     graphlib.TopologicalSorter(needs).prepare()  # a CycleError names the files
+
+
+def test_no_module_hides_a_public_name_of_its_package():
+    for listed in (ROOT / "keras_bert").rglob("__init__.pyi"):
+        package = ".".join(listed.parent.relative_to(ROOT).parts)
+        modules = {path.stem for path in listed.parent.glob("*.py")}
+        names = {name for name, home in homes(package).items() if home != package}
+        assert not names & modules, f"import {package}.{min(names & modules)} replaces the name"
 
 
 @pytest.mark.parametrize("path", KERAS_ALONE, ids=lambda path: str(path.relative_to(ROOT)))

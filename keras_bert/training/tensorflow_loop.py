@@ -219,6 +219,10 @@ class TrainLoop(GlobalLoss):
             with tf.control_dependencies([v for v in tf.nest.flatten(data) if v is not None]):
                 return step(_copied(data))
 
+        def run(data):
+            strategy.run(with_data, args=(data,))
+            return True
+
         @tf.autograph.experimental.do_not_convert
         def one(data):
             """Returns metrics over all replicas; what else a step returns, of the first one."""
@@ -235,9 +239,7 @@ class TrainLoop(GlobalLoss):
             def turn(done, _):
                 data = iterator.get_next_as_optional()
                 has_data = data.has_value()
-                tf.cond(
-                    has_data, lambda: _run(strategy, with_data, data.get_value()), lambda: False
-                )
+                tf.cond(has_data, lambda: run(data.get_value()), lambda: False)
                 return done + tf.cast(has_data, "int32"), has_data
 
             done, _ = tf.while_loop(
@@ -362,8 +364,3 @@ def _are_columns(arrays):
 def _num_rows(x):
     first = next(part for part in tf.nest.flatten(x) if part is not None)
     return tf.cast(tf.shape(first)[0], "float32")
-
-
-def _run(strategy, step, optional):
-    strategy.run(step, args=(optional.get_value(),))
-    return True

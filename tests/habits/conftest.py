@@ -2,9 +2,11 @@
 
 import contextlib
 import functools
+from collections import UserList
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 
 import keras_bert
@@ -15,6 +17,17 @@ ROWS = range(8)
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
 LETTERS = [chr(ord("a") + i) for i in range(25)]
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
+
+PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
+WEIGHTS = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
+NAMES = ["no", "yes"]
+
+
+class Rows(UserList):
+    """Rows by number, with a column by name, as in a data set of Hugging Face."""
+
+    def __getitem__(self, key):
+        return UserList(row[key] for row in self) if isinstance(key, str) else self.data[key]
 
 
 def backend_is(name):
@@ -207,3 +220,39 @@ def global_policy():
     with contextlib.ExitStack() as stack:
         stack.callback(keras.config.set_dtype_policy, keras.config.dtype_policy())
         yield
+
+
+@pytest.fixture
+def tf():
+    return pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+@pytest.fixture
+def names(labels):
+    return [NAMES[label] for label in labels]
+
+
+@pytest.fixture
+def df(texts, names):
+    return pd.DataFrame({"text": texts, "label": names})
+
+
+@pytest.fixture
+def dataset(tf, texts, labels):
+    return tf.data.Dataset.from_tensor_slices((texts, labels))
+
+
+@pytest.fixture(scope="module")
+def expected_loss(compiled):
+    """The loss of texts and labels in lists."""
+    return compiled.evaluate(TEXTS, LABELS, verbose=0)[0]
+
+
+@pytest.fixture
+def rows(texts, labels):
+    return Rows({"text": x, "label": y} for x, y in zip(texts, labels, strict=True))

@@ -9,8 +9,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTask
 from keras_bert.estimators import TextClassifier
+from tests.habits.conftest import PLAIN
 
-PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 SGD = keras.optimizers.SGD
 
 

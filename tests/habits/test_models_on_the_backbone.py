@@ -6,11 +6,11 @@ import pytest
 
 import keras_bert
 from keras_bert import BertClassifier, BertTask
+from tests.habits.conftest import PLAIN
 
 SGD = keras.optimizers.SGD
 EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-IN_ORDER = {"batch_size": 4, "shuffle": False, "verbose": 0}
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def fits_as_plain(inputs, labels, plain, assert_close):
 
     def check(model):
         model.compile(SGD(0.1), loss=ENTROPY, metrics=["accuracy"])
-        history = model.fit(inputs, np.array(labels), epochs=2, **IN_ORDER).history
+        history = model.fit(inputs, np.array(labels), epochs=2, **PLAIN).history
         assert_close(np.array(history["loss"]), np.array(plain(2)[0]), sums=64)
 
     return check
@@ -125,7 +125,7 @@ def test_a_task_on_the_output(model, backbone, head, texts, labels, plain, asser
         model.preprocessor,
     )
     task.compile(SGD(0.1), loss=ENTROPY)
-    history = task.fit(texts, labels, epochs=2, **IN_ORDER).history
+    history = task.fit(texts, labels, epochs=2, **PLAIN).history
     assert_close(np.array(history["loss"]), np.array(plain(2)[0]), sums=64)
 
 
@@ -147,7 +147,7 @@ def test_numbers_next_to_the_text(backbone, inputs, labels):
     model = keras.Model({**backbone.input, "numbers": numbers}, keras.layers.Dense(2)(joined))
     model.compile(SGD(0.1), loss=ENTROPY, run_eagerly=EAGERLY)
     data = {**inputs, "numbers": np.ones((8, 3), "float32")}
-    losses = model.fit(data, np.array(labels), epochs=3, **IN_ORDER).history["loss"]
+    losses = model.fit(data, np.array(labels), epochs=3, **PLAIN).history["loss"]
     assert losses[-1] < losses[0]
 
 
@@ -164,7 +164,7 @@ def test_two_outputs(backbone, inputs, labels):
         SGD(0.01), loss=losses, loss_weights={"label": 1.0, "score": 0.5}, run_eagerly=EAGERLY
     )
     y = {"label": np.array(labels), "score": np.arange(8.0)}
-    history = model.fit(inputs, y, epochs=3, **IN_ORDER).history
+    history = model.fit(inputs, y, epochs=3, **PLAIN).history
     assert history["loss"][-1] < history["loss"][0]
     parts = np.array(history["label_loss"]) + 0.5 * np.array(history["score_loss"])
     assert parts == pytest.approx(history["loss"], rel=1e-4)
@@ -228,7 +228,7 @@ def test_a_frozen_backbone_by_trainable(model, texts, labels, compiled):
     model.backbone.trainable = False
     model.compile(SGD(0.1))
     before = values(model.backbone.weights)
-    model.fit(texts, labels, **IN_ORDER)
+    model.fit(texts, labels, **PLAIN)
     assert are_equal(values(model.backbone.weights), before)
     assert not are_equal(values(model.head.weights), values(compiled.head.weights))
     assert len(model.trainable_weights) == 2
@@ -236,10 +236,10 @@ def test_a_frozen_backbone_by_trainable(model, texts, labels, compiled):
 
 def test_freezing_after_compile(model, texts, labels):
     model.compile(SGD(0.1))
-    model.fit(texts, labels, **IN_ORDER)
+    model.fit(texts, labels, **PLAIN)
     model.backbone.trainable = False
     before = values(model.backbone.weights)
-    model.fit(texts, labels, **IN_ORDER)
+    model.fit(texts, labels, **PLAIN)
     assert are_equal(values(model.backbone.weights), before)
 
 
@@ -251,7 +251,7 @@ def test_frozen_layers_by_name(model, texts, labels):
     frozen = model.backbone.get_layer("block_0")
     before = values(frozen.weights)
     pooler = values(model.backbone.pooler.weights)
-    model.fit(texts, labels, **IN_ORDER)
+    model.fit(texts, labels, **PLAIN)
     assert are_equal(values(frozen.weights), before)
     assert not are_equal(values(model.backbone.pooler.weights), pooler)
 
@@ -262,7 +262,7 @@ def test_freezing_the_first_blocks(preset, texts, labels):
     model.compile(SGD(0.1), run_eagerly=EAGERLY)
     table = values(model.backbone.embeddings.weights)
     block = values(model.backbone.blocks[0].weights)
-    model.fit(texts, labels, **IN_ORDER)
+    model.fit(texts, labels, **PLAIN)
     assert are_equal(values(model.backbone.embeddings.weights), table)
     assert not are_equal(values(model.backbone.blocks[0].weights), block)
 
@@ -271,17 +271,17 @@ def test_freezing_the_first_blocks(preset, texts, labels):
 def test_unfreezing_without_compile(model, texts, labels):
     model.backbone.trainable = False
     model.compile(SGD(0.1))
-    model.fit(texts, labels, **IN_ORDER)
+    model.fit(texts, labels, **PLAIN)
     model.backbone.trainable = True
     with pytest.raises(ValueError, match="Compile again, with a new optimizer"):
-        model.fit(texts, labels, **IN_ORDER)
+        model.fit(texts, labels, **PLAIN)
 
 
 def test_nothing_to_train(model, texts, labels):
     model.trainable = False
     model.compile(SGD(0.1))
     with pytest.raises(ValueError, match=r"backbone\.unfreeze\(\).*trainable = True"):
-        model.fit(texts, labels, **IN_ORDER)
+        model.fit(texts, labels, **PLAIN)
 
 
 def test_evaluating_a_frozen_model(model, compiled, texts, labels, assert_close):
@@ -301,7 +301,7 @@ def test_lora(model, texts, labels, assert_close):
     names = {weight.path.rpartition("/")[2] for weight in model.trainable_weights}
     assert names == {"lora_kernel_a", "lora_kernel_b", "kernel", "bias"}  # of the head
     model.compile(SGD(0.1))
-    losses = model.fit(texts, labels, epochs=3, **IN_ORDER).history["loss"]
+    losses = model.fit(texts, labels, epochs=3, **PLAIN).history["loss"]
     assert losses[-1] < losses[0]
     before = model.predict(texts, verbose=0)
     model.merge_lora()
@@ -311,7 +311,7 @@ def test_lora(model, texts, labels, assert_close):
 def test_lora_by_the_backbone_of_keras_hub(model, texts, labels):
     model.backbone.enable_lora(4)
     model.compile(SGD(0.1), run_eagerly=EAGERLY)
-    losses = model.fit(texts, labels, epochs=2, **IN_ORDER).history["loss"]
+    losses = model.fit(texts, labels, epochs=2, **PLAIN).history["loss"]
     assert losses[-1] < losses[0]
 
 
@@ -326,7 +326,7 @@ def test_int8(model, texts, compiled):
 def test_remat(model, texts, labels, plain, assert_close):
     model.backbone.remat = True
     model.compile(SGD(0.1))
-    history = model.fit(texts, labels, epochs=2, **IN_ORDER).history
+    history = model.fit(texts, labels, epochs=2, **PLAIN).history
     assert_close(np.array(history["loss"]), np.array(plain(2)[0]), sums=64)
 
 
@@ -342,7 +342,7 @@ def test_an_encoder_that_two_tasks_share(backbone, tokenizer, texts, labels, pla
     third = BertClassifier(backbone, preprocessor=reader, dropout=0.0)
     first = third.predict(texts, verbose=0)
     other.compile(SGD(0.1))
-    other.fit(texts, labels, **IN_ORDER)
+    other.fit(texts, labels, **PLAIN)
     assert not np.allclose(third.predict(texts, verbose=0), first)
 
 

@@ -8,10 +8,10 @@ import keras_bert
 from keras_bert import Batching, BertEmbedder, BertPretrainer, BertReranker, finetune
 from keras_bert.losses import MarginMeanSquaredError
 from keras_bert.metrics.entities import tagged_entities
+from tests.habits.conftest import PLAIN
 
 SGD = keras.optimizers.SGD
 EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
-IN_ORDER = {"batch_size": 4, "shuffle": False, "verbose": 0}
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_frozen_embedder_in_finetune(embedder, texts, tmp_path):
 @pytest.mark.slow
 def test_pairs_train_an_embedder(embedder, texts):
     embedder.compile(SGD(0.01), loss=embedder.default_compile_args()["loss"], run_eagerly=EAGERLY)
-    losses = embedder.fit((texts[:6], texts[2:]), epochs=3, **IN_ORDER).history["loss"]
+    losses = embedder.fit((texts[:6], texts[2:]), epochs=3, **PLAIN).history["loss"]
     assert losses[-1] < losses[0]
 
 
@@ -144,7 +144,7 @@ def test_lora_after_the_scope_of_a_strategy(replicas, preset, texts, labels):
     with replicas[0].scope():
         model = keras_bert.BertClassifier.from_preset(preset)
     model.enable_lora(2)
-    losses = model.fit(texts, labels, epochs=2, **IN_ORDER).history["loss"]
+    losses = model.fit(texts, labels, epochs=2, **PLAIN).history["loss"]
     assert losses[-1] < losses[0]
 
 

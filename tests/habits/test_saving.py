@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertTask
+from tests.habits.conftest import PLAIN
 
-PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 SGD = keras.optimizers.SGD
 EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 

@@ -24,15 +24,9 @@ from sklearn.preprocessing import FunctionTransformer, LabelEncoder
 
 from keras_bert import BertClassifier, BertEmbedder, BertEmbedderPreprocessor
 from keras_bert.estimators import TextClassifier
+from tests.habits.conftest import LABELS, NAMES, PLAIN, TEXTS
 
-PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 SETTINGS = {"epochs": 1, "batch_size": 4, "sequence_length": 8, "random_state": 0}
-NAMES = ["no", "yes"]
-
-
-@pytest.fixture
-def names(labels):
-    return [NAMES[label] for label in labels]
 
 
 @pytest.fixture
@@ -42,8 +36,6 @@ def estimator(preset):
 
 @pytest.fixture(scope="module")
 def fitted(preset):
-    from tests.habits.conftest import LABELS, TEXTS
-
     return TextClassifier(preset, **SETTINGS).fit(TEXTS, [NAMES[label] for label in LABELS])
 
 

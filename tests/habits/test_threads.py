@@ -16,9 +16,7 @@ import pytest
 
 import keras_bert
 from keras_bert import BertClassifier, BertClassifierPreprocessor
-from tests.habits.conftest import LABELS, TEXTS
-
-PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
+from tests.habits.conftest import LABELS, PLAIN, TEXTS
 
 
 @pytest.fixture(scope="module")

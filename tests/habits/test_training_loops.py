@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from keras_bert import AdamW, Batching, BertClassifier, WarmupLinearDecay
+from tests.habits.conftest import PLAIN
 
-PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 IN_ORDER = Batching(4, shuffle=False)
 SGD = keras.optimizers.SGD
 EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps

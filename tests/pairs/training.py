@@ -33,6 +33,7 @@ class Trained:
     start: list
     weights: list
     steps: int  # that the optimizer took, without those that it skipped
+    moments: list = ()  # the first moments of the optimizer
     drifts: list = ()  # how far rounding alone may move each weight
 
 
@@ -335,45 +336,60 @@ def reference(key):
         again["validation_batch_size"] = WHOLE
         if validation is not None:
             again["validation_data"] = validation
-        history = model.fit(**as_arguments(x, y, w), **again).history
+        rate = default_rate(model) if run["optimizer"] in ("schedule", "default rate") else RATE
+        drifts = Drifts(rate)
+        history = model.fit(**as_arguments(x, y, w), **again, callbacks=[drifts]).history
     weights = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
     steps = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
-    rate = default_rate(model) if run["optimizer"] in ("schedule", "default rate") else RATE
-    return Trained(None, history, [], weights, steps, drifts(model.optimizer, weights, rate, steps))
+    return Trained(None, history, [], weights, steps, moments_of(model.optimizer)[0], drifts.sums)
 
 
-def drifts(optimizer, weights, rate, steps):
-    """How far rounding alone may move each number of the weights.
-
-    About 100 rounded operations lie between a weight and its gradient, whose errors add as in a
-    random walk: a gradient is off by 10 units of the largest one. Adam divides it by its size, so a
-    gradient that is rounding alone (of the bias of keys, which softmax cancels out) moves a weight.
-    """
-    first, second = 1 - optimizer.beta_1**steps, 1 - optimizer.beta_2**steps
-    moments = [
+def moments_of(optimizer):
+    """The first and the second moments of an optimizer, an array for each weight."""
+    return [
         [np.asarray(keras.ops.convert_to_numpy(m), "float64") for m in kind]
         for kind in (optimizer._first_moments, optimizer._second_moments)
     ]
-    sizes = [np.sqrt(v / second) for v in moments[1]]
-    noise = 10 * UNIT["float32"] * max(size.max() for size in sizes)
-    bounds = []
-    for index, (weight, m, size) in enumerate(zip(weights, moments[0], sizes, strict=True)):
-        error = np.minimum(2, noise / (size + optimizer.epsilon))
-        if isinstance(optimizer, keras_bert.Lamb) and optimizer._decays[index]:
-            update = m / first / (size + optimizer.epsilon) + optimizer._decay(index) * weight
-            norm = max(np.linalg.norm(update), 1e-30)
-            error = error + np.abs(update) * np.linalg.norm(error) / norm
-            error *= 3**0.5 * np.linalg.norm(weight) / norm  # three arrays in one, at most
-        bounds.append(steps * rate * error)
-    return bounds
 
 
-def rounding(dtype):
-    """How far rounding may move an output of about 1.
+class Drifts(keras.callbacks.Callback):
+    """Adds up how far rounding alone may move each number of the weights, step by step.
 
-    About 32 rounded operations are between it and the inputs: three standard deviations.
+    About 100 rounded operations lie between a weight and its gradient. Adam divides it by its size,
+    so a gradient that is rounding alone (of the bias of keys, which softmax cancels out) moves a
+    weight.
     """
-    return 3 * 32**0.5 * UNIT[dtype]
+
+    def __init__(self, rate):
+        super().__init__()
+        self.rate, self.sums = rate, None
+
+    def on_train_batch_end(self, batch, logs=None):
+        optimizer = self.model.optimizer
+        step = int(keras.ops.convert_to_numpy(optimizer.iterations))
+        first, second = 1 - optimizer.beta_1**step, 1 - optimizer.beta_2**step
+        momenta, squares = moments_of(optimizer)
+        sizes = [np.sqrt(v / second) for v in squares]
+        noise = rounding("float32", 100) * max(size.max() for size in sizes)
+        drifts = []
+        for index, (m, size) in enumerate(zip(momenta, sizes, strict=True)):
+            error = np.minimum(2, noise / (size + optimizer.epsilon))
+            if isinstance(optimizer, keras_bert.Lamb) and optimizer._decays[index]:
+                weight = keras.ops.convert_to_numpy(self.model.trainable_variables[index])
+                update = m / first / (size + optimizer.epsilon) + optimizer._decay(index) * weight
+                norm = max(np.linalg.norm(update), 1e-30)
+                error = error + np.abs(update) * np.linalg.norm(error) / norm
+                error *= 3**0.5 * np.linalg.norm(weight) / norm  # three arrays in one, at most
+            drifts.append(self.rate * error)
+        self.sums = drifts if self.sums is None else [*map(np.add, self.sums, drifts)]
+
+
+def rounding(dtype, operations=32):
+    """How far rounding may move an output of about 1, which is made of so many rounded operations.
+
+    Their errors add as in a random walk; these are three standard deviations.
+    """
+    return 3 * operations**0.5 * UNIT[dtype]
 
 
 def loss_bound(run, wanted):
@@ -457,4 +473,13 @@ def check_training(run, trained):
         for name, found, wanted, drift in pairs:
             excess = np.max(np.abs(found - wanted) / (1e-5 * size + drift))
             assert excess <= 1, f"{name} differs by {excess:.1e} bounds"
+        check_moments(trained.model.optimizer, expected.moments)
     return round(share, 3)
+
+
+def check_moments(optimizer, expected):
+    """Asserts that first moments are those of the plain run: unlike weights, they are gradients."""
+    size = max(np.abs(wanted).max() for wanted in expected)
+    for found, wanted in zip(moments_of(optimizer)[0], expected, strict=True):
+        error = np.abs(found - wanted).max() / size
+        assert error <= 1e-5, f"a first moment differs by {error:.1e} of the largest"

@@ -387,9 +387,9 @@ class Drifts(keras.callbacks.Callback):
 def rounding(dtype, operations=32):
     """How far rounding may move an output of about 1, which is made of so many rounded operations.
 
-    Their errors add as in a random walk; these are three standard deviations.
+    Their errors, evenly spread up to a unit, add as in a random walk: three standard deviations.
     """
-    return 3 * operations**0.5 * UNIT[dtype]
+    return 3 * (operations / 3) ** 0.5 * UNIT[dtype]
 
 
 def loss_bound(run, wanted):

@@ -427,12 +427,9 @@ def is_exact(run):
     task, batching = run["task"], run["batching"]
     if is_drawn(run):
         return False
-    if (
-        run["validation"] == "split"
-        and is_prepared(run)
-        and (batching == "packed" or task == "spans")
-    ):
-        return False  # the last rows hold other sequences, or windows of other questions
+    is_cut = batching == "packed" or task in ("spans", "windows")
+    if is_cut and is_prepared(run) and run["validation"] == "split":
+        return False  # the last rows hold other sequences, or other windows
     if batching == "packed":  # see `Batching`; and padding counts in a mean over all tokens
         return task != "spans" and not (task == "tags" and run["loss"] == "function")
     if task == "tags" and run["loss"] == "function" and run["validation"] != "none":

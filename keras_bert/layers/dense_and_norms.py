@@ -38,9 +38,12 @@ class Dense(keras.layers.Dense):
         return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 
     def quantize(self, mode=None, type_check=True, config=None):
+        super().quantize(mode, type_check=False, config=config)  # Keras asks subclasses to agree
+
+    def __delattr__(self, name):
         gc.freeze()  # Keras collects garbage after each weight it deletes: .2 s for all objects
         try:
-            super().quantize(mode, type_check=False, config=config)  # subclasses must agree
+            super().__delattr__(name)
         finally:
             gc.unfreeze()
 

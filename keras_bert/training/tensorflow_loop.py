@@ -2,6 +2,7 @@
 
 import functools
 import math
+import threading
 from typing import Any
 
 import keras
@@ -17,6 +18,8 @@ from keras_bert.training.keras_internals import (
 )
 from keras_bert.training.packed_slots import sequences_per_row
 
+_ONE_AT_A_TIME = threading.RLock()  # replicas of several threads would miss rows
+
 
 class TrainLoop(GlobalLoss):
     """A train loop for `keras.Model` that is correct under every `tf.distribute.Strategy`.
@@ -29,7 +32,8 @@ class TrainLoop(GlobalLoss):
     - `steps_per_execution` steps run in one graph, also under a strategy, and none past the end;
     - `jit_compile` compiles the forward and backward pass of a replica; communication between
       replicas and the optimizer are not compiled. `"auto"` compiles if there is a GPU;
-    - the model is built without drawing a batch of the data.
+    - the model is built without drawing a batch of the data;
+    - arrays of a `PyDataset` or a generator keep their values with several replicas.
     """
 
     def train_step(self, data: Any) -> dict[str, Any]:
@@ -89,6 +93,9 @@ class TrainLoop(GlobalLoss):
         """Like `keras.Model.predict`, but arrays get no `tf.data` pipeline, which takes .1 s."""
         arrays = keras.tree.flatten(x)
         is_plain = self.steps_per_execution == 1 and steps is None and _are_columns(arrays)
+        if self.distribute_strategy.num_replicas_in_sync > 1:
+            with _ONE_AT_A_TIME:
+                return super().predict(x, batch_size, verbose, steps, callbacks)
         has_strategy = self.distribute_strategy is not tf.distribute.get_strategy()
         if not is_plain or has_strategy or tf.distribute.has_strategy():
             return super().predict(x, batch_size, verbose, steps, callbacks)

@@ -280,6 +280,11 @@ REFUSED = [
         "`fit` trains on a corpus",
     ),
     Refusal(
+        {"task": ("spans",), "batching": ("packed",), "after": ("finetune with a teacher",)},
+        "can't be packed",
+        "a teacher answers for single rows",
+    ),
+    Refusal(
         {"loss": ("function",), "after": ("finetune with a teacher",)},
         "which a function may not expect",
         "a loss gets labels of `[N, 1]` beside the outputs: pass a `keras.losses.Loss`",

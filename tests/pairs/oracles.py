@@ -31,7 +31,6 @@ from tests.pairs.training import (
     train,
 )
 
-
 ROUNDED_TO_INT8 = 0.2  # of outputs: a wrong scale moves them by more than all of it
 
 

@@ -80,7 +80,7 @@ def finetune(
         validation_split: the share of the training examples, the last, that become the dev set.
         test: the same, to answer at the end, or `(x,)` without labels; or None.
         epochs: number of epochs.
-        loss: a loss as in `compile`, in place of the task's default.
+        loss: a loss as in `compile`, in place of the task's default; no function with a teacher.
         learning_rate: the peak; None is that of the task's default optimizer.
         warmup: fraction of the steps in which the learning rate rises.
         layer_decay: see `AdamW`.

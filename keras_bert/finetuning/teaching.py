@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import inspect
 import itertools
 import os
 import zlib
@@ -74,7 +73,8 @@ def start_teaching(
             "A teacher's logits of positions can't be packed: leave packed out of the batching."
         )
     if not isinstance(model, BertEmbedder):
-        if any(inspect.isroutine(one) for one in keras.tree.flatten(loss)):
+        losses = keras.tree.flatten(loss)
+        if any(callable(one) and not isinstance(one, keras.losses.Loss) for one in losses):
             raise ValueError(
                 "With a teacher a loss gets labels of `[N, 1]`, which a function may not expect: "
                 "pass a keras.losses.Loss, or leave loss out for the task's own."

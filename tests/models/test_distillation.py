@@ -211,6 +211,9 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     check("rows of 12 tokens, and the teacher has 8 positions", teacher)
     for name, value in {"temperature": 0, "alpha": 1.5}.items():
         check(name, pair("classes")[1], **{name: value})
+    check(
+        "which a function may not expect", pair("classes")[1], loss=lambda y, outputs: 0 * outputs
+    )
     questions, spans = cases["questions"][1], pair("questions")
     vectors, pairs = pair("vectors"), (["a", "b"], ["c", "d"])
     of_pairs = {"model": vectors[0], "data": (pairs,), "loss": keras_bert.losses.InBatchNegatives()}

@@ -120,14 +120,6 @@ def test_the_guide_to_the_house_lists_the_rooms_and_their_floors():
     assert folders | files | {"recipes"} == FLOORS.keys()
 
 
-def test_files_are_neither_long_nor_scraps():
-    pages = [path for path in (ROOT / "keras_bert").rglob("*.py") if path.name != "__init__.py"]
-    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in pages}
-    assert max(lines.values()) <= 450, max(lines, key=lines.get)
-    scraps = [str(path.relative_to(ROOT)) for path, number in lines.items() if number < 50]
-    assert len(scraps) <= 9, f"Put these where they belong: {', '.join(sorted(scraps))}"
-
-
 def test_no_file_is_a_drawer_for_everything():
     banned = {"utils", "util", "common", "helpers", "manager", "misc"}
     assert not [path for path in SOURCES if path.stem in banned or path.parent.name in banned]

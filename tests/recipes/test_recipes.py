@@ -101,14 +101,6 @@ def test_no_function_stands_in_two_recipes():
                 seen[text] = f"{node.name} of {path.stem}"
 
 
-def test_recipes_stay_short():
-    lengths = {path.stem: len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS}
-    assert lengths.pop("ablations") + lengths.pop("score_texts") < 430
-    assert sum(lengths.values()) < 2160
-    shared = [path for path in RECIPES.rglob("*.py") if path not in PATHS]
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in shared) < 1160
-
-
 def test_settings_come_from_the_command_line():
     parser = argparse.ArgumentParser()
     add_file_arguments(parser)

@@ -7,7 +7,11 @@ import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertPretrainer, BertTask
 
-keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
+keras_hub = pytest.importorskip(
+    "keras_hub",
+    reason="keras-hub is not installed, or not made for this Keras",
+    exc_type=ImportError,
+)
 # Keras warns about KerasHub's lists of layers if a preset doesn't match its config.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping nested container")
 

@@ -159,7 +159,5 @@ def from_extra(extra: str) -> Iterator[None]:
     """Turns the error of the block's imports into one that names the extra to install."""
     try:
         yield
-    except ImportError as error:
-        if error.name is None:  # a package that is there, but broken
-            raise
+    except ModuleNotFoundError as error:  # not of a package that is there, but broken
         raise missing(error.name.split(".")[0], extra) from error

@@ -164,6 +164,12 @@ def jax():
 
 
 @pytest.fixture(scope="session")
+def keras_hub():
+    why = "keras-hub is not installed, or not made for this Keras"
+    return pytest.importorskip("keras_hub", reason=why, exc_type=ImportError)
+
+
+@pytest.fixture(scope="session")
 def run_python():
     """What Python prints for some arguments, in a process of its own; it ends without an error."""
 

@@ -128,9 +128,8 @@ def write_google(folder):
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory, tensorflow):
+def folders(tmp_path_factory, tensorflow, keras_hub):
     pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
-    keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
     root = tmp_path_factory.mktemp("folders")
     keras.utils.set_random_seed(1)
     backbone = keras_bert.BertBackbone(len(WORDS), **SIZES)

@@ -67,14 +67,12 @@ def test_misspelt_arguments_are_named_with_the_right_ones(make_backbone, preproc
         refused(rf"has no argument .*Did you mean '{right}'\?", make)
 
 
-def test_known_presets_are_listed_by_name():
+def test_known_presets_are_listed_by_name(keras_hub):
     for name in ("hf://google-bert/bert-base-uncased", "bert_tiny_en_uncased"):
         assert "English" in BertClassifier.presets[name]
     assert BertBackbone.presets == BertClassifier.presets
-    from keras_hub.models import BertBackbone as Theirs
-
     ours = {name for name in BertBackbone.presets if not name.startswith("hf://")}
-    assert ours <= set(Theirs.presets)
+    assert ours <= set(keras_hub.models.BertBackbone.presets)
 
 
 @pytest.fixture

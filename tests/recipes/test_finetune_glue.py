@@ -92,7 +92,7 @@ def test_the_grid_is_that_of_the_paper(module):
     assert (args.epoch_counts, args.seeds) == ([3], [0])
 
 
-def test_bad_files_are_refused_before_training(module, write_table, tmp_path, refused):
+def test_bad_files_are_refused_before_training(module, write_table, tmp_path, refused, keras_hub):
     def start(*more):
         module.main(arguments("nowhere", "sst2", folder, tmp_path / "out", *more))
 

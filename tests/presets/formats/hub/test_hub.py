@@ -242,7 +242,7 @@ def test_a_silent_hub_times_out(hub, monkeypatch):
     assert len(hub.asked) == 1
 
 
-def test_a_name_without_its_scheme_is_refused_with_advice(refused):
+def test_a_name_without_its_scheme_is_refused_with_advice(refused, keras_hub):
     for name, advice in (
         ("user/name", "is written hf://user/name"),
         ("bert-base-uncasd", "mean 'hf://google-bert/bert-base-uncased'"),

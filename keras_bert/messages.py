@@ -160,4 +160,6 @@ def from_extra(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:  # not of a package that is there, but broken
+        if error.name is None:
+            raise
         raise missing(error.name.split(".")[0], extra) from error

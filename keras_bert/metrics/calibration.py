@@ -31,38 +31,53 @@ def expected_calibration_error(
     0.35
     """
     check_int("num_bins", num_bins)
-    labels, probabilities = np.asarray(labels), np.asarray(probabilities, "float64")
-    fits = probabilities.ndim == 2 and labels.shape == probabilities.shape[:1] and labels.size
-    are_classes = fits and np.isin(labels, np.arange(probabilities.shape[1])).all()
-    if not are_classes or not ((probabilities >= 0) & (probabilities <= 1)).all():
-        raise ValueError(
-            "Labels must be class numbers, [n], and probabilities 0 to 1, [n, C]; got "
-            f"{shown(labels)} and {shown(probabilities)}."
-        )
+    labels = np.asarray(labels)
+    probabilities = np.asarray(probabilities, "float64")
+    _check_probabilities(labels, probabilities)
     confidence = probabilities.max(axis=1)
+    is_right = probabilities.argmax(axis=1) == labels
     edges = np.linspace(0, 1, num_bins + 1)[1:-1]
     bins = np.digitize(confidence, edges, right=True)  # edge < confidence <= next edge
-    differences = (probabilities.argmax(axis=1) == labels) - confidence
-    return float(np.abs(np.bincount(bins, differences)).sum() / len(labels))
+    sums = np.bincount(bins, is_right - confidence)  # of the differences in each bin
+    return float(np.abs(sums).sum() / len(labels))
+
+
+def _check_probabilities(labels, probabilities):
+    is_right = probabilities.ndim == 2 and labels.shape == probabilities.shape[:1]
+    if is_right and labels.size:
+        classes = np.arange(probabilities.shape[1])
+        is_in_range = (probabilities >= 0) & (probabilities <= 1)
+        if np.isin(labels, classes).all() and is_in_range.all():
+            return
+    raise ValueError(
+        "Labels must be class numbers, [n], and probabilities 0 to 1, [n, C]; got "
+        f"{shown(labels)} and {shown(probabilities)}."
+    )
 
 
 def best_temperature(labels: np.ndarray, logits: np.ndarray) -> float:
     """Finds the T for which `logits / T`, `[n, C]`, give labels `[n]` the highest likelihood."""
-    from scipy.optimize import minimize_scalar
-    from scipy.special import log_softmax
-
-    logits, rows = logits.astype("float64"), np.arange(len(labels))
-    is_no_guess = logits[rows, labels].mean() > logits.mean()
-    if (logits.argmax(axis=1) == labels).all() or not is_no_guess:
+    logits = logits.astype("float64")
+    logits -= logits.max(axis=1, keepdims=True)
+    of_labels = logits[np.arange(len(labels)), labels].mean()
+    is_all_right = (logits.argmax(axis=1) == labels).all()
+    if is_all_right or of_labels <= logits.mean():
         raise ValueError(
             f"No temperature fits {len(labels):,} predictions that are all right, or no better "
             "than chance. Give more examples, on which the model was not trained."
         )
-
-    def loss(log_temperature):
-        return -log_softmax(logits / np.exp(log_temperature), axis=1)[rows, labels].mean()
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-5, 5), method="bounded").x))
+    # The derivative of the likelihood is 0 where the model expects the logits of the labels:
+    # the mean of a row's logits, weighted by its probabilities, falls as T rises.
+    low, high = -5.0, 5.0  # of log T
+    for _ in range(30):  # halves the interval
+        middle = (low + high) / 2
+        weights = np.exp(logits / np.exp(middle))
+        expected = np.sum(weights * logits, axis=1) / np.sum(weights, axis=1)
+        if expected.mean() > of_labels:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(high))
 
 
 def best_threshold(labels: np.ndarray, probabilities: np.ndarray) -> float:
@@ -75,7 +90,10 @@ def best_threshold(labels: np.ndarray, probabilities: np.ndarray) -> float:
     order = np.argsort(-probabilities, kind="stable")
     high = probabilities[order].astype("float64")
     low = np.append(high[1:], 0)
-    f1 = 2 * np.cumsum(labels[order]) / (np.arange(1, len(order) + 1) + labels.sum())
+    num_right = np.cumsum(labels[order])
+    num_predicted = np.arange(1, len(order) + 1)
+    f1 = 2 * num_right / (num_predicted + labels.sum())
     f1[high == low] = -1  # no threshold lies between them
     thresholds = (high + low) / 2
-    return float(thresholds[np.lexsort((np.abs(thresholds - 0.5), -f1))[0]])
+    best_first = np.lexsort((np.abs(thresholds - 0.5), -f1))
+    return float(thresholds[best_first[0]])

@@ -25,28 +25,36 @@ def pair_scores(vectors: npt.ArrayLike, y: npt.ArrayLike | None = None) -> dict[
     """
     vectors = unit(vectors)
     if vectors.ndim == 2:
-        classes, (best, _) = np.asarray(y).astype(str), nearest(vectors, vectors, 2)
-        is_self = best[:, 0] == np.arange(len(best))  # not so if an equal vector comes before
-        others = np.where(is_self, best[:, 1], best[:, 0])
-        return {"accuracy": float(np.mean(classes[others] == classes))}
+        return {"accuracy": _nearest_neighbor_accuracy(vectors, np.asarray(y).astype(str))}
+    anchors = vectors[:, 0]
     if y is not None:
-        return regression_scores(y, np.sum(vectors[:, 0] * vectors[:, 1], axis=-1))
+        return regression_scores(y, np.sum(anchors * vectors[:, 1], axis=-1))
     if vectors.shape[1] > 2:
-        cosines = np.einsum("nh,nkh->nk", vectors[:, 0], vectors[:, 1:])
-        return {"accuracy": float(np.mean(cosines[:, 0] > cosines[:, 1:].max(axis=1)))}
-    ranks = _ranks(vectors[:, 0], vectors[:, 1])
+        cosines = np.einsum("nh,nkh->nk", anchors, vectors[:, 1:])
+        is_nearest = cosines[:, 0] > cosines[:, 1:].max(axis=1)
+        return {"accuracy": float(is_nearest.mean())}
+    ranks = _ranks(anchors, vectors[:, 1])
     reciprocal = np.where(ranks <= 10, 1 / ranks, 0)
     return {"mrr@10": float(reciprocal.mean()), "accuracy": float(np.mean(ranks == 1))}
 
 
+def _nearest_neighbor_accuracy(vectors, classes):
+    nearest_two, _ = nearest(vectors, vectors, 2)
+    first, second = nearest_two.T
+    is_self = first == np.arange(len(first))  # False after an equal vector
+    neighbors = np.where(is_self, second, first)
+    return float(np.mean(classes[neighbors] == classes))
+
+
 def _ranks(anchors, positives):
     """Ranks each anchor's positive among all positives, from 1."""
-    found = []
+    ranks = []
     for start in range(0, len(anchors), _BLOCK):
         cosines = anchors[start : start + _BLOCK] @ positives.T
-        own = cosines[np.arange(len(cosines)), start + np.arange(len(cosines))]
-        found.append(1 + np.sum(cosines > own[:, None] + 1e-6, axis=1))
-    return np.concatenate(found)
+        of_positives = cosines.diagonal(start)[:, None]
+        is_better = cosines > of_positives + 1e-6
+        ranks.append(1 + is_better.sum(axis=1))
+    return np.concatenate(ranks)
 
 
 def nearest(queries: npt.ArrayLike, documents: Any, top_k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -67,21 +75,25 @@ def nearest(queries: npt.ArrayLike, documents: Any, top_k: int) -> tuple[np.ndar
 def _merge(indices, cosines, queries, block, start):
     """Merges the cosines of a block of documents, `[block, H]`, into the best so far, in place.
 
-    The last bits of a matrix product depend on the place in the matrix, so it only selects the
+    The last bits of a matrix product depend on the position in the matrix, so it only selects the
     candidates: their cosines are computed again, one by one, and equal documents have equal ones.
     Blocks come in the order of the documents, so an equal cosine in a later one loses.
     """
-    rows = zip(indices, cosines, queries, queries @ block.T, strict=True)
-    for best, of_best, query, row in rows:
-        hits = np.flatnonzero(row > of_best[-1] - _ROUNDING)
-        if hits.size > 2 * len(best):
-            least = np.partition(row[hits], -len(best))[-len(best)]
-            hits = hits[row[hits] >= least - _ROUNDING]
-        if hits.size:
-            places = np.concatenate([best, start + hits])
-            values = np.concatenate([of_best, np.sum(block[hits] * query, axis=-1)])
-            order = np.argsort(-values, kind="stable")[: len(best)]
-            best[:], of_best[:] = places[order], values[order]
+    top_k = indices.shape[1]
+    products = queries @ block.T
+    for query in range(len(queries)):
+        row = products[query]
+        candidates = np.flatnonzero(row > cosines[query, -1] - _ROUNDING)
+        if candidates.size > 2 * top_k:
+            least = np.partition(row[candidates], -top_k)[-top_k]
+            candidates = candidates[row[candidates] >= least - _ROUNDING]
+        if candidates.size:
+            exact = np.sum(block[candidates] * queries[query], axis=-1)
+            all_cosines = np.append(cosines[query], exact)
+            all_indices = np.append(indices[query], start + candidates)
+            order = np.argsort(-all_cosines, kind="stable")[:top_k]
+            cosines[query] = all_cosines[order]
+            indices[query] = all_indices[order]
 
 
 def unit(vectors: npt.ArrayLike) -> np.ndarray:

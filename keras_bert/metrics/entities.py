@@ -1,13 +1,14 @@
 """Named entity recognition scores, as CoNLL's `conlleval` defines them."""
 
 import functools
+import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
 
 from keras_bert.messages import check_one_each
 
-_KINDS = {"O": "O", "B": "B", "I": "I", "E": "E", "S": "S", "M": "I", "L": "E", "U": "S"}
+_PREFIXES = {"O": "O", "B": "B", "I": "I", "E": "E", "S": "S", "M": "I", "L": "E", "U": "S"}
 _PREFIXED = re.compile(r"([BIESMLU])-(.*)", re.DOTALL)
 
 
@@ -42,37 +43,40 @@ def entity_scores(
     (0.5, 1.0, 0.75)
     """
     _check_as_many(true_tags, predicted_tags)
-    true, predicted = (
-        {(row, *entity) for row, tags in enumerate(sentences) for entity in tagged_entities(tags)}
-        for sentences in (true_tags, predicted_tags)
-    )
-    entities = {"true": true, "predicted": predicted, "correct": true & predicted}
-    counts = {name: Counter(type_ for _, type_, _, _ in each) for name, each in entities.items()}
+    true, predicted, correct = Counter(), Counter(), Counter()  # of entities, by type
+    num_tags = num_right = 0
+    for tags, other_tags in zip(true_tags, predicted_tags, strict=True):
+        num_tags += len(tags)
+        num_right += sum(map(operator.eq, tags, other_tags))
+        entities = set(tagged_entities(tags))
+        others = set(tagged_entities(other_tags))
+        true.update(type_ for type_, *_ in entities)
+        predicted.update(type_ for type_, *_ in others)
+        correct.update(type_ for type_, *_ in entities & others)
     types = {}
-    for type_ in sorted(counts["true"] | counts["predicted"]):
-        numbers = {name: count[type_] for name, count in counts.items()}
-        types[type_] = {**_ratios(**numbers), **numbers}
-    pairs = zip(true_tags, predicted_tags, strict=True)
-    is_right = [a == b for pair in pairs for a, b in zip(*pair, strict=True)]
-    return {
-        **_ratios(**{name: count.total() for name, count in counts.items()}),
-        "accuracy": sum(is_right) / len(is_right) if is_right else 0.0,
-        "types": types,
-    }
+    for type_ in sorted(true | predicted):
+        counts = (true[type_], predicted[type_], correct[type_])
+        names = ("true", "predicted", "correct")
+        types[type_] = _ratios(*counts) | dict(zip(names, counts, strict=True))
+    scores = _ratios(true.total(), predicted.total(), correct.total())
+    return {**scores, "accuracy": num_right / max(num_tags, 1), "types": types}
 
 
 def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
     """Finds `(type, start, end)` of the entities of a sentence by `conlleval`'s rules and S-."""
-    entities, before, type_before = [], "O", ""
+    entities = []
+    start = None  # of the entity that the last tag is part of
+    prefix_before, type_before = "O", ""
     for index, tag in enumerate([*tags, "O"]):
-        kind, type_ = split_tag(tag)
+        prefix, type_ = split_tag(tag)
         # E and S end an entity.
-        begins = kind != "O" and (kind in "BS" or before in "OES" or type_ != type_before)
-        if before != "O" and (begins or kind == "O"):
-            entities[-1] += (index,)
-        if begins:
-            entities.append((type_, index))
-        before, type_before = kind, type_
+        continues = prefix in "IE" and prefix_before in "BI" and type_ == type_before
+        if start is not None and not continues:
+            entities.append((type_before, start, index))
+            start = None
+        if start is None and prefix != "O":
+            start = index
+        prefix_before, type_before = prefix, type_
     return entities
 
 
@@ -80,12 +84,15 @@ def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
 def split_tag(tag: str) -> tuple[str, str]:
     """Splits a tag: "B-LOC" gives `("B", "LOC")`, "O" `("O", "")` and "NN" `("S", "NN")`.
 
-    The kind is one of B, I, E, S and O; the letters of BMES and BILOU are mapped to these.
+    The prefix is one of B, I, E, S and O; the letters of BMES and BILOU are mapped to these.
     """
-    if tag in _KINDS:
-        return _KINDS[tag], ""
+    if tag in _PREFIXES:
+        return _PREFIXES[tag], ""
     match = _PREFIXED.fullmatch(tag)
-    return (_KINDS[match[1]], match[2]) if match else ("S", tag)
+    if match is None:
+        return "S", tag
+    prefix, type_ = match.groups()
+    return _PREFIXES[prefix], type_
 
 
 def _ratios(true, predicted, correct):
@@ -97,7 +104,7 @@ def _ratios(true, predicted, correct):
 
 
 def _check_as_many(true_tags, predicted_tags):
-    for name, tags in (("true_tags", true_tags), ("predicted_tags", predicted_tags)):
+    for name, tags in {"true_tags": true_tags, "predicted_tags": predicted_tags}.items():
         if isinstance(tags, str) or (len(tags) and isinstance(tags[0], str)):
             raise ValueError(f"{name} must be a list of sentences: give [tags] for a single one.")
     check_one_each(len(true_tags), "tagged sentences", predicted_tags=predicted_tags)

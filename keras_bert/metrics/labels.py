@@ -3,6 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from keras_bert.messages import check_all_finite, check_one_each, check_values, shown
+
 
 def classification_scores(
     labels: npt.ArrayLike, predictions: npt.ArrayLike, num_classes: int | None = None
@@ -19,33 +21,69 @@ def classification_scores(
         averaged over the classes that occur; `mcc`.
 
     Raises:
-        ValueError: by scikit-learn, if the arrays are empty or differ in length, or hold numbers
-            that aren't whole; or if a class is out of range.
+        ValueError: if the arrays are empty or differ in length, or a class is out of range or not
+            a whole number.
 
     Example:
     >>> classification_scores([1, 1, 0, 0], [1, 0, 0, 0])["accuracy"]
     0.75
     """
-    from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
-
-    accuracy = float(accuracy_score(labels, predictions))
-    classes = np.unique([labels, predictions])
-    most = np.inf if num_classes is None else num_classes - 1
-    if classes.dtype.kind in "if" and (classes[0] < 0 or classes[-1] > most):
-        found = f"{classes[0]} to {classes[-1]}"
-        raise ValueError(f"Classes must be 0 to {most}, or names; got {found}.")
-    is_binary = {*classes.tolist()} <= {0, 1} if num_classes is None else num_classes == 2
-    average = "binary" if is_binary else "macro"
+    labels = np.asarray(labels)
+    predictions = np.asarray(predictions)
+    _check_classes(labels, predictions, num_classes)
+    classes, numbers = np.unique([labels, predictions], return_inverse=True)
+    true, predicted = numbers.reshape(2, -1)
+    is_right = true == predicted
+    num_true = np.bincount(true, minlength=len(classes))
+    num_predicted = np.bincount(predicted, minlength=len(classes))
+    num_right = np.bincount(true[is_right], minlength=len(classes))
+    f1 = _f1(num_right, num_true, num_predicted)
+    is_binary = num_classes in (None, 2) and set(classes.tolist()) <= {0, 1}
     return {
-        "accuracy": accuracy,
-        "f1": float(f1_score(labels, predictions, average=average, zero_division=0)),
-        # scikit-learn gives 0 for a single class too, with a warning.
-        "mcc": float(matthews_corrcoef(labels, predictions)) if len(classes) > 1 else 0.0,
+        "accuracy": float(is_right.mean()),
+        "f1": float(f1[classes == 1].sum() if is_binary else f1.mean()),
+        "mcc": _matthews_correlation(num_right, num_true, num_predicted),
     }
 
 
+def _check_classes(labels, predictions, num_classes):
+    if not labels.size or labels.ndim != 1:
+        raise ValueError(f"Labels must be a list of classes, [n]; got {shown(labels)}.")
+    check_one_each(len(labels), "labels", predictions=predictions)
+    highest = np.inf if num_classes is None else num_classes - 1
+    for classes in (labels, predictions):
+        if not _are_names(classes):
+            are_right = (classes >= 0) & (classes <= highest) & (classes % 1 == 0)
+            check_values(classes, are_right, f"Classes must be 0 to {highest}, or names")
+    if _are_names(labels) != _are_names(predictions):
+        raise ValueError(
+            "Labels and predictions must be both names or both numbers; got "
+            f"{shown(labels.tolist())} and {shown(predictions.tolist())}."
+        )
+
+
+def _are_names(classes):
+    return classes.dtype.kind not in "biuf"
+
+
+def _f1(num_right, num_true, num_predicted):
+    """Computes F1 from counts, 0 for what is neither true nor predicted."""
+    return 2 * num_right / np.maximum(num_true + num_predicted, 1)
+
+
+def _matthews_correlation(num_right, num_true, num_predicted):
+    """Computes the correlation of classes from their counts (Gorodkin 2004), 0 for a single one."""
+    n = float(num_true.sum())
+    covariance = n * num_right.sum() - num_true @ num_predicted
+    variance_true = n**2 - num_true @ num_true
+    variance_predicted = n**2 - num_predicted @ num_predicted
+    if not variance_true or not variance_predicted:
+        return 0.0
+    return float(covariance / np.sqrt(variance_true) / np.sqrt(variance_predicted))
+
+
 def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
-    """Computes accuracy and F1 of texts with any number of labels, as scikit-learn does.
+    """Computes accuracy and F1 of texts with any number of labels.
 
     Args:
         labels: `[n, C]` of 0 and 1, the true labels.
@@ -57,26 +95,29 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
         the labels' F1, in which a label that is neither true nor predicted counts as 0.
 
     Raises:
-        ValueError: by scikit-learn, if the arrays are empty, differ in shape, or contain values
-            other than 0 and 1.
+        ValueError: if the arrays are empty, differ in shape, or contain values other than 0 and 1.
 
     Example:
     >>> multi_label_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])["accuracy"]
     0.75
     """
-    from sklearn.metrics import accuracy_score, f1_score
-
-    if others := {*np.unique(labels), *np.unique(predictions)} - {0, 1}:
-        raise ValueError(f"Labels are 0 or 1, [n, C]; got {min(others)}.")
-    exact_match = float(accuracy_score(labels, predictions))
-    labels, predictions = np.asarray(labels, int), np.asarray(predictions, int)
-    # scikit-learn treats a single column as a list of classes
-    f1 = {"zero_division": 0, "labels": None if labels.shape[1:] > (1,) else [1]}
+    labels = np.asarray(labels)
+    predictions = np.asarray(predictions)
+    if labels.ndim != 2 or labels.shape != predictions.shape or not labels.size:
+        raise ValueError(
+            f"Labels and predictions must be [n, C]; got {labels.shape} and {predictions.shape}."
+        )
+    for array in (labels, predictions):
+        check_values(array, np.isin(array, [0, 1]), "Labels must be 0 or 1, [n, C]")
+    is_right = labels == predictions
+    num_right = np.sum(is_right & (labels == 1), axis=0)  # [C]
+    num_true = np.sum(labels == 1, axis=0)
+    num_predicted = np.sum(predictions == 1, axis=0)
     return {
-        "accuracy": float((labels == predictions).mean()),
-        "exact_match": exact_match,
-        "micro_f1": float(f1_score(labels, predictions, average="micro", **f1)),
-        "macro_f1": float(f1_score(labels, predictions, average="macro", **f1)),
+        "accuracy": float(is_right.mean()),
+        "exact_match": float(is_right.all(axis=1).mean()),
+        "micro_f1": float(_f1(num_right.sum(), num_true.sum(), num_predicted.sum())),
+        "macro_f1": float(_f1(num_right, num_true, num_predicted).mean()),
     }
 
 
@@ -92,19 +133,34 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
         `mean_squared_error`.
 
     Raises:
-        ValueError: by SciPy, if the arrays hold fewer than two values or differ in length.
+        ValueError: if the arrays hold fewer than two values, differ in length, or hold NaN.
 
     Example:
     >>> regression_scores([1.0, 2.0, 4.0], [1.0, 2.0, 3.0])["spearman"]
     1.0
     """
-    from scipy.stats import pearsonr, spearmanr
-    from sklearn.metrics import mean_squared_error
-
-    labels, predictions = np.asarray(labels, "float64"), np.asarray(predictions, "float64")
-    constant = len(labels) > 1 and (np.ptp(labels) == 0 or np.ptp(predictions) == 0)
+    labels = np.asarray(labels, "float64")
+    predictions = np.asarray(predictions, "float64")
+    if labels.shape[1:] or len(labels) < 2:
+        raise ValueError(f"Correlations need two labels or more, [n]; got {shown(labels)}.")
+    check_one_each(len(labels), "labels", predictions=predictions)
+    check_all_finite("Labels", labels, "Fix them.")
+    check_all_finite("Predictions", predictions, "Fix them.")
     return {
-        "pearson": 0.0 if constant else float(pearsonr(labels, predictions).statistic),
-        "spearman": 0.0 if constant else float(spearmanr(labels, predictions).statistic),
-        "mean_squared_error": float(mean_squared_error(labels, predictions)),
+        "pearson": _correlation(labels, predictions),
+        "spearman": _correlation(_ranks(labels), _ranks(predictions)),
+        "mean_squared_error": float(np.mean((labels - predictions) ** 2)),
     }
+
+
+def _correlation(a, b):
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return 0.0
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def _ranks(values):
+    """Ranks values from 1; equal values share the mean of their ranks."""
+    _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last_ranks = np.cumsum(counts)
+    return (last_ranks - (counts - 1) / 2)[numbers]

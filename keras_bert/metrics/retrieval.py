@@ -36,40 +36,50 @@ def retrieval_scores(
 
     Example:
     >>> relevance = {"q1": {"a": 1, "b": 0, "c": 1}}
-    >>> found = retrieval_scores(relevance, {"q1": {"a": 0.2, "b": 0.9, "c": 0.1}}, k=2)
-    >>> found["mrr@2"], found["recall@2"], found["map@2"]
+    >>> means = retrieval_scores(relevance, {"q1": {"a": 0.2, "b": 0.9, "c": 0.1}}, k=2)
+    >>> means["mrr@2"], means["recall@2"], means["map@2"]
     (0.5, 0.5, 0.25)
     """
     check_int("k", k)
     if not relevance.keys() & scores.keys():
         keys = f"{next(iter(relevance), None)!r} and {next(iter(scores), None)!r}"
         raise ValueError(f"No query has relevance and scores: their keys differ, such as {keys}.")
-    rows = [_of_query(query, relevance[query], scores.get(query, {}), k) for query in relevance]
+    rows = []
+    for query, judged in relevance.items():
+        scored = scores.get(query, {})
+        _check_numbers("relevance", query, judged)
+        _check_numbers("score", query, scored)
+        rows.append(_scores_of_query(judged, scored, k))
     names = (f"mrr@{k}", f"ndcg@{k}", f"recall@{k}", f"map@{k}", "map")
-    return dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
+    means = np.mean(rows, axis=0).tolist()
+    return dict(zip(names, means, strict=True))
 
 
-def _of_query(query, judged, scored, k):
-    for name, numbers in (("relevance", judged), ("score", scored)):
-        for document, number in numbers.items():
-            if math.isnan(number):
-                raise ValueError(f"The {name} of document {document!r} of query {query!r} is NaN.")
-    order = sorted(scored, key=lambda document: (scored[document], str(document)), reverse=True)
-    gains = np.array([max(0.0, judged.get(document, 0.0)) for document in order])  # [n]
+def _check_numbers(name, query, numbers):
+    for document, number in numbers.items():
+        if math.isnan(number):
+            raise ValueError(f"The {name} of document {document!r} of query {query!r} is NaN.")
+
+
+def _scores_of_query(judged, scored, k):
+    ranking = sorted(scored, key=lambda document: (scored[document], str(document)), reverse=True)
+    gains = np.array([judged.get(document, 0.0) for document in ranking])  # [n]
+    gains = np.maximum(gains, 0.0)
     ideal = np.sort([gain for gain in judged.values() if gain > 0])[::-1]
     if not ideal.size or not gains.any():
         return [0.0] * 5
-    is_found = gains > 0
-    places = 1 + np.flatnonzero(is_found)  # ranks of relevant documents, from 1
-    precisions = np.cumsum(is_found)[is_found] / places
+    ranks = 1 + np.flatnonzero(gains)  # of relevant documents, from 1
+    precisions = np.arange(1, len(ranks) + 1) / ranks
+    is_in_top = ranks <= k
     return [
-        float(places[0] <= k) / places[0],
+        is_in_top[0] / ranks[0],
         _discounted(gains[:k]) / _discounted(ideal[:k]),
-        np.sum(places <= k) / len(ideal),
-        np.sum(precisions[places <= k]) / len(ideal),
-        np.sum(precisions) / len(ideal),
+        is_in_top.sum() / len(ideal),
+        precisions[is_in_top].sum() / len(ideal),
+        precisions.sum() / len(ideal),
     ]
 
 
 def _discounted(gains):
-    return float(np.sum(gains / np.log2(2 + np.arange(len(gains)))))  # log2(1 + rank)
+    discounts = np.log2(2 + np.arange(len(gains)))  # log2(1 + rank)
+    return float(np.sum(gains / discounts))

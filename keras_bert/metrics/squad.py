@@ -49,37 +49,33 @@ def squad_scores(
     examples = list(examples)
     _check(examples, predictions, null_odds, null_threshold)
     has_impossible = any("is_impossible" in example for example in examples)
-    raw, has_answer = {"exact": {}, "f1": {}}, {}
+    exact, f1, has_answer = {}, {}, {}  # by id
     for example in examples:
-        id_, prediction = example["id"], predictions[example["id"]]
-        truths = [answer["text"] for answer in example["answers"]]
+        id_ = example["id"]
+        truths = [normalized_answer(answer["text"]) for answer in example["answers"]]
         if has_impossible:
-            truths = [text for text in truths if normalized_answer(text)] or [""]
-        f1 = (_f1(truth, prediction, has_impossible) for truth in truths)
-        given = normalized_answer(prediction)
-        raw["exact"][id_] = int(any(normalized_answer(truth) == given for truth in truths))
-        raw["f1"][id_] = max(f1, default=0)
+            truths = [truth for truth in truths if truth] or [""]
+        prediction = normalized_answer(predictions[id_])
+        exact[id_] = int(prediction in truths)
+        f1[id_] = max((_f1(truth, prediction, has_impossible) for truth in truths), default=0)
         has_answer[id_] = bool(example["answers"])
-    final = raw
-    if null_threshold is not None:
-        final = {
-            name: {
-                id_: float(not has_answer[id_]) if null_odds[id_] > null_threshold else score
-                for id_, score in values.items()
-            }
-            for name, values in raw.items()
-        }
-    scores = _means(final, list(has_answer))
-    if has_impossible:
-        for name, wanted in (("HasAns", True), ("NoAns", False)):
-            ids = [id_ for id_, answered in has_answer.items() if answered is wanted]
-            means = _means(final, ids) if ids else {}
-            scores |= {f"{name}_{key}": value for key, value in means.items()}
+    best_scores = {}
     if null_odds is not None:
-        for name, values in raw.items():
+        for name, values in {"exact": exact, "f1": f1}.items():
             best, threshold = _best_threshold(predictions, values, null_odds, has_answer)
-            scores |= {f"best_{name}": best, f"best_{name}_thresh": threshold}
-    return scores
+            best_scores |= {f"best_{name}": best, f"best_{name}_thresh": threshold}
+    if null_threshold is not None:
+        for id_, answered in has_answer.items():
+            if null_odds[id_] > null_threshold:
+                exact[id_] = f1[id_] = float(not answered)
+    scores = _means(exact, f1, list(has_answer))
+    if has_impossible:
+        for prefix, wanted in {"HasAns_": True, "NoAns_": False}.items():
+            ids = [id_ for id_, answered in has_answer.items() if answered is wanted]
+            if ids:
+                means = _means(exact, f1, ids)
+                scores |= {prefix + name: mean for name, mean in means.items()}
+    return scores | best_scores
 
 
 def normalized_answer(text: str) -> str:
@@ -89,26 +85,31 @@ def normalized_answer(text: str) -> str:
 
 
 def _f1(truth, prediction, both_may_be_empty):
-    truth, prediction = (normalized_answer(text).split() for text in (truth, prediction))
+    truth, prediction = truth.split(), prediction.split()
     if both_may_be_empty and not (truth and prediction):
         return int(truth == prediction)
     shared = sum((Counter(truth) & Counter(prediction)).values())
     if not shared:
         return 0
-    precision, recall = shared / len(prediction), shared / len(truth)
+    precision = shared / len(prediction)
+    recall = shared / len(truth)
     return 2 * precision * recall / (precision + recall)
 
 
-def _means(scores, ids):
-    means = {name: sum(values[id_] for id_ in ids) / len(ids) for name, values in scores.items()}
-    return {**{name: 100.0 * mean for name, mean in means.items()}, "total": len(ids)}
+def _means(exact, f1, ids):
+    return {
+        "exact": 100.0 * sum(map(exact.get, ids)) / len(ids),
+        "f1": 100.0 * sum(map(f1.get, ids)) / len(ids),
+        "total": len(ids),
+    }
 
 
 def _best_threshold(predictions, scores, null_odds, has_answer):
     """Finds the threshold of the odds with the best score; returns `(score, threshold)`."""
     current = best = sum(not answered for answered in has_answer.values())
     threshold = 0.0
-    for id_ in sorted((id_ for id_ in null_odds if id_ in scores), key=null_odds.get):
+    ids = [id_ for id_ in null_odds if id_ in scores]
+    for id_ in sorted(ids, key=null_odds.get):
         if has_answer[id_]:
             current += scores[id_]
         elif predictions[id_]:
@@ -123,8 +124,9 @@ def _check(examples, predictions, null_odds, null_threshold):
         raise ValueError("There are no examples.")
     if null_threshold is not None and null_odds is None:
         raise ValueError("null_threshold is a threshold of null_odds: give null_odds too.")
-    for name, given in (("predictions", predictions), ("null_odds", null_odds)):
-        missing = [e["id"] for e in examples if given is not None and e["id"] not in given]
+    ids = [example["id"] for example in examples]
+    for name, by_id in {"predictions": predictions, "null_odds": null_odds}.items():
+        missing = [] if by_id is None else [id_ for id_ in ids if id_ not in by_id]
         if missing:
             raise ValueError(
                 f"{name} lacks {len(missing)} of the {len(examples)} questions, such as "

@@ -62,15 +62,19 @@ def show_answers(
     if isinstance(answers, Mapping):
         x, answers = [x], [answers]
     check_one_each(len(x), "texts", answers=answers)
-    examples = [_read(*pair) for pair in zip(x, answers, strict=True)]
-    types = sorted({kind for _, _, marks in examples for *_, kind, _ in marks})
-    tints = dict(zip(types, itertools.cycle(_TINTS), strict=False))
+    examples = list(map(_read, x, answers))
+    types = set()
+    for _, _, spans in examples:
+        types.update(type_ for _, _, type_, _ in spans)
+    tints = dict(zip(sorted(types), itertools.cycle(_TINTS), strict=False))
     lines = []
-    for question, text, marks in examples:
-        marks = [(start, end, tints[kind], score, kind) for start, end, kind, score in marks]
-        lines.append(_marked(question, text, marks))
-        if question is not None and not marks:
-            lines[-1] = _marked(question, "", []) + '<p class="none">(no answer in the text)</p>'
+    for question, text, spans in examples:
+        if question is not None and not spans:
+            line = _marked(question, "", []) + '<p class="none">(no answer in the text)</p>'
+        else:
+            marks = [(start, end, tints[type_], score, type_) for start, end, type_, score in spans]
+            line = _marked(question, text, marks)
+        lines.append(line)
     return AnswerView("\n".join(lines))
 
 
@@ -85,57 +89,67 @@ def show_explanation(x: str | Mapping | Sequence[str], explanation: Mapping) -> 
         An `AnswerView`. A word shows its weight where the mouse rests.
 
     Example:
-    >>> places = {"word_column": [0, 0], "word_start": [0, 3], "word_end": [2, 7]}
-    >>> show_explanation("So good", {**places, "word_weight": [-0.1, 0.8], "target": "yes"})
+    >>> words = {"word_column": [0, 0], "word_start": [0, 3], "word_end": [2, 7]}
+    >>> show_explanation("So good", {**words, "word_weight": [-0.1, 0.8], "target": "yes"})
     AnswerView(2 marks; html() and save(path) show them)
     """
     if isinstance(x, Mapping):
         x = (x["question"], x["context"]) if "question" in x else x["text"]
-    texts = [x] if isinstance(x, str) else [*x]
-    most = max(map(abs, explanation["word_weight"]), default=0) or 1
-    names = ("word_column", "word_start", "word_end", "word_weight")
+    texts = [x] if isinstance(x, str) else x
+    weights = explanation["word_weight"]
+    largest = max(map(abs, weights), default=0) or 1
     marks = [[] for _ in texts]
-    for column, start, end, weight in zip(*(explanation[name] for name in names), strict=True):
-        tint = f"rgb({_FOR if weight > 0 else _AGAINST} / {abs(weight) / most:.2f})"
-        marks[column].append((start, end, tint, weight, ""))
+    for word, weight in enumerate(weights):
+        start = explanation["word_start"][word]
+        end = explanation["word_end"][word]
+        color = _FOR if weight > 0 else _AGAINST
+        tint = f"rgb({color} / {abs(weight) / largest:.2f})"
+        marks[explanation["word_column"][word]].append((start, end, tint, weight, ""))
     target = explanation["target"]
-    named = "the score" if target is None else target or "no answer"
-    heads = [f"Speaks for {named}:", *[None] * len(texts)]
+    if target is None:
+        target = "the score"
+    heads = [f"Speaks for {target or 'no answer'}:"] + [None] * len(texts)
     return AnswerView("\n".join(map(_marked, heads, texts, marks)))
 
 
 def _read(example, answer):
-    """Returns the question, or None, the text, and its marks, `(start, end, type, score)`."""
+    """Returns the question, or None, the text, and its spans, `(start, end, type, score)`."""
     question, text = None, example
+    spans = []
     if isinstance(example, str) and "entity_start" in answer:
         names = ("entity_start", "entity_end", "entity_type", "entity_score")
-        marks = sorted(zip(*(answer[name] for name in names), strict=True))
+        columns = [answer[name] for name in names]
+        spans = sorted(zip(*columns, strict=True))
     elif isinstance(example, Mapping) and "start" in answer:
         question, text = example["question"], example["context"]
-        marks = [(answer["start"], answer["end"], "", answer.get("score", ""))]
-        marks = marks if answer["answer"] else []
+        if answer["answer"]:
+            spans.append((answer["start"], answer["end"], "", answer.get("score", "")))
     else:
         raise ValueError(
             "show_answers marks entities of raw texts and answers to questions; got a "
             f"{type(example).__name__} and an answer with {', '.join(answer)}."
         )
-    places = [place for start, end, *_ in marks for place in (start, end)]
-    if places != sorted(places) or (places and not 0 <= places[0] <= places[-1] <= len(text)):
-        raise ValueError(
-            f"Spans must lie in their text, one after the other; got {marks} for {shown(text)}."
-        )
-    return question, text, marks
+    position = 0
+    for start, end, *_ in spans:
+        if not position <= start <= end <= len(text):
+            raise ValueError(
+                f"Spans must lie in their text, one after the other; got {spans} for {shown(text)}."
+            )
+        position = end
+    return question, text, spans
 
 
 def _marked(head, text, marks):
     """Returns HTML of a text below a line in bold; marks are `(start, end, tint, score, label)`."""
-    parts, place = ["" if head is None else f'<p class="question">{html.escape(head)}</p>\n'], 0
-    parts.append("<p>")
+    page = "" if head is None else f'<p class="question">{html.escape(head)}</p>\n'
+    page += "<p>"
+    position = 0
     for start, end, tint, score, label in marks:
-        parts.append(html.escape(text[place:start]))
-        title = f' title="{score:.3f}"' if score != "" else ""
-        label = f"<small>{html.escape(label)}</small>" if label else ""
+        title = "" if score == "" else f' title="{score:.3f}"'
         inside = html.escape(text[start:end])
-        parts.append(f'<mark style="background: {tint}"{title}>{inside}{label}</mark>')
-        place = end
-    return "".join([*parts, html.escape(text[place:]), "</p>"])
+        if label:
+            inside += f"<small>{html.escape(label)}</small>"
+        page += html.escape(text[position:start])
+        page += f'<mark style="background: {tint}"{title}>{inside}</mark>'
+        position = end
+    return page + html.escape(text[position:]) + "</p>"

@@ -75,18 +75,21 @@ class AttentionView:
         Returns:
             A `matplotlib.figure.Figure`, which a notebook shows.
         """
+        num_layers, num_heads = self.probabilities.shape[:2]
         layer = self.layer if layer is None else layer
         heads = self.heads if head is None else [head]
-        check_int("layer", layer, 0, self.probabilities.shape[0] - 1)
-        check_int("head", max(heads), 0, self.probabilities.shape[1] - 1)
+        check_int("layer", layer, 0, num_layers - 1)
+        check_int("head", max(heads), 0, num_heads - 1)
         size = 1.2 + 0.22 * len(self.tokens)
         figure = new_figure(size, size)
         panel = figure.subplots()
-        panel.imshow(self.probabilities[layer, heads].mean(axis=0), cmap="Blues", vmin=0)
-        places = range(len(self.tokens))
-        panel.set_xticks(places, self.tokens, rotation=90, fontsize=8)
-        panel.set_yticks(places, self.tokens, fontsize=8)
-        panel.set_title(f"Layer {layer}, {f'head {heads[0]}' if len(heads) == 1 else 'all heads'}")
+        mean = self.probabilities[layer, heads].mean(axis=0)
+        panel.imshow(mean, cmap="Blues", vmin=0)
+        ticks = range(len(self.tokens))
+        panel.set_xticks(ticks, self.tokens, rotation=90, fontsize=8)
+        panel.set_yticks(ticks, self.tokens, fontsize=8)
+        shown_heads = f"head {heads[0]}" if len(heads) == 1 else "all heads"
+        panel.set_title(f"Layer {layer}, {shown_heads}")
         return save_figure(figure, path)
 
     def __repr__(self):
@@ -146,16 +149,19 @@ def show_attention(
     length = inputs["token_ids"].shape[1]
     check_int("the number of tokens", length, at_most=backbone.max_sequence_length)
     vocabulary = preprocessor.tokenizer.get_vocabulary()
-    tokens = [vocabulary[number] for number in inputs["token_ids"][0]]
+    tokens = [vocabulary[id_] for id_ in inputs["token_ids"][0]]
     layers = backbone.attention_probabilities(inputs)
-    probabilities = np.stack([keras.ops.convert_to_numpy(each)[0] for each in layers])
-    heads = [*range(backbone.num_heads)] if head is None else [head]
+    probabilities = np.concatenate([*map(keras.ops.convert_to_numpy, layers)])
+    heads = list(range(backbone.num_heads)) if head is None else [head]
     return AttentionView(tokens, inputs["segment_ids"][0].tolist(), probabilities, layer, heads)
 
 
 def _inputs(preprocessor, text, pair):
-    texts = {"text": text} if pair is None else {"text": text, "pair": pair}
-    preprocessor = preprocessor.like(preprocessor, sequence_length=2**30)  # which truncates nothing
-    tokens = [preprocessor.tokenized([as_str(*each)]) for each in texts.items()]
-    inputs = preprocessor.packer(*tokens, width=preprocessor.packer.lengths(*tokens)[0])
+    preprocessor = preprocessor.like(preprocessor, sequence_length=2**30)  # truncates nothing
+    texts = [as_str("text", text)]
+    if pair is not None:
+        texts.append(as_str("pair", pair))
+    tokens = [preprocessor.tokenized([each]) for each in texts]
+    packer = preprocessor.packer
+    inputs = packer(*tokens, width=packer.lengths(*tokens)[0])
     return {name: inputs[name] for name in ("token_ids", "segment_ids")}

@@ -52,5 +52,7 @@ def plain(text: object, limit: int = 30) -> str:
     """
     line = " ".join(str(text).split())
     if len(line) > limit:
-        line = f"{line[: 2 * limit // 3]}…{line[1 + 2 * limit // 3 - limit :]}"
+        start = 2 * limit // 3
+        end = limit - 1 - start
+        line = f"{line[:start]}…{line[-end:]}"
     return line.replace("$", r"\$")

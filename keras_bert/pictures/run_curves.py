@@ -1,5 +1,6 @@
 """Pictures of learning curves, from what training writes for TensorBoard."""
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,10 +43,11 @@ def plot_curves(
     if isinstance(runs, (str, os.PathLike)):
         runs = {Path(runs).name: runs}
     curves = {label: _read(Path(folder), by) for label, folder in runs.items()}
-    known = dict.fromkeys(name for run in curves.values() for name in run)
+    known = list(dict.fromkeys(itertools.chain(*curves.values())))
     if names is None:
         names = [name for name in known if name not in ("learning_rate", "tokens_per_second")]
-    if missing := [name for name in names if name not in known]:
+    missing = [name for name in names if name not in known]
+    if missing:
         raise ValueError(f"No run has the curves {missing}; there are {', '.join(known)}.")
     columns = min(3, len(names))
     rows = -(-len(names) // columns)
@@ -53,7 +55,8 @@ def plot_curves(
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
         for label, run in curves.items():
-            panel.plot([*run.get(name, {})], [*run.get(name, {}).values()], label=plain(label))
+            values = run.get(name, {})
+            panel.plot([*values], [*values.values()], label=plain(label))
         panel.set_title(plain(name, 40), fontsize=10)
         panel.set_xlabel(by, fontsize=8)
         panel.tick_params(labelsize=8)
@@ -68,19 +71,19 @@ def plot_curves(
 def _read(folder, by):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    def place(point, events):
-        if by == "steps":
-            return point.step
-        return (point.wall_time - events.FirstEventTimestamp()) / 60
-
-    for each in (folder, folder / "logs"):
-        if any(each.glob("events.out.tfevents.*")):
-            events = EventAccumulator(str(each), size_guidance={"scalars": 0})
-            events.Reload()
-            names = events.Tags()["scalars"]
-            curves = {n: {place(p, events): p.value for p in events.Scalars(n)} for n in names}
-            if curves:
-                return curves
+    for logs in (folder, folder / "logs"):
+        if not any(logs.glob("events.out.tfevents.*")):
+            continue
+        events = EventAccumulator(str(logs), size_guidance={"scalars": 0})
+        events.Reload()
+        curves = {}
+        for name in events.Tags()["scalars"]:
+            curve = curves[name] = {}
+            for point in events.Scalars(name):
+                seconds = point.wall_time - events.FirstEventTimestamp()
+                curve[point.step if by == "steps" else seconds / 60] = point.value
+        if curves:
+            return curves
     raise ValueError(
         f"{folder} has no curves. Give the output folder of a run, or that of a TrainingCurves."
     )

@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_one_each
+from keras_bert.messages import check_all_finite, check_one_each
 from keras_bert.pictures.drawing import Figure, new_figure, plain, save_figure
 
-_PLACES = [((5, 0), "left", "center"), ((-5, 0), "right", "center")]
-_PLACES += [((0, 5), "center", "bottom"), ((0, -5), "center", "top")]
+_SIDES = [  # offset, and which side of the text is at the point
+    ((5, 0), "left", "center"),
+    ((-5, 0), "right", "center"),
+    ((0, 5), "center", "bottom"),
+    ((0, -5), "center", "top"),
+]
 
 
 def plot_vectors(
@@ -43,39 +47,73 @@ def plot_vectors(
     plot_vectors(embedder.predict(texts), labels, path="vectors.png")
     ```
     """
-    from matplotlib import colormaps
-    from matplotlib.transforms import Bbox
-    from sklearn.decomposition import PCA
-
-    pca = PCA(2, random_state=0)
-    points = pca.fit_transform(vectors)  # [n, 2]
+    points, shares = principal_components(vectors)  # [n, 2] and [2]
     labels = [""] * len(points) if labels is None else [str(label) for label in labels]
     texts = [""] * len(points) if texts is None else texts
     check_one_each(len(points), "vectors", labels=labels, texts=texts)
     figure = new_figure(7, 5.5)
     panel = figure.subplots()
-    classes = sorted({*labels})
-    colors = colormaps["tab10" if len(classes) <= 10 else "turbo"]
-    size = float(np.clip(3000 / len(points), 3, 36))
-    for number, label in enumerate(classes):
-        own = points[[each == label for each in labels]]
-        color = colors(number if len(classes) <= 10 else number / (len(classes) - 1))
-        panel.scatter(*own.T, s=size, color=color, label=plain(label))
-    for axis, share in zip((panel.xaxis, panel.yaxis), pca.explained_variance_ratio_, strict=True):
-        axis.set_label_text(f"{share:.0%} of the variance", fontsize=9)
-    if len(classes) > 1:
+    _draw_points(panel, points, np.array(labels))
+    panel.set_xlabel(f"{shares[0]:.0%} of the variance", fontsize=9)
+    panel.set_ylabel(f"{shares[1]:.0%} of the variance", fontsize=9)
+    if len(set(labels)) > 1:
         panel.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
     if any(texts):
-        figure.draw_without_rendering()  # places the panel
-    places = panel.transData.transform(points)  # in pixels
-    taken = [Bbox.from_extents(*(place - 3), *(place + 3)) for place in places]
+        figure.draw_without_rendering()  # lays out the panel
+        _write_texts(panel, points, texts)
+    return save_figure(figure, path)
+
+
+def principal_components(vectors: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Projects vectors `[n, H]` to their two principal components, with their shares of variance.
+
+    >>> points, shares = principal_components([[3, 0, 1], [-3, 0, 1], [0, 1, 1], [0, -1, 1]])
+    >>> abs(points[0]).tolist(), shares.round(2).tolist()
+    ([3.0, 0.0], [0.9, 0.1])
+    """
+    vectors = np.asarray(vectors, "float64")
+    if vectors.ndim != 2 or min(vectors.shape) < 2:
+        raise ValueError(f"Vectors must be [n, H], two or more of each; got {vectors.shape}.")
+    check_all_finite("Vectors", vectors, "Remove those rows.")
+    centered = vectors - vectors.mean(axis=0)
+    variances, directions = np.linalg.eigh(centered.T @ centered)  # in ascending order
+    points = centered @ directions[:, [-1, -2]]
+    return points, variances[[-1, -2]] / max(variances.sum(), 1e-30)
+
+
+def _draw_points(panel, points, labels):
+    from matplotlib import colormaps
+
+    size = float(np.clip(3000 / len(points), 3, 36))
+    classes = np.unique(labels)
+    for index, label in enumerate(classes):
+        if len(classes) <= 10:
+            color = colormaps["tab10"](index)
+        else:
+            color = colormaps["turbo"](index / (len(classes) - 1))
+        panel.scatter(*points[labels == label].T, s=size, color=color, label=plain(label))
+
+
+def _write_texts(panel, points, texts):
+    """Writes texts next to their points where they cover neither points nor each other."""
+    from matplotlib.transforms import Bbox
+
+    pixels = panel.transData.transform(points)
+    taken = [Bbox([pixel - 3, pixel + 3]) for pixel in pixels]
     for point, text in zip(points, texts, strict=True):
-        for offset, ha, va in _PLACES:
-            options = {"textcoords": "offset points", "fontsize": 7, "ha": ha, "va": va}
-            label = panel.annotate(plain(text, 40), point, offset, **options)
+        for offset, ha, va in _SIDES:
+            label = panel.annotate(
+                plain(text, 40),
+                point,
+                offset,
+                textcoords="offset points",
+                fontsize=7,
+                ha=ha,
+                va=va,
+            )
             box = label.get_window_extent()
-            if panel.bbox.x0 < box.x0 and box.x1 < panel.bbox.x1 and not box.count_overlaps(taken):
+            is_inside = panel.bbox.x0 < box.x0 and box.x1 < panel.bbox.x1
+            if is_inside and not box.count_overlaps(taken):
                 taken.append(box)
                 break
             label.remove()
-    return save_figure(figure, path)

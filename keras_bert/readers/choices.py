@@ -37,24 +37,20 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     path = os.fspath(path)
     is_csv = path.lower().removesuffix(packing(path)).endswith(".csv")
     table = read_table(path, header=False, quoting=is_csv)
-    first = [table[column][0].strip() for column in table.columns]
-    if any(re.fullmatch(r"sent1|ending\d+", name) for name in (*table.columns, *first)):
-        table = read_table(path)
-        contexts, begins = table["sent1"], table["sent2"]
-        count = sum(re.fullmatch(r"ending\d+", name) is not None for name in table.columns)
-        endings = [f"ending{number}" for number in range(max(2, count))]
-        label = "label" if "label" in table else None
-    elif len(table.columns) < 5:
+    first = [cell.strip() for cell in table.rows[0]]
+    if any(map(_SWAG_NAME.fullmatch, table.columns + first)):
+        return _swag(read_table(path))
+    if len(table.columns) < 5:
         raise ValueError(f"{table.path} has {len(table.columns)} columns. {_FORMS}")
-    else:
-        _, column, *endings, label = table.columns
-        contexts, begins = table[column], [None] * len(table)
-    labels = [None] * len(table) if label is None else table[label]
-    columns = zip(*(table[ending] for ending in endings), strict=True)
-    rows = zip(contexts, begins, columns, labels, strict=True)
-    return [_example(table, row, *values) for row, values in enumerate(rows)]
+    examples = []
+    for row, (_, context, *choices, label) in enumerate(table.rows):
+        _check_choices(table, row, choices)
+        label = _label(table, row, label, choices)
+        examples.append({"context": context, "choices": choices, "label": label})
+    return examples
 
 
+_SWAG_NAME = re.compile(r"sent1|ending\d+")
 _FORMS = (
     "A file of choices has SWAG's columns, named in its first row (sent1, sent2, ending0, "
     "ending1, ..., label), or CODAH's, without a header (category, context, two or more choices, "
@@ -62,15 +58,30 @@ _FORMS = (
 )
 
 
-def _example(table, row, context, begin, endings, label):
-    if empty := [number for number, text in enumerate(endings) if not text.strip()]:
-        wrong = f"ending {empty[0]} of {len(endings)} is empty"
-        raise table.error(row, f"{wrong}. Fill it, or remove the row.")
-    choices = list(endings) if begin is None else [f"{begin} {text}".strip() for text in endings]
-    example = {"context": context, "choices": choices}
-    if label is None:
-        return example
-    if label.strip() not in map(str, range(len(endings))):
-        wrong = f"the label {label!r} is not the number of an ending, 0 to {len(endings) - 1}"
+def _swag(table):
+    contexts, begins = table["sent1"], table["sent2"]
+    count = sum(name.startswith("ending") for name in table.columns)
+    columns = [table[f"ending{index}"] for index in range(max(2, count))]
+    examples = []
+    for row, endings in enumerate(zip(*columns, strict=True)):
+        _check_choices(table, row, endings)
+        choices = [f"{begins[row]} {ending}".strip() for ending in endings]
+        examples.append({"context": contexts[row], "choices": choices})
+    if "label" in table:
+        for row, label in enumerate(table["label"]):
+            examples[row]["label"] = _label(table, row, label, columns)
+    return examples
+
+
+def _check_choices(table, row, texts):
+    for index, text in enumerate(texts):
+        if not text.strip():
+            wrong = f"ending {index} of {len(texts)} is empty"
+            raise table.error(row, f"{wrong}. Fill it, or remove the row.")
+
+
+def _label(table, row, label, choices):
+    if label.strip() not in map(str, range(len(choices))):
+        wrong = f"the label {label!r} is not the number of an ending, 0 to {len(choices) - 1}"
         raise table.error(row, f"{wrong}. {_FORMS}")
-    return {**example, "label": int(label)}
+    return int(label)

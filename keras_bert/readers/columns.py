@@ -33,25 +33,29 @@ def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> lis
     ["Rex. Dog. I'm 3 years old.", 'Tom.']
     """
     try:
-        fields = [field for field in _TEMPLATES.parse(template) if field[1] is not None]
-        if not fields or any(form or conversion for _, _, form, conversion in fields):
+        names = _names(template)
+        if not names:
             raise ValueError("it must name columns, without a format")
     except ValueError as error:
         raise ValueError(
             f"The template {template!r} is malformed: {error}. Write column names in braces, as in "
             "'{title}. {text}'; double a literal brace."
         ) from error
-    names = list(dict.fromkeys(name for _, name, *_ in fields))
+    columns = []
     for name in names:
         if name not in table and isinstance(table, dict):
             raise ValueError(f"There is no column {name!r}. The columns are: {', '.join(table)}.")
-    columns = [["" if is_missing(v) else str(v).strip() for v in table[name]] for name in names]
-    sentences = [
-        (sentence, [name for _, name, *_ in _TEMPLATES.parse(sentence) if name is not None])
-        for sentence in _SENTENCE_END.split(template)
-    ]
-    rows = zip(*columns, strict=True)
-    return [_text(sentences, dict(zip(names, row, strict=True))) for row in rows]
+        columns.append(map(_cell, table[name]))
+    sentences = [(text, _names(text)) for text in _SENTENCE_END.split(template)]
+    texts = []
+    for row in zip(*columns, strict=True):
+        values = dict(zip(names, row, strict=True))
+        texts.append(_text(sentences, values))
+    return texts
+
+
+def _cell(value):
+    return "" if is_missing(value) else str(value).strip()
 
 
 class _Templates(string.Formatter):
@@ -62,9 +66,20 @@ class _Templates(string.Formatter):
 _TEMPLATES = _Templates()
 
 
+def _names(template):
+    """Lists the column names in a template, each once."""
+    names = {}
+    for _, name, form, conversion in _TEMPLATES.parse(template):
+        if form or conversion:
+            raise ValueError("it must name columns, without a format")
+        if name is not None:
+            names[name] = None
+    return list(names)
+
+
 def _text(sentences, values):
     texts = []
     for sentence, names in sentences:
-        if not names or any(values[name] for name in names):
+        if not names or any(map(values.get, names)):
             texts += _TEMPLATES.vformat(sentence, (), values).split()
     return " ".join(texts)

@@ -37,8 +37,8 @@ class TaggedSentences:
         return len(self.words)
 
     def __getitem__(self, part: slice) -> "TaggedSentences":
-        names = ("words", "tags", "documents", "lines")
-        return TaggedSentences(self.path, *(getattr(self, name)[part] for name in names))
+        columns = self.words[part], self.tags[part], self.documents[part], self.lines[part]
+        return TaggedSentences(self.path, *columns)
 
     def __repr__(self):
         num_words = sum(map(len, self.words))
@@ -60,14 +60,14 @@ class TaggedSentences:
 
     def class_numbers(self, names: list[str]) -> list[list[int]]:
         """Converts the tags to their indices in `names`; an error names the line of another tag."""
-        numbers = {name: number for number, name in enumerate(names)}
+        indices = {name: index for index, name in enumerate(names)}
         for tag, line in self.tag_lines():
-            if tag not in numbers:
+            if tag not in indices:
                 raise ValueError(
                     f"{self.path}, line {line}: the tag {tag!r} is none of the {len(names)} "
                     f"classes: {', '.join(names)}. Fix it, or add the class to training."
                 )
-        return [[numbers[tag] for tag in tags] for tags in self.tags]
+        return [[indices[tag] for tag in tags] for tags in self.tags]
 
     def write_predictions(self, path: str | os.PathLike, predicted: list[list[str]]) -> None:
         """Writes each word with its true and predicted tags, in the format of `conlleval`."""
@@ -76,16 +76,21 @@ class TaggedSentences:
 
 def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[list[str]]) -> None:
     """Writes sentences in CoNLL's columns, with underscores for spaces inside words and tags."""
-    words = [
-        [w.decode("utf-8", "replace") if isinstance(w, bytes) else w for w in s] for s in words
-    ]
+    lines = []
+    for sentence in zip(words, *tags, strict=True):
+        for row in zip(*sentence, strict=True):
+            lines.append(" ".join(map(_field, row)))
+        lines.append("")
+    if lines and lines[0].startswith("\ufeff"):
+        lines[0] = "\ufeff" + lines[0]  # readers take the first for a byte order mark
     with whole_file(path) as file:
-        if words and words[0] and words[0][0].startswith("\ufeff"):
-            file.write("\ufeff")  # a byte order mark, which the word's own would be read as
-        for sentence in zip(words, *tags, strict=True):
-            for row in zip(*sentence, strict=True):
-                print(*(field.replace(" ", "_") for field in row), file=file)
-            print(file=file)
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _field(text):
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    return text.replace(" ", "_")
 
 
 def read_conll(
@@ -135,17 +140,17 @@ def read_conll(
     if scheme is None or not _has_prefixes(sentences):
         return sentences
     entities = [tagged_entities(tags) for tags in sentences.tags]
-    kinds = {split_tag(tag)[0] for tag in sentences.tag_names()}
-    schemes = ("bioes",) if kinds & {"E", "S"} else ("bio", "iob1")
-    changes = [_changes(sentences, entities, each) for each in schemes]
-    if all(changes):
+    prefixes = {split_tag(tag)[0] for tag in sentences.tag_names()}
+    schemes = ("bioes",) if prefixes & {"E", "S"} else ("bio", "iob1")
+    changes = {name: _changes(sentences, entities, name) for name in schemes}
+    if all(changes.values()):
+        faults = []
+        for name, changed in changes.items():
+            tag, line, right = changed[0]
+            faults.append(f"line {line}: {tag!r} must be {right!r} in {name.upper()}")
         if not repair:
-            faults = (
-                f"line {line}: {tag!r} must be {right!r} in {name.upper()}"
-                for name, [(tag, line, right), *_] in zip(schemes, changes, strict=True)
-            )
             raise ValueError(f"{path}, {', and '.join(faults)}. Fix it, or read with repair=True.")
-        sentences.num_repaired = len(changes[0])
+        sentences.num_repaired = len(changes[schemes[0]])
     sentences.tags = _encoded(sentences, entities, scheme)
     return sentences
 
@@ -158,80 +163,92 @@ def encode_entities(
     >>> encode_entities([("LOC", 0, 2), ("PER", 3, 4)], 4, "bioes")
     ['B-LOC', 'E-LOC', 'O', 'S-PER']
     """
-    tags, before = ["O"] * num_words, ()
+    tags = ["O"] * num_words
+    before = None  # type and end of the last entity
     for type_, start, end in entities:
-        kinds = ["B"] + ["I"] * (end - start - 1)
+        prefixes = "B" + "I" * (end - start - 1)
         if scheme == "bioes":
-            kinds[-1] = "E" if end - start > 1 else "S"
+            prefixes = "S" if end - start == 1 else prefixes[:-1] + "E"
         if scheme == "iob1" and before != (type_, start):
-            kinds[0] = "I"
-        tags[start:end] = [f"{kind}-{type_}" for kind in kinds]
+            prefixes = "I" * (end - start)
+        tags[start:end] = [f"{prefix}-{type_}" for prefix in prefixes]
         before = type_, end
     return tags
 
 
 def _parse(path, tag_column):
-    words, tags, lines, documents = [], [], [], []
-    is_new, document, first = True, None, None
+    sentences = TaggedSentences(path, [], [], [], [])
+    is_new = True
+    document = None  # its number, after the first -DOCSTART-
+    num_columns = None
     for line, text in enumerate(read_utf8(path).split("\n"), start=1):
         if not text.strip(" \t\r"):
             is_new = True
             continue
-        fields = text.split("\t" if "\t" in text else " ")
-        fields = [field for field in (part.strip(" \r") for part in fields) if field]
+        fields = _fields(text)
         if fields[0] == _DOCUMENT:
-            is_new, document = True, len(documents) if document is None else document + 1
+            is_new = True
+            document = len(sentences) if document is None else document + 1
             continue
-        first = first or (len(fields), line)
-        if len(fields) < 2 or len(fields) != first[0]:
-            expected = f"line {first[1]} has {first[0]}" if len(fields) > 1 else "a tag is missing"
+        if num_columns is None:
+            num_columns, first_line = len(fields), line
+        if len(fields) == 1 or len(fields) != num_columns:
+            expected = "a tag is missing"
+            if len(fields) > 1:
+                expected = f"line {first_line} has {num_columns}"
             raise ValueError(
                 f"{path}, line {line}: {len(fields)} columns, {expected}: {shown(text)}."
             )
-        if not -len(fields) <= tag_column < len(fields) or tag_column % len(fields) == 0:
+        if tag_column not in range(-num_columns, num_columns) or tag_column % num_columns == 0:
             raise ValueError(
-                f"{path} has {len(fields)} columns, the word first: tag_column must be from 1 to "
-                f"{len(fields) - 1}, or -1 for the last; got {tag_column}."
+                f"{path} has {num_columns} columns, the word first: tag_column must be from 1 to "
+                f"{num_columns - 1}, or -1 for the last; got {tag_column}."
             )
         if is_new:
-            for part in (words, tags, lines):
-                part.append([])
-            documents.append(len(documents) if document is None else document)
+            sentences.documents.append(len(sentences) if document is None else document)
+            sentences.words.append([])
+            sentences.tags.append([])
+            sentences.lines.append([])
             is_new = False
-        words[-1].append(fields[0])
-        tags[-1].append(fields[tag_column])
-        lines[-1].append(line)
-    if not words:
+        sentences.words[-1].append(fields[0])
+        sentences.tags[-1].append(fields[tag_column])
+        sentences.lines[-1].append(line)
+    if not sentences.words:
         raise ValueError(f"{path} has no words. Each line needs a word and its tag.")
-    return TaggedSentences(path, words, tags, documents, lines)
+    return sentences
+
+
+def _fields(text):
+    columns = text.split("\t" if "\t" in text else " ")
+    fields = [column.strip(" \r") for column in columns]
+    return [field for field in fields if field]
 
 
 def _has_prefixes(sentences):
     """Returns whether the tags have prefixes; raises a ValueError if only some do."""
-    plain = {}
-    for tag, line in sentences.tag_lines():
-        if tag != "O" and split_tag(tag)[1] in ("", tag):
-            plain.setdefault(tag, line)
     names = set(sentences.tag_names()) - {"O"}
-    if plain and len(plain) < len(names):
-        tag, line = next(iter(plain.items()))
-        raise ValueError(
-            f"{sentences.path}, line {line}: the tag {tag!r} has no prefix (B-, I-, ...), unlike "
-            f"{min(names - set(plain))!r}. Fix the tags, or leave them unchanged with scheme=None."
-        )
-    return bool(names) and not plain
+    prefixed = {name for name in names if split_tag(name)[1] not in ("", name)}
+    if not prefixed:
+        return False
+    for tag, line in sentences.tag_lines():
+        if tag in names - prefixed:
+            raise ValueError(
+                f"{sentences.path}, line {line}: the tag {tag!r} has no prefix (B-, I-, ...), "
+                f"unlike {min(prefixed)!r}. Fix the tags, or leave them unchanged with scheme=None."
+            )
+    return True
 
 
 def _encoded(sentences, entities, scheme):
-    pairs = zip(entities, sentences.tags, strict=True)
-    return [encode_entities(spans, len(tags), scheme) for spans, tags in pairs]
+    lengths = map(len, sentences.tags)
+    return list(map(encode_entities, entities, lengths, itertools.repeat(scheme)))
 
 
 def _changes(sentences, entities, scheme):
     """Lists the `(tag, line, right tag)` that differ when the entities are written in a scheme."""
-    right = itertools.chain(*_encoded(sentences, entities, scheme))
-    return [
-        (tag, line, new)
-        for (tag, line), new in zip(sentences.tag_lines(), right, strict=True)
-        if split_tag(tag) != split_tag(new)
-    ]
+    right_tags = itertools.chain(*_encoded(sentences, entities, scheme))
+    changes = []
+    for (tag, line), right in zip(sentences.tag_lines(), right_tags, strict=True):
+        if split_tag(tag) != split_tag(right):
+            changes.append((tag, line, right))
+    return changes

@@ -11,7 +11,6 @@ from keras_bert.reports import Reports
 
 MISPLACED = "answers that are not at their answer_start, not used for training"
 UNANSWERED = "questions without an answer that are not impossible, not used for training"
-_LOW = -(2**31)  # of an answer_start
 CONTRADICTORY = "impossible questions that have answers, read as impossible"
 
 
@@ -57,18 +56,20 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
     ('It is a book.', 'a book')
     """
     path = os.fspath(path)
-    examples, reports, ids = [], Reports(), set()
-    for example, place in _examples(path):
-        if example["id"] in ids:
-            raise ValueError(f"{place}: the id {example['id']!r} occurs twice. Make ids unique.")
-        ids.add(example["id"])
-        _report(example, reports)
+    examples = SquadExamples(path, [], Reports())
+    ids = set()
+    for example, position in _examples(path):
+        id_ = example["id"]
+        if id_ in ids:
+            raise ValueError(f"{position}: the id {id_!r} occurs twice. Make ids unique.")
+        ids.add(id_)
+        _report(example, examples.reports)
         examples.append(example)
     if not examples:
         raise ValueError(f"{path} has no questions.")
-    for line in reports.lines():
+    for line in examples.reports.lines():
         logger.warning("%s: %s", path, line)
-    return SquadExamples(path, examples, reports)
+    return examples
 
 
 def training_answer(example: dict) -> tuple[int, int] | None:
@@ -94,7 +95,7 @@ def is_placed(context: str, answer: dict) -> bool:
 
 
 def _examples(path):
-    """Yields `(example, its place in the file)`."""
+    """Yields each example with its position in the file."""
     text = read_utf8(path)
     try:
         content = json.loads(text)
@@ -129,16 +130,17 @@ class _Fields(JsonFields):
 
 
 def _example(question, title, context):
-    answers = question.listed_fields("answers") if "answers" in question else ()
+    answers = []
+    if "answers" in question:
+        for answer in question.listed_fields("answers"):
+            start = answer.integer("answer_start", low=-(2**31))
+            answers.append({"text": answer.text("text"), "answer_start": start})
     example = {
         "id": question.text("id"),
         "title": title,
         "question": question.text("question"),
         "context": context,
-        "answers": [
-            {"text": answer.text("text"), "answer_start": answer.integer("answer_start", low=_LOW)}
-            for answer in answers
-        ],
+        "answers": answers,
     }
     if "is_impossible" in question:
         example["is_impossible"] = question.boolean("is_impossible")
@@ -146,10 +148,13 @@ def _example(question, title, context):
 
 
 def _report(example, reports):
-    answers, place = example["answers"], f"question {example['id']}"
-    if misplaced := sum(not is_placed(example["context"], answer) for answer in answers):
-        reports.add(MISPLACED, misplaced, place)
-    if example.get("is_impossible") and answers:
-        reports.add(CONTRADICTORY, 1, place)
-    if not example.get("is_impossible") and not answers:
-        reports.add(UNANSWERED, 1, place)
+    question = f"question {example['id']}"
+    answers = example["answers"]
+    num_misplaced = sum(not is_placed(example["context"], answer) for answer in answers)
+    if num_misplaced:
+        reports.add(MISPLACED, num_misplaced, question)
+    is_impossible = example.get("is_impossible", False)
+    if is_impossible and answers:
+        reports.add(CONTRADICTORY, 1, question)
+    if not is_impossible and not answers:
+        reports.add(UNANSWERED, 1, question)

@@ -1,5 +1,6 @@
 """Reader of TSV, CSV, JSONL and Parquet files: rows of texts and labels in named columns."""
 
+import contextlib
 import csv
 import dataclasses
 import json
@@ -67,11 +68,12 @@ class Table:
     def texts(self, column: str) -> list[str]:
         """Returns a column, with a warning if some of its texts are empty: `[CLS] [SEP]`."""
         texts = self[column]
-        empty = [line for line, text in zip(self.lines, texts, strict=True) if not text.strip()]
+        empty = [row for row, text in enumerate(texts) if not text.strip()]
         if empty:
+            first = self.lines[empty[0]]
             warnings.warn(
                 f"{self.path}: column {column!r} has no text in {len(empty):,} of {len(self):,} "
-                f"rows, first at {self.unit} {empty[0]}. The model reads these as empty texts.",
+                f"rows, first at {self.unit} {first}. The model reads these as empty texts.",
                 stacklevel=2,
             )
         return texts
@@ -82,9 +84,10 @@ class Table:
         if "" in labels:
             message = f"the label in column {column!r} is empty. Fill it, or remove the row."
             raise self.error(labels.index(""), message)
-        names = set(labels)
-        numbers = all(name.isdecimal() for name in names)
-        return sorted(names, key=(lambda name: (int(name), name)) if numbers else None)
+        names = sorted(set(labels))
+        if all(map(str.isdecimal, names)):
+            names.sort(key=int)
+        return names
 
     def class_numbers(self, column: str, names: list[str]) -> np.ndarray:
         """Converts a column of labels to their indices in `names`, `[n]` int32.
@@ -92,14 +95,14 @@ class Table:
         Raises:
             ValueError: at the first label missing from `names`, with its line and the classes.
         """
-        numbers = {name: number for number, name in enumerate(names)}
+        indices = {name: index for index, name in enumerate(names)}
         labels = self[column]
         for row, label in enumerate(labels):
-            if label not in numbers:
+            if label not in indices:
                 classes = f"{len(names)} classes: {', '.join(names)}.{did_you_mean(label, names)}"
                 wrong = f"the label {label!r} in column {column!r} is none of the {classes}"
                 raise self.error(row, f"{wrong} Fix the row, or add the class to training.")
-        return np.array([numbers[label] for label in labels], "int32")
+        return np.array([indices[label] for label in labels], "int32")
 
     def scores(self, column: str) -> np.ndarray:
         """Converts a column to finite numbers, `[n]` float32, for regression."""
@@ -111,22 +114,27 @@ class Table:
         Raises:
             ValueError: at the first value that is not a finite number, with its line.
         """
-        values = np.zeros((len(self), len(columns)), "float32")
-        for number, column in enumerate(columns):
-            with np.errstate(over="ignore"):  # of float32: no finite number then
-                values[:, number] = [*map(_float, self[column])]
-            for row in np.flatnonzero(~np.isfinite(values[:, number])):
-                wrong = f"{self[column][row]!r} in column {column!r} is not a finite number"
+        arrays = []
+        for column in columns:
+            cells = self[column]
+            with np.errstate(over="ignore"):  # beyond float32 is infinite
+                numbers = np.array([*map(_float, cells)]).astype("float32")
+            for row in np.flatnonzero(~np.isfinite(numbers)):
+                wrong = f"{cells[row]!r} in column {column!r} is not a finite number"
                 raise self.error(row, f"{wrong}. Fix the row, or remove it.")
-        return values
+            arrays.append(numbers)
+        return np.stack(arrays, axis=1)
 
     def label_lists(self, column: str, separator: str = "|") -> list[list[str]]:
         """Splits a column of several labels per row; an empty cell gives an empty list.
 
-        Of JSONL and Parquet files, a cell may also be a list.
+        In JSONL and Parquet files, a cell may also be a list.
         """
-        parts = (_several(cell, separator) for cell in self[column])
-        return [[part.strip() for part in row if part.strip()] for row in parts]
+        lists = []
+        for cell in self[column]:
+            labels = [label.strip() for label in _split_cell(cell, separator)]
+            lists.append([label for label in labels if label])
+        return lists
 
 
 def read_table(
@@ -169,48 +177,62 @@ def read_table(
     >>> read_table(path)["text"]
     ['Good, but long.', 'Bad.']
     """
-    path = os.fspath(path)
     check_one_of("malformed", malformed, ("error", "skip"))
-    if len(found := files_at(path)) != 1:
-        names = shortened(", ".join(map(os.path.basename, found)), 400)
-        raise ValueError(f"{path} stands for {len(found)} files: {names}. Give one of them.")
-    path = found[0]
+    paths = files_at(os.fspath(path))
+    if len(paths) != 1:
+        names = shortened(", ".join(map(os.path.basename, paths)), 400)
+        raise ValueError(f"{path} stands for {len(paths)} files: {names}. Give one of them.")
+    [path] = paths
     name = path.lower().removesuffix(packing(path))
     if name.endswith(".parquet"):
-        rows = [{name: _cell(cell) for name, cell in row.items()} for *_, row in parquet_rows(path)]
-        if not rows:
-            raise ValueError(f"{path} has no rows.")
-        numbers, cells = [*range(1, len(rows) + 1)], [[*row.values()] for row in rows]
-        return Table(path, [*rows[0]], cells, numbers, [], unit="row")
+        return _parquet_table(path)
     text = read_utf8(path)
     if not text or text.isspace():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
     is_json = name.endswith((".jsonl", ".json"))
-    delimiter = delimiter or ("," if name.endswith(".csv") else "\t")
-    rows, lines, skipped = [], [], []
-    for line, row, wrong in _json(text) if is_json else _csv(path, text, delimiter, quoting):
+    if is_json:
+        parsed = _json(text)
+    else:
+        default = "," if name.endswith(".csv") else "\t"
+        parsed = _csv(path, text, delimiter or default, quoting)
+    table = Table(path, [], [], [], [])
+    for line, row, wrong in parsed:
         if wrong is None:
-            rows.append(row)
-            lines.append(line)
+            table.rows.append(row)
+            table.lines.append(line)
         elif malformed == "error":
             raise ValueError(f"{path}, line {line}: {wrong}")
         else:
-            skipped.append(line)
-    if not header and not is_json:
-        columns = [str(number) for number in range(len(rows[0]))]
-        return Table(path, columns, rows, lines, skipped)
-    if len(rows) < 2:
-        skips = f" Malformed rows: {len(skipped)}." if skipped else ""
-        raise ValueError(
-            f"{path} has no rows below its header: {shown(rows[0] if rows else [], 120)}.{skips}"
-        )
-    columns = [name.strip() for name in rows[0]]
-    if repeated := [name for name in columns if columns.count(name) > 1]:
-        raise ValueError(
-            f"{path}: two columns are named {repeated[0]!r} in the header: {', '.join(columns)}. "
-            "Rename one, or read the file with header=False."
-        )
-    return Table(path, columns, rows[1:], lines[1:], skipped)
+            table.malformed.append(line)
+    if header or is_json:
+        _take_header(table)
+    else:
+        table.columns = [str(index) for index in range(len(table.rows[0]))]
+    return table
+
+
+def _parquet_table(path):
+    rows = [row for *_, row in parquet_rows(path)]
+    if not rows:
+        raise ValueError(f"{path} has no rows.")
+    cells = [[*map(_cell, row.values())] for row in rows]
+    numbers = [*range(1, len(rows) + 1)]
+    return Table(path, [*rows[0]], cells, numbers, [], unit="row")
+
+
+def _take_header(table):
+    if len(table.rows) < 2:
+        header = shown(table.rows[0] if table.rows else [], 120)
+        skipped = f" Malformed rows: {len(table.malformed)}." if table.malformed else ""
+        raise ValueError(f"{table.path} has no rows below its header: {header}.{skipped}")
+    table.columns = [name.strip() for name in table.rows.pop(0)]
+    del table.lines[0]
+    for name in table.columns:
+        if table.columns.count(name) > 1:
+            raise ValueError(
+                f"{table.path}: two columns are named {name!r} in the header: "
+                f"{', '.join(table.columns)}. Rename one, or read the file with header=False."
+            )
 
 
 def _float(text):
@@ -229,12 +251,10 @@ def _cell(value):
     return "" if value is None else str(value)
 
 
-def _several(cell, separator):
-    try:
-        if cell.startswith("["):  # a list, which `_cell` wrote
+def _split_cell(cell, separator):
+    if cell.startswith("["):  # perhaps a list, which `_cell` wrote
+        with contextlib.suppress(ValueError):
             return [*map(_cell, json.loads(cell))]
-    except ValueError:
-        pass
     return cell.split(separator)
 
 
@@ -246,13 +266,15 @@ def _csv(path, text, delimiter, quoting):
         quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
         strict=quoting,
     )
-    first, line = [], 1
+    first = []
+    line = 1
     limit = csv.field_size_limit(2**31 - 1)  # the most of a C long on Windows
     try:
         for row in reader:
-            row = [""] if not row and len(first) == 1 else row
+            if not row and len(first) == 1:
+                row = [""]  # an empty text
             first = first or row
-            if len(row) == len(first) > 0:
+            if row and len(row) == len(first):
                 yield line, row, None
             elif row:
                 wrong = f"{len(row)} columns, but the first row has {len(first)}: {shown(row, 120)}"

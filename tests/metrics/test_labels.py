@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss, matthews_corrcoef
 
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
@@ -39,14 +40,19 @@ def test_f1_is_over_classes_when_there_are_more_than_occur():
 
 def test_what_are_no_classes_and_no_labels_is_refused(refused):
     for message, *arguments in (
-        ("0 to 1, or names; got 0 to 2", [0, 2], [0, 1], 2),
-        ("got -1 to 1", [0, -1], [0, 1]),
-        ("continuous", [0.5, 1.0], [0.0, 1.0]),
-        ("good", ["good", "bad"], [1, 0]),
+        ("0 to 1, or names; got 2", [0, 2], [0, 1], 2),
+        ("got -1", [0, -1], [0, 1]),
+        ("got 0.5", [0.5, 1.0], [0.0, 1.0]),
+        (r"'bad'\] and \[1", ["good", "bad"], [1, 0]),
+        ("3 labels but 2 predictions", [0, 1, 1], [0, 1]),
+        (r"got array\(\[\]", [], []),
     ):
         refused(message, classification_scores, *arguments)
-    refused("0 or 1, .*; got 0.1", multi_label_scores, [[1, 0]], [[0.7, 0.1]])
+    refused("0 or 1, .*; got 0.7", multi_label_scores, [[1, 0]], [[0.7, 0.1]])
     refused("got 2", multi_label_scores, [[1, 2]], [[1, 0]])
+    refused(r"\(1, 2\) and \(2, 1\)", multi_label_scores, [[1, 0]], [[1], [0]])
+    refused("two labels or more", regression_scores, [1.0], [2.0])
+    refused("Predictions must be finite", regression_scores, [1.0, 2], [math.nan, 1])
 
 
 def test_classes_may_have_names():
@@ -83,6 +89,13 @@ def test_correlations_are_those_counted_by_hand():
     assert scores["pearson"] == pytest.approx(12 / math.sqrt(5 * 38))
     assert scores["spearman"] == pytest.approx(1 - 6 * 2 / (4 * 15))  # ranks 2 1 3 4
     assert scores["mean_squared_error"] == pytest.approx((1 + 1 + 1 + 25) / 4)
+
+
+def test_correlations_are_scipys_also_of_equal_values():
+    labels, predictions = GENERATOR.integers(0, 5, (2, 40)) / 2
+    scores = regression_scores(labels, predictions)
+    assert scores["pearson"] == pytest.approx(pearsonr(labels, predictions).statistic)
+    assert scores["spearman"] == pytest.approx(spearmanr(labels, predictions).statistic)
 
 
 def test_a_constant_prediction_has_no_correlation_and_no_warning(recwarn):

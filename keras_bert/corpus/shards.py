@@ -26,7 +26,7 @@ from keras_bert.files.whole import whole_file
 from keras_bert.messages import from_extra
 from keras_bert.text.sentence_piece import field, varint
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
+from keras_bert.text.vocabulary import vocabulary_sha256
 
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -78,24 +78,33 @@ class Corpus:
         self._check_files()
 
     def __repr__(self):
-        found = self.description
+        description = self.description
         counts = {
-            name: f"{found[f'num_{name}']:,}" for name in ("documents", "sentences", "tokens")
+            "documents": f"{self.num_documents:,}",
+            "sentences": f"{self.num_sentences:,}",
+            "tokens": f"{self.num_tokens:,}",
         }
-        if found.get("languages"):  # counted by `prepare_corpus`
-            counts["[UNK]"] = f"{(found.get('num_unknown') or 0) / max(self.num_tokens, 1):.2%}"
-            counts["longest document"] = f"{found.get('longest_document') or 0:,} tokens"
-            languages = [*found["languages"].items()][:9]
-            counts |= {f"documents in {name}": f"{number:,}" for name, number in languages}
+        if languages := description.get("languages"):  # counted by `prepare_corpus`
+            num_unknown = description.get("num_unknown") or 0
+            counts["[UNK]"] = f"{num_unknown / max(self.num_tokens, 1):.2%}"
+            counts["longest document"] = f"{description.get('longest_document') or 0:,} tokens"
+            for language in list(languages)[:9]:
+                counts[f"documents in {language}"] = f"{languages[language]:,}"
         counts["shards"] = f"{len(self.shards):,}"
-        return f"Corpus({self.folder!r}, {', '.join(map(': '.join, counts.items()))})"
+        listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
+        return f"Corpus({self.folder!r}, {listed})"
 
     def check_tokenizer(self, tokenizer: BertTokenizer) -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
         sha256 = vocabulary_sha256(tokenizer.get_vocabulary())
         self.check_same("The tokenizer", sha256, getattr(tokenizer, "lowercase", None))
 
-    def check_same(self, what: str, sha256: str, lowercase: bool) -> None:
+    def check_same(
+        self,
+        what: str,
+        sha256: str,
+        lowercase: bool,
+    ) -> None:
         """Raises a ValueError unless something has this corpus's vocabulary and casing."""
         if (sha256, lowercase) != (self.vocabulary_sha256, self.lowercase):
             raise ValueError(
@@ -106,14 +115,14 @@ class Corpus:
             )
 
     def _check_files(self):
-        own = len(self.vocabulary), vocabulary_sha256(self.vocabulary)
-        if own != (self.vocabulary_size, self.vocabulary_sha256):
+        is_same = vocabulary_sha256(self.vocabulary) == self.vocabulary_sha256
+        if not is_same or len(self.vocabulary) != self.vocabulary_size:
             raise ValueError(
                 f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with. "
                 "Put that vocab.txt back, or prepare the corpus again."
             )
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
-            num_bytes, *_ = size_and_time(path) or (0,)
+            num_bytes, _ = size_and_time(path) or (0, 0)
             if num_bytes != shard["num_bytes"]:
                 raise ValueError(
                     f"{path} has {num_bytes:,} of {shard['num_bytes']:,} bytes: it is missing or "
@@ -122,28 +131,34 @@ class Corpus:
 
 
 def write_shard(
-    path: str | os.PathLike, dtype: str, records: Iterable[tuple], unk_token_id: int = 1
+    path: str | os.PathLike,
+    dtype: str,
+    records: Iterable[tuple],
+    unk_token_id: int = 1,
 ) -> dict[str, Any]:
     """Writes a shard whole or not at all; returns its entry in `corpus.json`.
 
     Records are `(document_id, token_ids, sentence_lengths)`, those of a document consecutive.
     """
-    dtype, last_id = np.dtype(dtype).newbyteorder("<"), None
-    counts, length = dict.fromkeys((*COUNTS, "num_bytes", "longest_document"), 0), 0
+    dtype = np.dtype(dtype).newbyteorder("<")
+    last_id, length = None, 0  # of the last document
+    counts = dict.fromkeys((*COUNTS, "num_bytes", "longest_document"), 0)
     with whole_file(path, "wb") as file:
         for document_id, token_ids, sentence_lengths in records:
-            lengths, tokens = np.asarray(sentence_lengths, "<u4"), np.asarray(token_ids, dtype)
+            lengths = np.asarray(sentence_lengths, "<u4")
+            tokens = np.asarray(token_ids, dtype)
             record = _framed(_example(document_id, lengths.tobytes(), tokens.tobytes()))
             file.write(record)
             counts["num_bytes"] += len(record)
             counts["num_records"] += 1
-            counts["num_documents"] += document_id != last_id
+            if document_id != last_id:
+                counts["num_documents"] += 1
+                last_id, length = document_id, 0
             counts["num_sentences"] += len(lengths)
             counts["num_tokens"] += len(tokens)
             counts["num_unknown"] += int(np.count_nonzero(tokens == unk_token_id))
-            length = len(tokens) + (length if document_id == last_id else 0)
+            length += len(tokens)
             counts["longest_document"] = max(counts["longest_document"], length)
-            last_id = document_id
     return {"name": os.path.basename(path), **counts}
 
 
@@ -152,7 +167,8 @@ def finish_corpus(
 ) -> Corpus:
     """Writes `vocab.txt`, then `corpus.json` with the entries of `write_shard` and `more`."""
     vocabulary = tokenizer.get_vocabulary()
-    write_vocabulary(os.path.join(folder, VOCABULARY_FILE), vocabulary)
+    with whole_file(os.path.join(folder, VOCABULARY_FILE)) as file:
+        file.writelines(f"{token}\n" for token in vocabulary)
     description = {
         "format": FORMAT,
         "vocabulary_size": len(vocabulary),
@@ -174,8 +190,10 @@ def _example(document_id, sentence_lengths, token_ids):
         (b"sentence_lengths", 1, field(1, sentence_lengths)),  # bytes_list
         (b"token_ids", 1, field(1, token_ids)),
     )
-    entries = (field(1, name) + field(2, field(kind, values)) for name, kind, values in features)
-    return field(1, b"".join(field(1, entry) for entry in entries))
+    entries = []
+    for name, kind, values in features:
+        entries.append(field(1, field(1, name) + field(2, field(kind, values))))
+    return field(1, b"".join(entries))
 
 
 def _framed(data):
@@ -200,9 +218,9 @@ def _read_description(folder):
             f"{folder} is not a corpus folder: it has no {CORPUS_FILE}. Fix the path, or rerun the "
             "same prepare_corpus call if it was interrupted."
         )
-    absent = [name for name in FIELDS if name not in fields]
-    if absent or description.get("format") != FORMAT:
-        lacks = f" without {', '.join(absent)}" if absent else ""
+    missing = [name for name in FIELDS if name not in fields]
+    if missing or description.get("format") != FORMAT:
+        lacks = f" without {', '.join(missing)}" if missing else ""
         raise ValueError(
             f"{path} has format {description.get('format')!r}{lacks}; this version reads format "
             f"{FORMAT}. Prepare the corpus again."
@@ -219,9 +237,11 @@ def _check_description(fields):
         if not name or os.path.basename(name) != name:
             raise shard.error("name", "the name of a file in the folder", name)
         for count in (*sums, "num_bytes"):
-            if shard.integer(count, high=2**62) is None:
+            value = shard.integer(count, high=2**62)
+            if value is None:
                 raise shard.error(count, "an integer", None)
-        sums = {count: total + shard.values[count] for count, total in sums.items()}
+            if count in sums:
+                sums[count] += value
     for count, total in sums.items():
         if fields.integer(count, high=2**62) != total:
             raise fields.error(count, f"the sum of its shards, {total:,}", fields.values[count])

@@ -13,18 +13,19 @@ def as_dataset(batches: Any) -> tf.data.Dataset:
     """
     batching = batches.batching
     first = batches[0]
-    widths = {v.shape[-1] for v in tf.nest.flatten(first) if v.ndim > 1}  # tokens and features
-    is_full = batching.pad_to == "full" and batching.bucket_lengths is None
-    are_full = batching.drop_remainder and batching.tokens_per_batch is None
+    arrays = tf.nest.flatten(first)
+    token_widths = {array.shape[-1] for array in arrays if array.ndim > 1}
+    if batching.pad_to == "full" and batching.bucket_lengths is None:
+        token_widths = set()
+    is_full = batching.drop_remainder and batching.tokens_per_batch is None
 
     def spec(array):
-        rows = len(array) if are_full else None
-        rest = (n if is_full or n not in widths else None for n in array.shape[1:])
-        return tf.TensorSpec([rows, *rest], array.dtype)
+        shape = [None if width in token_widths else width for width in array.shape]
+        shape[0] = len(array) if is_full else None
+        return tf.TensorSpec(shape, array.dtype)
 
-    dataset = tf.data.Dataset.from_generator(
-        lambda: iter(batches), output_signature=tf.nest.map_structure(spec, first)
-    )
+    signature = tf.nest.map_structure(spec, first)
+    dataset = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=signature)
     return prefetched(dataset.apply(tf.data.experimental.assert_cardinality(len(batches))))
 
 
@@ -32,11 +33,13 @@ def map_batches(batches: tf.data.Dataset, make: Callable) -> tf.data.Dataset:
     """Maps batches on all cores, without AutoGraph; a known number of rows stays static."""
 
     @tf.autograph.experimental.do_not_convert
-    def with_known_rows(*parts):
-        rows = tf.TensorShape(tf.nest.flatten(parts)[0].shape[:1])
-        return tf.nest.map_structure(
-            lambda part: tf.ensure_shape(part, rows.concatenate(part.shape[1:])), make(*parts)
-        )
+    def with_known_rows(*batch):
+        rows = tf.nest.flatten(batch)[0].shape[:1]
+
+        def known(values):
+            return tf.ensure_shape(values, rows.concatenate(values.shape[1:]))
+
+        return tf.nest.map_structure(known, make(*batch))
 
     return prefetched(batches.map(with_known_rows, num_parallel_calls=tf.data.AUTOTUNE))
 
@@ -53,9 +56,14 @@ def prefetched(batches: tf.data.Dataset) -> tf.data.Dataset:
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
-def asserted(values: tf.Tensor, is_right: tf.Tensor, message: str) -> tf.Tensor:
+def asserted(
+    values: tf.Tensor,
+    is_right: tf.Tensor,
+    message: str,
+) -> tf.Tensor:
     """Returns values whose reading fails, with the wrong ones, unless all are right."""
-    wrong = tf.boolean_mask(tf.reshape(values, [-1]), ~tf.reshape(is_right, [-1]))
+    is_wrong = ~tf.reshape(is_right, [-1])
+    wrong = tf.boolean_mask(tf.reshape(values, [-1]), is_wrong)
     assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message, wrong])
     with tf.control_dependencies([assertion]):
         return tf.identity(values)
@@ -76,4 +84,8 @@ def map_labels(dataset: Any, check: Callable) -> Any:
         return dataset
     if not isinstance(dataset.element_spec, tuple) or len(dataset.element_spec) < 2:
         raise ValueError("The dataset yields no labels; make it yield (x, label).")
-    return map_checked(dataset, lambda x, labels, *rest: (x, check(x, labels), *rest))
+
+    def with_check(x, labels, *weights):
+        return x, check(x, labels), *weights
+
+    return map_checked(dataset, with_check)

@@ -41,16 +41,16 @@ def _shared_blocks(values):
         for byte in key:
             node = node.setdefault(byte, {})
         node[0] = value
-    numbers = {}
+    indices = {}
 
-    def number(node):
-        children = tuple(
-            (label, child if label == 0 else number(child)) for label, child in sorted(node.items())
-        )
-        return numbers.setdefault(children, len(numbers))
+    def index(node):
+        children = []
+        for label, child in sorted(node.items()):
+            children.append((label, child if label == 0 else index(child)))
+        return indices.setdefault(tuple(children), len(indices))
 
-    root = number(trie)
-    return list(numbers), root
+    root = index(trie)
+    return list(indices), root
 
 
 def _place(blocks):
@@ -60,27 +60,32 @@ def _place(blocks):
     free[0] = False  # the root's own unit
     unused = np.ones(_PAGE, bool)  # as a base
     values, branches = [], []
-    for number, block in enumerate(blocks):
-        (values if [label for label, _ in block] == [0] else branches).append(number)
+    for index, block in enumerate(blocks):
+        is_value = len(block) == 1 and block[0][0] == 0
+        (values if is_value else branches).append(index)
     start = 0  # earlier pages are treated as full
-    for number in sorted(branches, key=lambda number: -len(blocks[number])):
-        labels = np.array([label for label, _ in blocks[number]])
+    for index in sorted(branches, key=lambda index: -len(blocks[index])):
+        labels = np.array([label for label, _ in blocks[index]])
         fits = _fitting_bases(labels, free, unused, start)
         while not len(fits):
             start = max(start, len(free) - 3 * _PAGE)
             free = np.append(free, np.ones(_PAGE, bool))
             unused = np.append(unused, np.ones(_PAGE, bool))
             fits = _fitting_bases(labels, free, unused, start)
-        bases[number] = int(fits[0])
+        bases[index] = int(fits[0])
         unused[fits[0]] = False
         free[fits[0] ^ labels] = False
     spare = np.flatnonzero(free & unused)
-    if len(spare) < len(values):
-        missing = -(-(len(values) - len(spare)) // _PAGE) * _PAGE
-        spare = np.append(spare, np.arange(len(free), len(free) + missing))
-    for number, base in zip(values, spare.tolist(), strict=False):
-        bases[number] = base
-    return bases, max(len(free), -(-(max(bases) + 1) // _PAGE) * _PAGE)
+    num_missing = len(values) - len(spare)
+    if num_missing > 0:
+        spare = np.append(spare, len(free) + np.arange(_whole_pages(num_missing)))
+    for index, base in zip(values, spare.tolist(), strict=False):
+        bases[index] = base
+    return bases, max(len(free), _whole_pages(max(bases) + 1))
+
+
+def _whole_pages(size):
+    return -(-size // _PAGE) * _PAGE
 
 
 def _fitting_bases(labels, free, unused, start):

@@ -51,8 +51,10 @@ def punctuation_map() -> dict[str, str]:
     which only ICU splits is replaced by two others that no text contains. A character at which only
     Python splits gets spaces around it.
     """
-    code_points = np.setdiff1d(np.arange(1, _PROBED), np.arange(0xD800, 0xE000))
-    words = np.stack(np.broadcast_arrays(ord("a"), code_points, ord("a")), axis=1).astype(np.int32)
+    surrogates = np.arange(0xD800, 0xE000)
+    code_points = np.setdiff1d(np.arange(1, _PROBED), surrogates)
+    words = np.full((len(code_points), 3), ord("a"), np.int32)
+    words[:, 1] = code_points
     with tf.device("CPU:0"):
         probe = tf_text.FastWordpieceTokenizer(["a", "[UNK]"], token_out_type=tf.string)
         pieces = probe.tokenize(tf.strings.unicode_encode(words, "UTF-8"))
@@ -61,9 +63,13 @@ def punctuation_map() -> dict[str, str]:
     table = {}
     for code_point, icu in zip(code_points.tolist(), splits.tolist(), strict=True):
         character = chr(code_point)
-        if icu == (is_punctuation(character) or is_cjk(character)) or character in never_there:
+        python = is_punctuation(character) or is_cjk(character)
+        if icu == python or character in never_there:
             continue
-        table[character] = PLACEHOLDER + chr(0xE000 + len(table)) if icu else f" {character} "
+        if icu:
+            table[character] = PLACEHOLDER + chr(0xE000 + len(table))
+        else:
+            table[character] = f" {character} "
     return table
 
 
@@ -73,7 +79,8 @@ def normalizer_model(lowercase: bool) -> np.ndarray:
 
     It also deletes ill-formed pieces of UTF-8, as Python's `decode(errors="ignore")` does.
     """
-    pool, offsets, values = bytearray(), {}, {}
+    pool = bytearray()
+    offsets, values = {}, {}
     punctuation = str.maketrans(punctuation_map())
     table = {**punctuation_map(), **character_map(lowercase)}
     for character, normal in table.items():
@@ -83,9 +90,9 @@ def normalizer_model(lowercase: bool) -> np.ndarray:
         if normal not in offsets:
             offsets[normal] = len(pool)
             pool += normal
-        values[character.encode()] = 1 << 30 | offsets[normal] << 6 | len(normal)
+        values[character.encode()] = (1 << 30) + (offsets[normal] << 6) + len(normal)
     deleted = values.pop(b"\0")
-    values.update((key, deleted) for key in _ill_formed())
+    values |= dict.fromkeys(_ill_formed(), deleted)
     return _flatbuffer(lowercase, double_array(values), deleted, pool)
 
 
@@ -102,7 +109,8 @@ def _ill_formed():
                 continue
             yield piece
             if lead >= 0xF0:
-                yield from (piece + bytes([third]) for third in range(0x80, 0xC0))
+                for third in range(0x80, 0xC0):
+                    yield piece + bytes([third])
 
 
 def _flatbuffer(lowercase, trie, value_of_nul, pool):
@@ -134,7 +142,8 @@ def sigma_rewrites() -> list[tuple[str, str]]:
             cased.append(ord(character))
         elif f"A{SIGMA}{character}A".lower()[1] == "\u03c3":
             ignorable.append(ord(character))
-    cased, ignorable = _character_class(cased), _character_class(ignorable)
+    cased = _character_class(cased)
+    ignorable = _character_class(ignorable)
     before_cased = (f"{SIGMA}({ignorable}*{cased})", "\u03c3\\1")
     return [
         before_cased,
@@ -145,5 +154,6 @@ def sigma_rewrites() -> list[tuple[str, str]]:
 
 
 def _character_class(code_points):
-    runs = np.split(code_points, np.flatnonzero(np.diff(code_points) > 1) + 1)
-    return "[" + "".join(f"\\x{{{run[0]:X}}}-\\x{{{run[-1]:X}}}" for run in runs) + "]"
+    ends = np.flatnonzero(np.diff(code_points) > 1) + 1
+    ranges = [f"\\x{{{run[0]:X}}}-\\x{{{run[-1]:X}}}" for run in np.split(code_points, ends)]
+    return f"[{''.join(ranges)}]"

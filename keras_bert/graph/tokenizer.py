@@ -31,7 +31,7 @@ def graph_tokens(preprocessor: Any, texts: tf.Tensor) -> Tokens:
 def graph_text_tokens(preprocessor: Any, texts: tf.Tensor) -> TextTokens:
     """Tokenizes strings `[B]`, with the place of each token in bytes."""
     ids, starts, ends = graph_tokenizer(preprocessor.tokenizer).tokenize_with_offsets(texts)
-    flat = (ragged.flat_values for ragged in (ids, starts, ends))
+    flat = [ragged.flat_values for ragged in (ids, starts, ends)]
     return TextTokens.of(texts, *flat, ids.row_lengths(), graph_ops)
 
 
@@ -71,27 +71,33 @@ class GraphSentencePiece:
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Turns strings `[N]` into int32 ids `[N, (T)]`."""
         with tf.device("CPU:0"):
-            return self._own(self._model().tokenize(texts))
+            return self._ids_of_pieces(self._model().tokenize(texts))
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
         """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         with tf.device("CPU:0"):
             ids, starts, ends = self._model().tokenize_with_offsets(texts)
             rows = ids.value_rowids()
-            starts, ends = (tf.cast(x.flat_values, tf.int64) for x in (starts, ends))
+            starts = tf.cast(starts.flat_values, tf.int64)
+            ends = tf.cast(ends.flat_values, tf.int64)
             tokens = tf.strings.substr(tf.gather(texts, rows), starts, ends - starts)
             tokens = tf.strings.regex_replace(tokens, f"^(?:{SPACES})+", "")
-            starts = ends - tf.cast(tf.strings.length(tokens), tf.int64)
+            starts = ends - _num_bytes(tokens)
             tokens = tf.strings.regex_replace(tokens, f"(?:{SPACES})+$", "")
-            ends = starts + tf.cast(tf.strings.length(tokens), tf.int64)
-            return self._own(ids), ids.with_flat_values(starts), ids.with_flat_values(ends)
+            ends = starts + _num_bytes(tokens)
+            return (
+                self._ids_of_pieces(ids),
+                ids.with_flat_values(starts),
+                ids.with_flat_values(ends),
+            )
 
     def _model(self):
         return tf_text.SentencepieceTokenizer(self._proto, out_type=tf.int32)
 
-    def _own(self, ids):
+    def _ids_of_pieces(self, ids):
         values = ids.flat_values
-        return ids.with_flat_values(tf.where(values == 0, self._unknown, values + self._shift))
+        values = tf.where(values == 0, self._unknown, values + self._shift)
+        return ids.with_flat_values(values)
 
 
 class GraphTokenizer:
@@ -109,22 +115,26 @@ class GraphTokenizer:
     characters: they cut words of four times as many bytes, and the longest are then made [UNK].
     """
 
-    def __init__(self, tokens: Sequence[str], lowercase: bool, max_word_characters: int):
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        lowercase: bool,
+        max_word_characters: int,
+    ):
         self.lowercase = lowercase
         self.max_word_characters = max_word_characters
         self._continues = [token.startswith("##") for token in tokens]
         tokens = _reachable_tokens(tokens, lowercase, max_word_characters)
         self._unknown = tokens.index(UNK)
-        self._normalizer, self._visible = (  # the second only deletes control characters
-            tf_text.FastBertNormalizer(model_buffer=tf.constant(normalization.normalizer_model(b)))
-            for b in (lowercase, False)
-        )
+        self._normalizer = _normalizer(lowercase)
+        self._visible = _normalizer(False)  # deletes invisible characters, and changes no others
         # FastWordpieceTokenizer's constructor calls this too, but copies the bytes through a list.
         model = wordpiece_builder.build_fast_wordpiece_model(
             tokens, max_word_characters * _MAX_CHARACTER_BYTES, "##", UNK, False, False
         )
+        model = tf.constant(np.frombuffer(model, np.uint8))
         self._wordpiece = tf_text.FastWordpieceTokenizer(
-            model_buffer=tf.constant(np.frombuffer(model, np.uint8)), token_out_type=tf.int32
+            model_buffer=model, token_out_type=tf.int32
         )
         self._traced = functools.cache(_trace)
 
@@ -140,19 +150,16 @@ class GraphTokenizer:
 
     def _ids(self, texts):
         ids, _, _, splits = self._pieces(self._normalizer.normalize(texts))
-        return tf.RaggedTensor.from_row_splits(ids, splits, validate=False)
+        return _ragged(ids, splits)
 
     def _ids_and_offsets(self, texts):
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
         ids, starts, ends, splits = self._pieces(normalized)
-        rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
+        rows = _ragged(ids, splits).value_rowids()
         first = tf.gather(sources.row_starts(), rows)
         starts, last, ends = _sources(sources.flat_values, first + starts, first + ends)
         ends = self._visible_ends(texts, rows, last, ends)
-        return tuple(
-            tf.RaggedTensor.from_row_splits(values, splits, validate=False)
-            for values in (ids, starts, ends)
-        )
+        return tuple(_ragged(values, splits) for values in (ids, starts, ends))
 
     def _visible_ends(self, texts, rows, last, ends):
         """Moves the ends of tokens before the invisible characters that were deleted there.
@@ -160,16 +167,18 @@ class GraphTokenizer:
         For T tokens, `rows` are their texts, `last` the bytes at which their last characters start,
         and `ends` those at which the next characters that aren't deleted start.
         """
-        sizes = tf.strings.length(texts, "BYTE") + 1
-        begins = tf.cumsum(tf.cast(sizes, tf.int64), exclusive=True)
-        data = tf.io.decode_raw(tf.strings.reduce_join(texts, separator="\0"), tf.uint8)
+        begins = tf.cumsum(_num_bytes(texts) + 1, exclusive=True)
+        joined = tf.strings.reduce_join(texts, separator="\0")
+        data = tf.io.decode_raw(joined, tf.uint8)
         begin = tf.gather(begins, rows)
-        last, ends = begin + last, begin + ends  # in all texts together
+        last += begin  # in all texts together
+        ends += begin
 
         def move():
             _, sources = self._visible.normalize_with_offsets(texts)
             sources = sources.flat_values + tf.gather(begins, sources.value_rowids())
-            last_visible = tf.gather(sources, tf.searchsorted(sources, ends, out_type=tf.int64) - 1)
+            before = tf.searchsorted(sources, ends, out_type=tf.int64) - 1
+            last_visible = tf.gather(sources, before)
             return last_visible + _character_sizes(data, last_visible)
 
         is_followed = tf.reduce_any(last + _character_sizes(data, last) < ends)
@@ -179,9 +188,9 @@ class GraphTokenizer:
         """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
         pieces = self._fast_pieces(texts)
         if self.lowercase:
-            has_unknown = tf.reduce_any(pieces[0] == self._unknown)
+            ids, *_ = pieces
             texts, pieces = tf.cond(
-                has_unknown,
+                tf.reduce_any(ids == self._unknown),
                 lambda: self._with_final_sigmas(texts, pieces),
                 lambda: (texts, pieces),
             )
@@ -208,23 +217,20 @@ class GraphTokenizer:
         ids, starts, ends, splits = pieces
         is_first = ~tf.gather(self._continues, ids)  # of a word's pieces
         word = tf.cumsum(tf.cast(is_first, tf.int64)) - 1
-        word_starts, word_ends = tf.boolean_mask(starts, is_first), tf.math.segment_max(ends, word)
+        word_starts = tf.boolean_mask(starts, is_first)
+        word_ends = tf.math.segment_max(ends, word)
 
         def replace():
-            rows = tf.RaggedTensor.from_row_splits(is_first, splits, validate=False).value_rowids()
-            texts_of_words = tf.gather(texts, tf.boolean_mask(rows, is_first))
-            words = tf.strings.substr(texts_of_words, word_starts, word_ends - word_starts)
+            rows = tf.boolean_mask(_ragged(is_first, splits).value_rowids(), is_first)
+            words = tf.strings.substr(tf.gather(texts, rows), word_starts, word_ends - word_starts)
             too_long = tf.strings.length(words, "UTF8_CHAR") > self.max_word_characters
             is_long = tf.gather(too_long, word)
-            kept = is_first | ~is_long
-            values = (
-                tf.where(is_long, self._unknown, ids),
-                starts,
-                tf.where(is_long, tf.gather(word_ends, word), ends),
-            )
-            counts = tf.concat([[0], tf.cumsum(tf.cast(kept, tf.int64))], 0)
-            kept_values = (tf.boolean_mask(each, kept) for each in values)
-            return (*kept_values, tf.gather(counts, splits))
+            new_ids = tf.where(is_long, self._unknown, ids)
+            new_ends = tf.where(is_long, tf.gather(word_ends, word), ends)
+            stays = is_first | ~is_long
+            counts = tf.cumsum(tf.pad(tf.cast(stays, tf.int64), [[1, 0]]))
+            arrays = [tf.boolean_mask(values, stays) for values in (new_ids, starts, new_ends)]
+            return *arrays, tf.gather(counts, splits)
 
         has_long = tf.reduce_any(word_ends - word_starts > self.max_word_characters)
         return tf.cond(has_long, replace, lambda: pieces)
@@ -235,14 +241,15 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
     unreachable = {*normalization.character_map(lowercase), " "}
     if lowercase:
         unreachable.add(normalization.SIGMA)
-    written = {c: n for c, n in normalization.punctuation_map().items() if n[0] != " "}
-    written = str.maketrans(written)
+    replaced = normalization.punctuation_map().items()
+    written = str.maketrans({c: normal for c, normal in replaced if normal[0] != " "})
     ids = {token: index for index, token in enumerate(tokens)}
     reachable = []
     for index, token in enumerate(tokens):
         piece = token.removeprefix("##")
-        is_long = len(piece) > max_word_characters
-        if ids[token] != index or (token != UNK and (is_long or not unreachable.isdisjoint(token))):
+        is_repeated = ids[token] != index
+        is_cut = len(piece) > max_word_characters or not unreachable.isdisjoint(token)
+        if is_repeated or (is_cut and token != UNK):
             token = ""
         elif token != UNK and len(piece.encode()) > _MAX_TOKEN_BYTES:
             raise ValueError(
@@ -251,6 +258,19 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
             )
         reachable.append(token.translate(written) or f"{normalization.PLACEHOLDER}{index}")
     return [*reachable, normalization.PLACEHOLDER]  # an empty trie can't be built
+
+
+def _normalizer(lowercase):
+    model = tf.constant(normalization.normalizer_model(lowercase))
+    return tf_text.FastBertNormalizer(model_buffer=model)
+
+
+def _ragged(values, splits):
+    return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+
+
+def _num_bytes(texts):
+    return tf.cast(tf.strings.length(texts), tf.int64)
 
 
 def _trace(function):
@@ -266,12 +286,14 @@ def _sources(sources, starts, ends):
     from; after each text, the length of the original. `starts` and `ends` are places in them.
     Returns where the first character, the last one and the next one start in the originals.
     """
-    source_starts, source_ends = tf.gather(sources, starts), tf.gather(sources, ends)
+    source_starts = tf.gather(sources, starts)
+    source_ends = tf.gather(sources, ends)
     last = tf.gather(sources, ends - 1)
 
     def next_greater():
         changes = tf.where(sources[1:] != sources[:-1])[:, 0] + 1
-        return tf.gather(sources, tf.gather(changes, tf.searchsorted(changes, ends)))
+        following = tf.searchsorted(changes, ends)
+        return tf.gather(sources, tf.gather(changes, following))
 
     # A character that became several characters ends where the next one starts.
     inside = tf.reduce_any(last == source_ends)
@@ -279,5 +301,6 @@ def _sources(sources, starts, ends):
 
 
 def _character_sizes(data, places):
-    lead = tf.gather(data, places)[:, None]
-    return 1 + tf.math.count_nonzero(lead >= tf.constant([0xC0, 0xE0, 0xF0], tf.uint8), axis=1)
+    leads = tf.constant([0xC0, 0xE0, 0xF0], tf.uint8)
+    is_longer = tf.gather(data, places)[:, None] >= leads
+    return 1 + tf.math.count_nonzero(is_longer, axis=1)

@@ -103,9 +103,9 @@ def _ids_of_texts(task, texts):
     """Returns the ids that the preprocessor meets as it reads texts, with each of its prompts."""
     data = data_of(task, texts, with_labels=False)
     reader = copy.copy(task.preprocessor)
-    reader.tokenizer = copy.copy(reader.tokenizer)  # which has found nothing yet
+    reader.tokenizer = copy.copy(reader.tokenizer)  # with no ids used yet
     reader.truncation = "tail"  # reads whole texts
     for each in (reader, *reader.variants().values()):
         for chunk in data.chunks(each):
             each.read(chunk)
-    return reader.tokenizer.found_ids
+    return reader.tokenizer.used_ids

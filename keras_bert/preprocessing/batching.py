@@ -129,11 +129,11 @@ class Batching:
         """Returns the length, up to `most`, to pad rows of int64 `[B]` tokens to."""
         if self.bucket_lengths is None and self.pad_to == "full":
             return most
-        longest = ops.maximum(ops.maximum_of(lengths), 1)  # B may be 0
+        longest = ops.maximum(ops.max_or_zero(lengths), 1)  # B may be 0
         if self.bucket_lengths is None and self.pad_to == "longest":
             return longest
         cuts = self.pad_to if self.bucket_lengths is None else self.bucket_lengths
-        return ops.smallest_of(sorted({most, *(cut for cut in cuts if cut < most)}), longest)
+        return ops.smallest_at_least(sorted({most, *(cut for cut in cuts if cut < most)}), longest)
 
     def for_evaluation(self) -> Self:
         """Returns a copy that batches every example once, in order."""

@@ -107,7 +107,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
             return outputs
         ops = ops_of(outputs)
         pool = ops.segment_max if self.window_pooling == "max" else ops.segment_mean
-        return pool(outputs, rows.text, ops.size(rows.counts))
+        return pool(outputs, rows.text, ops.num_rows(rows.counts))
 
     def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
         """Turns pooled logits `[B, C]` into labels and probabilities.
@@ -123,7 +123,9 @@ class BertClassifierPreprocessor(BertPreprocessor):
             return {"score": outputs[:, 0]}
         ops = ops_of(outputs)
         names = ops.strings(self.label_names)  # [C]
-        labels = ops.repeat(names[None], ops.size(outputs), axis=0)  # each row is self-contained
+        labels = ops.repeat(
+            names[None], ops.num_rows(outputs), axis=0
+        )  # each row is self-contained
         if self.multi_label:
             probabilities = ops.sigmoid(outputs)
             is_label = probabilities >= self.threshold

@@ -146,7 +146,7 @@ def checked_choices(labels: Any, is_there: Any = None) -> Any:
         if is_there is None:
             return (labels >= 0) & (labels % 1 == 0)
         ops = ops_of(labels)
-        numbers = ops.cast(ops.arange(ops.width(is_there)), "float64")
+        numbers = ops.cast(ops.arange(ops.num_columns(is_there)), "float64")
         return ops.row_sums((labels[:, None] == numbers) & is_there) > 0
 
     return checked(labels, are_choices, expected)

@@ -172,11 +172,11 @@ def _outputs_by_block(predict, rows):
     """Computes the outputs `[N, S]` of windows, `_WINDOWS` at a time, S that of the longest."""
     ops = rows.ops
     full = dataclasses.replace(LONGEST, pad_to="full")
-    longest = ops.maximum_of(rows.num_tokens())
+    longest = ops.max_or_zero(rows.num_tokens())
 
     def some(numbers):
         inputs, *_ = rows.batch(numbers, full)
         return predict({name: values[:, :longest] for name, values in inputs.items()})
 
     kinds = dict.fromkeys(("start", "end"), ("float32", [None]))
-    return ops.in_blocks(some, ops.size(rows.question), _WINDOWS, kinds)
+    return ops.map_blocks(some, ops.num_rows(rows.question), _WINDOWS, kinds)

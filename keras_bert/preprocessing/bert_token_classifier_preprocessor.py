@@ -145,9 +145,10 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         }
         if rows is not None:
             answers = {
-                name: numpy_ops.ragged(values, rows.lengths) for name, values in answers.items()
+                name: numpy_ops.from_row_lengths(values, rows.lengths)
+                for name, values in answers.items()
             }
-        count = ops.size(outputs) if rows is None else len(rows.lengths)
+        count = ops.num_rows(outputs) if rows is None else len(rows.lengths)
         return {**answers, "labels": ops.repeat(names[None], count, axis=0)}
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:

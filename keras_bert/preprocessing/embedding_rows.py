@@ -40,7 +40,7 @@ class TextColumns(TextRows):
             return (inputs, *targets)
         numbers = self.ops.take(self.numbers, rows)
         # Losses take numbers as float32, which holds 16 million.
-        return (inputs, self.ops.renumbered(numbers), *targets)
+        return (inputs, self.ops.unique_indices(numbers), *targets)
 
 
 @dataclasses.dataclass(kw_only=True)

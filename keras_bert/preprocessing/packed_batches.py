@@ -99,23 +99,23 @@ def packed(unpacked: tuple, is_used: Any, length: int, packs: str, ops: ModuleTy
     that hold a sequence. See `BertPreprocessor.packs`.
     """
     inputs, *targets = unpacked
-    batch, slots = ops.size(is_used), is_used.shape[1]
+    batch, slots = ops.num_rows(is_used), is_used.shape[1]
     row, slot = ops.nonzero(is_used)  # [M]
     lengths = ops.row_sums(inputs["padding_mask"])
-    own = ops.put([batch, slots], (row, slot), lengths)
+    own = ops.scatter_nd((row, slot), lengths, [batch, slots])
     starts = ops.where(is_used, ops.cumsum(own, axis=1) - own, 0)  # [B, K]
     sequence, place = numbered(lengths, ops)  # of each token
-    places = ops.take(row, sequence), ops.take(ops.take_at(starts, row, slot), sequence) + place
+    places = ops.take(row, sequence), ops.take(ops.gather_nd(starts, row, slot), sequence) + place
 
     def of_tokens(values):  # [M, S'] to [B, S]
-        return ops.put([batch, length], places, ops.take_at(values, sequence, place))
+        return ops.scatter_nd(places, ops.gather_nd(values, sequence, place), [batch, length])
 
     def of_sequences(values):  # [M, ...] to [B, K, ...]
-        return ops.put([batch, slots], (row, slot), values)
+        return ops.scatter_nd((row, slot), values, [batch, slots])
 
     rows = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
     numbers = ops.cast(ops.take(slot, sequence) + 1, "int32")
-    rows["sequence_ids"] = ops.put([batch, length], places, numbers)
+    rows["sequence_ids"] = ops.scatter_nd(places, numbers, [batch, length])
     if packs == "tokens":
         return (rows, *map(of_tokens, targets))
     rows["cls_positions"] = ops.cast(starts, "int32")

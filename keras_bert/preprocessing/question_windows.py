@@ -66,11 +66,11 @@ class QuestionWindows(TextRows):
         counts = ops.take(self.contexts.tokens.lengths, self.context)  # [B]
         before = ops.take(ops.cumsum(counts) - counts, self.question)
         token = ops.where(in_context, (before + self.first)[:, None] + offset, -1)
-        total = ops.maximum_of(ops.cumsum(counts)) + 1
+        total = ops.max_or_zero(ops.cumsum(counts)) + 1
         score = 100 * ops.minimum(offset, part - 1 - offset) + part
         best = ops.segment_max(score, token, total)
         is_best = in_context & (score == ops.take(best, ops.maximum(token, 0)))
-        row = ops.arange(ops.size(part))[:, None] + 0 * token
+        row = ops.arange(ops.num_rows(part))[:, None] + 0 * token
         earliest = ops.segment_min(row, ops.where(is_best, token, -1), total)
         starts, ends = (ops.take(x, flat) for x in (self.contexts.starts, self.contexts.ends))
         in_context &= starts < ends  # a "▁" alone ends no answer

@@ -31,7 +31,7 @@ def span_answers(
     """
     ops = windows.ops
     spans = spans_of_windows(windows, outputs, max_answer_length, n_best)
-    question, number = windows.question, ops.size(windows.context)
+    question, number = windows.question, ops.num_rows(windows.context)
     best = ops.segment_max(spans["score"][:, 0], question, number)  # [B]
     row = _first_row(spans["score"][:, 0], best, question, ops)
     null = ops.segment_min(spans["null"], question, number)
@@ -49,8 +49,8 @@ def span_answers(
         ops.where(is_null, 0, ops.take(spans[name][:, 0], row)) for name in ("start", "end")
     )
     answers = {
-        "answer": ops.cut(windows.contexts.texts, windows.context, start, end),
-        **ops.located(windows.contexts.texts, windows.context, start, end),
+        "answer": ops.substrings(windows.contexts.texts, windows.context, start, end),
+        **ops.text_spans(windows.contexts.texts, windows.context, start, end),
         "score": ops.exp(ops.where(is_null, null, best) - total),
         "null_odds": odds,
     }
@@ -74,7 +74,7 @@ def _best_spans(start_logits, end_logits, begins, in_context, max_answer_length,
         `start` and `end`, int64 `[N, K]`, positions of the first and the last token; and `total`,
         float32 `[N]`, the logsumexp of the scores of all spans.
     """
-    windows, length = ops.size(start_logits), ops.width(start_logits)
+    windows, length = ops.num_rows(start_logits), ops.num_columns(start_logits)
     start = ops.where(begins, start_logits, NO_SPAN)
     end = ops.where(in_context, end_logits, NO_SPAN)
     after = ops.concat(
@@ -94,7 +94,7 @@ def spans_of_windows(
 ) -> dict[str, Any]:
     """Finds each window's best spans, with their places, logits and the "no answer" score."""
     ops = windows.ops
-    length = ops.width(outputs["start"])
+    length = ops.num_columns(outputs["start"])
     places = windows.places(length)
 
     def some(rows):
@@ -110,24 +110,24 @@ def spans_of_windows(
             "null_end_logit": end[:, 0],
             "first": first,
             "last": last,
-            "start": ops.take_each(ops.take(places["starts"], rows), first),
-            "end": ops.take_each(ops.take(places["ends"], rows), last),
-            "start_logit": ops.take_each(start, first),
-            "end_logit": ops.take_each(end, last),
+            "start": ops.take_along_axis(ops.take(places["starts"], rows), first),
+            "end": ops.take_along_axis(ops.take(places["ends"], rows), last),
+            "start_logit": ops.take_along_axis(start, first),
+            "end_logit": ops.take_along_axis(end, last),
         }
 
     kinds = dict.fromkeys(("score", "start_logit", "end_logit"), ("float32", [None]))
     kinds |= dict.fromkeys(("first", "last", "start", "end"), ("int64", [None]))
     names = ("total", "null", "null_start_logit", "null_end_logit")
     kinds |= dict.fromkeys(names, ("float32", []))
-    return ops.in_blocks(some, ops.size(windows.question), _WINDOWS, kinds)
+    return ops.map_blocks(some, ops.num_rows(windows.question), _WINDOWS, kinds)
 
 
 def _first_row(values, extremes, question, ops):
     """Returns the first window of each question that has its extreme value, int64 `[B]`."""
     is_it = values == ops.take(extremes, question)
-    rows = ops.arange(ops.size(question))
-    return ops.segment_min(rows, ops.where(is_it, question, -1), ops.size(extremes))
+    rows = ops.arange(ops.num_rows(question))
+    return ops.segment_min(rows, ops.where(is_it, question, -1), ops.num_rows(extremes))
 
 
 def _n_best(windows, spans, nulls, total, n_best, may_be_null):

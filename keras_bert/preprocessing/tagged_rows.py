@@ -54,8 +54,8 @@ class TaggedRows(TextRows):
             return (inputs,)
         row, word, position = self._first_pieces(self.windows[rows])
         shape, places = inputs["token_ids"].shape, (row, position)
-        weights = numpy_ops.put(shape, places, np.ones(len(word), "float32"))
-        return inputs, numpy_ops.put(shape, places, self.labels[word]), weights
+        weights = numpy_ops.scatter_nd(places, np.ones(len(word), "float32"), shape)
+        return inputs, numpy_ops.scatter_nd(places, self.labels[word], shape), weights
 
     def at_words(self, outputs: np.ndarray) -> np.ndarray:
         """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""

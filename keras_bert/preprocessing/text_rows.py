@@ -57,7 +57,7 @@ class TextRows:
 
     def as_batch(self, batching: Batching = LONGEST) -> tuple:
         """Makes one batch of all rows."""
-        return self.batch(self.ops.arange(self.ops.size(self.columns[0].lengths)), batching)
+        return self.batch(self.ops.arange(self.ops.num_rows(self.columns[0].lengths)), batching)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -100,8 +100,8 @@ class PairRows(TextRows):
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         ops, inputs = self.ops, packed(self._pairs(rows), self.packer, batching)
-        width = inputs["token_ids"].shape[-1] or ops.width(inputs["token_ids"])
-        shape = [ops.size(rows), self.num_sequences, width]
+        width = inputs["token_ids"].shape[-1] or ops.num_columns(inputs["token_ids"])
+        shape = [ops.num_rows(rows), self.num_sequences, width]
         inputs = {name: ops.reshape(values, shape) for name, values in inputs.items()}
         if self.is_there is None:
             return inputs

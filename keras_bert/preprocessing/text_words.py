@@ -47,7 +47,7 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
     ids = tokens.values[:-1]
     is_first = word_starts(read, packer.tokenizer)
     token = ops.flatnonzero(is_first)  # [W]
-    last = ops.concat([token[1:], [ops.size(ids)]], axis=0)[: ops.size(token)] - 1
+    last = ops.concat([token[1:], [ops.num_rows(ids)]], axis=0)[: ops.num_rows(token)] - 1
     text = ops.take(text_of, token)
     room = packer.sequence_length - 2
     stride = max(1, room // 2)
@@ -75,7 +75,7 @@ def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
     """
     ops, text_of = read.tokens.ops, numbered(read.tokens.lengths, read.tokens.ops)[0]
     kinds = _kinds(read, text_of, tokenizer)
-    true, size = ops.full([1], True, "bool"), ops.size(kinds)
+    true, size = ops.full([1], True, "bool"), ops.num_rows(kinds)
     starts, ends = read.starts[:-1], read.ends[:-1]
     is_mark, is_character = kinds == _MARK, kinds == _CHARACTER
     is_empty = starts == ends  # a "▁" of SentencePiece alone, before the word that it begins
@@ -88,7 +88,7 @@ def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
     before = ops.cumsum(letters) - letters  # earlier tokens other than marks
     runs = ops.flatnonzero(begins_run)
     seen = before - ops.take(ops.take(before, runs), run)
-    in_run = ops.segment_sum(letters, run, ops.size(runs))
+    in_run = ops.segment_sum(letters, run, ops.num_rows(runs))
     leads, trails = is_mark & (seen == 0), is_mark & (seen == ops.take(in_run, run))
     alone = leads | trails | is_character
     alone_before, empty_before = (
@@ -106,8 +106,8 @@ def _kinds(read, text_of, tokenizer):
     kinds = ops.take(ops.array(_kinds_of_tokens[tokenizer]), ids)
     unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
     places = (ops.take(values, unknown) for values in (text_of, read.starts, read.ends))
-    kinds_of_unknown = ops.kinds_of_strings(ops.cut(read.texts, *places), _kind)
-    return ops.replaced(kinds, unknown, kinds_of_unknown)
+    kinds_of_unknown = ops.classify_strings(ops.substrings(read.texts, *places), _kind)
+    return ops.scatter_update(kinds, unknown, kinds_of_unknown)
 
 
 def _kind(token):
@@ -133,27 +133,31 @@ def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -
         ops.array([kind in kinds for kind, _ in parts]) for kinds in ("BS", "OES", "BIES")
     )
     types = ops.array(np.array([type_names.index(type_) for _, type_ in parts], "int64"))
-    logits = ops.take_at(outputs, words.window, words.position)  # [W, C]
+    logits = ops.gather_nd(outputs, words.window, words.position)  # [W, C]
     probabilities = ops.softmax(logits)
     label = ops.argmax(probabilities, axis=-1)  # [W]
-    score = ops.take_each(probabilities, label[:, None])[:, 0]
+    score = ops.take_along_axis(probabilities, label[:, None])[:, 0]
     is_in, type_, text = ops.take(inside, label), ops.take(types, label), words.text
     follows = (text[1:] == text[:-1]) & ~ops.take(closes, label)[:-1] & (type_[1:] == type_[:-1])
-    follows = ops.concat([ops.full([1], False, "bool"), follows], axis=0)[: ops.size(label)]
+    follows = ops.concat([ops.full([1], False, "bool"), follows], axis=0)[: ops.num_rows(label)]
     begins = is_in & (~follows | ops.take(opens, label))
     first, member = ops.flatnonzero(begins), ops.flatnonzero(is_in)  # [E], words in entities
     number = ops.take(ops.cumsum(ops.cast(begins, "int64")) - 1, member)
-    last = ops.segment_max(member, number, ops.size(first))
+    last = ops.segment_max(member, number, ops.num_rows(first))
     text = ops.take(text, first)
     start, end = ops.take(words.start, first), ops.take(words.end, last)
     values = {
-        "text": ops.cut(words.texts, text, start, end),
+        "text": ops.substrings(words.texts, text, start, end),
         "type": ops.take(ops.strings(type_names), ops.take(type_, first)),
-        **ops.located(words.texts, text, start, end),
-        "score": ops.segment_mean(ops.take(score, member), number, ops.size(first)),
+        **ops.text_spans(words.texts, text, start, end),
+        "score": ops.segment_mean(ops.take(score, member), number, ops.num_rows(first)),
     }
-    counts = ops.segment_sum(ops.full([ops.size(first)], 1, "int64"), text, ops.size(words.texts))
-    entities = {f"entity_{name}": ops.ragged(value, counts) for name, value in values.items()}
+    counts = ops.segment_sum(
+        ops.full([ops.num_rows(first)], 1, "int64"), text, ops.num_rows(words.texts)
+    )
+    entities = {
+        f"entity_{name}": ops.from_row_lengths(value, counts) for name, value in values.items()
+    }
     return {**entities, "num_entities": counts}
 
 

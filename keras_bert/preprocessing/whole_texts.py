@@ -21,7 +21,7 @@ def whole_texts(texts: Sequence[str], preprocessor: Any, kind: str = "Text") -> 
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
-    for number, ids in enumerate(numpy_ops.ragged(*tokenizer.flat_ids(texts))):
+    for number, ids in enumerate(numpy_ops.from_row_lengths(*tokenizer.flat_ids(texts))):
         if not 0 < len(ids) <= longest - 2:
             size = f"{len(ids)} tokens, above the {longest - 2} of sequence_length={longest}"
             size = size if len(ids) else "no token to score"
@@ -44,7 +44,7 @@ def masked_inputs(
         parts = re.split(rf"\s*{re.escape(MASK)}", as_str("A text", text))
         if len(parts) == 1:
             raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
-        first, *others = numpy_ops.ragged(*tokenizer.flat_ids(parts))
+        first, *others = numpy_ops.from_row_lengths(*tokenizer.flat_ids(parts))
         masked = (np.append(np.int32(tokenizer.mask_token_id), ids) for ids in others)
         rows.append(np.concatenate([first, *masked]))
         counts.append(len(others))

@@ -1,52 +1,63 @@
-"""What preprocessors and models need of a tokenizer: ids, places, special tokens, files."""
+"""`Tokenizer`: the contract between tokenizers and what reads texts with them."""
 
+import base64
+import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 
+from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_int, check_one_of, shown
+from keras_bert.text.numpy_ops import from_row_lengths
 from keras_bert.text.vocabulary import SavedVocabulary
-from keras_bert.text.wordpieces import byte_places
+from keras_bert.text.wordpieces import byte_offsets
+
+_ROLES = ("pad", "unk", "cls", "sep", "mask")
+_SET_WITH_THE_TOKENS = ("_tokens", "_ids", "_pieces", *(f"{role}_token_id" for role in _ROLES))
 
 
 class Tokenizer:
     """Base class of tokenizers: turns texts into ids, with the place of each token.
 
-    A subclass defines the methods that raise a NotImplementedError. It also has `_read`, of a
-    vocabulary or its file; `_set_vocabulary`, which sets `_tokens`, `_ids` and the special tokens;
-    `_vocabulary`, for a config in JSON, and `_contents` of that config, or None; and `_text`, which
-    joins tokens.
+    A family of tokenizers is a subclass that defines `families`, `asset`, `special` and the methods
+    that raise a NotImplementedError: `read`, `contents`, `flat_ids`, `flat_ids_with_offsets` and
+    `join`. `_CLASSES` lists it.
 
     Attributes:
-        pad_token_id, unk_token_id, cls_token_id, sep_token_id, mask_token_id: ints.
+        families: the `family` names that it reads, each the `model_type` of its models; None stands
+            for vocabularies that other models have, too.
+        asset: str, the file of the vocabulary in presets and `.keras` files.
+        special: list of str, the tokens for padding, unknown words, [CLS], [SEP] and [MASK].
+        pad_token_id, unk_token_id, cls_token_id, sep_token_id, mask_token_id: int, their ids.
         num_separators: int, the [SEP] tokens between the texts of a pair. With one, the second text
-            is segment 1. Two take the place of segments, which are all 0.
-        family: str, the `model_type` of the models that such tokenizers are made for; None if they
-            have others, too.
+            is segment 1. Two replace segments, which are all 0.
         splits_at_spaces: bool, whether the tokens before a space don't depend on what follows.
         has_graph: bool, whether TensorFlow has ops for it, for `tf.data` and SavedModels.
-        asset: str, the file of the vocabulary in presets and `.keras` files.
     """
 
+    families: Sequence[str | None]
+    asset: str
+    special: Sequence[str]
     num_separators = 1
     splits_at_spaces = False
     has_graph = True
-    family: str | None = None
-    asset: str
-    _contents_are: str  # for messages
-    _read: Callable[[Any], Any]
-    _contents: Callable[[Any], Any]
 
-    def __init__(self, vocabulary: Any):
+    def __init__(self, vocabulary: Any, family: str | None):
+        check_one_of("family", family, self.families)
+        self.family = family
         self._saved = vocabulary if isinstance(vocabulary, SavedVocabulary) else None
         if self._saved is None:
-            self._set_vocabulary(self._read(vocabulary))
+            self._set_tokens(vocabulary)
 
-    def settings(self) -> dict:
-        """Returns the constructor's arguments but the vocabulary."""
+    def read(self, vocabulary: Any) -> list[str]:
+        """Reads a vocabulary, its contents or a path, and returns its tokens ordered by id."""
+        raise NotImplementedError
+
+    def contents(self) -> Any:
+        """Returns the vocabulary that the constructor takes: a list, a dict or bytes."""
         raise NotImplementedError
 
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -67,28 +78,31 @@ class Tokenizer:
         """
         raise NotImplementedError
 
+    def join(self, tokens: Sequence[str]) -> str:
+        """Joins tokens into a text."""
+        raise NotImplementedError
+
     def ids_of_words(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Turns words from within a text into ids, as `flat_ids` turns texts."""
         return self.flat_ids(words)
 
     def words(self) -> list[str]:
         """Returns the text of each token, without a mark of the beginning of a word."""
-        return [token.removeprefix("▁") or "▁" for token in self._tokens]
+        return self.get_vocabulary()
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the vocabulary."""
+        return {"family": self.family}
 
     @property
     def special_ids(self) -> set[int]:
-        """The ids of the tokens that every vocabulary of this kind has."""
-        names = ("pad", "unk", "cls", "sep", "mask")
-        return {getattr(self, f"{name}_token_id") for name in names}
+        """The ids of the tokens that a trimmed vocabulary must have."""
+        return {self._ids[token] for token in self.special}
 
     @property
-    def found_ids(self) -> set[int]:
-        """The ids of all pieces found so far, also of words that became unknown after them."""
+    def used_ids(self) -> set[int]:
+        """The ids of all pieces so far, with those of words that then became unknown."""
         return self._refuse_trimming()
-
-    def save_vocabulary(self, path: str | os.PathLike) -> None:
-        """Writes the vocabulary to a file, local or remote."""
-        raise NotImplementedError
 
     def with_tokens(self, ids: Sequence[int]) -> Self:
         """Returns a tokenizer with some of the tokens, the special ones among them, ascending."""
@@ -97,8 +111,14 @@ class Tokenizer:
     def _refuse_trimming(self):
         raise ValueError(f"The vocabulary of a {type(self).__name__} can't be trimmed.")
 
-    def __getattr__(self, name):  # Python asks for names that aren't set, so only before the tokens
-        if name in _OF_THE_TOKENS and self.__dict__.get("_saved"):
+    def _set_tokens(self, vocabulary):
+        self._tokens = self.read(vocabulary)
+        self._ids = {token: index for index, token in enumerate(self._tokens)}
+        for role, token in zip(_ROLES, self.special, strict=True):
+            setattr(self, f"{role}_token_id", self._ids[token])
+
+    def __getattr__(self, name):  # Python calls it for attributes that aren't set
+        if name in _SET_WITH_THE_TOKENS and self.__dict__.get("_saved"):
             raise ValueError(
                 f"The tokenizer's vocabulary of {self._saved.size} tokens isn't loaded: it is the "
                 f"asset {self.asset} of a .keras file. Load it with keras.saving.load_model(path)."
@@ -106,7 +126,7 @@ class Tokenizer:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self):
-        [(name, value), *_] = self.settings().items()
+        name, value = next(iter(self.settings().items()))
         return f"{type(self).__name__}({self.vocabulary_size():,} tokens, {name}={value!r})"
 
     def __call__(self, text: Any) -> list:
@@ -115,7 +135,9 @@ class Tokenizer:
 
     def tokenize(self, text: Any) -> list:
         """Turns a text into a list of int ids, or texts of any shape into nested lists."""
-        return _map_flat(lambda texts: [_rows(*self.flat_ids(texts))], text)[0]
+        texts, positions = _flattened(text)
+        ids, lengths = self.flat_ids(texts)
+        return _restored(positions, from_row_lengths(ids.tolist(), lengths))
 
     def tokenize_with_offsets(self, text: Any, unit: str = "characters") -> tuple:
         """Turns texts into ids, with the span of each token in its text.
@@ -138,16 +160,16 @@ class Tokenizer:
         ([1, 5, 6], [0, 4, 9], [3, 9, 10])
         """
         check_one_of("unit", unit, ("characters", "bytes"))
-
-        def ids_and_offsets(texts):
-            ids, starts, ends, lengths = self.flat_ids_with_offsets(texts)
-            if unit == "bytes":
-                before = byte_places("".join(texts))
-                begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
-                starts, ends = (before[begins + x] - before[begins] for x in (starts, ends))
-            return [_rows(values, lengths) for values in (ids, starts, ends)]
-
-        return tuple(_map_flat(ids_and_offsets, text))
+        texts, positions = _flattened(text)
+        ids, starts, ends, lengths = self.flat_ids_with_offsets(texts)
+        if unit == "bytes":
+            offsets = byte_offsets("".join(texts))
+            begins = text_begins(texts, lengths)
+            starts = offsets[begins + starts] - offsets[begins]
+            ends = offsets[begins + ends] - offsets[begins]
+        arrays = (ids, starts, ends)
+        rows = [from_row_lengths(values.tolist(), lengths) for values in arrays]
+        return tuple(_restored(positions, values) for values in rows)
 
     def detokenize(self, token_ids: Any) -> str | list:
         """Joins int ids `[T]`, or rows of them, into a str, or nested lists of str.
@@ -162,9 +184,9 @@ class Tokenizer:
     def _joined(self, ids):
         if any(isinstance(row, list) for row in ids):
             return [self._joined(row) for row in ids]
-        for each in ids:
-            check_int("Each of the token_ids", each, 0, len(self._tokens) - 1)
-        return self._text([self._tokens[each] for each in ids if each != self.pad_token_id])
+        for index in ids:
+            check_int("Each of the token_ids", index, 0, len(self._tokens) - 1)
+        return self.join([self._tokens[index] for index in ids if index != self.pad_token_id])
 
     def get_vocabulary(self) -> list[str]:
         """Returns the tokens as a list of str, ordered by id."""
@@ -185,6 +207,18 @@ class Tokenizer:
         check_int("id", id, 0, len(self._tokens) - 1)
         return self._tokens[id]
 
+    def save_vocabulary(self, path: str | os.PathLike) -> None:
+        """Writes the vocabulary to a file, local or remote."""
+        contents = self.contents()
+        is_bytes = isinstance(contents, bytes)
+        with whole_file(path, "wb" if is_bytes else "w") as file:
+            if is_bytes:
+                file.write(contents)
+            elif isinstance(contents, dict):
+                json.dump(contents, file, ensure_ascii=False)
+            else:
+                file.writelines(f"{token}\n" for token in contents)
+
     def save_assets(self, folder: str | os.PathLike) -> None:
         """Writes the vocabulary to the assets of a `.keras` file."""
         self.save_vocabulary(os.path.join(folder, self.asset))
@@ -196,13 +230,15 @@ class Tokenizer:
             ValueError: if the tokens aren't those that the config was saved with.
         """
         if saved := self._saved:
-            self._set_vocabulary(self._read(os.path.join(folder, self.asset)))
+            self._set_tokens(os.path.join(folder, self.asset))
             saved.check(self._tokens)
             self._saved = None
 
     def get_config(self) -> dict:
         """Returns the constructor's arguments, with the contents of the vocabulary."""
-        vocabulary = self._saved.to_dict() if self._saved else self._vocabulary()
+        vocabulary = self._saved.to_dict() if self._saved else self.contents()
+        if isinstance(vocabulary, bytes):
+            vocabulary = base64.b64encode(vocabulary).decode()
         return {"vocabulary": vocabulary, **self.settings()}
 
     @classmethod
@@ -217,53 +253,59 @@ class Tokenizer:
                 somebody else's file would read a file of this machine.
         """
         vocabulary = config.get("vocabulary")
-        contents = SavedVocabulary.from_dict(vocabulary) or cls._contents(vocabulary)
-        if contents is None:
-            raise ValueError(
-                f"The config of a {cls.__name__} must hold its vocabulary as {cls._contents_are}, "
-                f"or the size and sha256 of an asset; got {type(vocabulary).__name__}."
-            )
-        return cls(**{**config, "vocabulary": contents})
+        vocabulary = SavedVocabulary.from_dict(vocabulary) or _contents(vocabulary, cls)
+        return cls(**{**config, "vocabulary": vocabulary})
 
     def __reduce__(self):
         return self.from_config, (self.get_config(),)
 
 
-# {family: the public class of its tokenizers}
-_CLASSES = dict.fromkeys(("xlm-roberta", "camembert"), "SentencePieceTokenizer")
-_CLASSES |= {"roberta": "BytePairTokenizer", "mpnet": "BertTokenizer"}
+# The public classes of this library, by name, because they load on first use.
+_CLASSES = ("BertTokenizer", "SentencePieceTokenizer", "BytePairTokenizer")
 
 
 def tokenizer_class(family: str | None) -> type[Tokenizer]:
-    """Returns the class of the tokenizers of a `family`; of `BertTokenizer` there is none."""
-    if family is not None:
-        check_one_of("family", family, _CLASSES)
-    return getattr(import_module("keras_bert"), _CLASSES.get(family or "", "BertTokenizer"))
+    """Returns the tokenizer class for a `family`; None means `BertTokenizer`."""
+    classes = {}
+    for name in _CLASSES:
+        cls = getattr(import_module("keras_bert"), name)
+        classes |= dict.fromkeys(cls.families, cls)
+    check_one_of("family", family, classes)
+    return classes[family]
 
 
-_OF_THE_TOKENS = (
-    "_tokens _ids _pieces pad_token_id unk_token_id cls_token_id sep_token_id mask_token_id"
-).split()
+def _contents(vocabulary, cls):
+    """Returns the contents of a vocabulary in a config, where bytes are in base64."""
+    if isinstance(vocabulary, (list, tuple, dict)):
+        return vocabulary
+    try:
+        return base64.b64decode(vocabulary, validate=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The config of a {cls.__name__} must hold its vocabulary as a list, a dict or bytes "
+            f"in base64, or the size and sha256 of an asset; got {type(vocabulary).__name__}."
+        ) from error
 
 
-def _map_flat(function: Callable, text: Any) -> list:
-    """Applies a function of a list of str to texts of any shape."""
+def _flattened(text):
+    """Returns the texts in nested lists, and these lists with the index of each text."""
     texts = []
 
-    def collect(text):
-        if isinstance(text, list):
-            return [collect(part) for part in text]
-        texts.append(as_str(f"Text {len(texts)}", text))
+    def index(values):
+        if isinstance(values, list):
+            return [index(value) for value in values]
+        texts.append(as_str(f"Text {len(texts)}", values))
         return len(texts) - 1
 
-    numbers = collect(_as_lists(text))
+    positions = index(_as_lists(text))
+    return texts, positions
 
-    def restore(numbers, rows):
-        if isinstance(numbers, list):
-            return [restore(part, rows) for part in numbers]
-        return rows[numbers]
 
-    return [restore(numbers, rows) for rows in function(texts)]
+def _restored(positions, rows):
+    """Returns nested lists with the row of each text."""
+    if isinstance(positions, list):
+        return [_restored(position, rows) for position in positions]
+    return rows[positions]
 
 
 def _as_lists(values):
@@ -274,7 +316,9 @@ def _as_lists(values):
         values = values.tolist()
     elif hasattr(values, "__array__"):
         values = np.asarray(values).tolist()
-    return [*map(_as_lists, values)] if isinstance(values, Iterable) else values
+    if isinstance(values, Iterable):
+        return [_as_lists(value) for value in values]
+    return values
 
 
 def as_str(name: str, text: Any) -> str:
@@ -293,6 +337,8 @@ def as_str(name: str, text: Any) -> str:
     return str(text)
 
 
-def _rows(values, lengths):
-    values, ends = values.tolist(), np.cumsum(lengths).tolist()
-    return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+def text_begins(texts: Sequence[str], lengths: np.ndarray) -> np.ndarray:
+    """Returns where the text of each token begins in all texts joined, int64 `[T]`."""
+    ends = np.cumsum([len(text) for text in texts], dtype="int64")
+    begins = np.concatenate([[0], ends])[: len(texts)]
+    return begins.repeat(lengths)

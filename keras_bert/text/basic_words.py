@@ -6,7 +6,7 @@ spaces, the capital sigma, whose lower case depends on its word, and the order o
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, groupby
+from itertools import groupby
 
 # BERT deletes these control characters, but `str.split` separates words at them.
 _CONTROL_SPACES = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
@@ -40,7 +40,9 @@ def cleaned(character: str) -> str:
     category = unicodedata.category(character)
     if character in "\t\n\r" or category in ("Zs", "Zl", "Zp"):
         return " "
-    return "" if category in ("Cc", "Cf", "Cs") or character == "\ufffd" else character
+    if category in ("Cc", "Cf", "Cs") or character == "\ufffd":
+        return ""
+    return character
 
 
 def without_accents(character: str) -> str:
@@ -57,7 +59,8 @@ class Table(dict):
         self._replace = replace
 
     def __missing__(self, code_point):
-        self[code_point] = replacement = self._replace(chr(code_point))
+        replacement = self._replace(chr(code_point))
+        self[code_point] = replacement
         return replacement
 
 
@@ -66,10 +69,10 @@ class BasicWords:
 
     def __init__(self, lowercase: bool):
         self._lowercase = lowercase
-        self._cleaned = Table(lambda c: f" {c} " if is_cjk(c) else cleaned(c))
-        self._folded = Table(lambda c: "".join(map(_apart, without_accents(c))))
+        self._cleaned = Table(_cleaned_and_apart)
+        self._folded = Table(_folded)
         self._apart = Table(_apart)
-        self._letters = Table(lambda c: "".join(self.words(c)) if cleaned(c) else None)
+        self._letters = Table(self._letters_of)
 
     def __call__(self, chunk: str) -> list[str]:
         """Cleans a chunk, and splits it at CJK characters and punctuation."""
@@ -90,22 +93,29 @@ class BasicWords:
             words = words.translate(self._folded)
         return words.split()
 
+    def _letters_of(self, character):
+        if not cleaned(character):
+            return None
+        return "".join(self.words(character))
+
     def sources(self, chunk: str) -> tuple[list[int], list[int]]:
         """Returns the place in a chunk of each letter of its words, and the end of each place.
 
         The end is the place after a character and the accents that belong to it.
         """
         letters = [self._letters[ord(character)] for character in chunk]
-        sources, ends, last = [], list(range(1, len(chunk) + 1)), None
-        for place, found in enumerate(letters):
-            if found:
-                sources += [place] * len(found)
+        sources, last = [], None
+        ends = list(range(1, len(chunk) + 1))
+        for place, folded in enumerate(letters):
+            if folded:
+                sources += [place] * len(folded)
                 last = place
-            elif found is not None and last is not None:
+            elif folded is not None and last is not None:
                 ends[last] = place + 1
         if self._lowercase and _has_marks("".join(filter(None, letters))):
-            lowered = ("" if letters[i] is None else c.lower() for i, c in enumerate(chunk))
-            sources = [i for c, i in _in_canonical_order(lowered) if without_accents(c)]
+            pairs = zip(chunk, letters, strict=True)
+            lowered = ["" if folded is None else c.lower() for c, folded in pairs]
+            sources = [place for c, place in _in_canonical_order(lowered) if without_accents(c)]
         return sources, ends
 
 
@@ -122,6 +132,14 @@ def plain(text: str) -> str:
     return text
 
 
+def _cleaned_and_apart(character):
+    return f" {character} " if is_cjk(character) else cleaned(character)
+
+
+def _folded(character):
+    return "".join(_apart(letter) for letter in without_accents(character))
+
+
 def _apart(character):
     return f" {character} " if is_punctuation(character) else character
 
@@ -132,9 +150,14 @@ def _has_marks(text):
 
 
 def _in_canonical_order(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yields the characters of NFD, and the number of the text of each, in time n log n."""
-    letters = ((c, i) for i, text in enumerate(texts) for c in unicodedata.normalize("NFD", text))
-    runs = groupby(letters, lambda pair: unicodedata.combining(pair[0]) > 0)
-    return chain.from_iterable(
-        sorted(run, key=lambda pair: unicodedata.combining(pair[0])) for _, run in runs
-    )
+    """Yields the characters of NFD with the index of their text, in time n log n."""
+    letters = []
+    for index, text in enumerate(texts):
+        letters += [(letter, index) for letter in unicodedata.normalize("NFD", text)]
+
+    def order(pair):
+        letter, _ = pair
+        return unicodedata.combining(letter)
+
+    for _, run in groupby(letters, lambda pair: order(pair) > 0):
+        yield from sorted(run, key=order)

@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from keras_bert.files.remote import read_utf8
-from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_one_of, check_path, from_extra, shown
-from keras_bert.text.subword_tokenizer import SubwordTokenizer
-
-_SPECIAL = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+from keras_bert.messages import check_path, from_extra, shown
+from keras_bert.text.subwords import SubwordTokenizer, flat_rows, flat_spans, without_surrogates
 
 
 class BytePairTokenizer(SubwordTokenizer):
@@ -41,72 +38,62 @@ class BytePairTokenizer(SubwordTokenizer):
     ```
     """
 
-    has_graph = False
-    family = "roberta"
+    families = ("roberta",)
     asset = "byte_pairs.json"
-    _spaces = r"\s"
-    _contents_are = "a dict of vocab and merges"
+    has_graph = False
 
     def __init__(self, vocabulary: str | os.PathLike | dict[str, Any], family: str = "roberta"):
-        check_one_of("family", family, ["roberta"])
-        super().__init__(vocabulary)
+        super().__init__(vocabulary, family)
 
-    @staticmethod
-    def _read(vocabulary):
-        if isinstance(vocabulary, dict):
-            return vocabulary
-        check_path("vocabulary", vocabulary)
-        return json.loads(read_utf8(vocabulary))
-
-    @staticmethod
-    def _contents(vocabulary):
-        return vocabulary if isinstance(vocabulary, dict) else None
-
-    def _set_vocabulary(self, vocabulary):
+    def read(self, vocabulary: str | os.PathLike | dict[str, Any]) -> list[str]:
         with from_extra("corpus"):
             from tokenizers import Tokenizer as Pieces
             from tokenizers import decoders, models, pre_tokenizers
-        fields = vocabulary if isinstance(vocabulary, dict) else {}
-        ids, merges = (fields.get(name) for name in ("vocab", "merges"))
-        if not ids or sorted(ids.values()) != [*range(len(ids))] or not isinstance(merges, list):
-            raise ValueError(
-                "The vocabulary of a BytePairTokenizer is a dict of vocab, whose ids are 0, 1, 2 "
-                f"and so on, and merges; got {shown(vocabulary)}."
-            )
-        if lacking := [token for token in _SPECIAL.values() if token not in ids]:
-            raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(lacking)}.")
-        self.add_prefix_space = bool(fields.get("add_prefix_space"))
+        if not isinstance(vocabulary, dict):
+            check_path("vocabulary", vocabulary)
+            vocabulary = json.loads(read_utf8(vocabulary))
+        ids, merges = _vocab_and_merges(vocabulary)
+        if missing := [token for token in self.special if token not in ids]:
+            raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(missing)}.")
+        self.add_prefix_space = bool(vocabulary.get("add_prefix_space"))
         self._merges = [tuple(pair) for pair in merges]
-        self._ids, self._tokens = ids, sorted(ids, key=ids.__getitem__)
-        for name, token in _SPECIAL.items():
-            setattr(self, f"{name}_token_id", ids[token])
         self._pieces = Pieces(models.BPE(ids, self._merges))
-        self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(
-            add_prefix_space=self.add_prefix_space
-        )
+        self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(self.add_prefix_space)
         self._pieces.decoder = decoders.ByteLevel()
+        return sorted(ids, key=ids.__getitem__)
 
-    def _cut(self, texts, with_offsets):
-        encode = self._pieces.encode_batch if with_offsets else self._pieces.encode_batch_fast
-        rows = encode(texts)
-        return [row.ids for row in rows], [row.offsets for row in rows] if with_offsets else None
+    def contents(self) -> dict[str, Any]:
+        merges = [list(pair) for pair in self._merges]
+        return {"vocab": self._ids, "merges": merges, "add_prefix_space": self.add_prefix_space}
+
+    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        rows = self._pieces.encode_batch_fast(without_surrogates(texts))
+        return flat_rows([row.ids for row in rows])
+
+    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
+        texts = without_surrogates(texts)
+        rows = self._pieces.encode_batch(texts)
+        ids, lengths = flat_rows([row.ids for row in rows])
+        starts, ends = flat_spans(texts, [row.offsets for row in rows], lengths, r"\s")
+        return ids, starts, ends, lengths
+
+    def join(self, tokens: Sequence[str]) -> str:
+        return self._pieces.decoder.decode(tokens)
 
     def ids_of_words(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         return self.flat_ids([f" {word}" for word in words])
 
     def words(self) -> list[str]:
-        return [self._text([token]).removeprefix(" ") or " " for token in self._tokens]
+        return [self.join([token]).removeprefix(" ") or " " for token in self._tokens]
 
-    def save_vocabulary(self, path: str | os.PathLike) -> None:
-        with whole_file(path) as file:
-            json.dump(self.contents(), file, ensure_ascii=False)
 
-    def contents(self) -> dict[str, Any]:
-        """Returns the vocabulary that the constructor takes."""
-        merges = [*map(list, self._merges)]
-        return {"vocab": self._ids, "merges": merges, "add_prefix_space": self.add_prefix_space}
-
-    _vocabulary = contents
-
-    def _text(self, tokens):
-        return self._pieces.decoder.decode(tokens)
+def _vocab_and_merges(vocabulary):
+    if isinstance(vocabulary, dict):
+        ids = vocabulary.get("vocab")
+        merges = vocabulary.get("merges")
+        if ids and sorted(ids.values()) == [*range(len(ids))] and isinstance(merges, list):
+            return ids, merges
+    raise ValueError(
+        "The vocabulary of a BytePairTokenizer is a dict of vocab, whose ids are 0, 1, 2 "
+        f"and so on, and merges; got {shown(vocabulary)}."
+    )

@@ -1,7 +1,8 @@
 """Functions of NumPy arrays under the names that `graph/graph_ops.py` has for TensorFlow's tensors.
 
 Rows, windows and answers are computed by code that takes either of the two modules as `ops`, so
-that each rule exists once. Integers are int64 there, until a model gets them as int32.
+that each rule exists once. Functions are called as in NumPy, else as in TensorFlow or keras.ops.
+Integers are int64 there, until a model gets them as int32.
 """
 
 from __future__ import annotations
@@ -11,156 +12,233 @@ import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import special
 
 from keras_bert.text import wordpieces
 
+# Arrays
+
 arange = functools.partial(np.arange, dtype="int64")
-argmax = np.argmax
 array = np.asarray
 cast = np.ndarray.astype
 concat = np.concatenate
-cumsum = np.cumsum
-exp = np.exp
-flatnonzero = np.flatnonzero
 full = np.full
-log = np.log
-maximum = np.maximum
-minimum = np.minimum
-nonzero = np.nonzero
+num_rows = len
 repeat = np.repeat
 reshape = np.reshape
-row_sums = functools.partial(np.sum, axis=1, dtype="int64")
-sigmoid = special.expit
-size = len
-softmax = functools.partial(special.softmax, axis=-1)
 stack = np.stack
 strings = functools.partial(np.array, dtype=object)
-take = operator.getitem
-take_columns = functools.partial(np.take, axis=1)  # `[N, S]` and `[...]` give `[N, ...]`
-take_each = functools.partial(np.take_along_axis, axis=1)
-where = np.where
 
 
-def cut(texts: list[str], rows: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Cuts spans of characters out of texts."""
-    spans = zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True)
-    return strings([texts[row][start:end] for row, start, end in spans])
+def num_columns(values: np.ndarray) -> int:
+    return values.shape[1]
 
 
-def located(
-    texts: list[str], rows: np.ndarray, starts: np.ndarray, ends: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Returns spans in characters, `start` and `end`, and in bytes of UTF-8."""
-    found = {"start": starts, "end": ends, "start_byte": starts.copy(), "end_byte": ends.copy()}
-    for row in np.unique(rows):
-        if not texts[row].isascii():
-            before = wordpieces.byte_places(texts[row])
-            for name in ("start", "end"):
-                found[f"{name}_byte"][rows == row] = before[found[name][rows == row]]
-    return found
-
-
-def ragged(values: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
-    """Cuts values into rows of these lengths."""
+def from_row_lengths(values: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+    """Splits values into rows of these lengths."""
     ends = np.cumsum(lengths).tolist()  # np.split takes much longer
     return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def renumbered(numbers: np.ndarray) -> np.ndarray:
-    """Numbers distinct values 0, 1, ... in the order of their first places, int32."""
-    _, first, of_sorted = np.unique(numbers, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[of_sorted].reshape(numbers.shape).astype("int32")
+def map_blocks(
+    function: Callable,
+    count: int,
+    size: int,
+    specs: dict,
+) -> dict[str, np.ndarray]:
+    """Computes `function(indices)`, a dict of arrays, for 0, 1, ... `count` in blocks of `size`."""
+    blocks = []
+    for start in range(0, count, size):
+        blocks.append(function(np.arange(start, min(start + size, count))))
+    columns = {name: [block[name] for block in blocks] for name in specs}
+    return {name: np.concatenate(arrays) for name, arrays in columns.items()}
 
 
-def replaced(values: np.ndarray, places: np.ndarray, new: np.ndarray) -> np.ndarray:
-    values = values.copy()
-    values[places] = new
-    return values
+# Elementwise
+
+exp = np.exp
+log = np.log
+maximum = np.maximum
+minimum = np.minimum
+where = np.where
 
 
-def width(values: np.ndarray) -> int:
-    return values.shape[1]
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    small = np.exp(-np.abs(values))
+    return np.where(values >= 0, 1, small) / (1 + small)
 
 
-def kinds_of_strings(values: np.ndarray, kind: Callable[[str], int]) -> np.ndarray:
-    return np.array([kind(value) for value in values], "int64")
+# Rows, and whole arrays
+
+argmax = np.argmax
+cumsum = np.cumsum
+row_sums = functools.partial(np.sum, axis=1, dtype="int64")
 
 
-def maximum_of(values: np.ndarray) -> int:
+def max_or_zero(values: np.ndarray) -> int:
     """Returns the largest of int64 values, 0 if there are none."""
     return int(values.max(initial=0))
 
 
-def smallest_of(lengths: Sequence[int], at_least: int) -> int:
-    """Returns the smallest of sorted lengths that is at least as large as a number."""
-    return int(lengths[np.searchsorted(lengths, at_least)])
-
-
-def take_at(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Takes `values[rows[k], columns[k]]`."""
-    return values[rows, columns]
-
-
-def put(shape: Sequence[int], places: Sequence[np.ndarray], values: np.ndarray) -> np.ndarray:
-    """Makes an array of zeros with values at places, which are the indices of each axis."""
-    array = np.zeros((*shape, *values.shape[1:]), values.dtype)
-    array[tuple(places)] = values
-    return array
-
-
-def segment_max(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    return _segments(np.maximum, values, segments, count, _limits(values).min)
-
-
-def segment_min(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    return _segments(np.minimum, values, segments, count, _limits(values).max)
-
-
-def segment_sum(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    return _segments(np.add, values, segments, count, 0)
-
-
-def _segments(function, values, segments, count, start):
-    """Reduces the values of each segment; values of segment -1 are left out."""
-    found = np.full((count, *values.shape[segments.ndim :]), start, values.dtype)
-    is_in = segments >= 0
-    function.at(found, segments[is_in], values[is_in])
-    return found
-
-
-def _limits(values):
-    return (np.finfo if values.dtype.kind == "f" else np.iinfo)(values.dtype)
+def softmax(values: np.ndarray) -> np.ndarray:
+    exponentials = np.exp(values - values.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def logsumexp(values: np.ndarray) -> np.ndarray:
     """Returns the logarithm of the sum of exponentials over the last axis."""
     largest = values.max(axis=-1)
-    return largest + np.log(np.exp(values - largest[..., None]).sum(axis=-1))
-
-
-def segment_mean(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    """Returns the mean of each segment; none is empty."""
-    sizes = np.bincount(segments, minlength=count).reshape(-1, *[1] * (values.ndim - 1))
-    return segment_sum(values, segments, count) / sizes.astype(values.dtype)
+    exponentials = np.exp(values - largest[..., None])
+    return largest + np.log(exponentials.sum(axis=-1))
 
 
 def top_k(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the largest values of each row and their places; of equal ones, the first."""
+    """Returns the largest values of each row and their columns; of equal ones, the first."""
     if count == 1:
-        places = values.argmax(axis=1)[:, None]
-    else:
-        least = -np.partition(-values, count - 1, axis=1)[:, count - 1]
-        found = [np.flatnonzero(row >= low) for row, low in zip(values, least, strict=True)]
-        pairs = zip(found, values, strict=True)
-        found = [places[np.argsort(-row[places], kind="stable")][:count] for places, row in pairs]
-        places = np.array(found, "int64").reshape(len(values), count)
-    return take_each(values, places), places
+        columns = values.argmax(axis=1)[:, None]
+        return take_along_axis(values, columns), columns
+    columns = np.zeros((len(values), count), "int64")
+    last = count - 1
+    least = -np.partition(-values, last, axis=1)[:, last]
+    for index, row in enumerate(values):
+        candidates = np.flatnonzero(row >= least[index])
+        order = np.argsort(-row[candidates], kind="stable")
+        columns[index] = candidates[order][:count]
+    return take_along_axis(values, columns), columns
 
 
-def in_blocks(function: Callable, count: int, size: int, kinds: dict) -> dict[str, np.ndarray]:
-    """Computes `function(numbers)`, a dict of arrays, for 0, 1, ... `count` in blocks of `size`."""
-    blocks = [
-        function(np.arange(start, min(start + size, count))) for start in range(0, count, size)
-    ]
-    return {name: np.concatenate([block[name] for block in blocks]) for name in kinds}
+# Indexing
+
+flatnonzero = np.flatnonzero
+nonzero = np.nonzero
+take = operator.getitem
+take_along_axis = functools.partial(np.take_along_axis, axis=1)
+take_columns = functools.partial(np.take, axis=1)  # `[N, S]` and `[...]` give `[N, ...]`
+
+
+def gather_nd(
+    values: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+) -> np.ndarray:
+    """Takes `values[rows[k], columns[k]]`."""
+    return values[rows, columns]
+
+
+def scatter_nd(
+    indices: Sequence[np.ndarray],
+    updates: np.ndarray,
+    shape: Sequence[int],
+) -> np.ndarray:
+    """Makes an array of zeros with updates at the indices, which are given for each axis."""
+    inner = updates.shape[1:]
+    values = np.zeros((*shape, *inner), updates.dtype)
+    values[tuple(indices)] = updates
+    return values
+
+
+def scatter_update(
+    values: np.ndarray,
+    indices: np.ndarray,
+    updates: np.ndarray,
+) -> np.ndarray:
+    values = values.copy()
+    values[indices] = updates
+    return values
+
+
+def smallest_at_least(lengths: Sequence[int], limit: int) -> int:
+    """Returns the smallest of sorted lengths that is at least a limit."""
+    return int(lengths[np.searchsorted(lengths, limit)])
+
+
+def unique_indices(values: np.ndarray) -> np.ndarray:
+    """Numbers distinct values 0, 1, ... in the order in which they first occur, int32."""
+    _, first, of_sorted = np.unique(values, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first)).astype("int32")
+    return rank[of_sorted].reshape(values.shape)
+
+
+# Segments; values of segment -1 are left out
+
+
+def segment_max(
+    values: np.ndarray,
+    segments: np.ndarray,
+    count: int,
+) -> np.ndarray:
+    return _reduced(np.maximum, values, segments, count, _limits(values.dtype).min)
+
+
+def segment_mean(
+    values: np.ndarray,
+    segments: np.ndarray,
+    count: int,
+) -> np.ndarray:
+    """Returns the mean of each segment; none is empty."""
+    sums = segment_sum(values, segments, count)
+    sizes = np.bincount(segments, minlength=count).astype(values.dtype)
+    return (sums.T / sizes).T
+
+
+def segment_min(
+    values: np.ndarray,
+    segments: np.ndarray,
+    count: int,
+) -> np.ndarray:
+    return _reduced(np.minimum, values, segments, count, _limits(values.dtype).max)
+
+
+def segment_sum(
+    values: np.ndarray,
+    segments: np.ndarray,
+    count: int,
+) -> np.ndarray:
+    return _reduced(np.add, values, segments, count, 0)
+
+
+def _reduced(function, values, segments, count, start):
+    inner = values.shape[segments.ndim :]
+    results = np.full((count, *inner), start, values.dtype)
+    is_in = segments >= 0
+    function.at(results, segments[is_in], values[is_in])
+    return results
+
+
+def _limits(dtype):
+    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+
+
+# Strings
+
+
+def classify_strings(values: np.ndarray, kind: Callable[[str], int]) -> np.ndarray:
+    return np.array([kind(value) for value in values], "int64")
+
+
+def substrings(
+    texts: list[str],
+    rows: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+) -> np.ndarray:
+    """Cuts spans of characters out of texts."""
+    spans = zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True)
+    return strings([texts[row][start:end] for row, start, end in spans])
+
+
+def text_spans(
+    texts: list[str],
+    rows: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Returns spans in characters, `start` and `end`, and in bytes of UTF-8."""
+    start_bytes = starts.copy()
+    end_bytes = ends.copy()
+    for row in np.unique(rows):
+        if not texts[row].isascii():
+            offsets = wordpieces.byte_offsets(texts[row])
+            is_row = rows == row
+            start_bytes[is_row] = offsets[starts[is_row]]
+            end_bytes[is_row] = offsets[ends[is_row]]
+    return {"start": starts, "end": ends, "start_byte": start_bytes, "end_byte": end_bytes}

@@ -49,16 +49,17 @@ def fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     while place < len(message):
         start = place
         key, place = _varint(message, place)
+        number, kind = divmod(key, 8)
         contents = b""
-        if key & 7 == _VARINT:
+        if kind == _VARINT:
             _, place = _varint(message, place)
-        elif key & 7 == _BYTES:
+        elif kind == _BYTES:
             size, place = _varint(message, place)
             contents = message[place : place + size]
             place += size
         else:
-            place += {1: 8, 5: 4}[key & 7]  # doubles and floats
-        yield key >> 3, message[start:place], contents
+            place += {1: 8, 5: 4}[kind]  # doubles and floats
+        yield number, message[start:place], contents
 
 
 def field(number: int, contents: bytes) -> bytes:
@@ -79,43 +80,51 @@ def _varint(message, place):
     value = shift = 0
     while message[place] > 127:
         value |= (message[place] & 127) << shift
-        place, shift = place + 1, shift + 7
+        place += 1
+        shift += 7
     return value | message[place] << shift, place + 1
 
 
 def is_plain_unigram(model: bytes) -> bool:
     """Returns whether a model chooses the most probable pieces, none of them for single bytes."""
-    trainer = b"".join(contents for number, _, contents in fields(model) if number == TRAINER)
-    kind = {number: whole[-1] for number, whole, _ in fields(trainer)}
-    return kind.get(_MODEL_TYPE, _UNIGRAM) == _UNIGRAM and not kind.get(_BYTE_FALLBACK)
+    trainer = b"".join(contents for number, contents in _contents(model) if number == TRAINER)
+    values = {number: whole[-1] for number, whole, _ in fields(trainer)}
+    is_unigram = values.get(_MODEL_TYPE, _UNIGRAM) == _UNIGRAM
+    return is_unigram and not values.get(_BYTE_FALLBACK)
 
 
-def characters(model: bytes) -> bytes:
+def normalizer_table(model: bytes) -> bytes:
     """Returns a model's table that normalizes characters."""
-    of_model = {number: contents for number, _, contents in fields(model)}
-    of_normalizer = {number: contents for number, _, contents in fields(of_model[_NORMALIZER])}
-    return of_normalizer.get(_CHARACTERS, b"")
+    normalizer = dict(_contents(model))[_NORMALIZER]
+    return dict(_contents(normalizer)).get(_CHARACTERS, b"")
 
 
-def with_pieces(model: bytes, numbers: Container[int]) -> bytes:
+def _contents(message):
+    return [(number, contents) for number, _, contents in fields(message)]
+
+
+def with_pieces(model: bytes, indices: Container[int]) -> bytes:
     """Returns a model with some of its pieces."""
-    place, parts = 0, []
+    smaller = bytearray()
+    index = 0  # of a piece
     for number, whole, _ in fields(model):
-        if number != _PIECE or place in numbers:
-            parts.append(whole)
-        place += number == _PIECE
-    return b"".join(parts)
+        if number != _PIECE or index in indices:
+            smaller += whole
+        if number == _PIECE:
+            index += 1
+    return bytes(smaller)
 
 
 def unigram_model(pieces: Iterable[tuple[str, float]], characters: bytes) -> bytes:
     """Makes a SentencePiece model of pieces with their scores, and a table of characters."""
+    model = bytearray(_piece("<unk>", 0, 2) + _piece("<s>", 0, 3) + _piece("</s>", 0, 3))
+    for token, score in pieces:
+        model += _piece(token, score, 1)
+    model += field(TRAINER, bytes([0x18, _UNIGRAM]))
+    normalizer = field(1, b"nmt_nfkc") + field(_CHARACTERS, characters)
+    return bytes(model + field(_NORMALIZER, normalizer))
 
-    def piece(token, score, kind=1):
-        return field(
-            _PIECE, field(1, token.encode()) + struct.pack("<Bf2B", 0x15, score, 0x18, kind)
-        )
 
-    special = [piece("<unk>", 0, 2), piece("<s>", 0, 3), piece("</s>", 0, 3)]
-    model = field(TRAINER, bytes([0x18, _UNIGRAM]))
-    normalizer = field(_NORMALIZER, field(1, b"nmt_nfkc") + field(_CHARACTERS, characters))
-    return b"".join([*special, *(piece(*each) for each in pieces), model, normalizer])
+def _piece(token, score, kind):
+    contents = field(1, token.encode()) + struct.pack("<Bf2B", 0x15, score, 0x18, kind)
+    return field(_PIECE, contents)

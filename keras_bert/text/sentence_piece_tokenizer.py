@@ -1,7 +1,5 @@
 """`SentencePieceTokenizer`: the tokens of XLM-RoBERTa and of models with its vocabulary."""
 
-import base64
-import binascii
 import os
 from collections.abc import Sequence
 from typing import Self
@@ -9,10 +7,9 @@ from typing import Self
 import numpy as np
 
 from keras_bert.files.remote import read_bytes
-from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_one_of, check_path
+from keras_bert.messages import check_path
 from keras_bert.text import sentence_piece
-from keras_bert.text.subword_tokenizer import SubwordTokenizer
+from keras_bert.text.subwords import SubwordTokenizer, flat_rows, flat_spans, without_surrogates
 
 
 class SentencePieceTokenizer(SubwordTokenizer):
@@ -43,94 +40,81 @@ class SentencePieceTokenizer(SubwordTokenizer):
     ```
     """
 
+    families = tuple(sentence_piece.FAMILIES)
     asset = sentence_piece.MODEL_FILE
-    _spaces = sentence_piece.SPACES
-    _contents_are = "a SentencePiece model in base64"
 
     def __init__(self, vocabulary: str | os.PathLike | bytes, family: str = "xlm-roberta"):
-        check_one_of("family", family, sentence_piece.FAMILIES)
-        self.family = family
-        super().__init__(vocabulary)
+        super().__init__(vocabulary, family)
 
-    @staticmethod
-    def _read(vocabulary):
-        if isinstance(vocabulary, bytes):
-            return vocabulary
-        check_path("vocabulary", vocabulary)
-        return read_bytes(vocabulary)
-
-    def _set_vocabulary(self, vocabulary):
-        self._pieces = sentence_piece.loaded(vocabulary)
-        pieces = [self._pieces.id_to_piece(i) for i in range(self._pieces.get_piece_size())]
+    def read(self, vocabulary: str | os.PathLike | bytes) -> list[str]:
+        model = vocabulary
+        if not isinstance(model, bytes):
+            check_path("vocabulary", vocabulary)
+            model = read_bytes(vocabulary)
+        self._pieces = sentence_piece.loaded(model)
+        indices = range(self._pieces.get_piece_size())
+        pieces = [self._pieces.id_to_piece(index) for index in indices]
         if pieces[:3] != ["<unk>", "<s>", "</s>"]:
             raise ValueError(
                 f"A SentencePiece model of {self.family} begins with <unk>, <s>, </s>; this one "
                 f"with {', '.join(pieces[:3])}."
             )
-        if not sentence_piece.is_plain_unigram(vocabulary):
+        if not sentence_piece.is_plain_unigram(model):
             raise ValueError("SentencePieceTokenizer takes unigram models without byte_fallback.")
-        if own := sentence_piece.SPECIAL_TOKENS & {*pieces[3:]}:
+        if repeated := sentence_piece.SPECIAL_TOKENS & {*pieces[3:]}:
             raise ValueError(
-                f"The SentencePiece model has {min(own)} itself, which is added to it."
+                f"The SentencePiece model has {min(repeated)} itself, which is added to it."
             )
-        self.proto = vocabulary
-        special = sentence_piece.FAMILIES[self.family]
-        self.shift = len(special) - 3
-        self._tokens = [*special, *pieces[3:], "<mask>"]
-        self._ids = {token: index for index, token in enumerate(self._tokens)}
-        self.pad_token_id, self.unk_token_id = self._ids["<pad>"], self._ids["<unk>"]
-        self.cls_token_id, self.sep_token_id = self._ids["<s>"], self._ids["</s>"]
-        self.mask_token_id = len(self._tokens) - 1
-        self._found = set()
+        first = sentence_piece.FAMILIES[self.family]
+        self.proto = model
+        self.shift = len(first) - 3
+        self._used = set()
+        return [*first, *pieces[3:], "<mask>"]
 
-    def _cut(self, texts, with_offsets):
-        if not with_offsets:
-            return self._pieces.encode(texts, return_type="numpy"), None
+    def contents(self) -> bytes:
+        return self.proto
+
+    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        rows = self._pieces.encode(without_surrogates(texts), return_type="numpy")
+        return self._ids_of_pieces(rows)
+
+    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
+        texts = without_surrogates(texts)
         rows = self._pieces.encode(texts, return_type="offset_mapping")
-        return [row["ids"] for row in rows], [row["offsets"] for row in rows]
+        ids, lengths = self._ids_of_pieces([row["ids"] for row in rows])
+        offsets = [row["offsets"] for row in rows]
+        starts, ends = flat_spans(texts, offsets, lengths, sentence_piece.SPACES)
+        return ids, starts, ends, lengths
 
-    def _own(self, ids):
-        ids = np.where(ids == 0, self.unk_token_id, ids + self.shift).astype("int32")
-        self._found.update(np.unique(ids).tolist())
-        return ids
+    def _ids_of_pieces(self, rows):
+        pieces, lengths = flat_rows(rows)
+        ids = np.where(pieces == 0, self.unk_token_id, pieces + self.shift)
+        self._used.update(np.unique(ids).tolist())
+        return ids.astype("int32"), lengths
+
+    def join(self, tokens: Sequence[str]) -> str:
+        return "".join(tokens).replace("▁", " ").strip()
+
+    def words(self) -> list[str]:
+        return [token.removeprefix("▁") or "▁" for token in self._tokens]
 
     @property
     def special_ids(self) -> set[int]:
         pieces = self.pieces()  # an unknown character counts less than the least probable one
-        least = min(range(len(pieces)), key=lambda i: pieces[i][1])
+        scores = [score for _, score in pieces]
+        least = scores.index(min(scores))
         first = len(sentence_piece.FAMILIES[self.family])
         return {*range(first), first + least, self.mask_token_id}
 
     @property
-    def found_ids(self) -> set[int]:
-        return self._found
-
-    def save_vocabulary(self, path: str | os.PathLike) -> None:
-        with whole_file(path, "wb") as file:
-            file.write(self.proto)
+    def used_ids(self) -> set[int]:
+        return self._used
 
     def with_tokens(self, ids: Sequence[int]) -> Self:
         pieces = {i - self.shift for i in ids} | {0, 1, 2}
         return type(self)(sentence_piece.with_pieces(self.proto, pieces), self.family)
 
     def pieces(self) -> list[tuple[str, float]]:
-        """Returns the pieces of the model with their scores, but for the three special ones."""
-        numbers = range(3, self._pieces.get_piece_size())
-        return [(self._pieces.id_to_piece(i), self._pieces.get_score(i)) for i in numbers]
-
-    def characters(self) -> bytes:
-        """Returns the model's table that normalizes characters."""
-        return sentence_piece.characters(self.proto)
-
-    def _vocabulary(self):
-        return base64.b64encode(self.proto).decode()
-
-    @staticmethod
-    def _contents(vocabulary):
-        try:
-            return base64.b64decode(vocabulary, validate=True)
-        except (TypeError, ValueError, binascii.Error):
-            return None
-
-    def _text(self, tokens):
-        return "".join(tokens).replace("▁", " ").strip()
+        """Returns the pieces of the model with their scores, without the three special ones."""
+        indices = range(3, self._pieces.get_piece_size())
+        return [(self._pieces.id_to_piece(i), self._pieces.get_score(i)) for i in indices]

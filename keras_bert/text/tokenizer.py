@@ -3,12 +3,13 @@
 import os
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_bool, check_int, check_one_of
+from keras_bert.messages import check_bool, check_int
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, read_vocabulary, write_vocabulary
+from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, ascii_words, read_vocabulary
 from keras_bert.text.wordpieces import Wordpieces
 
 
@@ -55,9 +56,9 @@ class BertTokenizer(Tokenizer):
     'unaffable !'
     """
 
-    splits_at_spaces = True
+    families = tuple(SPECIAL_TOKENS_OF)
     asset = "vocab.txt"
-    _contents_are = "a list of str"
+    splits_at_spaces = True
 
     def __init__(
         self,
@@ -66,27 +67,26 @@ class BertTokenizer(Tokenizer):
         max_word_characters: int = 200,
         family: str | None = None,
     ):
-        check_one_of("family", family, SPECIAL_TOKENS_OF)
         check_bool("lowercase", lowercase)
         check_int("max_word_characters", max_word_characters)
         self.lowercase = bool(lowercase)
         self.max_word_characters = int(max_word_characters)
-        self.family = family
         self.num_separators = 2 if family else 1
-        super().__init__(vocabulary)
+        super().__init__(vocabulary, family)
         if self._saved is None:
             self._warn_of_other_casing()
 
-    def _read(self, vocabulary):
-        return read_vocabulary(vocabulary, SPECIAL_TOKENS_OF[self.family])
+    @property
+    def special(self) -> Sequence[str]:
+        return SPECIAL_TOKENS_OF[self.family]
 
-    def _set_vocabulary(self, vocabulary):
-        self._tokens = tokens = vocabulary
-        self._ids = {token: index for index, token in enumerate(tokens)}
-        ids = [self._ids[token] for token in SPECIAL_TOKENS_OF[self.family]]
-        self.pad_token_id, self.unk_token_id, self.cls_token_id = ids[:3]
-        self.sep_token_id, self.mask_token_id = ids[3:]
+    def read(self, vocabulary: str | os.PathLike | Sequence[str]) -> list[str]:
+        tokens = read_vocabulary(vocabulary, self.special)
         self._pieces = Wordpieces(tokens, self.lowercase, self.max_word_characters)
+        return tokens
+
+    def contents(self) -> list[str]:
+        return self.get_vocabulary()
 
     @classmethod
     def from_preset(
@@ -120,43 +120,35 @@ class BertTokenizer(Tokenizer):
     def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
         return self._pieces.ids_and_offsets(texts)
 
-    @property
-    def found_ids(self) -> set[int]:
-        return self._pieces.found
-
-    def save_vocabulary(self, path: str | os.PathLike) -> None:
-        """Writes the vocabulary to a file, local or remote, one token per line."""
-        write_vocabulary(path, self._tokens)
-
-    def with_tokens(self, ids: Sequence[int]) -> "BertTokenizer":
-        return type(self)([self._tokens[i] for i in ids], **self.settings())
-
-    def settings(self) -> dict:
-        settings = {"lowercase": self.lowercase, "max_word_characters": self.max_word_characters}
-        return {**settings, "family": self.family} if self.family else settings
-
-    def _vocabulary(self):
-        return self.get_vocabulary()
-
-    @staticmethod
-    def _contents(vocabulary):
-        return vocabulary if isinstance(vocabulary, (list, tuple)) else None
-
-    def _text(self, tokens):
+    def join(self, tokens: Sequence[str]) -> str:
         return " ".join(tokens).replace(" ##", "")
 
+    @property
+    def used_ids(self) -> set[int]:
+        return self._pieces.used
+
+    def with_tokens(self, ids: Sequence[int]) -> "BertTokenizer":
+        tokens = [self._tokens[index] for index in ids]
+        return type(self)(tokens, **self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        settings = {"lowercase": self.lowercase, "max_word_characters": self.max_word_characters}
+        if self.family:
+            settings["family"] = self.family
+        return settings
+
     def _warn_of_other_casing(self):
-        words = [token for token in self._tokens if token.isascii() and not token.startswith("[")]
+        words = ascii_words(self._tokens)
         lower = sum(token.islower() for token in words)
         upper = sum(token != token.lower() for token in words)
         if self.lowercase and upper > 20 and upper > 0.05 * lower:
-            meant, reason = False, f"{upper} of its tokens hold capital letters"
+            reason = f"{upper} of its tokens hold capital letters"
         elif not self.lowercase and lower > 1000 and upper < 0.001 * lower:
-            meant, reason = True, "its tokens hold no capital letters"
+            reason = "its tokens hold no capital letters"
         else:
             return
         warnings.warn(
             f"lowercase={self.lowercase}, but {reason}: most words will be [UNK] or badly cut. "
-            f"The vocabulary looks made for lowercase={meant}.",
+            f"The vocabulary looks made for lowercase={not self.lowercase}.",
             stacklevel=3,
         )

@@ -27,14 +27,21 @@ class Tokens:
     ops: ModuleType
 
     @classmethod
-    def of(cls, ids: Any, lengths: Any, ops: ModuleType) -> Self:
+    def of(
+        cls,
+        ids: Any,
+        lengths: Any,
+        ops: ModuleType,
+    ) -> Self:
         """Makes the tokens of texts, int32 `[T]`, whose lengths are int64 `[N]`."""
-        values = ops.concat([ids, ops.full([1], 0, "int32")], axis=0)
+        zero = ops.full([1], 0, "int32")
+        values = ops.concat([ids, zero], axis=0)
         return cls(values, ops.cumsum(lengths) - lengths, lengths, ops)
 
-    def take(self, numbers: Any) -> Self:
-        """Takes texts by number, int64 `[B]`."""
-        starts, lengths = (self.ops.take(x, numbers) for x in (self.starts, self.lengths))
+    def take(self, indices: Any) -> Self:
+        """Takes texts by index, int64 `[B]`."""
+        starts = self.ops.take(self.starts, indices)
+        lengths = self.ops.take(self.lengths, indices)
         return dataclasses.replace(self, starts=starts, lengths=lengths)
 
     def shortened(self, most: int) -> Self:
@@ -52,9 +59,9 @@ class Tokens:
         """
         ops = self.ops
         counts = 1 + ops.maximum(-((room - self.lengths) // stride), 0)  # [N], rounded up
-        text, number = numbered(counts, ops)
-        room, stride = (ops.take(each + 0 * counts, text) for each in (room, stride))
-        shift = number * stride
+        text, window = numbered(counts, ops)
+        room = ops.take(room + 0 * counts, text)
+        shift = window * ops.take(stride + 0 * counts, text)
         lengths = ops.minimum(ops.take(self.lengths, text) - shift, room)
         starts = ops.take(self.starts, text) + shift
         return dataclasses.replace(self, starts=starts, lengths=lengths), counts
@@ -70,10 +77,19 @@ class TextTokens:
     ends: Any  # int64 [T + 1]
 
     @classmethod
-    def of(cls, texts: Any, ids: Any, starts: Any, ends: Any, lengths: Any, ops: Any) -> Self:
+    def of(
+        cls,
+        texts: Any,
+        ids: Any,
+        starts: Any,
+        ends: Any,
+        lengths: Any,
+        ops: Any,
+    ) -> Self:
         """Makes it of values for each token, `[T]`, and the lengths of the texts, `[N]`."""
         zero = ops.full([1], 0, "int64")
-        starts, ends = (ops.concat([x, zero], axis=0) for x in (starts, ends))
+        starts = ops.concat([starts, zero], axis=0)
+        ends = ops.concat([ends, zero], axis=0)
         return cls(texts, Tokens.of(ids, lengths, ops), starts, ends)
 
 
@@ -86,19 +102,26 @@ def ids_of_texts(
     """
     if least is None or not tokenizer.splits_at_spaces:
         return tokenizer.flat_ids(texts)
-    most = _CHARACTERS * least
-    heads = [text[:end] if (end := text.find(" ", most)) > 0 else text for text in texts]
+    heads = [_head(text, _CHARACTERS * least) for text in texts]
     ids, lengths = tokenizer.flat_ids(heads)
-    parts = zip(texts, heads, lengths, strict=True)
-    whole = [text if length < least else head for text, head, length in parts]
-    return (ids, lengths) if whole == heads else tokenizer.flat_ids(whole)
+    longer = list(heads)
+    for index in np.flatnonzero(lengths < least):
+        longer[index] = texts[index]
+    if longer == heads:
+        return ids, lengths
+    return tokenizer.flat_ids(longer)
+
+
+def _head(text, num_characters):
+    end = text.find(" ", num_characters)
+    return text if end < 0 else text[:end]
 
 
 def numbered(counts: Any, ops: ModuleType) -> tuple[Any, Any]:
     """Numbers the parts of wholes: for counts 2, 1 the wholes 0, 0, 1 and the parts 0, 1, 0."""
-    whole = ops.repeat(ops.arange(ops.size(counts)), counts)
+    whole = ops.repeat(ops.arange(ops.num_rows(counts)), counts)
     before = ops.take(ops.cumsum(counts) - counts, whole)
-    return whole, ops.arange(ops.size(whole)) - before
+    return whole, ops.arange(ops.num_rows(whole)) - before
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,48 +149,57 @@ class SegmentPacker:
 
         Returns a dict of `token_ids`, `segment_ids` and `padding_mask`, each int32 `[B, S]`.
         """
-        ops, special = first.ops, self.tokenizer
-        column = ops.arange(self.sequence_length if width is None else width)[None]  # [1, S]
-        kept, *kept_second = (x[:, None] for x in self._kept(first, second))  # [B, 1]
-        last = end = kept + 1  # [SEP]
-        ids = ops.where(column < end, self._ids(first, kept, column - 1), special.sep_token_id)
+        ops = first.ops
+        tokenizer = self.tokenizer
+        if width is None:
+            width = self.sequence_length
+        column = ops.arange(width)[None]  # [1, S]
+        kept = self._kept(first, second)
+        end = last = kept[0][:, None] + 1  # [B, 1], of [SEP]
+        ids = self._ids(first, kept[0], column - 1)
+        ids = ops.where(column < end, ids, tokenizer.sep_token_id)
         if second is not None:
-            begin = end + special.num_separators
-            last = begin + kept_second[0]
-            own = self._ids(second, kept_second[0], column - begin)
-            ids = ops.where((column >= begin) & (column < last), own, ids)
-        ids = ops.where(column == 0, special.cls_token_id, ids)
-        is_token, has_segments = column <= last, special.num_separators == 1
+            begin = end + tokenizer.num_separators
+            last = begin + kept[1][:, None]
+            is_second = (column >= begin) & (column < last)
+            second_ids = self._ids(second, kept[1], column - begin)
+            ids = ops.where(is_second, second_ids, ids)
+        ids = ops.where(column == 0, tokenizer.cls_token_id, ids)
+        is_token = column <= last
+        has_segment = is_token & (column > end) & (tokenizer.num_separators == 1)
         return {
-            "token_ids": ops.where(is_token, ids, special.pad_token_id),
-            "segment_ids": ops.cast(is_token & (column > end) & has_segments, "int32"),
+            "token_ids": ops.where(is_token, ids, tokenizer.pad_token_id),
+            "segment_ids": ops.cast(has_segment, "int32"),
             "padding_mask": ops.cast(is_token, "int32"),
         }
 
     def lengths(self, first: Tokens, second: Tokens | None = None) -> Any:
         """Returns the number of tokens of each row, int64 `[B]`."""
         kept = self._kept(first, second)
-        separators = (len(kept) - 1) * self.tokenizer.num_separators
-        return 2 + separators + sum(kept[1:], kept[0])
+        if second is None:
+            return 2 + kept[0]
+        return 2 + kept[0] + self.tokenizer.num_separators + kept[1]
 
     def _kept(self, first, second):
         """Returns how many tokens of each text are kept, int64 `[B]` for each text of a row."""
         ops = first.ops
         if second is None:
-            return (ops.minimum(first.lengths, self.sequence_length - 2),)
+            return [ops.minimum(first.lengths, self.sequence_length - 2)]
         room = self.pair_room
-        kept = ops.minimum(first.lengths, ops.maximum(room - second.lengths, (room + 1) // 2))
-        return kept, ops.minimum(second.lengths, ops.maximum(room - kept, room // 2))
+        most = ops.maximum(room - second.lengths, (room + 1) // 2)
+        kept = ops.minimum(first.lengths, most)
+        return [kept, ops.minimum(second.lengths, room - kept)]
 
     def _ids(self, tokens, kept, place):
         """Returns the ids at places among the kept tokens of each text, int32 `[B, S]`."""
-        lengths, source = tokens.lengths[:, None], place
-        if self.truncation == "tail":
-            source = place + lengths - kept
-        elif self.truncation == "head_tail":  # a quarter of the room for the beginning
+        ops = tokens.ops
+        kept = kept[:, None]  # [B, 1]
+        source = place
+        if self.truncation != "head":
+            source = place + tokens.lengths[:, None] - kept
+        if self.truncation == "head_tail":  # a quarter of the room for the beginning
             beginning = (kept + 3) // 4
-            source = tokens.ops.where(place < beginning, place, place + lengths - kept)
-        is_there = (place >= 0) & (place < kept)
-        return tokens.ops.take(
-            tokens.values, tokens.ops.where(is_there, tokens.starts[:, None] + source, 0)
-        )
+            source = ops.where(place < beginning, place, source)
+        is_kept = (place >= 0) & (place < kept)
+        source = ops.where(is_kept, tokens.starts[:, None] + source, 0)
+        return ops.take(tokens.values, source)

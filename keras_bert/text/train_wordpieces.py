@@ -55,14 +55,16 @@ def train_wordpieces(
 
 def _keep_frequent_characters(counts, max_characters):
     """Returns the words made of frequent characters only, and these characters as sorted tokens."""
-    words = {word: count for word, count in counts.items() if len(word) <= _MAX_WORD_CHARACTERS}
-    frequency = collections.Counter()
-    for word, count in words.items():
-        for character in word:
-            frequency[character] += count
-    kept = set(sorted(frequency, key=lambda c: (-frequency[c], c))[:max_characters])
+    words, frequency = {}, collections.Counter()
+    for word, count in counts.items():
+        if len(word) <= _MAX_WORD_CHARACTERS:
+            words[word] = count
+            for character in word:
+                frequency[character] += count
+    by_frequency = sorted(frequency, key=lambda character: (-frequency[character], character))
+    kept = set(by_frequency[:max_characters])
     words = {word: count for word, count in words.items() if kept.issuperset(word)}
-    inner = set().union(*(word[1:] for word in words))
+    inner = {character for word in words for character in word[1:]}
     return words, sorted(kept) + [f"##{character}" for character in sorted(inner)]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from keras_bert.files.remote import decode_utf8, read_bytes
-from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_path, shown
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -33,8 +32,9 @@ class SavedVocabulary:
         """Makes one of the result of `to_dict`; returns None if it is something else."""
         if not isinstance(fields, dict) or fields.keys() != {"size", "sha256"}:
             return None
-        is_valid = type(fields["size"]) is int and isinstance(fields["sha256"], str)
-        return cls(**fields) if is_valid and fields["size"] > 0 else None
+        if type(fields["size"]) is not int or not isinstance(fields["sha256"], str):
+            return None
+        return cls(**fields) if fields["size"] > 0 else None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields, for a config in JSON."""
@@ -42,11 +42,11 @@ class SavedVocabulary:
 
     def check(self, tokens: Sequence[str]) -> None:
         """Raises a ValueError unless these are the tokens that were hashed."""
-        found = self.of(tokens)
-        if found != self:
+        loaded = self.of(tokens)
+        if loaded != self:
             raise ValueError(
                 "This is not the vocabulary that the model was saved with: it is damaged, or has "
-                f"SHA-256 {found.sha256[:12]} instead of {self.sha256[:12]}."
+                f"SHA-256 {loaded.sha256[:12]} instead of {self.sha256[:12]}."
             )
 
 
@@ -72,11 +72,12 @@ def read_vocabulary(
         source = "vocabulary list"
         is_list = isinstance(vocabulary, Iterable) and not isinstance(vocabulary, (bytes, dict))
         tokens = list(vocabulary) if is_list else [vocabulary]
-        if wrong := [token for token in tokens if not isinstance(token, str)]:
-            raise ValueError(
-                "vocabulary must be the path of a vocab.txt or a list of str; got "
-                f"{type(wrong[0]).__name__}, {shown(wrong[0])}."
-            )
+        for token in tokens:
+            if not isinstance(token, str):
+                raise ValueError(
+                    "vocabulary must be the path of a vocab.txt or a list of str; got "
+                    f"{type(token).__name__}, {shown(token)}."
+                )
         tokens = [token.strip() for token in tokens]
     _check(tokens, source, special)
     return tokens
@@ -97,28 +98,27 @@ def read_lines(path: str | os.PathLike) -> list[str]:
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 
+def ascii_words(tokens: Iterable[str]) -> list[str]:
+    """Returns the ASCII words of a vocabulary, without special tokens."""
+    return [token for token in tokens if token.isascii() and not token.startswith("[")]
+
+
 def is_uncased(tokens: list[str]) -> bool:
     """Returns whether at most 2 % of a vocabulary's ASCII words contain a capital letter."""
-    words = [token for token in tokens if token.isascii() and not token.startswith("[")]
+    words = ascii_words(tokens)
     return sum(word != word.lower() for word in words) <= 0.02 * len(words)
-
-
-def write_vocabulary(path: str | os.PathLike, tokens: Iterable[str]) -> None:
-    """Writes a vocabulary atomically to a vocab.txt, local or remote, one token per line."""
-    with whole_file(path) as file:
-        file.writelines(f"{token}\n" for token in tokens)
 
 
 def _check(tokens, source, special):
     if not any(tokens):
         raise ValueError(f"the {source} is empty: expected one token per line, with {special[0]}")
     ids, repeated = {}, []
-    for number, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if "\n" in token:
-            raise ValueError(f"token {number} of the {source} contains a line ending: {token!r}")
+            raise ValueError(f"token {index} of the {source} contains a line ending: {token!r}")
         if token in ids and token:
-            repeated.append((token, ids[token], number))
-        ids[token] = number
+            repeated.append((token, ids[token], index))
+        ids[token] = index
     if missing := [token for token in special if token not in ids]:
         fix = "pass family='mpnet'" if "<s>" in ids else "add them, or call learn_vocabulary"
         raise ValueError(

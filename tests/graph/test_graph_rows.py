@@ -83,7 +83,7 @@ def found_entities(preprocessor, texts):
 def answered(preprocessor, questions, contexts):
     texts = preprocessor.tokenized(questions), preprocessor.located(contexts)
     ops = texts[0].ops
-    rows = question_windows(preprocessor, *texts, ops.arange(ops.size(texts[0].lengths)))
+    rows = question_windows(preprocessor, *texts, ops.arange(ops.num_rows(texts[0].lengths)))
     [inputs] = rows.as_batch()
     outputs = logits(keys(inputs), 2)
     outputs = {"start": outputs[..., 0], "end": outputs[..., 1]}

@@ -67,7 +67,7 @@ def test_words_are_cut_alike_whatever_the_vocabulary():
         pieces = generator.choice(sorted(pieces), 15, replace=False).tolist()
         whole, texts = BertTokenizer([*SPECIAL_TOKENS, *pieces]), generator.choice(words, 20)
         expected = [[*map(whole.id_to_token, ids)] for ids in whole.tokenize(texts)]
-        found = {*map(whole.id_to_token, whole.found_ids)} - {*SPECIAL_TOKENS}
+        found = {*map(whole.id_to_token, whole.used_ids)} - {*SPECIAL_TOKENS}
         part = BertTokenizer([*SPECIAL_TOKENS, *found])
         assert [[*map(part.id_to_token, ids)] for ids in part.tokenize(texts)] == expected
 

@@ -8,7 +8,13 @@ from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import read_utf8
 from keras_bert.files.whole import whole_file
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece import FAMILIES, MODEL_FILE, SPECIAL_TOKENS, unigram_model
+from keras_bert.text.sentence_piece import (
+    FAMILIES,
+    MODEL_FILE,
+    SPECIAL_TOKENS,
+    normalizer_table,
+    unigram_model,
+)
 
 CLASSES = {
     "xlm-roberta": "XLMRobertaTokenizer",
@@ -59,8 +65,14 @@ def write_subwords(tokenizer: Tokenizer, folder: Path) -> None:
         file.writelines(["#version: 0.2\n", *(f"{a} {b}\n" for a, b in contents["merges"])])
 
 
-def fast_byte_pairs(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Returns the parts of a `tokenizer.json` that byte pair encoding decides on."""
+def fast_subwords(tokenizer: Tokenizer) -> dict[str, Any] | None:
+    """Returns the parts of a `tokenizer.json` that depend on the algorithm; None for WordPiece."""
+    if tokenizer.family == "roberta":
+        return _fast_byte_pairs(tokenizer)
+    return _fast_sentence_piece(tokenizer) if tokenizer.family in FAMILIES else None
+
+
+def _fast_byte_pairs(tokenizer):
     contents = tokenizer.contents()
     level = {"type": "ByteLevel", "add_prefix_space": contents.pop("add_prefix_space")}
     level |= {"trim_offsets": True, "use_regex": True}
@@ -68,12 +80,11 @@ def fast_byte_pairs(tokenizer: Tokenizer) -> dict[str, Any]:
     return {"pre_tokenizer": level, "decoder": level, "model": model}
 
 
-def fast_sentence_piece(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Returns the parts of a `tokenizer.json` that a SentencePiece model decides on."""
+def _fast_sentence_piece(tokenizer):
     special = FAMILIES[tokenizer.family]
     words = {"type": "WhitespaceSplit"}
     spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    characters = base64.b64encode(tokenizer.characters()).decode() or None
+    characters = base64.b64encode(normalizer_table(tokenizer.proto)).decode() or None
     return {
         "normalizer": characters and {"type": "Precompiled", "precompiled_charsmap": characters},
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [words, spaces]},

@@ -119,7 +119,7 @@ def fast_tokenizer(
                 for token in (cls, sep)
             },
         },
-        **_FAST.get(tokenizer.family, subwords.fast_sentence_piece)(tokenizer),
+        **(subwords.fast_subwords(tokenizer) or _fast_wordpiece(tokenizer)),
     }
 
 
@@ -142,9 +142,6 @@ def _fast_wordpiece(tokenizer):
             "vocab": {token: id for id, token in enumerate(tokenizer.get_vocabulary())},
         },
     }
-
-
-_FAST = {None: _fast_wordpiece, "mpnet": _fast_wordpiece, "roberta": subwords.fast_byte_pairs}
 
 
 def _special_ids(tokenizer):

@@ -1,0 +1,68 @@
+"""Tokenizers of packages for subwords, and arrays of their rows. N texts, T tokens of all texts."""
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from keras_bert.text.base_tokenizer import Tokenizer, text_begins
+
+_SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
+
+
+class SubwordTokenizer(Tokenizer):
+    """Base class of tokenizers of models whose pairs are `<s> A </s> </s> B </s>`."""
+
+    special = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+    num_separators = 2
+
+    @classmethod
+    def from_preset(cls, source: str | os.PathLike) -> Self:
+        """Loads the tokenizer of any source that `BertTask.from_preset` accepts.
+
+        Raises:
+            ValueError: if the source is unknown or has another tokenizer.
+        """
+        from keras_bert.presets.preprocessors import load_tokenizer
+
+        return load_tokenizer(cls, source)
+
+
+def without_surrogates(texts: Sequence[str]) -> list[str]:
+    """Replaces bytes that aren't UTF-8 with a character that no vocabulary has."""
+    return [text if text.isascii() else _SURROGATES.sub("\ue000", text) for text in texts]
+
+
+def flat_rows(rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Joins rows of ids; returns int32 `[T]`, and their lengths, int64 `[N]`."""
+    lengths = np.array([len(row) for row in rows], "int64")
+    arrays = [np.asarray(row, "int32") for row in rows]
+    return np.concatenate([np.zeros(0, "int32"), *arrays]), lengths
+
+
+def flat_spans(
+    texts: Sequence[str],
+    rows: Sequence[Any],
+    lengths: np.ndarray,
+    spaces: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns where tokens start and end, int64 `[T]`, without the `spaces` at both ends.
+
+    `rows` are lists of `(start, end)`. `spaces` is a regular expression for one character. A token
+    of spaces only is empty, and at its end.
+    """
+    spans = [span for row in rows for span in row]
+    starts, ends = np.array(spans, "int64").reshape(-1, 2).T
+    text = "".join(texts)
+    begins = text_begins(texts, lengths)
+    is_space = np.zeros(len(text), bool)
+    is_space[[match.start() for match in re.finditer(spaces, text)]] = True
+    letters = np.append(np.flatnonzero(~is_space), len(text))
+    starts = starts + begins
+    ends = ends + begins
+    starts = np.minimum(letters[np.searchsorted(letters, starts)], ends)
+    before = np.searchsorted(letters, ends) - 1
+    ends_of_letters = np.where(before < 0, 0, letters[before] + 1)
+    return starts - begins, np.maximum(ends_of_letters, starts) - begins

@@ -15,7 +15,12 @@ import numpy as np
 logger = logging.getLogger("keras_bert")
 
 
-def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1) -> None:
+def check_int(
+    name: str,
+    value: Any,
+    at_least: int = 1,
+    at_most: int = 2**31 - 1,
+) -> None:
     """Raises a ValueError unless an argument is an integer from `at_least` to `at_most`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer; got {reprlib.repr(value)}.")
@@ -27,8 +32,9 @@ def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1
 
 def plain_int(value: Any) -> Any:
     """Converts an integer of NumPy to an int, which Keras and JSON need; returns others as is."""
-    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return int(value) if is_integer else value
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    return value
 
 
 def check_number(
@@ -40,9 +46,12 @@ def check_number(
 ) -> None:
     """Raises a ValueError unless an argument is a finite number of at least, or above, a limit."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    is_high = is_number and (at_least is None or value >= at_least)
-    if not is_high or not math.isfinite(value) or (exclusive and value == at_least):
-        limit = "" if at_least is None else f" {'above' if exclusive else 'of at least'} {at_least}"
+    is_right = is_number and math.isfinite(value)
+    limit = ""
+    if at_least is not None:
+        is_right = is_right and (value > at_least or value == at_least and not exclusive)
+        limit = f" {'above' if exclusive else 'of at least'} {at_least}"
+    if not is_right:
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
     if value >= below:
         raise ValueError(f"{name} must be below {below}; got {value}.")
@@ -54,7 +63,11 @@ def check_rate(name: str, value: Any) -> None:
         raise ValueError(f"{name} is a probability, 0 to 1; got {value}.")
 
 
-def check_finite(array: np.ndarray, path: Any, name: str) -> None:
+def check_finite(
+    array: np.ndarray,
+    path: Any,
+    name: str,
+) -> None:
     """Raises a ValueError if a tensor of a file holds NaN or infinity."""
     if not np.isfinite(array).all():
         raise ValueError(
@@ -71,12 +84,17 @@ def check_path(name: str, value: Any) -> None:
 
 def check_bool(name: str, value: Any) -> None:
     """Raises a ValueError unless an argument is True or False; "no" would count as True."""
-    is_bool = type(value).__name__ in ("bool", "bool_") or (type(value) is int and value in (0, 1))
-    if not is_bool:
+    is_bool = isinstance(value, (bool, np.bool_))
+    if not is_bool and not (type(value) is int and value in (0, 1)):
         raise ValueError(f"{name} must be True or False; got {reprlib.repr(value)}.")
 
 
-def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") -> None:
+def check_one_of(
+    name: str,
+    value: Any,
+    choices: Iterable[Any],
+    hint: str = "",
+) -> None:
     """Raises a ValueError unless an argument is one of its choices.
 
     >>> check_one_of("pooling", "max", ("cls", "mean"))
@@ -92,11 +110,16 @@ def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") 
         )
 
 
-def did_you_mean(value: Any, choices: Iterable[Any], cutoff: float = 0.6) -> str:
+def did_you_mean(
+    value: Any,
+    choices: Iterable[Any],
+    cutoff: float = 0.6,
+) -> str:
     """Returns a hint that names the string nearest to a value, in any case; "" if none is near."""
-    folded = {each.lower(): each for each in choices if isinstance(each, str)}
-    near = get_close_matches(str(value).lower(), folded, 1, cutoff)
-    return f" Did you mean {folded[near[0]]!r}?" if near else ""
+    folded = {choice.lower(): choice for choice in choices if isinstance(choice, str)}
+    for near in get_close_matches(str(value).lower(), folded, 1, cutoff):
+        return f" Did you mean {folded[near]!r}?"
+    return ""
 
 
 def check_one_each(number: int, noun: str, **columns: Any) -> None:
@@ -108,12 +131,17 @@ def check_one_each(number: int, noun: str, **columns: Any) -> None:
     """
     for name, values in columns.items():
         is_single = isinstance(values, str) or getattr(values, "shape", None) == ()
+        count = f"a single value as {name}" if is_single else f"{len(values)} {name}"
         if is_single or len(values) != number:
-            count = f"a single value as {name}" if is_single else f"{len(values)} {name}"
             raise ValueError(f"There are {number} {noun} but {count}: give one for each.")
 
 
-def check_values(array: np.ndarray, are_right: np.ndarray, expected: str, fix: str = "") -> None:
+def check_values(
+    array: np.ndarray,
+    are_right: np.ndarray,
+    expected: str,
+    fix: str = "",
+) -> None:
     """Raises a ValueError, which names the first wrong value and its place, unless all are right.
 
     >>> labels = np.array([0, 3])
@@ -127,7 +155,11 @@ def check_values(array: np.ndarray, are_right: np.ndarray, expected: str, fix: s
         raise ValueError(f"{expected}; got {array[tuple(place)]} at {place}. {fix}".rstrip())
 
 
-def check_all_finite(name: str, array: np.ndarray, fix: str) -> None:
+def check_all_finite(
+    name: str,
+    array: np.ndarray,
+    fix: str,
+) -> None:
     """Raises a ValueError, which says where, if an array of examples holds NaN or infinity."""
     check_values(array, np.isfinite(array), f"{name} must be finite numbers", fix)
 

@@ -15,28 +15,26 @@ class Reports:
 
     def add(self, kind: str, count: int, place: str | None = None) -> None:
         """Counts `count` findings of `kind`, seen at `place` (file and line, or page)."""
-        examples = [] if place is None else [place.encode(errors="backslashreplace").decode()]
+        examples = []
+        if place is not None:
+            examples.append(place.encode(errors="backslashreplace").decode())
         self.merge({kind: {"count": count, "examples": examples}})
-
-    def wants_example(self, kind: str) -> bool:
-        """Returns whether another place of this kind would be kept; finding one may take time."""
-        return len(self._kinds.get(kind, {"examples": ()})["examples"]) < _MOST
 
     def merge(self, kinds: dict[str, dict]) -> None:
         for kind, more in kinds.items():
             entry = self._kinds.setdefault(kind, {"count": 0, "examples": []})
             entry["count"] += more["count"]
-            room = _MOST - len(entry["examples"])
-            new = [place for place in more["examples"] if place not in entry["examples"]]
-            entry["examples"] += new[:room]
+            for place in more["examples"]:
+                if place not in entry["examples"] and len(entry["examples"]) < _MOST:
+                    entry["examples"].append(place)
 
     def as_dict(self) -> dict[str, dict]:
-        return {kind: self._kinds[kind] for kind in sorted(self._kinds)}
+        return dict(sorted(self._kinds.items()))
 
     def lines(self) -> list[str]:
         """Returns the findings as human-readable lines."""
-        return [
-            f"{entry['count']:,} {kind}"
-            + (f" ({'; '.join(entry['examples'])})" if entry["examples"] else "")
-            for kind, entry in self.as_dict().items()
-        ]
+        lines = []
+        for kind, entry in self.as_dict().items():
+            places = "; ".join(entry["examples"])
+            lines.append(f"{entry['count']:,} {kind}" + (f" ({places})" if places else ""))
+        return lines

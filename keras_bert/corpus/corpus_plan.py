@@ -16,7 +16,7 @@ from keras_bert.corpus.rows import JsonLinesReader, ParquetReader
 from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_document_id
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikipedia_dump import DumpReader
-from keras_bert.files.remote import files_at, size_and_time
+from keras_bert.files.remote import files_at, is_remote, size_and_time
 from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import vocabulary_sha256
@@ -40,11 +40,10 @@ def find_inputs(
 ) -> list[Span]:
     """Lists the input files as spans; the files of a folder are sorted."""
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    files, seen = {}, set()
+    files, targets = {}, set()
     for path in map(os.fspath, inputs):
         for name in files_at(path):
-            kind = os.path.basename(name).lower()
-            reader = next((reader for reader in READERS if re.search(reader.names, kind)), None)
+            reader = _reader(name)
             if reader is None and name != path:
                 reports.add(OTHER_FILES, 1, name)
                 continue
@@ -53,54 +52,73 @@ def find_inputs(
                     f"{name} has an unknown kind or compression. Inputs are {KINDS}. Rename it, or "
                     "decompress it first."
                 )
-            name = name if "://" in name else os.path.abspath(name)
-            real = name if "://" in name else os.path.realpath(name)
+            target = name
+            if not is_remote(name):
+                name = os.path.abspath(name)
+                target = os.path.realpath(name)
             if name in files:
                 raise ValueError(f"{name} is given twice. Give each input once.")
-            if real in seen:
+            if target in targets:
                 reports.add(LINKS, 1, name)
                 continue
-            seen.add(real)
-            if not (found := size_and_time(name)):
+            targets.add(target)
+            state = size_and_time(name)
+            if state is None:
                 raise ValueError(f"{name} is a link to a file that doesn't exist. Remove it.")
-            files[name] = Span(name, reader, 0, found[0], found[0])
+            size, _ = state
+            files[name] = Span(name, reader, 0, size, size)
     if not files:
         raise ValueError(
             f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Inputs are "
             f"{KINDS}, or folders of these."
         )
-    return [*files.values()]
+    return list(files.values())
+
+
+def _reader(path):
+    name = os.path.basename(path).lower()
+    for reader in READERS:
+        if re.search(reader.names, name):
+            return reader
+    return None
 
 
 def plan_slices(files: list[Span], settings: Settings) -> list[Slice]:
     """Groups small files and cuts large ones into slices of about the same size."""
     total = sum(file.text_bytes for file in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
-    groups, room = [], -1  # the spans of each slice, and the bytes that the last one has room for
+    groups = []  # the spans of each slice
+    room = -1  # bytes, in the last slice
     for file in files:
         can_be_cut = file.reader.can_be_cut(file.path)
         num_parts = -(-file.text_bytes // slice_bytes)
         if num_parts > 1 and can_be_cut:
-            is_whole = file.reader.is_one_document and settings.separator is None
-            document_id = first_document_id(len(groups)) if is_whole else None
+            if file.reader.is_one_document and settings.separator is None:
+                file = dataclasses.replace(file, document_id=first_document_id(len(groups)))
             cuts = [file.size * part // num_parts for part in range(num_parts + 1)]
             for start, stop in itertools.pairwise(cuts):
-                ends = {"start": start, "stop": stop, "document_id": document_id}
-                groups.append([dataclasses.replace(file, **ends)])
+                groups.append([dataclasses.replace(file, start=start, stop=stop)])
             room = -1
-        else:
-            if file.text_bytes > room:
-                groups.append([])
-                room = slice_bytes
-            groups[-1].append(file)
-            room -= file.text_bytes
+            continue
+        if file.text_bytes > room:
+            groups.append([])
+            room = slice_bytes
+        groups[-1].append(file)
+        room -= file.text_bytes
     return [Slice(index, tuple(spans)) for index, spans in enumerate(groups)]
 
 
-def plan_description(slices: list[Slice], settings: Settings, tokenizer: BertTokenizer) -> dict:
+def plan_description(
+    slices: list[Slice],
+    settings: Settings,
+    tokenizer: BertTokenizer,
+) -> dict:
     """Describes everything that the shards depend on: equal descriptions give equal shards."""
-    spans = [span for slice_ in slices for span in slice_.spans]
-    bounds = [[span.path, span.start, span.stop, size_and_time(span.path)[1]] for span in spans]
+    bounds = []
+    for slice_ in slices:
+        for span in slice_.spans:
+            _, changed = size_and_time(span.path)
+            bounds.append([span.path, span.start, span.stop, changed])
     config = tokenizer.get_config()
     vocabulary = config.pop("vocabulary")
     return {

@@ -49,8 +49,9 @@ def write_slice(
     counts = write_shard(path, dtype, records, tokenizer.unk_token_id) | {"languages": languages}
     if slice_.spans[0].document_id not in (None, first_document_id(slice_.index)):
         counts |= {"num_documents": 0, "languages": {}}  # its only document began earlier
-    if own := [id for id in slice_.repeated if id >= first_document_id(slice_.index)]:
-        reports.add(REPEATED, len(own))
+    num_repeated = sum(id >= first_document_id(slice_.index) for id in slice_.repeated)
+    if num_repeated:
+        reports.add(REPEATED, num_repeated)
     done = {"shard": counts, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
     return done
@@ -58,14 +59,15 @@ def write_slice(
 
 def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]]:
     """Returns the id of each document of a slice, and a hash of its text."""
-    found = []
+    hashes = []
     documents = _documents(slice_, settings, Reports())
     for document_id, parts in itertools.groupby(documents, operator.itemgetter(0)):
         digest = hashlib.blake2b(digest_size=12)
         for _, _, passages in parts:
-            digest.update("\n".join([*passages, ""]).encode())
-        found.append((document_id, digest.digest()))
-    return found
+            for passage in passages:
+                digest.update(f"{passage}\n".encode())
+        hashes.append((document_id, digest.digest()))
+    return hashes
 
 
 def _documents(slice_, settings, reports):
@@ -76,7 +78,8 @@ def _documents(slice_, settings, reports):
         for number, language, passages in span.reader.passages(span, settings, reports):
             if number != last_number:
                 document_id = next_id if span.document_id is None else span.document_id
-                next_id, last_number = next_id + 1, number
+                next_id += 1
+                last_number = number
             if document_id not in slice_.repeated:
                 yield document_id, language, passages
 
@@ -84,25 +87,31 @@ def _documents(slice_, settings, reports):
 def _tokenized(documents, tokenizer, dtype):
     """Yields `((id, language), token_ids, sentence_lengths)`, tokenized in large batches."""
     for batch in _sentence_batches(documents):
-        token_ids, lengths = tokenizer.flat_ids([s for _, sentences in batch for s in sentences])
-        lengths = np.split(lengths, np.cumsum([len(sentences) for _, sentences in batch])[:-1])
-        ends = np.cumsum([own.sum() for own in lengths])[:-1]
-        token_ids = np.split(token_ids.astype(dtype), ends)
-        for (document, _), ids, own in zip(batch, token_ids, lengths, strict=True):
-            yield document, ids, own[own > 0]
+        sentences = itertools.chain.from_iterable(sentences for _, sentences in batch)
+        token_ids, lengths = tokenizer.flat_ids(list(sentences))
+        token_ids = token_ids.astype(dtype)
+        first_sentence = first_token = 0
+        for document, sentences in batch:
+            document_lengths = lengths[first_sentence : first_sentence + len(sentences)]
+            end = first_token + document_lengths.sum()
+            yield document, token_ids[first_token:end], document_lengths[document_lengths > 0]
+            first_sentence += len(sentences)
+            first_token = end
 
 
 def _sentence_batches(documents):
     """Yields lists of `((id, language), sentences)`, with many sentences together."""
     batch, num_characters = [], 0
     for document_id, language, passages in documents:
-        document, sentences = (document_id, language), [*passages]
+        sentences = list(passages)
         if language is not None:
-            sentences = [s for text in passages for s in split_sentences(text, language)]
-        if batch and batch[-1][0] == document:
+            sentences = []
+            for text in passages:
+                sentences += split_sentences(text, language)
+        if batch and batch[-1][0] == (document_id, language):
             batch[-1][1].extend(sentences)
         else:
-            batch.append((document, sentences))
+            batch.append(((document_id, language), sentences))
         num_characters += sum(map(len, sentences))
         if num_characters > BATCH_CHARACTERS:
             yield batch
@@ -114,7 +123,8 @@ def _sentence_batches(documents):
 def _records(parts, min_tokens, languages, reports):
     """Joins the parts of each document, and splits documents longer than a record."""
     for (document_id, language), group in itertools.groupby(parts, operator.itemgetter(0)):
-        token_ids, lengths, least = np.zeros(0, "uint8"), np.zeros(0, "uint8"), min_tokens
+        token_ids = lengths = np.zeros(0, "uint8")
+        least = min_tokens
         for _, new_ids, new_lengths in group:
             token_ids = np.concatenate([token_ids, new_ids])
             lengths = np.concatenate([lengths, _without_long(new_lengths, reports)])
@@ -122,19 +132,25 @@ def _records(parts, min_tokens, languages, reports):
                 count = np.searchsorted(np.cumsum(lengths), MAX_RECORD_TOKENS, side="right")
                 end = lengths[:count].sum()
                 yield document_id, token_ids[:end], lengths[:count]
-                token_ids, lengths, least = token_ids[end:], lengths[count:], 0
+                token_ids = token_ids[end:]
+                lengths = lengths[count:]
+                least = 0  # of the rest
         if len(token_ids) < least:
             reports.add(SHORT, 1)
             continue
-        languages.update(filter(None, [language]))
+        if language:
+            languages[language] += 1
         if len(token_ids):
             yield document_id, token_ids, lengths
 
 
 def _without_long(lengths, reports):
-    if num_long := np.count_nonzero(lengths > MAX_RECORD_TOKENS):
+    num_long = np.count_nonzero(lengths > MAX_RECORD_TOKENS)
+    if num_long:
         reports.add(CUT_SENTENCES, int(num_long))
-        lengths = np.hstack([np.diff([*range(0, n, MAX_RECORD_TOKENS), n]) for n in lengths])
+        lengths = np.concatenate(
+            [np.diff([*range(0, length, MAX_RECORD_TOKENS), length]) for length in lengths]
+        )
     return lengths
 
 
@@ -143,7 +159,8 @@ def _shuffled(records, rng):
 
     A document that is too large to wait for its end follows those before it.
     """
-    waiting, num_tokens, passed_on = {}, 0, None
+    waiting, num_tokens = {}, 0
+    passed_on = None  # the id of a document that is too large
     for record in records:
         document_id, token_ids, _ = record
         if document_id == passed_on:
@@ -155,11 +172,12 @@ def _shuffled(records, rng):
             unfinished = waiting.pop(document_id)
             yield from _in_random_order(waiting, rng)
             yield from unfinished
-            waiting, num_tokens, passed_on = {}, 0, document_id
+            waiting, num_tokens = {}, 0
+            passed_on = document_id
     yield from _in_random_order(waiting, rng)
 
 
 def _in_random_order(documents, rng):
-    documents = [*documents.values()]
+    documents = list(documents.values())
     for index in rng.permutation(len(documents)):
         yield from documents[index]

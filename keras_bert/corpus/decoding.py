@@ -1,4 +1,4 @@
-"""Decoding of text files: encodings and line endings are fixed, and every fix is reported."""
+"""Decoding of text files: all become UTF-8 with line feeds, and lost bytes are reported."""
 
 import codecs
 import contextlib
@@ -21,10 +21,7 @@ _BYTE_ORDER_MARKS = (
 
 BROKEN = "invalid byte sequences, dropped"
 REPLACED = "replacement characters (U+FFFD), from an earlier faulty conversion"
-NUL = "NUL characters"
-CRLF = "lines that end in CR LF"
-BARE_CR = "lines that end in a bare CR"
-MARK = "files that start with a byte order mark"
+_REPLACEMENT = "\ufffd".encode()
 
 
 def detect_encoding(path: str) -> tuple[str, int]:
@@ -49,7 +46,12 @@ def detect_encoding(path: str) -> tuple[str, int]:
     return "utf-8", 0
 
 
-def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[str]:
+def text_blocks(
+    path: str,
+    begin: int,
+    end: int,
+    reports: Reports,
+) -> Iterator[str]:
     r"""Yields a span of bytes of a text file as strings of about 1 MB with "\n" line ends.
 
     Invalid sequences become U+FFFD, which the tokenizer drops, as Google's `convert_to_unicode`
@@ -57,64 +59,57 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     UTF-32 have a byte order mark and are read whole.
     """
     encoding, mark = detect_encoding(path)
-    is_start = begin == 0
-    if mark and is_start:
-        begin = mark
-        reports.add(MARK, 1, f"{path}: {encoding}")
+    begin = max(begin, mark)
     if packing(path) or encoding != "utf-8":
         end = math.inf  # until the text ends: its size in UTF-8 is unknown
     with _reading(path, begin) as read:
         for offset, data in byte_blocks(read, begin, end, path):
-
-            def place(position, start=offset):
-                byte = f"byte {position + start:,}"
-                if not is_start:  # each slice of a file would count all lines before it
-                    return f"{path}, {byte}"
-                return f"{path}, line {line_number(path, position + start):,} ({byte})"
-
-            yield with_line_feeds(decode_utf8(data, reports, place), path, reports)
+            yield with_line_feeds(decode_and_report(data, reports, path, offset))
 
 
 def byte_blocks(
-    read: Callable[[int], bytes], offset: int, end: float, path: str
+    read: Callable[[int], bytes],
+    offset: int,
+    end: float,
+    path: str,
 ) -> Iterator[tuple[int, bytes]]:
     """Yields the offset and the bytes of each block that `text_blocks` decodes."""
-    carry, more = b"", True
-    while more and offset + len(carry) < end:
-        more = read(min(BLOCK_BYTES, end - offset - len(carry)))
-        if not more and end != math.inf:
+    carry = b""
+    is_last = False
+    while not is_last and offset + len(carry) < end:
+        new = read(min(BLOCK_BYTES, end - offset - len(carry)))
+        if not new and end != math.inf:
             raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
-        data = carry + more
-        is_last = not more or offset + len(data) >= end
+        data = carry + new
+        is_last = not new or offset + len(data) >= end
         cut = len(data) if is_last else _last_line_end(data)
         yield offset, data[:cut]
-        offset, carry = offset + cut, data[cut:]
+        offset += cut
+        carry = data[cut:]
 
 
-def with_line_feeds(text: str, path: str, reports: Reports) -> str:
-    r"""Returns a text with "\n" line ends; reports others and NUL characters."""
-    num_crlf = text.count("\r\n")
-    num_bare = text.count("\r") - num_crlf
-    for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare), (NUL, text.count("\0"))):
-        if count:
-            reports.add(kind, count, str(path))
+def with_line_feeds(text: str) -> str:
+    r"""Returns a text with "\n" line ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> str:
-    """Decodes UTF-8; invalid sequences become U+FFFD and are reported at a `place(offset)`."""
-
-    def report(kind, count, offset):
-        reports.add(kind, count, place(offset) if reports.wants_example(kind) else None)
-
-    num_replaced = data.count(b"\xef\xbf\xbd")
+def decode_and_report(
+    data: bytes,
+    reports: Reports,
+    place: str,
+    offset: int = 0,
+) -> str:
+    """Decodes UTF-8; reports invalid sequences, which become U+FFFD, and those already there."""
+    num_replaced = data.count(_REPLACEMENT)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
-        report(BROKEN, text.count("\ufffd") - num_replaced, error.start)
+        num_broken = text.count("\ufffd") - num_replaced
+        reports.add(BROKEN, num_broken, f"{place}, byte {offset + error.start:,}")
     if num_replaced:
-        report(REPLACED, num_replaced, data.index(b"\xef\xbf\xbd"))
+        first = data.index(_REPLACEMENT)
+        reports.add(REPLACED, num_replaced, f"{place}, byte {offset + first:,}")
     return text
 
 
@@ -129,27 +124,20 @@ def _reading(path, begin):
         return decoder.decode(data, not data).encode()
 
     with open_unpacked(path) as file:
-        (file.read if packing(path) else file.seek)(begin)  # unpacked bytes can only be read
+        if packing(path):  # unpacked bytes can only be read
+            file.read(begin)
+        else:
+            file.seek(begin)
         yield file.read if encoding == "utf-8" else read_wide
 
 
 def _last_line_end(data):
-    # A final CR may be half of a CR LF.
-    cut = data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, -1) + 1 or data.rfind(b" ") + 1
-    if not cut:  # before the last character's first byte
-        cut = len(data) - 1
-        while cut > max(0, len(data) - 4) and data[cut] & 0xC0 == 0x80:
-            cut -= 1
+    for end in (b"\n", b"\r", b" "):
+        # A final CR may be half of a CR LF.
+        cut = data.rfind(end, 0, -1 if end == b"\r" else None) + 1
+        if cut:
+            return cut
+    cut = len(data) - 1  # before the last character's first byte
+    while cut > max(0, len(data) - 4) and data[cut] & 0xC0 == 0x80:
+        cut -= 1
     return cut
-
-
-def line_number(path: str, position: int) -> int:
-    """Returns the number of the line that has a byte of a text file, counted in UTF-8."""
-    number, last, mark = 1, b"", detect_encoding(path)[1]
-    position -= mark
-    with _reading(path, mark) as read:
-        while position > 0 and (data := read(BLOCK_BYTES)[:position]):
-            position -= len(data)
-            number += data.count(b"\n") + data.count(b"\r") - (last + data).count(b"\r\n")
-            last = data[-1:] if data[-1:] == b"\r" else b""
-    return number

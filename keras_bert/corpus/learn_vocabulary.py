@@ -99,13 +99,16 @@ def _count_words(slices, work, min_frequency, num_workers, reports, progress):
             counts.update(new_counts)
             reports.merge(new_reports)
             if len(counts) > _MAX_DISTINCT_WORDS:
-                for word in [word for word, count in counts.items() if count < min_frequency]:
+                rare = [word for word, count in counts.items() if count < min_frequency]
+                for word in rare:
                     del counts[word]
     return counts
 
 
 def _count_slice(slice_, settings, lowercase):
-    reports, counts, texts, size = Reports(), collections.Counter(), [], 0
+    reports = Reports()
+    counts = collections.Counter()
+    texts, size = [], 0
     for span in slice_.spans:
         for _, _, passages in span.reader.passages(span, settings, reports):
             texts += passages
@@ -124,6 +127,8 @@ def _tell(files, counts, reports, progress):
         print(f"{counts.total():,} words, {len(counts):,} distinct, in {len(files):,} {noun}")
         for line in reports.lines():
             print(f"note: {line}")
-    elif broken := [line for line in reports.lines() if BROKEN in line]:
-        lost = "The vocabulary lacks these characters; convert the files to UTF-8."
-        warnings.warn(f"{broken[0]}. {lost}", stacklevel=3)
+        return
+    for line in reports.lines():
+        if BROKEN in line:
+            lost = "The vocabulary lacks these characters; convert the files to UTF-8."
+            warnings.warn(f"{line}. {lost}", stacklevel=3)

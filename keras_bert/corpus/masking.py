@@ -58,7 +58,8 @@ class Masking:
             return words
         lengths = tf.cast(sequence_lengths(first_length, second_length), tf.float64)
         rounded = tf.cast(tf.round(lengths * self.masked_lm_rate), tf.int32)
-        return tf.minimum(tf.minimum(tf.maximum(rounded, 1), self.num_slots), words)
+        counts = tf.clip_by_value(rounded, 1, self.num_slots)
+        return tf.minimum(counts, words)
 
     def masked(
         self,
@@ -82,8 +83,9 @@ class Masking:
         def choose(candidates, counts):
             if not self.whole_word_masking:
                 return choose_tokens(candidates, counts, seeds[0])
-            continues = tf.constant([token.startswith("##") for token in vocabulary])
-            continues = tf.repeat(tf.gather(continues, token_ids), places.starts.shape[1], axis=0)
+            is_piece = tf.constant([token.startswith("##") for token in vocabulary])
+            num_sequences = places.starts.shape[1]
+            continues = tf.repeat(tf.gather(is_piece, token_ids), num_sequences, axis=0)
             return choose_words(candidates, continues, counts, seeds[0])
 
         chosen = in_each_sequence(choose, is_candidate, places.slot, counts)
@@ -92,7 +94,10 @@ class Masking:
 
 
 def in_each_sequence(
-    choose: Callable, is_candidate: tf.Tensor, slot: tf.Tensor, counts: tf.Tensor
+    choose: Callable,
+    is_candidate: tf.Tensor,
+    slot: tf.Tensor,
+    counts: tf.Tensor,
 ) -> tf.Tensor:
     """Chooses tokens in each sequence of packed rows: bool `[B, S]`.
 
@@ -102,22 +107,32 @@ def in_each_sequence(
     if counts.shape[1] == 1:
         return choose(is_candidate, counts[:, 0])
     count, length = counts.shape[1], is_candidate.shape[1]
-    is_own = slot[:, None, :] == tf.range(count)[:, None]  # [B, K, S]
-    candidates = tf.reshape(is_candidate[:, None, :] & is_own, [-1, length])
+    is_sequence = slot[:, None, :] == tf.range(count)[:, None]  # [B, K, S]
+    candidates = is_candidate[:, None, :] & is_sequence
+    candidates = tf.reshape(candidates, [-1, length])
     chosen = choose(candidates, tf.reshape(counts, [-1]))  # [B x K, S]
-    return tf.reduce_any(tf.reshape(chosen, [-1, count, length]), axis=1)
+    chosen = tf.reshape(chosen, [-1, count, length])
+    return tf.reduce_any(chosen, axis=1)
 
 
-def choose_tokens(is_candidate: tf.Tensor, counts: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+def choose_tokens(
+    is_candidate: tf.Tensor,
+    counts: tf.Tensor,
+    seed: tf.Tensor,
+) -> tf.Tensor:
     """Chooses `counts` `[B]` of each row's candidate tokens at random: bool `[B, S]`."""
     keys = _random_order(is_candidate, seed)
-    sorted_keys = tf.sort(keys, direction="DESCENDING")
-    least = tf.gather(sorted_keys, tf.maximum(counts[:, None], 1) - 1, batch_dims=1)  # [B, 1]
+    descending = tf.sort(keys, direction="DESCENDING")
+    last = tf.maximum(counts, 1) - 1
+    least = tf.gather(descending, last[:, None], batch_dims=1)  # [B, 1]
     return is_candidate & (keys >= least)
 
 
 def choose_words(
-    is_candidate: tf.Tensor, is_continuation: tf.Tensor, counts: tf.Tensor, seed: tf.Tensor
+    is_candidate: tf.Tensor,
+    is_continuation: tf.Tensor,
+    counts: tf.Tensor,
+    seed: tf.Tensor,
 ) -> tf.Tensor:
     """Chooses whole words at random, at most `counts` `[B]` tokens per row: bool `[B, S]`.
 
@@ -125,14 +140,15 @@ def choose_words(
     `is_continuation` continues the previous candidate's word.
     """
     length = is_candidate.shape[1]
-    is_first = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1) == 1
+    candidates = tf.cast(is_candidate, tf.int32)
+    is_first = tf.cumsum(candidates, axis=1) == 1
     begins = is_candidate & (is_first | ~is_continuation)
-    word = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)  # [B, S]
+    num_begun = tf.cumsum(tf.cast(begins, tf.int32), axis=1)
+    word = tf.maximum(num_begun - 1, 0)  # [B, S]
     batch = tf.shape(word)[0]
-    row = tf.range(batch)[:, None] * length
-    sizes = tf.math.unsorted_segment_sum(
-        tf.cast(is_candidate, tf.int32), word + row, batch * length
-    )
+    row_starts = tf.range(batch)[:, None] * length
+    word += row_starts  # of all rows
+    sizes = tf.math.unsorted_segment_sum(candidates, word, batch * length)
     sizes = tf.reshape(sizes, [batch, length])  # [B, words]
     order = tf.argsort(_random_order(sizes > 0, seed), direction="DESCENDING")
     ordered = tf.gather(sizes, order, batch_dims=1)
@@ -142,17 +158,16 @@ def choose_words(
 
     def take(taken, waiting, room):
         waiting &= ordered <= room
-        now = waiting & (tf.cumsum(tf.where(waiting, ordered, 0), axis=1) <= room)
-        room -= tf.reduce_sum(tf.where(now, ordered, 0), axis=1, keepdims=True)
-        return taken | now, waiting & ~now, room
+        total = tf.cumsum(tf.where(waiting, ordered, 0), axis=1)
+        new = waiting & (total <= room)
+        room -= tf.reduce_sum(tf.where(new, ordered, 0), axis=1, keepdims=True)
+        return taken | new, waiting & ~new, room
 
-    taken, _, _ = tf.while_loop(
-        fits, take, (tf.zeros_like(ordered, tf.bool), ordered > 0, counts[:, None])
-    )
-    taken_words = tf.scatter_nd(
-        tf.reshape(order + row, [-1, 1]), tf.reshape(taken, [-1]), [batch * length]
-    )
-    return is_candidate & tf.gather(taken_words, word + row)
+    nothing = tf.zeros_like(ordered, tf.bool)
+    taken, _, _ = tf.while_loop(fits, take, (nothing, ordered > 0, counts[:, None]))
+    indices = tf.reshape(order + row_starts, [-1, 1])
+    taken_words = tf.scatter_nd(indices, tf.reshape(taken, [-1]), [batch * length])
+    return is_candidate & tf.gather(taken_words, word)
 
 
 def mask_tokens(
@@ -186,9 +201,10 @@ def predictions(
     position 0, id 0 and weight 0.
     """
     length = token_ids.shape[1]
-    places = tf.sort(tf.where(chosen, tf.range(length)[None, :], length))[:, :max_predictions]
-    used = places < length  # [B, P]
-    positions = tf.where(used, places, 0)
+    columns = tf.where(chosen, tf.range(length), length)
+    positions = tf.sort(columns)[:, :max_predictions]
+    used = positions < length  # [B, P]
+    positions = tf.where(used, positions, 0)
     ids = tf.where(used, tf.gather(token_ids, positions, batch_dims=1), 0)
     return positions, ids, tf.cast(used, tf.float32)
 

@@ -35,13 +35,19 @@ class Places:
     is_token: tf.Tensor  # bool [R, S], false at padding
 
     @classmethod
-    def of(cls, first_length: tf.Tensor, second_length: tf.Tensor, sequence_length: int) -> Places:
+    def of(
+        cls,
+        first_length: tf.Tensor,
+        second_length: tf.Tensor,
+        sequence_length: int,
+    ) -> Places:
         """Places sequences one after another, given the lengths of their texts, `[R, K]`."""
         lengths = sequence_lengths(first_length, second_length)
         ends = tf.cumsum(lengths, axis=1)
         starts = ends - lengths
         positions = tf.range(sequence_length)
-        slot = tf.searchsorted(ends, tf.repeat(positions[None], tf.shape(ends)[0], 0), side="right")
+        of_rows = tf.repeat(positions[None], tf.shape(ends)[0], axis=0)
+        slot = tf.searchsorted(ends, of_rows, side="right")
         return cls(
             lengths=lengths,
             starts=starts,
@@ -57,7 +63,8 @@ def at_slots(values: tf.Tensor, slot: tf.Tensor) -> tf.Tensor:
     """Gathers sequences' values `[R, K]` for each token: `[R, S]`, or `[R, 1]` if K is 1."""
     if values.shape[1] == 1:  # much faster for rows that aren't packed
         return values
-    return tf.gather(tf.pad(values, [[0, 0], [0, 1]]), slot, batch_dims=1)
+    padded = tf.pad(values, [[0, 0], [0, 1]])  # [R, K + 1]
+    return tf.gather(padded, slot, batch_dims=1)
 
 
 def write_rows(
@@ -65,43 +72,46 @@ def write_rows(
 ) -> tf.Tensor:
     """Writes texts `[R, K]` as token ids: `[CLS] first [SEP] second [SEP]`, and 0 at padding."""
     column, slot = places.column, places.slot
-    position = tf.where(
-        column < places.middle,
-        at_slots(texts.first_start, slot) - 1 + column,
-        at_slots(texts.second_start, slot) - 1 - places.middle + column,
-    )  # [R, S]
-    last = tf.size(group.token_ids) - 1
-    token_ids = tf.gather(group.token_ids, tf.clip_by_value(position, 0, last))
+    in_first = at_slots(texts.first_start, slot) - 1 + column
+    in_second = at_slots(texts.second_start, slot) - 1 - places.middle + column
+    position = tf.where(column < places.middle, in_first, in_second)  # [R, S]
+    position = tf.clip_by_value(position, 0, tf.size(group.token_ids) - 1)
+    token_ids = tf.gather(group.token_ids, position)
     is_sep = (column == places.middle) | (column == places.last)
     token_ids = tf.where(is_sep, vocabulary.index(SEP), token_ids)
     token_ids = tf.where(column == 0, vocabulary.index(CLS), token_ids)
     return tf.where(places.is_token, token_ids, 0)
 
 
-def best_fit(lengths: tf.Tensor, predictions: tf.Tensor, room: tuple[int, int, int]) -> tf.Tensor:
+def best_fit(
+    lengths: tf.Tensor,
+    predictions: tf.Tensor,
+    room: tuple[int, int, int],
+) -> tf.Tensor:
     """Packs sequences into rows, the longest first, each into the fullest row that has room.
 
     `lengths` `[n]` count the tokens of each sequence and `predictions` `[n]` those to predict.
     `room` is the most tokens, predictions and sequences of a row: S, P and K. Returns int32
-    `[rows, K]`: the numbers of the sequences in each row, then -1.
+    `[rows, K]`: the indices of the sequences in each row, then -1.
     """
-    if room[2] == 1:
+    most_tokens, _, most_sequences = room
+    if most_sequences == 1:
         return tf.range(tf.size(lengths))[:, None]
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
-    ordered, needed = tf.gather(lengths, order), tf.gather(predictions, order)
+    lengths = tf.gather(lengths, order)
+    predictions = tf.gather(predictions, order)
     # The first sequences leave no room even for the shortest one.
-    num_alone = tf.reduce_sum(tf.cast(ordered > room[0] - ordered[-1:], tf.int32))
-    shared = _shared_rows(ordered[num_alone:], needed[num_alone:], tf.constant(room))
-    row = tf.concat([tf.range(num_alone), num_alone + shared], axis=0)
+    is_single = lengths + lengths[-1:] > most_tokens
+    num_single = tf.math.count_nonzero(is_single, dtype=tf.int32)
+    shared = _shared_rows(lengths[num_single:], predictions[num_single:], tf.constant(room))
+    row = tf.concat([tf.range(num_single), num_single + shared], axis=0)
     by_row = tf.argsort(row, stable=True)
     row = tf.gather(row, by_row)
     slot = tf.range(tf.size(row)) - tf.searchsorted(row, row)
-    num_rows = tf.reduce_max(tf.concat([row, [-1]], axis=0)) + 1
-    return tf.tensor_scatter_nd_update(
-        tf.fill([num_rows, room[2]], -1),
-        tf.stack([row, slot], axis=1),
-        tf.gather(order, by_row),
-    )
+    num_rows = tf.size(tf.unique(row).y)
+    empty = tf.fill([num_rows, most_sequences], -1)
+    indices = tf.stack([row, slot], axis=1)
+    return tf.tensor_scatter_nd_update(empty, indices, tf.gather(order, by_row))
 
 
 def _shared_rows(lengths, predictions, room):
@@ -114,16 +124,23 @@ def _shared_rows(lengths, predictions, room):
     num_blocks = tf.maximum(1, count // _BLOCK)
     size = tf.maximum(1, -(-count // num_blocks))
     sizes = tf.stack([lengths, predictions, tf.ones_like(lengths)], axis=1)
-    sizes = tf.pad(sizes, [[0, size * num_blocks - count], [0, 0]])
+    num_missing = size * num_blocks - count
+    sizes = tf.pad(sizes, [[0, num_missing], [0, 0]])
     sizes = tf.reshape(sizes, [size, num_blocks, 1, 3])
     free = tf.tile(room[None, None], [num_blocks, size, 1])  # [B, N, 3]
 
-    def put(i, free, rows):
-        fits = tf.reduce_all(free >= sizes[i], axis=2)
-        row = tf.argmin(tf.where(fits, free[:, :, 0], room[0] + 1), 1, tf.int32)  # [B]
-        free -= tf.one_hot(row, size, dtype=tf.int32)[:, :, None] * sizes[i]
-        return i + 1, free, rows.write(i, row + tf.range(num_blocks) * size)
+    def put(index, free, rows):
+        fits = tf.reduce_all(free >= sizes[index], axis=2)
+        left = tf.where(fits, free[:, :, 0], room[0] + 1)  # [B, N]
+        row = tf.argmin(left, 1, tf.int32)  # [B]
+        is_row = tf.one_hot(row, size, dtype=tf.int32)
+        free -= is_row[:, :, None] * sizes[index]
+        return index + 1, free, rows.write(index, row + tf.range(num_blocks) * size)
+
+    def has_more(index, free, rows):
+        return index < size
 
     rows = tf.TensorArray(tf.int32, size, element_shape=[None])
-    _, _, rows = tf.while_loop(lambda i, *_: i < size, put, (0, free, rows))
-    return tf.unique(tf.reshape(rows.stack(), [-1])[:count]).idx
+    _, _, rows = tf.while_loop(has_more, put, (0, free, rows))
+    row = tf.reshape(rows.stack(), [-1])[:count]
+    return tf.unique(row).idx

@@ -31,7 +31,9 @@ class Pairing:
 
     def plan(self, group: RecordGroup, seed: tf.Tensor) -> TextPairs:
         """Plans the texts of a group, truncated to fit, in its order."""
-        return (plan_pairs if self.next_sentence else plan_sentences)(group, seed, self)
+        if self.next_sentence:
+            return plan_pairs(group, seed, self)
+        return plan_sentences(group, seed, self)
 
 
 @dataclasses.dataclass
@@ -48,25 +50,41 @@ class TextPairs:
     second_length: tf.Tensor
     is_random: tf.Tensor
 
-    def take(self, numbers: tf.Tensor) -> TextPairs:
-        """Gathers sequences by number, in any shape; -1 gives lengths of 0."""
-        fields = (getattr(self, field.name) for field in dataclasses.fields(self))
-        return TextPairs(*(tf.gather(tf.pad(field, [[1, 0]]), numbers + 1) for field in fields))
+    def take(self, indices: tf.Tensor) -> TextPairs:
+        """Gathers sequences by index, in any shape; -1 gives lengths of 0."""
+
+        def gathered(field):
+            padded = tf.pad(field, [[1, 0]])
+            return tf.gather(padded, indices + 1)
+
+        return TextPairs(
+            gathered(self.first_start),
+            gathered(self.first_length),
+            gathered(self.second_start),
+            gathered(self.second_length),
+            gathered(self.is_random),
+        )
 
 
-def plan_pairs(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPairs:
+def plan_pairs(
+    group: RecordGroup,
+    seed: tf.Tensor,
+    pairing: Pairing,
+) -> TextPairs:
     """Plans pairs of texts: some second texts follow the first one, some are random."""
     seeds = tf.unstack(tf.random.split(tf.convert_to_tensor(seed), 8))
     room = pairing.sequence_length - 3
-    sentences, starts, record, record_end = _sentences(group)
+    sentences, record, record_end = _sentences(group)
+    starts = group.sentence_starts
     num_sentences = tf.size(sentences)
-    target = tf.gather(_targets(group, room, pairing.short_sequence_rate, seeds[0:2]), record)
+    targets = _targets(group, room, pairing.short_sequence_rate, seeds[0:2])
+    target = tf.gather(targets, record)
 
     # The chunk that would begin at each sentence, and the end of its first text.
     start = starts[:-1]
     end = _chunk_end(starts, sentences, start + target, record_end)
     size = end - sentences
-    split = sentences + 1 + _randint(seeds[2], tf.maximum(size - 1, 1))
+    split = sentences + 1 + _random_below(tf.maximum(size - 1, 1), seeds[2])
     first_length = tf.gather(starts, split) - start
     chunk_length = tf.gather(starts, end) - start
     draw = tf.random.stateless_uniform([num_sentences], seeds[3])
@@ -79,8 +97,8 @@ def plan_pairs(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPai
     # As in Google's loop, the next chunk reuses the sentences that a random text displaced.
     following = tf.where(is_random, split, end)
 
-    visited = _reachable(group, tf.where(following < record_end, following, num_sentences))
-    chosen = tf.where(visited & usable)[:, 0]
+    following = tf.where(following < record_end, following, num_sentences)
+    chosen = tf.where(_reachable(group, following) & usable)[:, 0]
     rows = TextPairs(
         first_start=start,
         first_length=first_length,
@@ -91,26 +109,33 @@ def plan_pairs(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPai
     return _truncated(rows.take(chosen), room, seeds[6])
 
 
-def plan_sentences(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPairs:
+def plan_sentences(
+    group: RecordGroup,
+    seed: tf.Tensor,
+    pairing: Pairing,
+) -> TextPairs:
     """Plans single texts of whole sentences; cuts a sentence longer than a row at its end."""
     seeds = tf.random.split(tf.convert_to_tensor(seed), 8)
     room = pairing.sequence_length - 2
-    sentences, starts, record, record_end = _sentences(group)
-    target = tf.gather(_targets(group, room, pairing.short_sequence_rate, seeds[0:2]), record)
+    sentences, record, record_end = _sentences(group)
+    starts = group.sentence_starts
+    targets = _targets(group, room, pairing.short_sequence_rate, seeds[0:2])
+    target = tf.gather(targets, record)
     start = starts[:-1]
     end = _chunk_end(starts, sentences, start + target + 1, record_end + 1) - 1
     end = tf.maximum(end, sentences + 1)
-    chosen = tf.where(_reachable(group, tf.where(end < record_end, end, tf.size(sentences))))
+    following = tf.where(end < record_end, end, tf.size(sentences))
+    chosen = tf.where(_reachable(group, following))[:, 0]
     length = tf.minimum(tf.gather(starts, end) - start, target)
     nothing = tf.zeros_like(start)
-    return TextPairs(start, length, nothing, nothing, nothing).take(chosen[:, 0])
+    return TextPairs(start, length, nothing, nothing, nothing).take(chosen)
 
 
 def _sentences(group):
-    """Returns sentence numbers, starts `[M + 1]`, their records, and the ends of those records."""
+    """Returns the index of each sentence, its record, and the end of that record."""
     sentences = tf.range(tf.size(group.sentence_starts) - 1)
     record = tf.searchsorted(group.record_starts, sentences, side="right") - 1
-    return sentences, group.sentence_starts, record, tf.gather(group.record_starts, record + 1)
+    return sentences, record, tf.gather(group.record_starts, record + 1)
 
 
 def _targets(group, room, short_sequence_rate, seeds):
@@ -123,7 +148,8 @@ def _targets(group, room, short_sequence_rate, seeds):
 
 def _chunk_end(starts, first, goal, record_end):
     """Finds the index after the sentence that reaches token `goal`, up to the record's end."""
-    return tf.minimum(tf.maximum(tf.searchsorted(starts, goal), first + 1), record_end)
+    end = tf.maximum(tf.searchsorted(starts, goal), first + 1)
+    return tf.minimum(end, record_end)
 
 
 def _random_texts(group, starts, record, target, seed):
@@ -131,15 +157,16 @@ def _random_texts(group, starts, record, target, seed):
     seeds = tf.random.split(seed, 2)
     order = tf.argsort(group.document_ids, stable=True)  # [R]
     ids = tf.gather(group.document_ids, order)
-    own_start = tf.searchsorted(ids, group.document_ids)
-    own_size = tf.searchsorted(ids, group.document_ids, side="right") - own_start
-    own_start, own_size = tf.gather(own_start, record), tf.gather(own_size, record)
-    num_others = tf.size(order) - own_size
-    other = _randint(seeds[0], tf.maximum(num_others, 1))
-    other = tf.where(other < own_start, other, other + own_size)
+    same_start = tf.searchsorted(ids, group.document_ids)  # of the records of a document
+    same_end = tf.searchsorted(ids, group.document_ids, side="right")
+    num_same = tf.gather(same_end - same_start, record)
+    num_others = tf.size(order) - num_same
+    other = _random_below(tf.maximum(num_others, 1), seeds[0])
+    other = tf.where(other < tf.gather(same_start, record), other, other + num_same)
     other = tf.gather(order, tf.minimum(other, tf.size(order) - 1))
-    begin, end = tf.gather(group.record_starts, other), tf.gather(group.record_starts, other + 1)
-    first = begin + _randint(seeds[1], tf.maximum(end - begin, 1))
+    begin = tf.gather(group.record_starts, other)
+    end = tf.gather(group.record_starts, other + 1)
+    first = begin + _random_below(tf.maximum(end - begin, 1), seeds[1])
     other_start = tf.gather(starts, first)
     last = _chunk_end(starts, first, other_start + target, end)
     return other_start, tf.gather(starts, last) - other_start, num_others > 0
@@ -153,18 +180,18 @@ def _reachable(group, following):
     """
     num_sentences = tf.size(following)
     jump = tf.concat([following, [num_sentences]], axis=0)  # [M + 1]
-    begins = tf.math.unsorted_segment_sum(
-        tf.ones_like(group.record_starts), group.record_starts, num_sentences + 1
-    )
+    counts = tf.math.bincount(group.record_starts, minlength=num_sentences + 1)
+    visited = tf.minimum(counts, 1)  # [M + 1]
     longest = tf.reduce_max(group.record_starts[1:] - group.record_starts[:-1])
 
     def step(distance, visited, jump):
         landed = tf.math.unsorted_segment_max(visited, jump, num_sentences + 1)
         return distance * 2, tf.maximum(visited, landed), tf.gather(jump, jump)
 
-    _, visited, _ = tf.while_loop(
-        lambda distance, *_: distance <= longest, step, (1, tf.minimum(begins, 1), jump)
-    )
+    def is_short(distance, visited, jump):
+        return distance <= longest
+
+    _, visited, _ = tf.while_loop(is_short, step, (1, visited, jump))
     return visited[:-1] > 0
 
 
@@ -174,12 +201,13 @@ def _truncated(rows, room, seed):
     Equivalent to Google's loop, which removes one token at a time from a random end of the longer
     text, or of the second one on ties.
     """
-    first, second = rows.first_length, rows.second_length
+    first = rows.first_length
+    second = rows.second_length
     surplus = tf.maximum(first + second - room, 0)
     level = tf.minimum(surplus, tf.abs(first - second))  # until the lengths are equal
-    rest = surplus - level
-    from_first = tf.where(first > second, level, 0) + rest // 2
-    from_second = tf.where(first > second, 0, level) + rest - rest // 2
+    half = (surplus - level) // 2
+    from_first = half + tf.where(first > second, level, 0)
+    from_second = surplus - from_first
     seeds = tf.random.split(seed, 2)
     return TextPairs(
         first_start=rows.first_start + _coin_tosses(from_first, seeds[0]),
@@ -196,6 +224,6 @@ def _coin_tosses(counts, seed):
     )
 
 
-def _randint(seed, limits):
+def _random_below(limits, seed):
     uniform = tf.random.stateless_uniform(tf.shape(limits), seed, dtype=tf.float64)
     return tf.cast(uniform * tf.cast(limits, tf.float64), tf.int32)

@@ -94,13 +94,21 @@ def prepare_corpus(
     corpus.num_documents, corpus.num_tokens
     ```
     """
-    family = getattr(tokenizer, "family", None)
-    if family or not isinstance(tokenizer, BertTokenizer):
-        kind = type(tokenizer).__name__ + (f", family={family!r}" if family else "")
-        raise ValueError(f"A corpus has the tokens of a BertTokenizer; got a {kind}.")
+    if not isinstance(tokenizer, BertTokenizer) or tokenizer.family:
+        raise ValueError(
+            f"A corpus has the tokens of a BertTokenizer with family=None; got {tokenizer!r}."
+        )
     output = os.fspath(output)
-    of_documents = text_column, language_column, min_tokens, drop_repeated
-    settings = Settings(text_format, document_separator, language, seed, *of_documents)
+    settings = Settings(
+        text_format=text_format,
+        document_separator=document_separator,
+        language=language,
+        seed=seed,
+        text_column=text_column,
+        language_column=language_column,
+        min_tokens=min_tokens,
+        drop_repeated=drop_repeated,
+    )
     reports = Reports()
     slices = plan_slices(find_inputs(inputs, reports), settings)
     description = plan_description(slices, settings, tokenizer)
@@ -173,27 +181,34 @@ def _read_done(output, slice_, num_slices):
 
 def _without_repeated(slices, settings, num_workers, progress):
     """Returns the slices, with those of their documents marked whose text occurs earlier."""
-    work, digests, ids = functools.partial(document_hashes, settings=settings), {}, []
-    with progress_bar("repeated", sum(each.num_bytes for each in slices), progress) as bar:
+    work = functools.partial(document_hashes, settings=settings)
+    digests = collections.defaultdict(bytes)
+    ids = []  # of each slice
+    with progress_bar("repeated", _num_bytes(slices), progress) as bar:
         for slice_, hashes in run_locally(slices, work, num_workers):
             for id, digest in hashes:  # a large text has one in each of its slices
-                digests[id] = digests.get(id, b"") + digest
-            ids.append([id for id, _ in hashes])
+                digests[id] += digest
+            ids.append({id for id, _ in hashes})
             bar.update(slice_.num_bytes)
-    seen = set()
-    repeated = {id for id, digest in digests.items() if digest in seen or seen.add(digest)}
-    return [
-        dataclasses.replace(slice_, repeated=repeated.intersection(own))
-        for slice_, own in zip(slices, ids, strict=True)
-    ]
+    seen, repeated = set(), set()
+    for id, digest in digests.items():
+        if digest in seen:
+            repeated.add(id)
+        seen.add(digest)
+    pairs = zip(slices, ids, strict=True)
+    return [dataclasses.replace(slice_, repeated=repeated & ids) for slice_, ids in pairs]
+
+
+def _num_bytes(slices):
+    return sum(slice_.num_bytes for slice_ in slices)
 
 
 def _collect(results, slices, done, progress):
     """Adds the results of slices to those `done`, with a progress bar; returns their tokens."""
-    kept = [slice_.num_bytes for slice_ in slices if done[slice_.index]]
-    started, num_documents, num_tokens = time.monotonic(), 0, 0
-    num_bytes = sum(slice_.num_bytes for slice_ in slices)
-    with progress_bar("corpus", num_bytes, progress, initial=sum(kept)) as bar:
+    kept = [slice_ for slice_ in slices if done[slice_.index]]
+    started = time.monotonic()
+    num_documents = num_tokens = 0
+    with progress_bar("corpus", _num_bytes(slices), progress, initial=_num_bytes(kept)) as bar:
         if kept:
             bar.write(f"{len(kept):,} of {len(slices):,} shards exist from an earlier run.")
         for slice_, result in results:
@@ -208,13 +223,17 @@ def _collect(results, slices, done, progress):
 
 
 def _finish(output, tokenizer, slices, done, description, reports):
-    shards, languages, lengths = [], collections.Counter(), collections.Counter()
+    shards = []
+    languages, lengths = collections.Counter(), collections.Counter()
     for slice_ in slices:
-        shard, document_id = done[slice_.index]["shard"], slice_.spans[0].document_id
+        shard = done[slice_.index]["shard"]
         reports.merge(done[slice_.index]["reports"])
         languages.update(shard.pop("languages"))
         # A document that is cut into slices has a length in each.
-        lengths[document_id, document_id is None and slice_.index] += shard.pop("longest_document")
+        document_id = slice_.spans[0].document_id
+        if document_id is None:
+            document_id = f"slice {slice_.index}"
+        lengths[document_id] += shard.pop("longest_document")
         if shard["num_records"]:
             shards.append(shard)
         else:
@@ -225,13 +244,15 @@ def _finish(output, tokenizer, slices, done, description, reports):
             "There is no text in the input. Give files that contain text. "
             f"{'; '.join(reports.lines())}"
         )
-    more = {
-        "longest_document": max(lengths.values()),
-        "languages": dict(languages.most_common()),
-        "reports": reports.as_dict(),
-        "prepared_with": description,
-    }
-    corpus = finish_corpus(output, tokenizer, shards, **more)
+    corpus = finish_corpus(
+        output,
+        tokenizer,
+        shards,
+        longest_document=max(lengths.values()),
+        languages=dict(languages.most_common()),
+        reports=reports.as_dict(),
+        prepared_with=description,
+    )
     remove(os.path.join(output, PROGRESS_FOLDER))
     if corpus.num_documents == 1:
         warnings.warn(

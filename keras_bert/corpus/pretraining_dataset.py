@@ -98,14 +98,22 @@ def pretraining_dataset(
     model.fit(data, steps_per_epoch=1000, epochs=900)
     ```
     """
-    corpus = Corpus(corpus) if isinstance(corpus, str | os.PathLike) else corpus
+    corpus = _opened(corpus)
     if left_to_right and next_sentence:
         raise ValueError("left_to_right=True needs next_sentence=False.")
     pairing = Pairing(sequence_length, next_sentence, short_sequence_rate)
-    rates = masked_lm_rate, mask_token_rate, random_token_rate
-    masking = Masking(sequence_length, max_predictions, *rates, whole_word_masking, left_to_right)
+    masking = Masking(
+        sequence_length,
+        max_predictions=max_predictions,
+        masked_lm_rate=masked_lm_rate,
+        mask_token_rate=mask_token_rate,
+        random_token_rate=random_token_rate,
+        whole_word_masking=whole_word_masking,
+        left_to_right=left_to_right,
+    )
     check_int("batch_size", batch_size)
-    check_int("epochs", 1 if epochs is None else epochs)
+    if epochs is not None:
+        check_int("epochs", epochs)
     check_int("sequences_per_row", sequences_per_row, at_least=2)
     check_int("start_step", start_step, at_least=0)
     most = sequences_per_row if packed else 1
@@ -144,7 +152,8 @@ def heldout_dataset(
     model.fit(data, validation_data=heldout, steps_per_epoch=1000, epochs=900)
     ```
     """
-    heldout, corpus = (c if isinstance(c, Corpus) else Corpus(c) for c in (heldout, corpus))
+    heldout = _opened(heldout)
+    corpus = _opened(corpus)
     name = f"The corpus in {heldout.folder}"
     corpus.check_same(name, heldout.vocabulary_sha256, heldout.lowercase)
     data = pretraining_dataset(heldout, epochs=1, **settings).cache()
@@ -156,6 +165,10 @@ def heldout_dataset(
             "rows. Hold out more text, or reduce batch_size or steps_per_execution."
         )
     return data.take(batches).apply(tf.data.experimental.assert_cardinality(batches))
+
+
+def _opened(corpus):
+    return corpus if isinstance(corpus, Corpus) else Corpus(corpus)
 
 
 def _batches(source, packed, batch_size, start_step):
@@ -185,22 +198,25 @@ def _masked(source, packed, row, seed):
     token_ids, (positions, labels, weights) = source.masking.masked(
         row["token_ids"], places, counts, seed, source.corpus.vocabulary
     )
+    is_second = (places.column > places.middle) & places.is_token
     x = {
         "token_ids": token_ids,
-        "segment_ids": tf.cast((places.column > places.middle) & places.is_token, tf.int32),
+        "segment_ids": tf.cast(is_second, tf.int32),
         "mask_positions": positions,
     }
-    y, sample_weight = {"masked_lm": labels}, {"masked_lm": weights}
-    is_used = places.lengths > 0  # [B, K]
-    if source.pairing.next_sentence:
-        y["next_sentence"] = row["is_random"]
-        sample_weight["next_sentence"] = tf.cast(is_used, tf.float32)
+    y = {"masked_lm": labels}
+    sample_weight = {"masked_lm": weights}
     if packed:
         x["sequence_ids"] = tf.where(places.is_token, places.slot + 1, 0)
-        if source.pairing.next_sentence:
+    else:
+        x["padding_mask"] = tf.cast(places.is_token, tf.int32)
+    if source.pairing.next_sentence:
+        is_used = places.lengths > 0  # [B, K]
+        y["next_sentence"] = row["is_random"]
+        sample_weight["next_sentence"] = tf.cast(is_used, tf.float32)
+        if packed:
             x["cls_positions"] = tf.where(is_used, places.starts, 0)
-        return x, y, sample_weight
-    x["padding_mask"] = tf.cast(places.is_token, tf.int32)
-    for values in (y, sample_weight) if source.pairing.next_sentence else ():
-        values["next_sentence"] = values["next_sentence"][:, 0]  # [B]
+        else:
+            y["next_sentence"] = y["next_sentence"][:, 0]  # [B]
+            sample_weight["next_sentence"] = sample_weight["next_sentence"][:, 0]
     return x, y, sample_weight

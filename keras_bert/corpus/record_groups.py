@@ -93,12 +93,12 @@ def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
 def ids_of_corpus(corpus: Corpus) -> set[int]:
     """Returns the ids of all tokens in the shards of a corpus."""
     counts = [shard["num_records"] for shard in corpus.shards]
-    found = np.zeros(corpus.vocabulary_size, bool)
+    is_used = np.zeros(corpus.vocabulary_size, bool)
     for _, serialized in serialized_groups(corpus.shard_paths, counts, tf.constant([0, 0])):
-        found[parse_group(serialized, corpus.token_dtype).token_ids] = True
-    return {*np.flatnonzero(found).tolist()}
+        is_used[parse_group(serialized, corpus.token_dtype).token_ids] = True
+    return set(np.flatnonzero(is_used).tolist())
 
 
 def _starts(lengths):
     """Returns the starts of consecutive pieces with lengths `[n]`, then the total: `[n + 1]`."""
-    return tf.concat([[0], tf.cumsum(lengths)], axis=0)
+    return tf.cumsum(tf.pad(lengths, [[1, 0]]))

@@ -30,7 +30,8 @@ class RowSource:
     epochs: int | None
 
     def __post_init__(self):
-        corpus, (index, count) = self.corpus, self.shard
+        corpus = self.corpus
+        index, count = self.shard
         groups = num_groups(corpus.num_records)
         if not 0 <= index < min(count, groups):
             raise ValueError(
@@ -100,7 +101,8 @@ class RowSource:
 
         @tf.autograph.experimental.do_not_convert
         def count(epoch, number, serialized):
-            return epoch, number, tf.shape(self._plan(epoch, number, serialized)[2])[0]
+            _, _, rows = self._plan(epoch, number, serialized)
+            return epoch, number, tf.shape(rows)[0]
 
         before = 0
         for counts in self._groups(0).map(count, tf.data.AUTOTUNE).as_numpy_iterator():
@@ -119,12 +121,13 @@ class RowSource:
         group = parse_group(serialized, self.corpus.token_dtype)
         texts = self.pairing.plan(group, self._seed(_PLAN, epoch, number))
         lengths = texts.first_length, texts.second_length
-        tokens, predictions = sequence_lengths(*lengths), self.masking.num_predictions(*lengths)
+        tokens = sequence_lengths(*lengths)
+        predictions = self.masking.num_predictions(*lengths)
         room = self.pairing.sequence_length, self.masking.num_slots, self.sequences_per_row
         return group, texts, best_fit(tokens, predictions, room)
 
-    def _seed(self, *parts):
+    def _seed(self, *indices):
         seed = tf.constant([self.seed, 0])
-        for part in parts:
-            seed = tf.random.fold_in(seed, tf.cast(part, tf.int64))
+        for index in indices:
+            seed = tf.random.fold_in(seed, tf.cast(index, tf.int64))
         return seed

@@ -1,6 +1,5 @@
 """Splitting paragraphs into sentences."""
 
-import itertools
 import re
 
 from keras_bert.messages import from_extra
@@ -51,32 +50,38 @@ def _pieces(text, language):
         window = text[begin : _window_end(text, begin)]
         is_last = begin + len(window) == len(text)
         # The end of the next sentence is unknown, and so are quotation marks that are open there.
-        known, place = len(window) - (0 if is_last else LONG_SENTENCE), 0
-        for piece in map(str.strip, sentencex.segment(language, window)):
-            end = window.index(piece, place) + len(piece)
+        known = len(window) if is_last else len(window) - LONG_SENTENCE
+        done = 0
+        for piece in sentencex.segment(language, window):
+            piece = piece.strip()
+            end = window.index(piece, done) + len(piece)
             if end > known:
                 break
             yield piece
-            place = end
+            done = end
         if is_last:
             return
-        if place < len(window) // 2:
-            cut = place + _cut(window[place:])
-            yield window[place:cut].strip()
-            place = cut
-        begin += place
+        if done < len(window) // 2:
+            cut = done + _cut(window[done:])
+            yield window[done:cut].strip()
+            done = cut
+        begin += done
 
 
 def _window_end(text, begin):
     costly = _COSTLY.finditer(text, begin + _SMALL_WINDOW, begin + _WINDOW)
-    end = next(itertools.islice((match.end() for match in costly), _MAX_COSTLY, None), None)
-    return end or begin + _WINDOW
+    for count, match in enumerate(costly):
+        if count == _MAX_COSTLY:
+            return match.end()
+    return begin + _WINDOW
 
 
 def _cut(text):
     """Returns the end of the last sentence in a text, else of the last word, else of the text."""
-    matches = (pattern.match(text) for pattern in _CUTS)
-    return next((match.end() for match in matches if match), len(text))
+    for pattern in _CUTS:
+        if match := pattern.match(text):
+            return match.end()
+    return len(text)
 
 
 def _split_inside_quotes(text, language):
@@ -93,4 +98,4 @@ def _split_inside_quotes(text, language):
         sentences.append(text[begin:cut].strip())
         begin = cut
     sentences.append(text[begin:].strip())
-    return [*filter(None, sentences)]
+    return [sentence for sentence in sentences if sentence]

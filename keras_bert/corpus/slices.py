@@ -65,7 +65,12 @@ class Reader(Protocol):
     is_one_document = False
     """Whether each file is a single document, if it has no separators."""
 
-    def passages(self, span: "Span", settings: Settings, reports: Reports) -> Passages:
+    def passages(
+        self,
+        span: "Span",
+        settings: Settings,
+        reports: Reports,
+    ) -> Passages:
         """Yields the text of a span."""
 
 

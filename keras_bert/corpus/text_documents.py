@@ -25,18 +25,26 @@ class TextReader(Reader):
 
     is_one_document = True
 
-    def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
+    def passages(
+        self,
+        span: Span,
+        settings: Settings,
+        reports: Reports,
+    ) -> Passages:
         begin, end = own_bytes(span, settings.separator)
         width = None
         if (begin, end) != (0, span.size):  # all spans of a file are read as its beginning is
-            blocks = text_blocks(span.path, 0, span.size, Reports())
-            width = wrap_width(next(line_batches(blocks), []))
+            beginning = text_blocks(span.path, 0, span.size, Reports())
+            width = wrap_width(next(line_batches(beginning), []))
         blocks = text_blocks(span.path, begin, end, reports)
         yield from text_passages(blocks, settings, settings.language, width)
 
 
 def text_passages(
-    blocks: Iterable[str], settings: Settings, language: str, width: int | None = None
+    blocks: Iterable[str],
+    settings: Settings,
+    language: str,
+    width: int | None = None,
 ) -> Passages:
     """Yields the passages of a text, wrapped at `width`; by default, the first block tells it."""
     lines = line_batches(blocks)
@@ -52,9 +60,12 @@ def line_batches(blocks: Iterable[str], limit: float = 2**19) -> Iterator[list[s
     unfinished, length = [], 0  # the parts of a line, which are joined once
     for block in blocks:
         whole, line_end, rest = block.rpartition("\n")
-        lines = "".join([*unfinished, whole]).split("\n") if line_end else []
-        unfinished = [rest] if line_end else [*unfinished, rest]
-        length = len(rest) if line_end else length + len(rest)
+        lines = []
+        if line_end:
+            lines = "".join([*unfinished, whole]).split("\n")
+            unfinished, length = [], 0
+        unfinished.append(rest)
+        length += len(rest)
         if length > limit:
             lines.append("".join(unfinished))
             unfinished, length = [], 0
@@ -75,25 +86,25 @@ def _sentence_lines(batches, separator):
 
 
 def _paragraphs(batches, separator, width):
-    document, paragraph, num_characters = 0, [], 0
+    document = 0
+    paragraph, num_characters = [], 0
     for lines in batches:
         if width is None:
             width = wrap_width(lines)
         for line in lines:
-            if separator and separator.search(line):
-                if paragraph:
-                    yield document, " ".join(paragraph)
-                document, paragraph, num_characters = document + 1, [], 0
-                continue
+            is_separator = separator and separator.search(line)
             line = line.strip()
             if paragraph and (
-                not line
-                or _ends_paragraph(paragraph[-1], line, width)
+                is_separator
+                or not line
                 or num_characters > MAX_PARAGRAPH_CHARACTERS
+                or _ends_paragraph(paragraph[-1], line, width)
             ):
                 yield document, " ".join(paragraph)
                 paragraph, num_characters = [], 0
-            if line:
+            if is_separator:
+                document += 1
+            elif line:
                 paragraph.append(line)
                 num_characters += len(line)
     if paragraph:
@@ -143,13 +154,15 @@ def _boundary(path, offset, limit, separator):
         return _paragraph_boundary(path, offset)
     with open_bytes(path) as file:
         file.seek(offset - 1)
-        position, is_begun = offset - 1, True  # the line containing offset - 1 began earlier
+        position = offset - 1
+        is_begun = True  # the line containing offset - 1 began earlier
         while position < limit and (lines := file.readline(BLOCK_BYTES)):
             for line in re.split(rb"(?<=\r)(?!\n)", lines):
                 text = line.decode("utf-8", "replace").rstrip("\r\n")
                 if position < limit and not is_begun and separator.search(text):
                     return position
-                position, is_begun = position + len(line), not line.endswith((b"\r", b"\n"))
+                position += len(line)
+                is_begun = not line.endswith((b"\r", b"\n"))
     return None
 
 

@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
-from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
+from keras_bert.corpus.decoding import BLOCK_BYTES, decode_and_report
 from keras_bert.corpus.slices import Passages, Reader, Settings, Span
 from keras_bert.corpus.wikitext import wikitext_passages
 from keras_bert.files.remote import open_bytes, open_unpacked, packing
@@ -33,7 +33,12 @@ class DumpReader(Reader):
             )
         return not packing(path)
 
-    def passages(self, span: Span, settings: Settings, reports: Reports) -> Passages:
+    def passages(
+        self,
+        span: Span,
+        settings: Settings,
+        reports: Reports,
+    ) -> Passages:
         namespaces = dump_namespaces(span.path)
         for document, page in enumerate(dump_pages(span.path, _chunks(span))):
             text = _article_text(page, span.path, reports)
@@ -103,12 +108,7 @@ def _head(path):
 
 def _article_text(page, path, reports):
     """Returns the wikitext of a page's last revision, or "" if the page is not an article."""
-
-    def place(offset):
-        line = page.count(b"\n", 0, offset) + 1
-        return f"{path}, {_title(page)}, line {line:,} of the page"
-
-    text = decode_utf8(page, reports, place)
+    text = decode_and_report(page, reports, f"{path}, {_title(page)}")
     try:
         element = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
@@ -119,14 +119,13 @@ def _article_text(page, path, reports):
     revision = element.find("revision[last()]")
     wikitext = "" if revision is None else revision.findtext("text") or ""
     if element.findtext("ns", "0") != "0":
-        kind = OTHER_NAMESPACES
+        reports.add(OTHER_NAMESPACES, 1)
     elif element.find("redirect") is not None or wikitext[:9].upper() == "#REDIRECT":
-        kind = REDIRECTS
+        reports.add(REDIRECTS, 1)
     elif revision is not None and revision.findtext("model", "wikitext") != "wikitext":
-        kind = OTHER_MODELS
+        reports.add(OTHER_MODELS, 1)
     else:
         return wikitext
-    reports.add(kind, 1)
     return ""
 
 

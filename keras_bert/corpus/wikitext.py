@@ -62,13 +62,18 @@ def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tu
     # (["He was a Poet."], 0)
     ```
     """
-    text = _EMPTY.sub(_space_for_break, _COMMENT.sub("", text))
+    text = _COMMENT.sub("", text)
+    text = _EMPTY.sub(_space_for_break, text)
     text = _from_inside(_ELEMENT, "", text)
-    text = _from_inside(_TABLE, "", _from_inside(_TEMPLATE, _unpaired_braces, text))
+    text = _from_inside(_TEMPLATE, _unpaired_braces, text)
+    text = _from_inside(_TABLE, "", text)
     text = _from_inside(_LINK, lambda link: _label(link[1], namespaces), text)
     text = _EXTERNAL_LINK.sub(lambda match: match[1] if match[2] else match[0], text)
-    text = _SWITCH.sub("", _QUOTES.sub("", _TAG.sub(_space_for_break, text)))
-    text = html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
+    text = _TAG.sub(_space_for_break, text)
+    text = _QUOTES.sub("", text)
+    text = _SWITCH.sub("", text)
+    text = _LONG_REFERENCE.sub("\ufffd", text)
+    text = html.unescape(text)
     passages, num_broken = [], 0
     for passage in _paragraphs(text):
         for pattern, replacement in _HOLES:

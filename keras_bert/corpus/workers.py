@@ -25,17 +25,19 @@ BYTES_WORTH_A_WORKER = 2**25
 
 
 def run_locally(
-    slices: list[Slice], work: Callable[[Slice], Any], num_workers: int | None
+    slices: list[Slice],
+    work: Callable[[Slice], Any],
+    num_workers: int | None,
 ) -> Iterator[tuple[Slice, Any]]:
     """Yields `(slice, work(slice))` in order; one worker means this process itself.
 
     By default there is one worker per available core, or fewer for small inputs.
     """
     if num_workers is None:
-        has_affinity = hasattr(os, "sched_getaffinity")
-        num_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-        spans = (span for slice_ in slices for span in slice_.spans)
-        num_bytes = sum(span.text_bytes for span in spans)
+        num_cores = os.cpu_count() or 1
+        if hasattr(os, "sched_getaffinity"):
+            num_cores = len(os.sched_getaffinity(0))
+        num_bytes = sum(span.text_bytes for slice_ in slices for span in slice_.spans)
         num_workers = max(1, min(num_cores, num_bytes // BYTES_WORTH_A_WORKER))
     check_int("num_workers", num_workers)
     num_workers = min(num_workers, len(slices))
@@ -79,7 +81,9 @@ def _run(slice_):
 
 
 def run_on_beam(
-    slices: list[Slice], work: Callable[[Slice], Any], options: Sequence[str]
+    slices: list[Slice],
+    work: Callable[[Slice], Any],
+    options: Sequence[str],
 ) -> Iterator[Slice]:
     """Runs `work` on all slices with Beam; then yields them."""
     with from_extra("beam"):
@@ -91,7 +95,12 @@ def run_on_beam(
     yield from slices
 
 
-def progress_bar(name: str, num_bytes: int, progress: bool, initial: int = 0) -> "tqdm.tqdm":
+def progress_bar(
+    name: str,
+    num_bytes: int,
+    progress: bool,
+    initial: int = 0,
+) -> "tqdm.tqdm":
     """Makes a bar of bytes: a widget in a notebook with ipywidgets, otherwise text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "IProgress not found": the bar is text then

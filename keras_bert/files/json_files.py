@@ -37,7 +37,11 @@ def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
     return value
 
 
-def write_json(path: str | os.PathLike, value: Any, indent: int | None = 2) -> None:
+def write_json(
+    path: str | os.PathLike,
+    value: Any,
+    indent: int | None = 2,
+) -> None:
     """Writes a JSON file atomically; with `indent=None`, on a single line."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     with whole_file(path) as file:
@@ -56,7 +60,12 @@ class JsonFields:
     ValueError: config.json: layers must be an integer from 0 to 2,147,483,647; got 'two'.
     """
 
-    def __init__(self, path: str | os.PathLike, values: dict | None = None, place: str = ""):
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        values: dict | None = None,
+        place: str = "",
+    ):
         self.path, self.place = path, place
         self.values = read_json(path) if values is None else values
 
@@ -71,74 +80,92 @@ class JsonFields:
         return default if value is None else value
 
     def integer(
-        self, key: str, default: int | None = None, low: int = 0, high: int = LARGEST
+        self,
+        key: str,
+        default: int | None = None,
+        low: int = 0,
+        high: int = LARGEST,
     ) -> int | None:
-        def is_integer(value):
-            return _is_number(value) and low <= value <= high and value == int(value)
-
-        value = self._suitable(key, default, f"an integer from {low} to {high:,}", is_integer)
-        return None if value is None else int(value)
+        expected = f"an integer from {low} to {high:,}"
+        value = self._number(key, default, low, high, expected)
+        if value is default:
+            return value
+        if value != int(value):
+            raise self.error(key, expected, value)
+        return int(value)
 
     def number(
-        self, key: str, default: float | None = None, low: float = -1e30, high: float = 1e30
+        self,
+        key: str,
+        default: float | None = None,
+        low: float = -1e30,
+        high: float = 1e30,
     ) -> float | None:
-        def is_within(value):
-            return _is_number(value) and low <= value <= high  # never NaN
-
-        return self._suitable(key, default, f"a number from {low} to {high}", is_within)
+        return self._number(key, default, low, high, f"a number from {low} to {high}")
 
     def boolean(self, key: str, default: bool | None = None) -> bool | None:
         """Returns a bool; 0 and 1 are accepted."""
-        value = self._suitable(
-            key, default, "true or false", lambda v: isinstance(v, int) and v in (0, 1)
-        )
-        return None if value is None else bool(value)
+        value = self._typed(key, default, int, "true or false")
+        if value is default:
+            return value
+        if value not in (0, 1):
+            raise self.error(key, "true or false", value)
+        return bool(value)
 
     def text(self, key: str, default: str | None = None) -> str | None:
-        return self._suitable(key, default, "a string", lambda value: isinstance(value, str))
+        return self._typed(key, default, str, "a string")
 
     def texts(self, key: str) -> list[str]:
         return self._list(key, str, "strings")
 
     def fields(self, key: str) -> Self:
         """Returns an inner object; an empty one if it is missing."""
-        value = self._suitable(key, {}, "an object", lambda value: isinstance(value, dict))
+        value = self._typed(key, {}, dict, "an object")
         return type(self)(self.path, value, self._name(key))
 
     def listed_fields(self, key: str) -> Iterator[Self]:
         """Yields the objects of a list."""
-        for number, value in enumerate(self._list(key, dict, "objects")):
-            yield type(self)(self.path, value, f"{self._name(key)}[{number}]")
+        for index, value in enumerate(self._list(key, dict, "objects")):
+            yield type(self)(self.path, value, f"{self._name(key)}[{index}]")
 
     def inner_path(self, key: str) -> str:
         """Returns a relative path that stays within the folder that it is relative to."""
         value = self.text(key, "")
-        if os.path.isabs(value) or ".." in value.replace("\\", "/").split("/") or "\0" in value:
+        folders = value.replace("\\", "/").split("/")
+        if os.path.isabs(value) or ".." in folders or "\0" in value:
             raise self.error(key, "a path within the folder", value)
         return value
 
-    def error(self, key: str, expected: str, value: Any) -> ValueError:
+    def error(
+        self,
+        key: str,
+        expected: str,
+        value: Any,
+    ) -> ValueError:
         """Makes an error that names the file, the key, what was expected and what came."""
         return ValueError(
             f"{self.path}: {self._name(key)} must be {expected}; got {reprlib.repr(value)}."
         )
 
-    def _suitable(self, key, default, expected, is_right):
+    def _typed(self, key, default, kind, expected):
         value = self.value(key, default)
-        if value is not default and not is_right(value):
+        if value is not default and not isinstance(value, kind):
+            raise self.error(key, expected, value)
+        return value
+
+    def _number(self, key, default, low, high, expected):
+        value = self._typed(key, default, (int, float), expected)
+        is_within = value is default or low <= value <= high  # never NaN
+        if not is_within or isinstance(value, bool):
             raise self.error(key, expected, value)
         return value
 
     def _list(self, key, kind, nouns):
-        def is_right(value):
-            return isinstance(value, list) and all(isinstance(each, kind) for each in value)
-
-        return self._suitable(key, [], f"a list of {nouns}", is_right)
+        values = self._typed(key, [], list, f"a list of {nouns}")
+        if not all(isinstance(value, kind) for value in values):
+            raise self.error(key, f"a list of {nouns}", values)
+        return values
 
     def _name(self, key):
         key = key if len(key) < 80 else f"{key[:80]}..."
         return f"{self.place}.{key}" if self.place else key
-
-
-def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -43,7 +43,9 @@ WRITTEN = (
 
 @contextmanager
 def new_folder(
-    folder: str | os.PathLike, num_bytes: int = 0, check: Callable[[list[str]], None] | None = None
+    folder: str | os.PathLike,
+    num_bytes: int = 0,
+    check: Callable[[list[str]], None] | None = None,
 ) -> Iterator[Path]:
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
@@ -65,7 +67,8 @@ def is_own_card(text: str) -> bool:
 def _keep_readme(folder, new):
     if README not in names_in(folder):
         return
-    path, kept = f"{str(folder).rstrip('/')}/{README}", new / README
+    path = f"{str(folder).rstrip('/')}/{README}"
+    kept = new / README
     if os.path.islink(path):  # never what it leads to, which may be private
         kept.unlink(missing_ok=True)
         kept.symlink_to(os.readlink(path))
@@ -102,10 +105,10 @@ def check_replaces(
     `own` are patterns of paths, of which only the first part counts. In a folder without one of the
     `marks`, no file is the writer's.
     """
-    own = [path.partition("/")[0] for path in own]
-    others = [name for name in sorted(names) if not any(fnmatch(name, each) for each in own)]
-    if marks and not set(marks) & set(names):
-        others = names
+    patterns = [path.partition("/")[0] for path in own]
+    others = sorted(names)
+    if not marks or set(marks) & set(names):
+        others = [name for name in others if not any(fnmatch(name, x) for x in patterns)]
     if others:
         raise ValueError(
             f"{folder} holds {', '.join(others[:5])}, which would be lost. Choose another folder, "

@@ -31,28 +31,31 @@ def parquet_rows(
 
         # Buffers keep the memory small, however large a row group is.
         options = {"pre_buffer": False, "buffer_size": 2**20, "page_checksum_verification": True}
-        table, row = ParquetFile(file, **options), 1
+        table = ParquetFile(file, **options)
         names = table.schema_arrow.names
-        if not names or len({*names}) < len(names):
+        if not names or len(set(names)) < len(names):
             wrong = "two columns of one name" if names else "no columns"
             raise ValueError(f"{path} has {wrong}: {', '.join(names)}. Save it with others.")
-        if not set(columns or ()) <= {*names}:
+        if not set(columns or ()) <= set(names):
             columns = None
         file_size, _ = size_and_time(path)
-        groups = [table.metadata.row_group(number) for number in range(table.num_row_groups)]
         # The offsets in the file are those of columns, which end the process if they are damaged.
+        groups = [table.metadata.row_group(index) for index in range(table.num_row_groups)]
         sizes = [max(group.total_byte_size, 1) for group in groups]
         if sum(sizes) > most_unpacked(path):
             raise unpacking_error(path)
-        offset, scale = 0, file_size / max(sum(sizes), 1)
+        scale = file_size / max(sum(sizes), 1)
+        offset, next_row = 0, 1
         for number, (group, num_bytes) in enumerate(zip(groups, sizes, strict=True)):
-            first, row = row, row + group.num_rows
-            begins = [(offset + n * num_bytes / _PARTS) * scale for n in range(_PARTS)]
+            first = next_row
+            next_row += group.num_rows
+            begins = [(offset + part * num_bytes / _PARTS) * scale for part in range(_PARTS)]
             offset += num_bytes
-            own = [n for n, begin in enumerate(begins) if start <= begin < stop]
+            own = [part for part, begin in enumerate(begins) if start <= begin < stop]
             if not own:
                 continue
-            begin, end = (first + n * group.num_rows // _PARTS for n in (own[0], own[-1] + 1))
+            begin = first + own[0] * group.num_rows // _PARTS
+            end = first + (own[-1] + 1) * group.num_rows // _PARTS
             size = _BATCH_BYTES * group.num_rows // num_bytes
             size = min(max(size, 1), 2**14)  # rows
             try:
@@ -60,8 +63,9 @@ def parquet_rows(
                     if first >= end:
                         break
                     if first + batch.num_rows > begin:
-                        rows = enumerate(batch.to_pylist(), first)
-                        yield from ((n, number, each) for n, each in rows if begin <= n < end)
+                        for row, values in enumerate(batch.to_pylist(), first):
+                            if begin <= row < end:
+                                yield row, number, values
                     first += batch.num_rows
             except UnicodeDecodeError as error:
                 raise ValueError(

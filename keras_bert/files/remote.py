@@ -15,13 +15,15 @@ from typing import IO, Any
 
 def _walk(folder):
     """Like `os.walk`, through links too, each folder once and without what is hidden."""
-    seen = {*map(str, Path(folder).resolve().parents)}  # links to them are circles
+    seen = {str(parent) for parent in Path(folder).resolve().parents}  # links to them are circles
     for top, folders, names in os.walk(folder, followlinks=True):
         here = os.path.realpath(top)
-        folders[:] = [] if here in seen else sorted(name for name in folders if name[0] != ".")
-        if here not in seen:
-            yield top, folders, [name for name in names if name[0] != "."]
+        if here in seen:
+            folders.clear()
+            continue
         seen.add(here)
+        folders[:] = sorted(name for name in folders if name[0] != ".")
+        yield top, folders, [name for name in names if name[0] != "."]
 
 
 _LOCAL = SimpleNamespace(
@@ -102,8 +104,9 @@ def is_disk_full(error: BaseException) -> bool:
     HDF5, safetensors and TensorFlow raise errors of their own that only mention it.
     """
     full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    said = any(os.strerror(number) in str(error) for number in full)
-    return said or getattr(error, "errno", None) in full
+    if isinstance(error, OSError) and error.errno in full:
+        return True
+    return any(os.strerror(number) in str(error) for number in full)
 
 
 @contextlib.contextmanager
@@ -216,10 +219,10 @@ def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
     with file_system(path) as files:
         if not files.exists(path):
             return None
-        found = files.stat(path)
+        state = files.stat(path)
     if is_remote(path):
-        return found.length, found.mtime_nsec
-    return found.st_size, found.st_mtime_ns
+        return state.length, state.mtime_nsec
+    return state.st_size, state.st_mtime_ns
 
 
 def files_at(path: str) -> list[str]:
@@ -238,14 +241,19 @@ def files_at(path: str) -> list[str]:
         name, revision, pattern = match.groups()
         # To the Hub, "**/" is at least one folder; `glob` then chooses.
         patterns = pattern and [pattern, f"{pattern}/*", pattern.replace("**/", "")]
-        options = {"repo_type": "dataset", "revision": revision, "allow_patterns": patterns}
-        local = os.path.join(snapshot_download(name, **options), pattern or "")
-    with file_system(local) as files:
-        found = [local] if files.exists(local) else files.glob(local)
-        if not found:
-            raise ValueError(f"The input file {path} does not exist. Check the path.")
-        walks = [files.walk(each) if files.isdir(each) else [("", (), [each])] for each in found]
-        below = (
-            os.path.join(top, name) for walk in walks for top, _, names in walk for name in names
+        folder = snapshot_download(
+            name, repo_type="dataset", revision=revision, allow_patterns=patterns
         )
-        return sorted({*below})
+        local = os.path.join(folder, pattern or "")
+    with file_system(local) as files:
+        matches = [local] if files.exists(local) else files.glob(local)
+        if not matches:
+            raise ValueError(f"The input file {path} does not exist. Check the path.")
+        paths = set()
+        for match in matches:
+            if not files.isdir(match):
+                paths.add(match)
+                continue
+            for top, _, names in files.walk(match):
+                paths.update(os.path.join(top, name) for name in names)
+        return sorted(paths)

@@ -101,7 +101,8 @@ def whole_folder(
             yield Path(here)
             _upload(Path(here), path, check)
         return
-    temporary, old = temporary_name(path), temporary_name(path, "old")
+    temporary = temporary_name(path)
+    old = temporary_name(path, "old")
     new = os.path.join(temporary, os.path.basename(path))
     mark = os.path.join(temporary, ".mark")
     os.makedirs(new)
@@ -140,16 +141,17 @@ def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> Non
     The folder may be missing. A process that still writes one of them fails with an `OSError`.
     """
     for leftover in names_in(folder):
-        found = _LEFTOVER.fullmatch(leftover)
-        if not found or name not in (None, found[2]):
+        match = _LEFTOVER.fullmatch(leftover)
+        if not match or name not in (None, match[2]):
             continue
-        if found[1] == "old" and found[2] not in names_in(folder):  # listed after the earlier one
+        kind, target = match.groups()
+        if kind == "old" and target not in names_in(folder):  # listed after the earlier one
             continue
         path = os.path.join(str(folder), leftover)
         if is_remote(path):
             remove(path)
             continue
-        gone = temporary_name(os.path.join(folder, found[2]))
+        gone = temporary_name(os.path.join(folder, target))
         with contextlib.suppress(OSError):  # all of it at once: its writer may still run
             os.rename(path, gone)
             remove(gone)
@@ -161,8 +163,8 @@ def recover(path: str | os.PathLike) -> None:
         return
     parent, name = os.path.split(os.path.abspath(path))
     for other in names_in(parent):
-        found = _LEFTOVER.fullmatch(other)
-        if found and found.groups() == ("old", name):
+        match = _LEFTOVER.fullmatch(other)
+        if match and match.groups() == ("old", name):
             with contextlib.suppress(OSError):  # another reader was faster
                 os.rename(os.path.join(parent, other), path)
 
@@ -170,8 +172,10 @@ def recover(path: str | os.PathLike) -> None:
 def remove(path: str | os.PathLike) -> None:
     """Removes a file or folder if it exists and can be removed."""
     with contextlib.suppress(OSError), file_system(path) as files:
-        is_folder = files.isdir(path) and not os.path.islink(path)
-        (files.rmtree if is_folder else files.remove)(path)
+        if files.isdir(path) and not os.path.islink(path):
+            files.rmtree(path)
+        else:
+            files.remove(path)
 
 
 def _absolute(path):
@@ -179,14 +183,17 @@ def _absolute(path):
     if is_remote(path):
         return str(path).rstrip("/")
     # A symbolic link is kept; its target is replaced.
-    return os.path.realpath(path) if os.path.islink(path) else str(Path(path).absolute())
+    if os.path.islink(path):
+        return os.path.realpath(path)
+    return str(Path(path).absolute())
 
 
 def _check_may_be_replaced(path, check):
     if is_remote(path) and "/" not in path.partition("://")[2]:
         raise ValueError(f"{path} is the root of a file system. Give a folder within it.")
     with file_system(path) as files:
-        exists, is_folder = files.exists(path), files.isdir(path)
+        exists = files.exists(path)
+        is_folder = files.isdir(path)
     if exists and not is_folder:
         raise ValueError(f"{path} is a file. Choose another name for the folder.")
     if exists and check is not None:
@@ -195,7 +202,8 @@ def _check_may_be_replaced(path, check):
 
 def _upload(here, path, check):
     new = temporary_name(path)
-    names = [file.relative_to(here).as_posix() for file in here.rglob("*") if file.is_file()]
+    files = [path for path in here.rglob("*") if path.is_file()]
+    names = [file.relative_to(here).as_posix() for file in files]
     names.sort(key=lambda name: (name in MARKS, name))
     with file_system(path) as files:
         try:

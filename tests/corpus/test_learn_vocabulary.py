@@ -131,12 +131,12 @@ def test_a_folder_gives_the_words_of_its_texts_and_dumps(write, tmp_path, capsys
 
 def test_bytes_that_are_not_utf8_are_reported(write, capsys):
     path = write("One line of plain words.\r\nAnd a café.\r\n".encode("latin-1") * 3)
-    place = rf"3 invalid byte sequences, dropped \({path}, line 2 \(byte 35\)"
+    place = rf"3 invalid byte sequences, dropped \({path}, byte 35\)"
     with pytest.warns(UserWarning, match=place):
         vocabulary = learn(path, 30)
     assert learn_vocabulary(path, 30) == vocabulary
     out = capsys.readouterr().out
-    assert re.search(f"note: {place}", out) and "note: 6 lines that end in CR LF" in out
+    assert re.search(f"note: {place}", out)
 
 
 def test_a_text_with_too_few_pieces_is_told(write):

@@ -176,7 +176,8 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, pre
     nulls, broken = (corpus.description["reports"][k] for k in (rows.NULLS, decoding.BROKEN))
     assert nulls["count"] == 2 and broken["count"] == 1 + 3  # the bytes of half a pair
     assert nulls["examples"] == [f"{path}, row 2 (row group 0)", f"{tmp_path}/a.jsonl, line 3"]
-    assert broken["examples"] == [f"{path}, row 3 (row group 0)", f"{tmp_path}/a.jsonl, line 4"]
+    places = [f"{path}, row 3 (row group 0), byte 6", f"{tmp_path}/a.jsonl, line 4, byte 6"]
+    assert broken["examples"] == places
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,9 @@ class Wordpieces:
 
     def _group_spans(self, texts):
         joined = plain("\n".join(["", *texts]))  # begins with a space
-        rows = [self._spans[chunk] for chunk in joined.split()]
+        rows = list(map(self._spans.__getitem__, joined.split()))
         spans = np.frombuffer(b"".join(rows), np.int32).reshape(-1, 3)
-        counts = np.array([len(row) // 12 for row in rows], np.int64)  # tokens of each chunk
+        counts = np.fromiter(map(len, rows), np.int64, len(rows)) // 12  # tokens of each chunk
         is_space = _IS_SPACE[np.minimum(code_points(joined), _NO_SPACE)]
         begins = 1 + np.flatnonzero(is_space[:-1] & ~is_space[1:])  # of the chunks
         sizes = [len(text) + 1 for text in texts]

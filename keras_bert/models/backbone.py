@@ -49,7 +49,13 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     (True, 8)
     """
 
+    hub_pipeline = "feature-extraction"
+    javascript_pipeline = "feature-extraction"
+    their_head = "Model"
+    card_task = "encodes texts, a vector for each token"
     architecture = None  # in the files of other libraries, such as "bert"; None if they have none
+    preprocessor = None  # tasks have one
+    adapted = None  # the layers with LoRA
     size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values
     causal = False  # whether a token sees only itself and earlier ones
     num_segments = 1  # of `segment_ids`
@@ -82,6 +88,14 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         self.mark_depths()
         if not trainable:  # Keras would set it before the model has its layers
             self.trainable = False
+
+    @property
+    def backbone(self):
+        """This model: code for tasks and encoders asks both for their backbone."""
+        return self
+
+    def __dir__(self):  # Keras loads all that is listed, and would come back here forever
+        return [name for name in super().__dir__() if name != "backbone"]
 
     @classmethod
     def least_values(cls, sizes):

@@ -7,20 +7,11 @@ from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import ClsVectors, packed_rows
-from keras_bert.messages import check_bool, check_int, plain_int
+from keras_bert.messages import check_bool, check_int, check_one_of, plain_int
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import split_inputs
-
-# {(activation of the pooler, segments up to 2, embeddings of another width, relative bias): name}
-_ARCHITECTURES = {
-    ("tanh", 2, False, False): "bert",
-    ("tanh", 1, False, False): "xlm-roberta",
-    ("relu", 0, False, False): "distilbert",
-    ("gelu", 2, False, False): "electra",
-    ("gelu", 2, True, False): "electra",
-    ("tanh", 0, False, True): "mpnet",
-}
+from keras_bert.presets.formats.architectures import ARCHITECTURES
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -30,9 +21,9 @@ class BertBackbone(Backbone):
     All tasks build on it, and your own tasks can too. It is also DistilBERT's encoder, with
     `num_segments=0, pooler_activation="relu"`, ELECTRA's, with `pooler_activation="gelu"` and
     perhaps an `embedding_dim`, that of RoBERTa, XLM-RoBERTa and CamemBERT, with `num_segments=1`,
-    and that of MPNet, with `num_segments=0, relative_bias=True`. None of these is pre-trained with
-    a pooler: in transformers it belongs to the head that classifies sequences, and without that
-    head it is new.
+    and that of MPNet, with `num_segments=0, relative_bias=True`. `from_preset` sets these and the
+    `architecture`. None of these is pre-trained with a pooler: in transformers it belongs to the
+    head that classifies sequences, and without that head it is new.
     Source: Devlin et al. 2019, section 3; google-research/bert modeling.py; Sanh et al. 2019,
     "DistilBERT", section 3; Clark et al. 2020, "ELECTRA", section 3; Conneau et al. 2020, "XLM-R";
     Song et al. 2020, "MPNet".
@@ -62,6 +53,10 @@ class BertBackbone(Backbone):
         relative_bias: bool, whether each head adds to its scores a trained bias by the distance
             between two tokens, the same in all blocks. JAX's fused kernels for GPUs and TPUs don't
             take it, so plain attention runs there.
+        architecture: the `model_type` of transformers' files, which `save_to_hugging_face` writes:
+            `"bert"`, `"distilbert"`, `"electra"`, `"xlm-roberta"`, `"camembert"`, `"roberta"` or
+            `"mpnet"`. None means that they can't hold the encoder, such as a subclass with layers
+            of its own.
         dtype: the dtype policy of all layers: a name such as `"mixed_bfloat16"`, a
             `keras.DTypePolicy`, or a `DTypePolicyMap` of layers' paths. None means Keras's global
             policy, which isn't saved.
@@ -119,6 +114,7 @@ class BertBackbone(Backbone):
         embedding_dim=None,
         pooler_activation="tanh",
         relative_bias=False,
+        architecture="bert",
         dtype=None,
         **kwargs,
     ):
@@ -129,6 +125,8 @@ class BertBackbone(Backbone):
         check_int("num_layers", num_layers)
         check_bool("causal", causal)
         check_bool("relative_bias", relative_bias)
+        if architecture is not None:
+            check_one_of("architecture", architecture, ARCHITECTURES)
         policy = own_policy(dtype)
         embeddings = Embeddings(
             vocabulary_size,
@@ -195,12 +193,7 @@ class BertBackbone(Backbone):
         self.embedding_dim = embedding_dim
         self.pooler_activation = pooler_activation
         self.relative_bias = bool(relative_bias)
-
-    @property
-    def architecture(self):
-        is_factorized = self.embedding_dim not in (None, self.hidden_dim)
-        switches = (self.pooler_activation, min(self.num_segments, 2), is_factorized)
-        return _ARCHITECTURES.get((*switches, self.relative_bias))
+        self.architecture = architecture
 
     def hidden_states(self, inputs):
         """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.
@@ -252,5 +245,5 @@ class BertBackbone(Backbone):
     def get_config(self):
         names = ("num_layers", "num_heads", "intermediate_dim", "dropout", "num_segments")
         names += ("activation", "attention_dropout", "layer_norm_epsilon", "remat", "causal")
-        names += ("embedding_dim", "pooler_activation", "relative_bias")
+        names += ("embedding_dim", "pooler_activation", "relative_bias", "architecture")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -74,6 +74,13 @@ class BertClassifier(BertTask):
     preprocessor_name = "BertClassifierPreprocessor"
     own_arguments = ("num_classes", "dropout", "num_features")
     scorer_class = ClassScorer
+    hub_pipeline = "text-classification"
+    javascript_pipeline = "text-classification"
+    their_head = "ForSequenceClassification"
+    own_key = "keras_bert_classifier"
+    own_settings = ("threshold", "window_stride", "window_pooling")
+    card_task = "classifies texts"
+    card_example = 'answer("What a book!")'
 
     def __init__(
         self,
@@ -113,7 +120,7 @@ class BertClassifier(BertTask):
     @property
     def is_multi_label(self):
         """Whether a text may have several labels; see the preprocessor's `multi_label`."""
-        return getattr(self.preprocessor, "multi_label", False)
+        return self.preprocessor is not None and self.preprocessor.multi_label
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
@@ -295,5 +302,6 @@ class BertClassifier(BertTask):
         return labels.reshape(-1), logits
 
     def _names(self):
-        numbers = [*map(str, range(self.num_classes))]
-        return getattr(self.preprocessor, "label_names", None) or numbers
+        if self.preprocessor is not None:
+            return self.preprocessor.label_names
+        return [str(i) for i in range(self.num_classes)]

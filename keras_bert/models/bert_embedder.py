@@ -84,6 +84,12 @@ class BertEmbedder(BertTask):
     preprocessor_name = "BertEmbedderPreprocessor"
     own_arguments = ("pooling", "normalize", "combine", "truncate_dim", "matryoshka_dims")
     scorer_class = VectorScorer
+    hub_pipeline = "sentence-similarity"
+    javascript_pipeline = "feature-extraction"
+    their_head = "Model"
+    their_wrapper = "SentenceTransformer"
+    card_task = "turns texts into vectors"
+    card_example = 'similarity(["a fine book"], ["a dull book", "a day"])'
     takes_columns = True
     takes_packed_rows = False
     uses_pooler = False

@@ -47,6 +47,11 @@ class BertMultipleChoice(BertTask):
     preprocessor_name = "BertMultipleChoicePreprocessor"
     own_arguments = ("dropout",)
     scorer_class = ChoiceScorer
+    hub_pipeline = "multiple-choice"
+    their_head = "ForMultipleChoice"
+    card_task = "chooses one of several answers"
+    card_example = 'answer({"context": "It rains.", "choices": ["I fly.", "I get wet."]})'
+    example_texts = ()
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):

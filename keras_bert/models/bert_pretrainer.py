@@ -56,6 +56,10 @@ class BertPretrainer(BertTask):
     """
 
     own_arguments = ("next_sentence", "masked_lm_activation", "masked_lm_epsilon", "tie_embeddings")
+    hub_pipeline = "fill-mask"
+    their_head = "ForMaskedLM"
+    card_task = "predicts masked words"
+    card_example = 'fill_mask("Paris is the [MASK] of France.", top_k=3)'
 
     predict: Callable[..., dict[str, np.ndarray]]
 
@@ -101,6 +105,10 @@ class BertPretrainer(BertTask):
             logits = next_sentence_head(encoded["pooled_output"])  # [B, 2]
             outputs["next_sentence"] = keras.ops.cast(logits, "float32")
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
+        if backbone.causal:
+            self.hub_pipeline = "text-generation"
+            self.card_task = "predicts each next word"
+            self.card_example = None
         self.masked_lm_head = masked_lm_head
         if next_sentence:
             self.next_sentence_head = next_sentence_head

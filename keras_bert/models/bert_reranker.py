@@ -56,6 +56,12 @@ class BertReranker(BertTask):
     preprocessor_name = "BertRerankerPreprocessor"
     own_arguments = ("dropout",)
     scorer_class = RelevanceScorer
+    hub_pipeline = "text-ranking"
+    their_head = "ForSequenceClassification"
+    their_wrapper = "CrossEncoder"
+    card_task = "scores documents for a query"
+    card_example = 'rank("Who wrote it?", ["a dull book", "Ada did"])'
+    example_texts = ("Who wrote it?", "Ada wrote it.")
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):

@@ -48,6 +48,19 @@ class BertSpanLabeler(BertTask):
     preprocessor_name = "BertSpanLabelerPreprocessor"
     own_arguments = ("dropout",)
     scorer_class = SpanScorer
+    hub_pipeline = "question-answering"
+    javascript_pipeline = "question-answering"
+    their_head = "ForQuestionAnswering"
+    own_key = "keras_bert_span_labeler"
+    own_settings = (
+        "document_stride",
+        "max_question_length",
+        "max_answer_length",
+        "null_threshold",
+    )
+    card_task = "finds the answer to a question in a text"
+    card_example = 'answer({"question": "Who wrote it?", "context": "Ada wrote it."})'
+    example_texts = ("Who wrote it?", "Ada wrote it.")
     uses_pooler = False
 
     predict: Callable[..., dict[str, np.ndarray]]

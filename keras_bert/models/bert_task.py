@@ -96,6 +96,8 @@ class BertTask(
     takes_labels = True  # False of a task that learns from texts alone
     takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
+    own_settings = ()  # of the preprocessor, for which transformers' config.json has no keys
+    own_key = None  # of config.json, for these settings
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names
     _schedules_fit = False  # whether `fit` makes its own optimizer
 
@@ -346,6 +348,10 @@ class BertTask(
             ValueError: if examples, labels or weights are not what the task takes.
         """
         return data_of(self, x, y, sample_weight).batches(Batching.of(batching))
+
+    def class_counts(self, labels):
+        """Counts the examples of each class, by name; empty for tasks without classes."""
+        return {}
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""

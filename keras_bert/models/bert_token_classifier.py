@@ -52,6 +52,11 @@ class BertTokenClassifier(BertTask):
     preprocessor_name = "BertTokenClassifierPreprocessor"
     own_arguments = ("num_classes", "dropout")
     scorer_class = TagScorer
+    hub_pipeline = "token-classification"
+    javascript_pipeline = "token-classification"
+    their_head = "ForTokenClassification"
+    card_task = "labels words"
+    card_example = 'answer("Ada Lovelace wrote it.")'
     uses_pooler = False
 
     def __init__(

@@ -135,7 +135,7 @@ class Retracing:
 
     def _make(self, name, make, force):
         variables = layer_variables(self)
-        remat = getattr(self, "backbone", self).remat
+        remat = self.backbone.remat
         settings = [self.trainable, remat, *(variable.trainable for variable in variables)]
         last, last_settings = getattr(getattr(self, name), "compiled_with", ([], None))
         is_same = settings == last_settings and all(

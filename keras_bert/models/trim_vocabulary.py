@@ -9,7 +9,7 @@ from keras_bert.files.json_files import JsonFields
 from keras_bert.models.lora import adapters
 from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.task_checks import preprocessor_of
-from keras_bert.presets.preset_folder import undrawn
+from keras_bert.presets.preset_folder import built_with_zeros
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.training_record import start_record, training_of
 
@@ -61,7 +61,7 @@ class Trimming:
             return type(self).from_config({**self.get_config(), "trainable": True, **parts})
 
         with scope_of(self):
-            small = undrawn(make)
+            small = built_with_zeros(make)
         small.trainable, small.backbone.trainable = self.trainable, encoder.trainable
         for new, old in zip(small.weights, self.weights, strict=True):
             smaller = [axis for axis, n in enumerate(new.shape) if n < old.shape[axis]]  # that of V

@@ -90,6 +90,9 @@ class BertPreprocessor:
     prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows
     truncates = True  # False if a long text is always read in windows
+    label_names = None  # a list of str for tasks with classes
+    multi_label = False  # whether a text may have several labels
+    is_regression = False
     # What has labels in packed rows: "tokens", "sequences" or "positions"; None if none are made.
     packs: ClassVar[str | None] = "tokens"
     # The string inputs of the exported model, by name, with their ranks (None for any).
@@ -342,7 +345,7 @@ class BertPreprocessor:
             raise ValueError(
                 f"sequence_length={self.sequence_length} exceeds the backbone's {most} positions."
             )
-        if not hasattr(self, "label_names"):
+        if "label_names" not in self.arguments():
             return self
         if self.label_names is None:
             return self.like(self, label_names=[*map(str, range(outputs.shape[-1]))])

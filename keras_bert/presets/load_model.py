@@ -11,7 +11,6 @@ from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import (
     ENCODER_PARTS,
     Checkpoint,
-    Spelling,
     explained,
     public_class,
     renumbered,
@@ -39,10 +38,14 @@ class LoadReport:
 
     def __str__(self) -> str:
         rows = [("weight", "shape", "from")]
-        rows += [(name, _size(shape), theirs) for name, (shape, theirs) in self.matched.items()]
-        rows += [(name, _size(shape), "newly initialized") for name, shape in self.new.items()]
-        rows += [("(left over)", _size(shape), name) for name, shape in self.left_over.items()]
-        first, second = (max(len(row[i]) for row in rows) for i in (0, 1))
+        for name, (shape, theirs) in self.matched.items():
+            rows.append((name, _size(shape), theirs))
+        for name, shape in self.new.items():
+            rows.append((name, _size(shape), "newly initialized"))
+        for name, shape in self.left_over.items():
+            rows.append(("(left over)", _size(shape), name))
+        first = max(len(row[0]) for row in rows)
+        second = max(len(row[1]) for row in rows)
         table = "".join(f"{name:<{first}}  {size:<{second}}  {of}\n" for name, size, of in rows)
         return (
             f"{table}{self.source}: {len(self.matched)} weights matched, {len(self.new)} newly "
@@ -66,59 +69,58 @@ def load_preset(
     cls: type, folder: PresetFolder, preprocessor: Any, arguments: dict[str, Any]
 ) -> keras.Model:
     """Loads a `cls` from a preset, with arguments that replace the saved ones."""
-    its_class, layers = folder.model_class, folder.keep_layers
-    is_backbone = issubclass(cls, public_class("Backbone"))
     precision, arguments = split_dtype(arguments)
-    is_whole = cls is its_class and not arguments and not layers  # else the saved head may differ
+    is_whole = cls is folder.model_class and not arguments and not folder.keep_layers
     saved, source = folder.model(preprocessor if is_whole else None, precision)
-    backbone = getattr(source, "backbone", source)
+    model = source
+    if not is_whole:
+        model = _new_model(cls, folder, saved, source, preprocessor, arguments)
+    fitting = _weights_that_fit(model, source, folder.keep_layers)
+    report = LoadReport(f"preset {folder}")
+    report.left_over = {weight.path: tuple(weight.shape) for weight in source.weights}
+    for variable in model.weights:
+        shape = tuple(variable.shape)
+        weight = fitting.get(variable.path)
+        if weight is None:
+            report.new[variable.path] = shape
+            continue
+        report.matched[variable.path] = (shape, weight.path)
+        del report.left_over[weight.path]
+        if weight is not variable:
+            variable.assign(weight)
+    model.load_report = report
+    return model
+
+
+def _new_model(cls, folder, saved, source, preprocessor, arguments):
+    """Makes a `cls` with the source's backbone, or with some of its layers, and its own head."""
+    backbone, layers = source.backbone, folder.keep_layers
     if layers:
-        if cls is its_class and saved.get("layers") and "layers" not in arguments:
+        if cls is type(source) and saved.get("layers") and "layers" not in arguments:
             raise ValueError(
                 f"{folder} reads layers={saved['layers']}, counted among all: give from_preset "
                 "layers=..., counted among those of keep_layers."
             )
         sizes = {**shared_arguments(backbone.get_config()), "num_layers": len(layers)}
         backbone = type(backbone)(**sizes)
-    parts = {"backbone": backbone, "preprocessor": preprocessor}
-    if is_whole:
-        model = source
-    elif cls is folder.backbone_class and not arguments:
-        model = backbone
+    if cls is type(backbone) and not arguments:
+        return backbone
+    if issubclass(cls, public_class("Backbone")):
+        config = backbone.get_config()
     else:
-        own = saved if issubclass(cls, its_class) else {}
-        config = backbone.get_config() if is_backbone else {**own, **parts}
-        with explained(f"preset {folder}"):
-            model = _changed_model(cls, config, arguments, source)
-    taken = _weights_that_fit(model, source, layers)
-    for variable in model.weights:
-        if variable.path in taken and variable is not taken[variable.path]:
-            variable.assign(taken[variable.path])
-    shapes = {w.path: tuple(w.shape) for w in model.weights}
-    used = {w.path for w in taken.values()}
-    model.load_report = LoadReport(
-        f"preset {folder}",
-        matched={n: (shape, taken[n].path) for n, shape in shapes.items() if n in taken},
-        new={name: shape for name, shape in shapes.items() if name not in taken},
-        left_over={w.path: tuple(w.shape) for w in source.weights if w.path not in used},
-    )
-    return model
-
-
-def _changed_model(cls, saved, arguments, source):
-    """Makes a `cls` with changed arguments, and the layers quantized whose weights fit."""
-    quantized = {**saved.get("quantized_layers", {})}
-    changed = {**shared_arguments(saved), **arguments}
-    model = model_from_config(cls, {**changed, "quantized_layers": quantized})
-    fitting = _weights_that_fit(model, source)
-    new = {
-        layer.path
-        for layer in all_layers(model)
-        if any(weight.path not in fitting for weight in layer.weights)
-    }
-    if new & quantized.keys():  # a new layer must be trained, which a quantized one can't be
-        kept = {path: how for path, how in quantized.items() if path not in new}
-        model = model_from_config(cls, {**changed, "quantized_layers": kept})
+        config = saved if issubclass(cls, type(source)) else {}
+        config = {**config, "backbone": backbone, "preprocessor": preprocessor}
+    quantized = config.get("quantized_layers", {})
+    config = {**shared_arguments(config), **arguments}
+    with explained(f"preset {folder}"):
+        model = model_from_config(cls, {**config, "quantized_layers": quantized})
+        fitting = _weights_that_fit(model, source)
+        kept = {**quantized}
+        for layer in all_layers(model):
+            if any(weight.path not in fitting for weight in layer.weights):
+                kept.pop(layer.path, None)  # it must be trained, and a quantized one can't be
+        if kept != quantized:
+            model = model_from_config(cls, {**config, "quantized_layers": kept})
     return model
 
 
@@ -127,34 +129,43 @@ def _weights_that_fit(model, source, layers=()):
 
     The paths are those of `model`, whose blocks are the `layers` of the source, or its first ones.
     """
-    blocks = [block.path for block in getattr(source, "backbone", source).blocks]
+    blocks = [block.path for block in source.backbone.blocks]
     if not isinstance(model, type(source)):  # another task's head may have the same names
-        source = getattr(source, "backbone", source)
-    looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8
-    named = renumbered({w.path: w for w in source.weights}, blocks, layers or range(len(blocks)))
-    return {path: w for path, w in named.items() if looks.get(path) == (w.shape, w.dtype)}
+        source = source.backbone
+    weights = {weight.path: weight for weight in source.weights}
+    weights = renumbered(weights, blocks, layers or range(len(blocks)))
+    fitting = {}
+    for variable in model.weights:
+        weight = weights.get(variable.path)
+        if weight is not None and weight.shape == variable.shape:
+            if weight.dtype == variable.dtype:  # quantized ones are int8
+                fitting[variable.path] = weight
+    return fitting
 
 
 def load_checkpoint(
     cls: type, checkpoint: Checkpoint, preprocessor: Any, arguments: dict[str, Any]
 ) -> keras.Model:
     """Loads a `cls` from another library's weights, with arguments that replace the source's."""
-    backbone_class = public_class("BertBackbone")
     head_may_differ = bool(arguments)
+    backbone_class = checkpoint.backbone_class
     if issubclass(cls, backbone_class):
         arguments = {**checkpoint.backbone, **arguments}
         return _with_weights(checkpoint, lambda: cls(**arguments), head_may_differ)
     if issubclass(cls, public_class("Backbone")):
-        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
-    saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
-    saved, _ = split_arguments(cls, saved)
-    encoder, arguments = split_dtype(arguments)
-    arguments = {"preprocessor": preprocessor, **shared_arguments(saved), **arguments}
-    return _with_weights(
-        checkpoint,
-        lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),
-        head_may_differ,
-    )
+        name = backbone_class.__name__
+        raise ValueError(f"{checkpoint} holds a {name}, which {cls.__name__} can't load.")
+    precision, arguments = split_dtype(arguments)
+    backbone_arguments = {**checkpoint.backbone, **precision}
+    if cls is checkpoint.task:
+        saved, _ = split_arguments(cls, checkpoint.task_arguments)
+        arguments = {**shared_arguments(saved), **arguments}
+    arguments = {"preprocessor": preprocessor, **arguments}
+
+    def make():
+        return cls(backbone=backbone_class(**backbone_arguments), **arguments)
+
+    return _with_weights(checkpoint, make, head_may_differ)
 
 
 def _with_weights(checkpoint, make, head_may_differ):
@@ -187,38 +198,44 @@ def _with_weights(checkpoint, make, head_may_differ):
 def _report(model, checkpoint, head_may_differ):
     """Reports which weights a model takes; raises a ValueError unless its encoder matches."""
     report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
-    left_over = checkpoint.left_over.items()
-    faults = [f"{n} {list(s)} has no place" for n, s in left_over if _ENCODER.match(n)]
-    other_task = type(model).__name__ != checkpoint.task  # another task's head has the same names
+    faults = []
+    for name, shape in checkpoint.left_over.items():
+        if _ENCODER.match(name):
+            faults.append(f"{name} {list(shape)} has no place")
     for variable in model.weights:
         name, shape = variable.path, tuple(variable.shape)
-        weight, theirs = checkpoint.weights.get(name), _their_names(checkpoint, name)
         is_encoder = name.startswith(ENCODER_PARTS)
-        if other_task and not is_encoder and not name.startswith("pooler/"):
-            weight = None
+        weight = checkpoint.weights.get(name)
+        if type(model) is not checkpoint.task and not name.startswith((*ENCODER_PARTS, "pooler/")):
+            weight = None  # another task's head has the same names
         if weight is None and is_encoder:
-            faults.append(f"{theirs} is missing, {list(shape)} here")
-        elif weight is not None and weight.shape == shape:
-            report.matched[name] = (shape, theirs)
-        elif weight is None or (head_may_differ and not is_encoder):
+            faults.append(f"{_their_names(checkpoint, name)} is missing, {list(shape)} here")
+        elif weight is None:
+            report.new[name] = shape
+        elif weight.shape == shape:
+            report.matched[name] = (shape, _their_names(checkpoint, name))
+        elif head_may_differ and not is_encoder:
             report.new[name] = shape
         else:
             faults.append(f"{name} is {list(weight.shape)} there and {list(shape)} here")
     if faults:
         raise ValueError(
-            f"{checkpoint.source} doesn't hold the BERT that its configuration, with the arguments "
-            f"of from_preset, describes: {'; '.join(faults)}."
+            f"{checkpoint} doesn't hold the BERT that its configuration, with the arguments of "
+            f"from_preset, describes: {'; '.join(faults)}."
         )
     for name, weight in checkpoint.weights.items():
         if name not in report.matched:
-            is_transposed = name in checkpoint.spellings and checkpoint.spellings[name].transposed
-            shape = weight.shape[::-1] if is_transposed else weight.shape
+            shape = weight.shape
+            if name in checkpoint.spellings and checkpoint.spellings[name].transposed:
+                shape = shape[::-1]
             report.left_over[_their_names(checkpoint, name)] = shape
     return report
 
 
 def _their_names(checkpoint, name):
-    return ", ".join(checkpoint.spellings.get(name, Spelling((name,))).names)
+    if name not in checkpoint.spellings:
+        return name
+    return ", ".join(checkpoint.spellings[name].names)
 
 
 def _size(shape):

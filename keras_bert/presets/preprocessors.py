@@ -31,16 +31,19 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
     if _is_hugging_face(path):
         sentences = read_sentence_transformer(path)
         lowercases = sentences.lowercases and lowercase is None
-        found, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
+        arguments, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
     else:
         source = read_source(path if (path / "preprocessor.json").is_file() else source)
-        found, _ = source.text()
-    arguments = _with_casing(_with_vocabulary(found, source), lowercase, source)
-    kind = tokenizer_class(arguments.get("family"))
-    if not (issubclass(cls, kind) or issubclass(kind, cls)):
-        raise ValueError(f"{source} has the vocabulary of a {kind.__name__}, not a {cls.__name__}.")
+        arguments, _ = source.text()
+    arguments = _with_casing(_with_vocabulary(arguments, source), lowercase, source)
+    source_class = tokenizer_class(arguments.get("family"))
+    if issubclass(source_class, cls):
+        cls = source_class
+    elif not issubclass(cls, source_class):
+        name = source_class.__name__
+        raise ValueError(f"{source} has the vocabulary of a {name}, not a {cls.__name__}.")
     with explained(source):
-        return (cls if issubclass(cls, kind) else kind)(**arguments)
+        return cls(**arguments)
 
 
 def _with_vocabulary(part, source):
@@ -51,7 +54,7 @@ def _with_vocabulary(part, source):
 
 def preprocessor_from(
     source: PresetFolder | Checkpoint,
-    kind: type,
+    cls: type,
     given: Any,
     settings: dict[str, Any],
     is_same_task: bool = True,
@@ -59,22 +62,33 @@ def preprocessor_from(
 ) -> Any:
     """Makes a preprocessor for a loaded model, or returns None if there is no vocabulary.
 
-    Its class is `kind`, or the source's if that is a subclass. `settings` are the caller's. The
+    Its class is `cls`, or the source's if that is a subclass. `settings` are the caller's. The
     source's settings for labels and answers are taken over only if `is_same_task`.
     """
+    if isinstance(given, cls):
+        settings = {name: value for name, value in settings.items() if name != "lowercase"}
+        _check_settings(type(given), settings)
+        return type(given).like(given, **settings) if settings else given
     settings = {**settings}
     lowercase = settings.pop("lowercase", None)
-    its_kind, known = source.settings
-    names = [n for n in its_kind.arguments() if n not in ("sequence_length", "truncation")]
-    saved = {name: known[name] for name in names if name in known}
-    made = its_kind if is_same_task and issubclass(its_kind, kind) else kind
-    if unknown := [name for name in settings if name not in made.arguments()]:
-        raise unknown_arguments(made, unknown, made.arguments())
-    if isinstance(given, kind):
-        return type(given).like(given, **settings) if settings else given
-    tokenizer, text = source.text() if given is None else ({}, {})
-    tokenizer = _with_casing(tokenizer, lowercase, source)
-    if given is None and not tokenizer:
+    source_class, values = source.settings
+    if is_same_task and issubclass(source_class, cls):
+        cls = source_class
+    _check_settings(cls, settings)
+    saved = {}
+    for name in source_class.arguments():
+        if name in values and name not in ("sequence_length", "truncation"):
+            saved[name] = values[name]
+    if is_same_task and issubclass(cls, source_class):
+        inherited = {**saved}
+        if num_classes not in (None, len(saved.get("label_names") or [])):
+            inherited.pop("label_names", None)
+        settings = {**inherited, **settings}
+    if given is not None:
+        with explained(source):
+            return cls.like(given, **settings)
+    tokenizer, text = source.text()
+    if not tokenizer:
         if saved:
             logger.warning(
                 "%s has no vocabulary, so its preprocessor's settings were left out: %s. Give "
@@ -83,19 +97,20 @@ def preprocessor_from(
                 ", ".join(f"{name}={value!r}" for name, value in saved.items()),
             )
         return None
+    tokenizer = _with_casing(tokenizer, lowercase, source)
     with explained(source):
-        if is_same_task and issubclass(made, its_kind):
-            if num_classes not in (None, len(saved.get("label_names") or [])):
-                saved.pop("label_names", None)
-            settings = {**saved, **settings}
-        if given is not None:
-            return made.like(given, **settings)
-        kind = made.tokenizer_class or tokenizer_class(tokenizer.get("family"))
-        return made(kind(**tokenizer), **{**text, **settings})
+        tokenizer = (cls.tokenizer_class or tokenizer_class(tokenizer.get("family")))(**tokenizer)
+        return cls(tokenizer, **{**text, **settings})
+
+
+def _check_settings(cls, settings):
+    unknown = [name for name in settings if name not in cls.arguments()]
+    if unknown:
+        raise unknown_arguments(cls, unknown, cls.arguments())
 
 
 def _with_casing(tokenizer, lowercase, source):
-    if lowercase is None or not tokenizer:
+    if lowercase is None:
         return tokenizer
     if "lowercase" not in tokenizer:
         raise ValueError(f"The vocabulary of {source} has its own casing: leave lowercase out.")
@@ -103,7 +118,8 @@ def _with_casing(tokenizer, lowercase, source):
 
 
 def _is_hugging_face(path):
-    if config := read_json(path / "config.json"):
+    config = read_json(path / "config.json")
+    if config:
         return "class" not in config and "registered_name" not in config
     names = ("modules.json", "tokenizer_config.json", "tokenizer.json")
     return any((path / name).is_file() for name in names)

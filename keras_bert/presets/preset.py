@@ -36,6 +36,17 @@ class PresetModel:
     """Loading and saving, for the backbone and the tasks."""
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
+    load_report: LoadReport | None = None  # of the preset that it was loaded from
+    # What the Hugging Face Hub and other libraries call such a model; None if they have no name.
+    hub_pipeline: str | None = None
+    javascript_pipeline: str | None = None  # in transformers.js
+    their_head: str | None = None  # the end of its class's name in transformers
+    their_wrapper: str | None = None  # the class of sentence-transformers that loads it
+    # What its model card says.
+    card_task = "has a task of its own"  # after "A BERT that"
+    card_example: str | None = None  # a call of one of its methods
+    example_texts: tuple[str, ...] = ("What a book!",)  # that a tokenizer reads
+    load_report: LoadReport | None = None  # of `from_preset`
 
     if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
 
@@ -53,6 +64,11 @@ class PresetModel:
         if kwargs:  # Keras calls this without any while it changes the bases of the class
             preset_arguments.check_spelling(cls, kwargs)
         return super().__new__(cls, *args, **kwargs)
+
+    @classmethod
+    def preprocessor_class(cls) -> "type[BertPreprocessor] | None":
+        """Returns the class of preprocessor that reads this task's examples; None for encoders."""
+        return None
 
     def save_to_preset(self, folder: str | os.PathLike) -> None:
         """Writes a folder from which `from_preset` loads this model.
@@ -192,26 +208,31 @@ class PresetModel:
         trainable = arguments.pop("trainable", True)
         load = load_preset
         if not isinstance(source, PresetFolder):
-            load, source = load_checkpoint, source.as_task(model_class.__name__)
+            load = load_checkpoint
+            source = source.as_task(model_class)
         arguments, settings = preset_arguments.split_arguments(model_class, arguments)
         takes_classes = "num_classes" in inspect.signature(model_class.__init__).parameters
         if settings.get("label_names") is not None and takes_classes:
             settings["label_names"] = as_label_names(settings["label_names"])
             arguments.setdefault("num_classes", len(settings["label_names"]))
-        if hasattr(model_class, "preprocessor_class"):
-            kind = model_class.preprocessor_class()  # some of whose defaults are None
-            named = {**settings, "lowercase": lowercase}.items()
-            settings = {n: v for n, v in named if v is not None or getattr(kind, n, 0) is None}
+        preprocessor_class = model_class.preprocessor_class()
+        if preprocessor_class is not None:
+            if lowercase is not None:
+                settings["lowercase"] = lowercase
+            for name, value in [*settings.items()]:
+                if value is None and getattr(preprocessor_class, name, 0) is not None:
+                    del settings[name]  # None stands for the source's setting, unless it is one
             preprocessor = preprocessor_from(
                 source,
-                kind,
+                preprocessor_class,
                 preprocessor,
                 settings,
                 is_same_task=issubclass(model_class, source.model_class),
                 num_classes=arguments.get("num_classes"),
             )
         model = load(model_class, source, preprocessor, arguments)
-        model = model if load_weights else _with_random_weights(model)
+        if not load_weights:
+            model = _with_random_weights(model)
         if keras.backend.backend() == "torch":
             for layer in all_layers(model):
                 layer.named_parameters()  # fills `state_dict`; layers made without values are not
@@ -229,18 +250,20 @@ class PresetModel:
 
 def _class_for(cls, source, arguments):
     """Returns the source's class if it is a subclass or `cls` is `BertTask`, else `cls`."""
-    classes = (source.model_class, source.backbone_class, cls)
-    cls = next(each for each in classes if issubclass(each, cls))
+    for source_class in (source.model_class, source.backbone_class):
+        if issubclass(source_class, cls):
+            cls = source_class
+            break
     if cls.__name__ == "BertTask":
         cls = public_class("BertEmbedder")
-    if cls.__name__ in source.refused and "pooling" not in arguments:
-        raise ValueError(source.refused[cls.__name__])
+    if cls in source.refused and "pooling" not in arguments:
+        raise ValueError(source.refused[cls])
     return cls
 
 
 def _with_random_weights(model):
     config = preset_arguments.shared_arguments(model.get_config())
-    if hasattr(model, "backbone"):
+    if model.backbone is not model:
         config["backbone"] = _with_random_weights(model.backbone)
         config["preprocessor"] = model.preprocessor
     fresh = type(model)(**config)

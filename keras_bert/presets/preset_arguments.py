@@ -19,23 +19,30 @@ def shared_arguments(config: dict[str, Any]) -> dict[str, Any]:
 
 def setting_names(cls: type) -> list[str]:
     """Lists the argument names of a class's preprocessor."""
-    return cls.preprocessor_class().arguments() if hasattr(cls, "preprocessor_class") else []
+    preprocessor_class = cls.preprocessor_class()
+    return [] if preprocessor_class is None else preprocessor_class.arguments()
 
 
 def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
     """Splits arguments into those of a class and of its preprocessor; some are in both dicts."""
-    theirs = setting_names(cls)
-    own = inspect.signature(cls.__init__).parameters
-    model = {n: v for n, v in arguments.items() if n not in theirs or n in own}
-    return model, {n: v for n, v in arguments.items() if n in theirs}
+    names = setting_names(cls)
+    parameters = inspect.signature(cls.__init__).parameters
+    of_model, settings = {}, {}
+    for name, value in arguments.items():
+        if name in names:
+            settings[name] = value
+        if name not in names or name in parameters:
+            of_model[name] = value
+    return of_model, settings
 
 
 def check_arguments(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError for an argument that neither a class nor its preprocessor has."""
     accepted, settings = _accepted(cls), setting_names(cls)
-    if unknown := [name for name in given if name not in accepted and name not in settings]:
-        names = inspect.signature(cls.__init__).parameters
-        known = [*dict.fromkeys([*(name for name in names if name in accepted), *settings])]
+    unknown = [name for name in given if name not in accepted and name not in settings]
+    if unknown:
+        known = [name for name in inspect.signature(cls.__init__).parameters if name in accepted]
+        known += [name for name in settings if name not in known]
         raise unknown_arguments(cls, unknown, known)
 
 
@@ -59,15 +66,17 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
     """
     names = _accepted(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
     unknown = [name for name in given if name not in names]
-    if suggestion := _did_you_mean(unknown, names):
+    suggestion = _did_you_mean(unknown, names)
+    if suggestion:
         raise ValueError(f"{cls.__name__} has no argument {', '.join(unknown)}.{suggestion}")
 
 
 def check_loads(dtype: Any) -> None:
     """Raises a ValueError if a `dtype` quantizes a layer, which saved floats don't fit."""
-    policy = keras.dtype_policies.get(dtype)
-    parts = [*policy.values()] if isinstance(policy, keras.dtype_policies.DTypePolicyMap) else []
-    if any(part.quantization_mode is not None for part in (policy, *parts)):
+    policies = [keras.dtype_policies.get(dtype)]
+    if isinstance(policies[0], keras.dtype_policies.DTypePolicyMap):
+        policies += policies[0].values()
+    if any(policy.quantization_mode is not None for policy in policies):
         raise ValueError(
             "from_preset can't load weights into layers that dtype quantizes: load the model "
             "without that dtype, then call model.quantize(...)."
@@ -76,13 +85,17 @@ def check_loads(dtype: Any) -> None:
 
 def split_dtype(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Splits a task's arguments into the encoder's `dtype`, which its head follows, and others."""
-    others = {name: value for name, value in arguments.items() if name != "dtype"}
-    return {n: v for n, v in arguments.items() if n == "dtype"}, others
+    others = {**arguments}
+    precision = {}
+    if "dtype" in others:
+        precision["dtype"] = others.pop("dtype")
+    return precision, others
 
 
 def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError for arguments of a task that Keras would silently ignore."""
-    if unknown := [name for name in given if name not in ("name", "trainable")]:
+    unknown = [name for name in given if name not in ("name", "trainable")]
+    if unknown:
         raise ValueError(
             f"{cls.__name__} has no argument {', '.join(unknown)}. Settings for text, labels or "
             f"answers are arguments of its preprocessor, {cls.__name__}Preprocessor(tokenizer, "
@@ -98,12 +111,18 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
             f"{name} can't be saved: loading couldn't find the class, which isn't registered. "
             "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
         )
-    parameters = inspect.signature(cls.__init__).parameters
-    any_number = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    fixed = [p for p in [*parameters.values()][1:] if p.kind not in any_number]
-    differing = [p.name for p in fixed if p.default is p.empty and p.name not in config]
-    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        differing += [name for name in shared_arguments(config) if name not in parameters]
+    _, *parameters = inspect.signature(cls.__init__).parameters.values()
+    differing = []
+    takes_any = False
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            takes_any = True
+        elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.name not in config:
+            if parameter.default is parameter.empty:
+                differing.append(parameter.name)
+    if not takes_any:
+        known = [parameter.name for parameter in parameters]
+        differing += [other for other in shared_arguments(config) if other not in known]
     if differing:
         raise ValueError(
             f"{name} can't be saved: get_config and the constructor differ in "
@@ -126,32 +145,40 @@ def layers_config(model: keras.Model) -> dict[str, Any]:
     The weight file loads only into a model with the same layers quantized in the same way. Frozen
     and adapted ones are those of `.keras` files, whose optimizer knows the variables that trained.
     """
-    layers = {
-        layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
-        for layer in all_layers(model)
-        if layer.quantization_mode
-    }
-    inner = all_layers(model, include_self=False) if writes_assets() else []
+    quantized = {}
+    for layer in all_layers(model):
+        if layer.quantization_mode:
+            saved = keras.saving.serialize_keras_object(layer.quantization_config)
+            quantized[layer.path] = saved
+    config = {}
+    if quantized:
+        config["quantized_layers"] = quantized
+    if not writes_assets():
+        return config
+    inner = all_layers(model, include_self=False)
     frozen = [layer.path for layer in inner if not layer.trainable]
-    config = {"quantized_layers": layers, "frozen_layers": frozen}
+    if frozen:
+        config["frozen_layers"] = frozen
     adapted = [layer for layer in inner if getattr(layer, "lora_enabled", False)]
-    if adapted and getattr(model, "adapted", None) is not None:  # by `Backbone.enable_lora`
+    if adapted and model.backbone is model and model.adapted:  # by `enable_lora`
         config["lora"] = {"rank": adapted[0].lora_rank, "alpha": adapted[0].lora_alpha}
-    return {name: value for name, value in config.items() if value}
+    return config
 
 
 def model_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
     """Makes `cls(**config)`, with its layers as `layers_config` described them."""
     config = {**config}
-    quantized, frozen = config.pop("quantized_layers", {}), config.pop("frozen_layers", [])
+    quantized = config.pop("quantized_layers", {})
+    frozen = config.pop("frozen_layers", [])
     lora = config.pop("lora", None)
     model = cls(**config)
     for layer in all_layers(model):
         if layer.path in quantized and layer.quantization_mode is None:
             layer.quantize(config=keras.saving.deserialize_keras_object(quantized[layer.path]))
-    for layer in all_layers(model, include_self=False) if frozen else []:  # outer layers first
-        if layer.trainable is (layer.path in frozen):
-            layer.trainable = not layer.trainable
+    if frozen:
+        for layer in all_layers(model, include_self=False):  # outer layers first
+            if layer.trainable is (layer.path in frozen):
+                layer.trainable = not layer.trainable
     if lora is not None:
         model.enable_lora(**lora)
     return model

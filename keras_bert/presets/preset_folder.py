@@ -4,7 +4,6 @@ import copy
 import math
 from collections.abc import Callable
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,12 +11,14 @@ import keras
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
+from keras_bert.lazy_names import homes
 from keras_bert.messages import check_finite, check_one_of
 from keras_bert.presets.formats.checkpoint import (
     check_size,
     checked_layers,
     explained,
     public_class,
+    reader_class,
 )
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, check_crc32, safe_num_bytes
 from keras_bert.text.base_tokenizer import tokenizer_class
@@ -29,7 +30,7 @@ FORMAT = 4
 class PresetFolder:
     """A folder that `save_to_preset` wrote. Each file is read once; a damaged one is named."""
 
-    refused: dict[str, str] = {}  # as of a `Checkpoint`
+    refused: dict[type, str] = {}  # like a `Checkpoint`'s
 
     def __init__(self, path: Path, config: dict[str, Any]):
         self.path = path
@@ -67,6 +68,7 @@ class PresetFolder:
 
     @property
     def backbone_config(self) -> JsonFields:
+        """The config of the model's backbone."""
         config = self._saved.fields("config")
         if self.backbone_class is self.model_class:
             return config
@@ -87,23 +89,25 @@ class PresetFolder:
     @cached_property
     def settings(self) -> tuple[type, dict[str, Any]]:
         """The preprocessor's class, by default the task's, and its settings among other values."""
-        if name := self._settings.text("class"):
-            kind = _registered(name, public_class("BertPreprocessor"), self._settings.path)
-            return kind, self._settings.values
-        task = self.model_class
-        task = task if hasattr(task, "preprocessor_class") else public_class("BertTask")
-        return task.preprocessor_class(), self._settings.values
+        name = self._settings.text("class")
+        if name:
+            base = public_class("BertPreprocessor")
+            preprocessor_class = _registered(name, base, self._settings.path)
+        else:
+            preprocessor_class = reader_class(self.model_class)
+        return preprocessor_class, self._settings.values
 
     def with_layers(self, layers: Any) -> Self:
         """Returns this folder as one from which only some layers are to be loaded."""
-        kind = self.backbone_class
-        if "num_layers" not in kind.size_names:
-            raise ValueError(f"The layers of {kind.__name__} may differ: leave keep_layers out.")
+        if "num_layers" not in self.backbone_class.size_names:
+            name = self.backbone_class.__name__
+            raise ValueError(f"The layers of {name} may differ: leave keep_layers out.")
         if self._saved.fields("config").value("quantized_layers"):
             raise ValueError(f"{self} is quantized: choose layers of the model from before that.")
-        chosen, number = copy.copy(self), self.backbone_config.integer("num_layers", low=1)
-        chosen.keep_layers = checked_layers(layers, number, self)
-        return chosen
+        num_layers = self.backbone_config.integer("num_layers", low=1)
+        folder = copy.copy(self)
+        folder.keep_layers = checked_layers(layers, num_layers, self)
+        return folder
 
     def text(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Returns the arguments of the tokenizer, if there is one, and those of sequences."""
@@ -112,8 +116,10 @@ class PresetFolder:
         tokenizer = self._settings.fields("tokenizer").values
         with explained(self):
             asset = tokenizer_class(tokenizer.get("family")).asset
-        names, values = ("sequence_length", "truncation"), self._settings.values
-        text = {name: values[name] for name in names if name in values}
+        text = {}
+        for name in ("sequence_length", "truncation"):
+            if name in self._settings.values:
+                text[name] = self._settings.values[name]
         return {**tokenizer, "vocabulary": str(self.file(asset))}, text
 
     def model(
@@ -122,11 +128,11 @@ class PresetFolder:
         """Loads `(config, model)`; `precision` may hold a `dtype` to replace the saved one."""
         weights = self.file("model.weights.h5")
         self._check_sizes(safe_num_bytes(weights))
-        described = f"{self}/config.json"
-        with explained(described, f"doesn't describe a {self.model_class.__name__}"):
+        path = f"{self}/config.json"
+        with explained(path, f"doesn't describe a {self.model_class.__name__}"):
             config = {**self._saved.values["config"]}
-            model = undrawn(lambda: self._made(config, preprocessor, precision))
-        with explained(weights, f"doesn't hold the weights that {described} describes"):
+            model = built_with_zeros(lambda: self._model(config, preprocessor, precision))
+        with explained(weights, f"doesn't hold the weights that {path} describes"):
             model.load_weights(weights)
             saved = self._saved.integer("num_weights", high=2**63)
             needed = num_weights(model)
@@ -136,17 +142,16 @@ class PresetFolder:
             check_finite(keras.ops.convert_to_numpy(variable), weights, variable.path)
         return config, model
 
-    def _made(self, config, preprocessor, precision):
+    def _model(self, config, preprocessor, precision):
         config.pop("trainable", None)  # loaded models train
         if self.backbone_class is self.model_class:
-            config |= precision
-        else:
-            if precision:
-                config.pop("dtype", None)  # the head follows
-            backbone = {**self.backbone_config.values, **precision}
-            backbone.pop("trainable", None)
-            config["backbone"] = self.backbone_class.from_config(backbone)
-            config["preprocessor"] = preprocessor
+            return self.model_class.from_config({**config, **precision})
+        if precision:
+            config.pop("dtype", None)  # the head follows
+        backbone = {**self.backbone_config.values, **precision}
+        backbone.pop("trainable", None)
+        config["backbone"] = self.backbone_class.from_config(backbone)
+        config["preprocessor"] = preprocessor
         return self.model_class.from_config(config)
 
     def _check_sizes(self, num_bytes):
@@ -155,7 +160,7 @@ class PresetFolder:
             config.integer(name, high=num_bytes)
         backbone = self.backbone_config
         sizes = {name: backbone.integer(name, 0) for name in self.backbone_class.size_names}
-        check_size(sizes, num_bytes, self, self.backbone_class)
+        check_size(self.backbone_class, sizes, num_bytes, self)
 
 
 def num_weights(model: keras.Model) -> int:
@@ -163,8 +168,8 @@ def num_weights(model: keras.Model) -> int:
     return sum(math.prod(weight.shape) for weight in model.weights if "lora" not in weight.path)
 
 
-def undrawn(make: Callable[[], keras.Model]) -> keras.Model:
-    """Makes a model with weights of 0, to be replaced: drawing them takes seconds."""
+def built_with_zeros(make: Callable[[], keras.Model]) -> keras.Model:
+    """Builds a model with zero weights; random initialization would take seconds."""
 
     def zeros(shape, dtype):
         return keras.ops.convert_to_tensor(np.zeros(shape, "int8"), dtype)
@@ -178,13 +183,13 @@ def undrawn(make: Callable[[], keras.Model]) -> keras.Model:
 
 def _registered(name, base, path):
     package, _, short = name.rpartition(">")
-    if package == "keras_bert" and hasattr(import_module("keras_bert"), short):
-        found = public_class(short)
+    if package == "keras_bert" and short in homes("keras_bert"):
+        cls = public_class(short)
     else:
-        found = keras.saving.get_registered_object(name)
-    if not (isinstance(found, type) and issubclass(found, base)):
+        cls = keras.saving.get_registered_object(name)
+    if not isinstance(cls, type) or not issubclass(cls, base):
         raise ValueError(
             f"{path} names the class {name!r}, which isn't defined here as a {base.__name__}. "
             "Import the module that registers it with Keras, then load again."
         )
-    return found
+    return cls

@@ -20,12 +20,11 @@ KNOWN_PRESETS: dict[str, str] = json.loads(_LIST.read_text(encoding="utf-8"))
 """Descriptions of published weights, by the name that `from_preset` takes."""
 
 # "bert-base-uncased" and "google-bert/bert-base-uncased", as transformers calls them.
-_HANDLES = {
-    name: handle
-    for handle in KNOWN_PRESETS
-    if handle.startswith("hf://")
-    for name in (handle.removeprefix("hf://"), handle.rpartition("/")[2])
-}
+_HANDLES = {}
+for _handle in KNOWN_PRESETS:
+    if _handle.startswith("hf://"):
+        _HANDLES[_handle.removeprefix("hf://")] = _handle
+        _HANDLES[_handle.rpartition("/")[2]] = _handle
 
 
 def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
@@ -63,11 +62,11 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
         from keras_bert.presets.formats.hugging_face import read_hugging_face
 
         return read_hugging_face(path)
-    found = sorted(entry.name for entry in path.iterdir())
+    names = sorted(entry.name for entry in path.iterdir())
     raise ValueError(
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
         "Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: "
-        f"{shown(found, 400)}.{_folder_hint(path, found)}"
+        f"{shown(names, 400)}.{_folder_hint(path, names)}"
     )
 
 
@@ -115,11 +114,11 @@ def _is_prefix(path):
     return path.with_name(f"{path.name}.index").is_file()
 
 
-def _folder_hint(path: Path, found: list[str]) -> str:
+def _folder_hint(path, names):
     for name in ("best", "preset"):  # in the output of a recipe
         if (path / name / "config.json").is_file():
             return f" Did you mean {str(path / name)!r}?"
-    if {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(found):
+    if {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(names):
         return " An exported model can't be loaded again: pass the preset that it was made from."
     return ""
 

@@ -3,14 +3,15 @@
 import contextlib
 import math
 import os
+from functools import partial
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import logger
-from keras_bert.presets.formats.architectures import architecture_of
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_supported
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
 from keras_bert.presets.model_card import write_card
@@ -20,14 +21,14 @@ from keras_bert.training.keras_internals import all_layers, exact_lora, lora_tab
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.training_record import training_of
 
-# Of an embedder and a classifier; other libraries' have no other.
-_SUPPORTED = {"pooling": ("cls", "mean", "max"), "layers": (None,), "num_features": (0,)}
+# Arguments of an embedder and a classifier; other libraries have no other values.
+_SUPPORTED = {"pooling": ["cls", "mean", "max"], "layers": [None], "num_features": [0]}
 
 
 def save_preset(model: keras.Model, folder: str | os.PathLike, preprocessor: Any = None) -> None:
     """Writes a model, or a backbone with a preprocessor; see `PresetModel.save_to_preset`."""
     if is_chief(model):
-        _write(model, folder, getattr(model, "preprocessor", preprocessor))
+        _write(model, folder, model.preprocessor or preprocessor)
     wait_for_all("a preset", model)
 
 
@@ -35,44 +36,45 @@ def save_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes a folder of Hugging Face's; see `PresetModel.save_to_hugging_face`."""
     from keras_bert.presets.formats.hugging_face import write_hugging_face
 
-    checkpoint = described(model)
-    checkpoint.weights = {
-        name: Tensor(tuple(array.shape), lambda array=array: array)
-        for name, array in _float_weights(model).items()
-    }
+    checkpoint = checkpoint_of(model)
+    for name, array in _float_weights(model).items():
+        checkpoint.weights[name] = Tensor(tuple(array.shape), partial(np.asarray, array))
     with new_folder(folder, _num_bytes(model)) as unfinished:
         write_hugging_face(checkpoint, unfinished)
         write_card(model, unfinished, has_hugging_face=True)
-    truncation = getattr(getattr(model, "preprocessor", None), "truncation", "head")
-    if truncation != "head":
+    if model.preprocessor is not None and model.preprocessor.truncation != "head":
         logger.warning(
             "Not stored in this format: truncation=%r. Pass it to from_preset again, or use "
             "save_to_preset.",
-            truncation,
+            model.preprocessor.truncation,
         )
 
 
 def _write(model, folder, preprocessor):
     description = _description(model)
-    if "backbone" in description["config"]:
-        description["config"]["backbone"] = _description(model.backbone)
-        del description["config"]["preprocessor"]
-    reader = {} if preprocessor is None else _description(preprocessor)
+    config = description["config"]
+    if model.backbone is not model:
+        config["backbone"] = _description(model.backbone)
+        del config["preprocessor"]
+    saved = {
+        "format": FORMAT,
+        "class": description["class"],
+        "reads_text": preprocessor is not None,
+        "config": config,
+        "num_weights": num_weights(model),
+    }
     training = training_of(model)
+    if training:
+        saved["training"] = training
+    settings = {}
+    if preprocessor is not None:
+        settings["class"] = _description(preprocessor)["class"]
+        settings |= preprocessor.settings()
     with new_folder(folder, _num_bytes(model)) as unfinished:
-        _save_weights_alone(model, unfinished / "model.weights.h5")
-        config = {
-            "format": FORMAT,
-            "class": description["class"],
-            "reads_text": preprocessor is not None,
-            "config": description["config"],
-            "num_weights": num_weights(model),
-            **({"training": training} if training else {}),
-        }
-        write_json(unfinished / "config.json", config)
+        _save_weights(model, unfinished / "model.weights.h5")
+        write_json(unfinished / "config.json", saved)
         if preprocessor is not None:
             preprocessor.tokenizer.save_assets(unfinished)
-            settings = {"class": reader["class"], **preprocessor.settings()}
             write_json(unfinished / "preprocessor.json", settings)
         checksums = {path.name: crc32_of(path) for path in sorted(unfinished.iterdir())}
         write_json(unfinished / CHECKSUMS, checksums)
@@ -85,16 +87,16 @@ def _description(part):
     return {"class": keras.saving.get_registered_name(type(part)), "config": config}
 
 
-def _save_weights_alone(task, path):
+def _save_weights(model, path):
     """Saves weights, with adapters merged, without the optimizer's state, which Keras would add."""
-    optimizer = getattr(task, "optimizer", None)
-    adapted = getattr(getattr(task, "backbone", task), "adapted", None)
-    task.optimizer = None
+    optimizer = getattr(model, "optimizer", None)
+    adapted = model.backbone.adapted
+    model.optimizer = None
     try:
-        with adapted.left_out() if adapted else contextlib.nullcontext(), exact_lora(task):
-            task.save_weights(path)
+        with adapted.left_out() if adapted else contextlib.nullcontext(), exact_lora(model):
+            model.save_weights(path)
     finally:
-        task.optimizer = optimizer
+        model.optimizer = optimizer
 
 
 def _num_bytes(model):
@@ -102,31 +104,35 @@ def _num_bytes(model):
     return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
 
 
-def described(model: keras.Model) -> Checkpoint:
+def checkpoint_of(model: keras.Model) -> Checkpoint:
     """Makes a `Checkpoint`, still without weights, of a model that other libraries can hold.
 
-    Raises a ValueError if they have no place for it.
+    Raises a ValueError if they can't.
     """
-    backbone = getattr(model, "backbone", model)
-    config = backbone.get_config()
+    backbone = model.backbone
+    unknown = None
     if backbone.architecture is None:
-        names = ("pooler_activation", "num_segments", "embedding_dim", "relative_bias")
-        switches = ", ".join(f"{name}={config[name]!r}" for name in names if name in config)
+        unknown = backbone
+    elif model.their_head is None:
+        unknown = model
+    if unknown is not None:
         raise ValueError(
-            f"Other libraries have no names for the weights of {type(backbone).__name__}"
-            f"({switches}). Save the model with save_to_preset(folder)."
+            f"Other libraries have no names for the weights of a {type(unknown).__name__}. Save "
+            "the model with save_to_preset(folder)."
         )
-    preprocessor = getattr(model, "preprocessor", None)
-    tokenizer = getattr(preprocessor, "tokenizer", None)
     checkpoint = Checkpoint(
-        source=f"{type(model).__name__} {model.name}",
-        backbone={**config, "architecture": architecture_of(model)},
-        task=type(model).__name__ if backbone is not model else None,
-        task_arguments=_task_arguments(model, preprocessor) if backbone is not model else {},
-        own_tokenizer=tokenizer,
-        sequence_length=getattr(preprocessor, "sequence_length", backbone.max_sequence_length),
-        truncation=truncation_of(preprocessor),
+        f"{type(model).__name__} {model.name}",
+        type(backbone),
+        backbone.get_config(),
+        sequence_length=backbone.max_sequence_length,
+        truncation=truncation_of(model.preprocessor),
     )
+    if model is not backbone:
+        checkpoint.task = type(model)
+        checkpoint.task_arguments = _task_arguments(model)
+    if model.preprocessor is not None:
+        checkpoint.own_tokenizer = model.preprocessor.tokenizer
+        checkpoint.sequence_length = model.preprocessor.sequence_length
     check_supported(checkpoint, "other libraries", _SUPPORTED)
     return checkpoint
 
@@ -138,14 +144,16 @@ def truncation_of(preprocessor: Any) -> str | None:
     return preprocessor.truncation
 
 
-def _task_arguments(model, preprocessor):
+def _task_arguments(model):
     arguments = shared_arguments(model.get_config())
     del arguments["backbone"], arguments["preprocessor"]
-    if preprocessor is not None:
-        text = ("tokenizer", "sequence_length", "truncation")
-        arguments |= {n: v for n, v in preprocessor.get_config().items() if n not in text}
+    if model.preprocessor is not None:
+        settings = model.preprocessor.get_config()
+        for name in ("tokenizer", "sequence_length", "truncation"):
+            del settings[name]
+        arguments |= settings
     elif "num_classes" in arguments:
-        arguments["label_names"] = [*map(str, range(arguments["num_classes"]))]
+        arguments["label_names"] = [str(i) for i in range(arguments["num_classes"])]
     return arguments
 
 
@@ -162,6 +170,7 @@ def _float_weights(model):
             name, table = lora_table(layer)
             with exact_lora(layer):
                 weights[table.path] = getattr(layer, name)
-            for path in [v.path for v in layer.variables if "lora" in v.path]:
-                del weights[path]
+            for variable in layer.variables:
+                if "lora" in variable.path:
+                    del weights[variable.path]
     return {path: keras.ops.convert_to_numpy(weight) for path, weight in weights.items()}

@@ -24,15 +24,17 @@ def export_saved_model(task: keras.Model, path: str | os.PathLike, *, version: i
     path = os.fspath(path)
     _check_task(task)
     target = _free_version(path, version)
-    readers = {"serving_default": task.preprocessor, **task.preprocessor.variants()}
+    preprocessor = task.preprocessor
     with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
-        of_ids = token_id_function(task, task.preprocessor.answers).get_concrete_function()
-        signatures = {"serving_default": of_ids, "token_ids": of_ids}
-        if task.preprocessor.tokenizer.has_graph:
-            signatures |= {name: _text_signature(task, r) for name, r in readers.items()}
+        token_ids = token_id_function(task, preprocessor.answers).get_concrete_function()
+        signatures = {"serving_default": token_ids, "token_ids": token_ids}
+        if preprocessor.tokenizer.has_graph:
+            signatures["serving_default"] = _text_signature(task, preprocessor)
+            for name, variant in preprocessor.variants().items():
+                signatures[name] = _text_signature(task, variant)
         else:
-            kind = type(task.preprocessor.tokenizer).__name__
-            logger.warning("TensorFlow has no %s: %s takes token ids, no raw strings.", kind, path)
+            name = type(preprocessor.tokenizer).__name__
+            logger.warning("TensorFlow has no %s: %s takes token ids, no raw strings.", name, path)
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
         save_quietly(str(folder), signatures)
     del cast
@@ -44,9 +46,12 @@ def save_quietly(folder: str, signatures: dict[str, Callable]) -> None:
 
     TensorFlow's message, which names a folder that is renamed, is left out.
     """
+    variables = {}
+    for function in signatures.values():
+        for variable in function.variables:
+            variables[id(variable)] = variable
     module = tf.Module()
-    variables = [v for each in signatures.values() for v in each.variables]
-    module.weights = list({id(variable): variable for variable in variables}.values())
+    module.weights = list(variables.values())
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("WARNING")
@@ -65,24 +70,24 @@ def _weights_in_compute_dtype(task):
     return scope
 
 
-def _text_signature(task, reader):
-    ranks, own = reader.signature, task.backbone.input
-    extra = {name: x for name, x in task.input.items() if name not in own}
-    signature = [
-        tf.TensorSpec(None if rank is None else [None] * rank, tf.string, name)
-        for name, rank in ranks.items()
-    ]
-    signature += [tf.TensorSpec(x.shape, x.dtype, name) for name, x in extra.items()]
+def _text_signature(task, preprocessor):
+    specs = {}
+    for name, rank in preprocessor.signature.items():
+        shape = None if rank is None else [None] * rank
+        specs[name] = tf.TensorSpec(shape, tf.string, name)
+    extra = [name for name in task.input if name not in task.backbone.input]
+    for name in extra:
+        specs[name] = tf.TensorSpec(task.input[name].shape, task.input[name].dtype, name)
 
-    @tf.function(input_signature=signature, autograph=False)
-    def answer_strings(*inputs):
-        strings = dict(zip(ranks, inputs, strict=False))
-        others = _one_each(dict(zip(extra, inputs[len(ranks) :], strict=True)), inputs[0])
-        answers = reader.serve(partial(task, training=False), **strings, **others)
-        return {
-            name: values.to_tensor() if isinstance(values, tf.RaggedTensor) else values
-            for name, values in answers.items()
-        }
+    @tf.function(input_signature=list(specs.values()), autograph=False)
+    def answer_strings(*tensors):
+        inputs = dict(zip(specs, tensors, strict=True))
+        inputs |= _one_each({name: inputs[name] for name in extra}, tensors[0])
+        answers = preprocessor.serve(partial(task, training=False), **inputs)
+        for name, values in answers.items():
+            if isinstance(values, tf.RaggedTensor):
+                answers[name] = values.to_tensor()
+        return answers
 
     return answer_strings.get_concrete_function()
 
@@ -92,36 +97,40 @@ def token_id_function(
 ) -> Callable:
     """Makes a graph of a model's inputs by name; it returns a dict of its outputs and `answers`."""
     signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in model.input.items()]
-    output_name = getattr(model, "output_name", "logits")
 
     @tf.function(input_signature=signature, autograph=False)
-    def predict(*inputs):
-        outputs = model(dict(zip(model.input, inputs, strict=True)), training=False)
-        named = outputs if isinstance(outputs, dict) else {output_name: outputs}
-        return {**named, **answers(outputs)}
+    def predict(*tensors):
+        outputs = model(dict(zip(model.input, tensors, strict=True)), training=False)
+        if isinstance(outputs, dict):
+            return {**outputs, **answers(outputs)}
+        return {model.output_name: outputs, **answers(outputs)}
 
     return predict
 
 
 def _one_each(inputs, texts):
     """Returns extra inputs; a request fails if one is not finite, or texts differ in number."""
-    rows, values = tf.shape(texts)[0], with_finite_check(inputs)
-    same = [
-        tf.debugging.assert_equal(tf.shape(value)[0], rows, f"give each text its {name}")
-        for name, value in values.items()
-    ]
-    with tf.control_dependencies(same):
-        return {name: tf.identity(value) for name, value in values.items()}
+    num_texts = tf.shape(texts)[0]
+    checked = {}
+    for name, value in with_finite_check(inputs).items():
+        message = f"give each text its {name}"
+        check = tf.debugging.assert_equal(tf.shape(value)[0], num_texts, message)
+        with tf.control_dependencies([check]):
+            checked[name] = tf.identity(value)
+    return checked
 
 
 def _check_task(task):
     name = type(task).__name__
-    reader = task.preprocessor_class() if task.preprocessor is None else type(task.preprocessor)
-    if reader.answers is BertPreprocessor.answers:
+    preprocessor_class = task.preprocessor_class()
+    if task.preprocessor is not None:
+        preprocessor_class = type(task.preprocessor)
+    if preprocessor_class.answers is BertPreprocessor.answers:
         raise no_answers(name)
     if task.preprocessor is None:
         raise ValueError(
-            f"This {name} can't read text: set model.preprocessor = {reader.__name__}(...)."
+            f"This {name} can't read text: set model.preprocessor = "
+            f"{preprocessor_class.__name__}(...)."
         )
 
 
@@ -129,7 +138,7 @@ def _free_version(path, version):
     check_int("version", version)
     target = os.path.join(path, str(version))
     if tf.io.gfile.exists(target):
-        names = (name.rstrip("/") for name in tf.io.gfile.listdir(path))
+        names = [name.rstrip("/") for name in tf.io.gfile.listdir(path)]
         free = 1 + max(int(name) for name in names if name.isdecimal())
         raise ValueError(
             f"{target} already exists. Export with version={free}, which TensorFlow Serving then "

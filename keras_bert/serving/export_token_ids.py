@@ -22,7 +22,7 @@ from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
 from keras_bert.presets.save_model import truncation_of
 from keras_bert.serving.export_saved_model import save_quietly, token_id_function
 from keras_bert.serving.hugging_face_export import (
-    checkpoint_of,
+    described_for_hugging_face,
     hugging_face_function,
     their_inputs,
     write_hugging_face_files,
@@ -43,35 +43,37 @@ def export_token_ids(
     See `BertTask.export`. `model` is a task or a backbone with float32 layers; it computes what
     `predict` returns for prepared inputs.
     """
-    kind, int8 = _FORMATS[format], options.get("int8", False)
-    names = next(iter(kind.paths)) if names is None else names
-    check_one_of("names", names, tuple(kind.paths))
-    _check_arguments(format, kind.write, options)
+    target, int8 = _FORMATS[format], options.get("int8", False)
+    if names is None:
+        names = next(iter(target.paths))
+    check_one_of("names", names, target.paths)
+    _check_arguments(format, target.write, options)
     _check_precision(model, format)
     if names == "hugging_face":
-        checkpoint = checkpoint_of(model)
+        checkpoint = described_for_hugging_face(model)
         function = hugging_face_function(model, checkpoint)
-        renamed = partial(their_inputs, checkpoint)
     elif names == "mediapipe":
         function = mediapipe_function(model)
     else:
-        function, renamed = token_id_function(model), dict
+        function = token_id_function(model)
     if not isinstance(int8, bool):
-        options["int8"] = [*map(renamed, _calibration(model, int8))]
-    for package in kind.packages[: 2 if int8 else 1]:
+        options["int8"] = _calibration(model, int8)
+        if names == "hugging_face":
+            options["int8"] = [their_inputs(checkpoint, row) for row in options["int8"]]
+    for package in target.packages[: 2 if int8 else 1]:
         if find_spec(package) is None:
             raise missing(package, "export")
-    path, preprocessor = kind.paths[names], getattr(model, "preprocessor", None)
+    path = target.paths[names]
     if format == "onnx" and int8:
-        path = path.replace("model.onnx", "model_quantized.onnx")  # as transformers.js looks for it
-    own = (*kind.own, *BESIDE_WEIGHTS, "preprocessor.json", README)
+        path = path.replace("model.onnx", "model_quantized.onnx")  # which transformers.js looks for
+    own = (*target.written, *BESIDE_WEIGHTS, "preprocessor.json", README)
     with new_folder(folder, check=partial(check_replaces, folder, own=own, marks=())) as new:
         (new / path).parent.mkdir(exist_ok=True)
-        kind.write(function, new / path, **options)
+        target.write(function, new / path, **options)
         if names == "hugging_face":
             write_hugging_face_files(checkpoint, new, path)
-        elif preprocessor is not None:
-            write_own_files(preprocessor, new)
+        elif model.preprocessor is not None:
+            write_own_files(model.preprocessor, new)
         if names == "mediapipe":
             add_metadata(model, new / path)
     return os.path.join(os.fspath(folder), path)
@@ -96,7 +98,8 @@ def _write_onnx(function, path, opset_version=None, int8=False):
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     with tempfile.TemporaryDirectory() as folder:
-        exact, prepared = (os.path.join(folder, name) for name in ("exact.onnx", "prepared.onnx"))
+        exact = os.path.join(folder, "exact.onnx")
+        prepared = os.path.join(folder, "prepared.onnx")
         onnx.save(converted, exact)
         # Without it onnxruntime warns. Its optimizations make no difference.
         quant_pre_process(exact, prepared, skip_optimization=True, skip_symbolic_shape=True)
@@ -146,24 +149,27 @@ def _in_int8(model, examples):
 
 def _calibration(model, texts):
     """Makes the inputs of examples, one by one, from which the ranges of activations are taken."""
-    if getattr(model, "preprocessor", None) is None:
+    if model.preprocessor is None:
         raise ValueError("int8=texts needs a preprocessor, which reads them. int8=True needs none.")
     rows = model.preprocessor.read(texts)
-    number = len(rows.num_tokens())
-    if number < _LEAST_TEXTS:
+    num_rows = len(rows.num_tokens())
+    if num_rows < _LEAST_TEXTS:
         raise ValueError(
             f"int8 takes the ranges of activations from examples: give at least {_LEAST_TEXTS}, "
-            f"best {_MOST_TEXTS}; got {number}. int8=True needs none."
+            f"best {_MOST_TEXTS}; got {num_rows}. int8=True needs none."
         )
-    chosen = np.random.default_rng(0).permutation(number)[:_MOST_TEXTS]
-    batches = [rows.batch(chosen[i : i + 1], LONGEST)[0] for i in range(len(chosen))]
-    return [{name: x for name, x in each.items() if name in model.input} for each in batches]
+    chosen = np.random.default_rng(0).permutation(num_rows)[:_MOST_TEXTS]
+    examples = []
+    for index in chosen:
+        inputs, *_ = rows.batch(np.array([index]), LONGEST)
+        examples.append({name: inputs[name] for name in model.input if name in inputs})
+    return examples
 
 
 class _Format(NamedTuple):
     write: Callable
     packages: tuple[str, ...]  # that the writer needs, and for int8
-    own: tuple[str, ...]  # all names that the writer gives
+    written: tuple[str, ...]  # all names that the writer gives
     paths: dict[str, str]  # of the model by `names`, the default first
 
 
@@ -207,9 +213,10 @@ def _save(function, folder):
 
 def _rename_outputs(graph, names):
     """Renames the outputs of an ONNX graph, which are called Identity:0 and so on."""
-    renamed = {value.name: name for value, name in zip(graph.output, names, strict=True)}
-    for value in graph.output:
-        value.name = renamed[value.name]
+    renamed = {}
+    for value, name in zip(graph.output, names, strict=True):
+        renamed[value.name] = name
+        value.name = name
     for node in graph.node:
         for ends in (node.input, node.output):
             ends[:] = [renamed.get(end, end) for end in ends]
@@ -219,9 +226,12 @@ def _name_axes(graph):
     """Names the axes of an ONNX graph that differ between calls, which have random names."""
     for value in (*graph.input, *graph.output):
         dims = value.type.tensor_type.shape.dim
-        names = ["batch", *(f"{value.name}_{place}" for place in range(1, len(dims)))]
+        names = [f"{value.name}_{axis}" for axis in range(len(dims))]
+        names[0] = "batch"
         if value in graph.input and value.name != "mask_positions":
-            names = ["batch", "choices", "length"] if len(dims) == 3 else ["batch", "length"]
+            names[-1] = "length"
+            if len(dims) == 3:
+                names[1] = "choices"
         for dim, name in zip(dims, names, strict=True):
             if not dim.HasField("dim_value"):
                 dim.dim_param = name
@@ -229,7 +239,8 @@ def _name_axes(graph):
 
 def _check_arguments(format, write, options):
     known = list(inspect.signature(write).parameters)[2:]
-    if unknown := [name for name in options if name not in known]:
+    unknown = [name for name in options if name not in known]
+    if unknown:
         raise ValueError(f"format={format!r} takes {', '.join(known)}; got {', '.join(unknown)}.")
     if format != "openvino" and not isinstance(options.get("int8", False), bool):
         raise ValueError(
@@ -240,9 +251,10 @@ def _check_arguments(format, write, options):
 
 def _check_precision(model, format):
     for layer in all_layers(model):
-        how = layer.quantization_mode or layer.compute_dtype
-        if how != "float32" and (format, how) != ("onnx", "int8"):
+        precision = layer.quantization_mode or layer.compute_dtype
+        if precision != "float32" and (format, precision) != ("onnx", "int8"):
             raise ValueError(
-                f"{layer.path} computes in {how}, which format={format!r} can't hold: load it with "
-                f'{type(model).__name__}.from_preset(folder, dtype="float32"), not quantized.'
+                f"{layer.path} computes in {precision}, which format={format!r} can't hold: load "
+                f'it with {type(model).__name__}.from_preset(folder, dtype="float32"), not '
+                "quantized."
             )

@@ -14,7 +14,7 @@ from keras_bert.files.new_folder import CARD_MARK, README
 from keras_bert.files.whole import whole_file
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.hugging_face import write_description
-from keras_bert.presets.save_model import described
+from keras_bert.presets.save_model import checkpoint_of
 
 _INPUTS = {
     "token_ids": "input_ids",
@@ -28,25 +28,19 @@ _OUTPUTS = {
     "sequence_output": "last_hidden_state",
     "pooled_output": "pooler_output",
 }
-_PIPELINES = {  # of transformers.js
-    "BertClassifier": "text-classification",
-    "BertTokenClassifier": "token-classification",
-    "BertSpanLabeler": "question-answering",
-    "BertEmbedder": "feature-extraction",
-    None: "feature-extraction",
-}
-_TASKS = (*_PIPELINES, "BertMultipleChoice", "BertReranker")
-_PARTS = files("keras_bert.serving").joinpath("export_readme.md").read_text(encoding="utf-8")
-_ONNX, _OPENVINO, _JAVASCRIPT = map(Template, _PARTS.split("---\n"))
+_README = files("keras_bert.serving").joinpath("export_readme.md").read_text(encoding="utf-8")
+_ONNX, _OPENVINO, _JAVASCRIPT = map(Template, _README.split("---\n"))
 _SEGMENTS = '    "token_type_ids": np.array([row.type_ids for row in rows]),\n'
 
 
-def checkpoint_of(model: keras.Model) -> Checkpoint:
+def described_for_hugging_face(model: keras.Model) -> Checkpoint:
     """Describes a model in Hugging Face's terms, if they have any for it."""
     try:
-        checkpoint = described(model)
-        if checkpoint.task not in _TASKS:
-            raise ValueError(f"Hugging Face's tools have no names for a {checkpoint.task}.")
+        checkpoint = checkpoint_of(model)
+        unknown = model.input.keys() - _INPUTS.keys()
+        if unknown:
+            name = type(model).__name__
+            raise ValueError(f"Hugging Face's tools have no names for {unknown} of a {name}.")
     except ValueError as error:
         raise ValueError(f'{error} Or export it with names="keras_bert".') from error
     return checkpoint
@@ -54,65 +48,73 @@ def checkpoint_of(model: keras.Model) -> Checkpoint:
 
 def hugging_face_function(model: keras.Model, checkpoint: Checkpoint) -> Callable:
     """Makes a graph of int64 inputs, which returns a dict of outputs."""
-    rank = 3 if checkpoint.task == "BertMultipleChoice" else 2
     names = [name for name in _INPUTS if name in model.input]
-    signature = [tf.TensorSpec([None] * rank, tf.int64, _INPUTS[name]) for name in names]
-    is_reranker, run = checkpoint.task == "BertReranker", model
-    if checkpoint.task == "BertEmbedder":
+    shape = [None, None]
+    if checkpoint.head == "ForMultipleChoice":
+        shape = [None, None, None]
+    signature = [tf.TensorSpec(shape, tf.int64, _INPUTS[name]) for name in names]
+    run = model
+    if model.their_wrapper == "SentenceTransformer":
         states, _ = model.get_layer("pooling").input
         run = keras.Model(model.input, {"embedding": model.output, "sequence_output": states})
 
     @tf.function(input_signature=signature, autograph=False)
-    def predict(*inputs):
-        own = {name: tf.cast(x, "int32") for name, x in zip(names, inputs, strict=True)}
-        if is_reranker:  # its examples have an axis of documents
-            own = {name: x[:, None] for name, x in own.items()}
-        outputs = run(own, training=False)
-        named = outputs if isinstance(outputs, dict) else {"logits": outputs}
-        return {_OUTPUTS.get(name, name): x for name, x in named.items()}
+    def predict(*tensors):
+        inputs = {}
+        for name, tensor in zip(names, tensors, strict=True):
+            inputs[name] = tf.cast(tensor, "int32")
+            if model.their_wrapper == "CrossEncoder":  # here, a query has an axis of documents
+                inputs[name] = inputs[name][:, None]
+        outputs = run(inputs, training=False)
+        if not isinstance(outputs, dict):
+            outputs = {"logits": outputs}
+        return {_OUTPUTS.get(name, name): tensor for name, tensor in outputs.items()}
 
     return predict
 
 
 def their_inputs(checkpoint: Checkpoint, inputs: dict) -> dict:
-    """Renames prepared inputs; those of a reranker lose the axis of documents."""
-    theirs = {_INPUTS[name]: np.asarray(x, "int64") for name, x in inputs.items()}
-    if checkpoint.task == "BertReranker":
-        theirs = {name: x.reshape(-1, x.shape[-1]) for name, x in theirs.items()}
+    """Renames prepared inputs; a reranker's lose the axis of documents."""
+    theirs = {}
+    for name, array in inputs.items():
+        array = np.asarray(array, "int64")
+        if checkpoint.model_class.their_wrapper == "CrossEncoder":
+            array = array.reshape(-1, array.shape[-1])
+        theirs[_INPUTS[name]] = array
     return theirs
 
 
 def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) -> None:
     """Writes the files that go with a model at `path` in the folder."""
     write_description(checkpoint, folder)
-    title = f"# {checkpoint.task or 'BertBackbone'}\n"
-    parts = [title, f"\nThe model is `{path}`, which keras_bert exported.\n"]
-    if checkpoint.own_tokenizer:
-        parts += _lines_that_run(checkpoint, path)
+    title = f"# {checkpoint.model_class.__name__}\n"
+    sections = [title, f"\nThe model is `{path}`, which keras_bert exported.\n"]
+    if checkpoint.own_tokenizer and checkpoint.model_class.example_texts:
+        sections += _examples(checkpoint, path)
     with whole_file(folder / README) as file:
-        file.write("".join([*parts, f"\n{CARD_MARK}\n"]))
+        file.write("".join([*sections, f"\n{CARD_MARK}\n"]))
 
 
-def _lines_that_run(checkpoint, path):
-    task, runtime = checkpoint.task, path.split("/")[0]
-    if task != "BertMultipleChoice":
-        is_pair = task in ("BertReranker", "BertSpanLabeler")
-        yield (_ONNX if runtime == "onnx" else _OPENVINO).substitute(
-            path=path,
-            texts='("Who wrote it?", "Ada wrote it.")' if is_pair else '"What a book!"',
-            segments=_SEGMENTS if checkpoint.backbone["num_segments"] else "",
-        )
-    if runtime != "onnx" or task not in _PIPELINES:
+def _examples(checkpoint, path):
+    """Yields the lines of Python, and of JavaScript if it has a pipeline, that run the model."""
+    model_class = checkpoint.model_class
+    texts = ", ".join(map(json.dumps, model_class.example_texts))
+    is_pair = len(model_class.example_texts) > 1
+    is_onnx = path.startswith("onnx/")
+    template = _ONNX if is_onnx else _OPENVINO
+    yield template.substitute(
+        path=path,
+        texts=f"({texts})" if is_pair else texts,
+        segments=_SEGMENTS if checkpoint.backbone["num_segments"] else "",
+    )
+    if not is_onnx or model_class.javascript_pipeline is None:
         return
-    arguments = '"What a book!"'
-    if task == "BertSpanLabeler":
-        arguments = '"Who wrote it?", "Ada wrote it."'
-    if task == "BertEmbedder":
+    if model_class.their_wrapper == "SentenceTransformer":
         settings = checkpoint.task_arguments
         options = {"pooling": settings["pooling"], "normalize": settings["normalize"]}
-        arguments += f", {json.dumps(options)}"
+        texts += f", {json.dumps(options)}"
     yield _JAVASCRIPT.substitute(
-        pipeline=_PIPELINES[task],
+        pipeline=model_class.javascript_pipeline,
         dtype="q8" if "quantized" in path else "fp32",
-        arguments=arguments,
+        arguments=texts,
     )

@@ -17,6 +17,7 @@ from keras_bert.preprocessing.bert_classifier_preprocessor import BertClassifier
 from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
 
 _INPUTS = {"token_ids": "ids", "padding_mask": "mask", "segment_ids": "segment_ids"}
+_SETTINGS = {"lowercase": True, "prompt": "", "truncation": "head", "window_stride": None}
 
 
 def mediapipe_function(model: keras.Model) -> Callable:
@@ -42,13 +43,16 @@ def add_metadata(model: keras.Model, path: Path) -> None:
 
     # MediaPipe skips empty lines, which Google's Chinese vocabulary has.
     files = {"vocab.txt": [word or " " for word in model.preprocessor.tokenizer.get_vocabulary()]}
-    if label_names := getattr(model.preprocessor, "label_names", None):
-        files["labels.txt"] = label_names
-    lite, builder = flatbuffer_utils.read_model(path), flatbuffers.Builder()
+    if model.preprocessor.label_names:
+        files["labels.txt"] = model.preprocessor.label_names
+    lite = flatbuffer_utils.read_model(path)
+    builder = flatbuffers.Builder()
     builder.Finish(_written(builder, _metadata(lite)), b"M001")
-    buffer, entry = schema.BufferT(), schema.MetadataT()
+    buffer = schema.BufferT()
     buffer.data = np.frombuffer(builder.Output(), "uint8")
-    entry.name, entry.buffer = "TFLITE_METADATA", len(lite.buffers)
+    entry = schema.MetadataT()
+    entry.name = "TFLITE_METADATA"
+    entry.buffer = len(lite.buffers)
     lite.buffers.append(buffer)
     lite.metadata.append(entry)
     flatbuffer_utils.write_model(lite, path)
@@ -59,7 +63,8 @@ def add_metadata(model: keras.Model, path: Path) -> None:
 
 def _metadata(lite):
     """Returns a `ModelMetadata` table; keys are the numbers of fields in the schema."""
-    [signature], [subgraph] = lite.signatureDefs, lite.subgraphs
+    [signature] = lite.signatureDefs
+    [subgraph] = lite.subgraphs
     names = {tensor.tensorIndex: tensor.name.decode() for tensor in signature.inputs}
     vocabulary = {0: "vocab.txt", 2: 5}  # an AssociatedFile: its name and type, VOCABULARY
     labels = {0: "labels.txt", 2: 2}  # TENSOR_AXIS_LABELS
@@ -79,35 +84,34 @@ def _written(builder, value):
     if isinstance(value, str):
         return builder.CreateString(value)
     if isinstance(value, list):
-        offsets = [_written(builder, each) for each in value]
+        offsets = [_written(builder, table) for table in value]
         builder.StartVector(4, len(offsets), 4)
         for offset in reversed(offsets):
             builder.PrependUOffsetTRelative(offset)
         return builder.EndVector()
-    fields = {number: _written(builder, each) for number, each in value.items()}
-    builder.StartObject(max(fields) + 1)
-    for number, field in fields.items():
-        is_byte = isinstance(value[number], int)
-        add = builder.PrependInt8Slot if is_byte else builder.PrependUOffsetTRelativeSlot
-        add(number, field, 0)
+    offsets = {field: _written(builder, content) for field, content in value.items()}
+    builder.StartObject(max(offsets) + 1)
+    for field, offset in offsets.items():
+        if isinstance(value[field], int):
+            builder.PrependInt8Slot(field, offset, 0)
+        else:
+            builder.PrependUOffsetTRelativeSlot(field, offset, 0)
     return builder.EndObject()
 
 
 def _check(model):
-    preprocessor = getattr(model, "preprocessor", None)
+    preprocessor = model.preprocessor
     is_known = isinstance(preprocessor, (BertClassifierPreprocessor, BertEmbedderPreprocessor))
-    is_regression = getattr(preprocessor, "is_regression", False)
-    if not is_known or is_regression or {*model.input} != {*_INPUTS}:
+    if not is_known or preprocessor.is_regression or model.input.keys() != _INPUTS.keys():
         raise ValueError(
             "MediaPipe runs a BertEmbedder, or a BertClassifier with classes and without features, "
             f"that reads segments and has a preprocessor; got {model!r}."
         )
-    lowercase = getattr(preprocessor.tokenizer, "lowercase", False)  # not of SentencePiece
-    prompt, truncation = preprocessor.prompt, preprocessor.truncation
-    stride = getattr(preprocessor, "window_stride", None)
-    if not lowercase or prompt or truncation != "head" or stride is not None:
-        raise ValueError(
-            "MediaPipe lowercases texts, prepends no prompt, and reads the beginning of a long "
-            f"text; got a preprocessor with lowercase={lowercase}, prompt={prompt!r}, "
-            f"truncation={truncation!r}, window_stride={stride}."
-        )
+    settings = {**preprocessor.tokenizer.settings(), **preprocessor.get_config()}
+    settings["prompt"] = preprocessor.prompt
+    for name, value in _SETTINGS.items():
+        if settings.get(name) != value:
+            raise ValueError(
+                "MediaPipe lowercases texts, prepends no prompt, and reads the beginning of a long "
+                f"text; got a preprocessor with {name}={settings.get(name)!r}."
+            )

@@ -98,8 +98,8 @@ def any_tokenizer(request):
 @pytest.fixture
 def make_task(make_reading):
     def make(name, tokenizer):
-        sizes = {"vocabulary_size": tokenizer.vocabulary_size(), "num_segments": 1}
-        return make_reading(name, tokenizer, **sizes)
+        encoder = {"architecture": tokenizer.family, "num_segments": 1}
+        return make_reading(name, tokenizer, vocabulary_size=tokenizer.vocabulary_size(), **encoder)
 
     return make
 

@@ -115,6 +115,11 @@ def test_it_is_loaded_by_the_base(reviewer, assert_close, tmp_path):
     assert_close(loaded.predict(TEXTS, verbose=0), reviewer.predict(TEXTS, verbose=0))
 
 
+def test_other_libraries_have_no_names_for_it(reviewer, tmp_path, refused):
+    message = "no names for the weights of a BertReviewer.*save_to_preset"
+    refused(message, reviewer.save_to_hugging_face, tmp_path)
+
+
 def test_it_is_served(assert_close, tensorflow, reviewer, tmp_path):
     reviewer.export(tmp_path / "served")
     served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))

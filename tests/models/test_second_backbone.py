@@ -127,10 +127,14 @@ def numbers(answers):
 
 
 OTHERS = {
-    "distilbert": {"num_segments": 0, "pooler_activation": "relu"},
-    "electra": {"embedding_dim": 8, "pooler_activation": "gelu"},
-    "xlm-roberta": {"num_segments": 1},
-    "mpnet": {"num_segments": 0, "relative_bias": True},
+    "distilbert": {
+        "architecture": "distilbert",
+        "num_segments": 0,
+        "pooler_activation": "relu",
+    },
+    "electra": {"architecture": "electra", "embedding_dim": 8, "pooler_activation": "gelu"},
+    "xlm-roberta": {"architecture": "xlm-roberta", "num_segments": 1},
+    "mpnet": {"architecture": "mpnet", "num_segments": 0, "relative_bias": True},
 }
 ON_ENCODERS = [  # every task on this encoder, and each other one under two
     *(("rope", name) for name in TASKS),

@@ -208,7 +208,7 @@ def test_their_tokenizer_reads_text_as_ours(
     switches = {}
     if family:  # a vocabulary of BERT's among the tokens of RoBERTa, as it is published
         words = ["<s>", "<pad>", "</s>", "<unk>", *words, "<mask>"]
-        switches = {"num_segments": 0, "relative_bias": True}
+        switches = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
     tokenizer = BertTokenizer(words, lowercase, family=family)
     preprocessor = BertPreprocessor(tokenizer, sequence_length=16)
     backbone = make_backbone(vocabulary_size=len(words), **switches)

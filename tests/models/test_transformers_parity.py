@@ -211,14 +211,14 @@ def check_weights(model, state, bound):
 
 
 def test_models_that_no_other_library_has_are_refused(make_backbone, tmp_path, refused):
-    distilbert = make_backbone(num_segments=0, pooler_activation="relu")
+    settings = {"architecture": "distilbert", "num_segments": 0, "pooler_activation": "relu"}
     others = [("num_segments", 0), ("embedding_dim", 8), ("pooler_activation", "relu")]
     for switches in ({name: value} for name, value in [*others, ("relative_bias", True)]):
         message = f"{[*switches][0]}={[*switches.values()][0]!r}"
         refused(message, make_backbone(**switches).save_to_hugging_face, tmp_path / "a")
     for encoder, message in (
-        (distilbert, "next_sentence=True"),
-        (make_backbone(num_segments=0, pooler_activation="relu", causal=True), "causal=True"),
+        (make_backbone(**settings), "next_sentence=True"),
+        (make_backbone(**settings, causal=True), "causal=True"),
     ):
         task = BertPretrainer(encoder, next_sentence=not encoder.causal)
         refused(message, task.save_to_hugging_face, tmp_path / "a")

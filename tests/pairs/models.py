@@ -15,11 +15,15 @@ from tests.pairs.examples import LENGTH, LETTERS, NAMES, TOKENS
 
 ENCODERS = {
     "BERT": {},
-    "DistilBERT": {"num_segments": 0, "pooler_activation": "relu"},
-    "ELECTRA": {"embedding_dim": 8, "pooler_activation": "gelu"},
-    "RoBERTa": {"num_segments": 1},
-    "XLM-RoBERTa": {"num_segments": 1},
-    "MPNet": {"num_segments": 0, "relative_bias": True},
+    "DistilBERT": {
+        "architecture": "distilbert",
+        "num_segments": 0,
+        "pooler_activation": "relu",
+    },
+    "ELECTRA": {"architecture": "electra", "embedding_dim": 8, "pooler_activation": "gelu"},
+    "RoBERTa": {"architecture": "roberta", "num_segments": 1},
+    "XLM-RoBERTa": {"architecture": "xlm-roberta", "num_segments": 1},
+    "MPNet": {"architecture": "mpnet", "num_segments": 0, "relative_bias": True},
     "causal": {"causal": True},
 }
 KINDS = {

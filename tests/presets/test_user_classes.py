@@ -74,6 +74,14 @@ def test_a_registered_subclass_loads_by_itself_and_by_its_bases(folder, cls):
         assert type(other.preprocessor) is Marked and other.preprocessor.sequence_length == 8
 
 
+def test_other_libraries_read_a_subclass_as_its_base(folder, tmp_path, difference):
+    graded = BertTask.from_preset(folder)
+    graded.save_to_hugging_face(tmp_path / "theirs")
+    plain = BertTask.from_preset(tmp_path / "theirs")
+    assert type(plain) is BertClassifier and plain.preprocessor.label_names == ["no", "yes"]
+    assert difference(plain.head.kernel, graded.head.kernel) == 0
+
+
 def test_a_registered_backbone_comes_back_as_its_class(make_backbone, tmp_path, difference):
     config = make_backbone().get_config()
     Rope.from_config(config).save_to_preset(tmp_path / "same_config")

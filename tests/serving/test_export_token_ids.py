@@ -315,7 +315,9 @@ def test_every_task_runs_under_the_names_of_hugging_faces_tools(
             assert_close(found["last_hidden_state"], model.backbone(inputs)["sequence_output"])
 
 
-MPNET = {"num_segments": 0, "relative_bias": True}
+DISTILBERT = {"architecture": "distilbert", "num_segments": 0, "pooler_activation": "relu"}
+ELECTRA = {"architecture": "electra", "embedding_dim": 8, "pooler_activation": "gelu"}
+MPNET = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
 
 
 @pytest.mark.slow
@@ -324,8 +326,8 @@ MPNET = {"num_segments": 0, "relative_bias": True}
     [
         ("onnx", "BertFor", {}),
         pytest.param("openvino", "BertFor", {}, marks=pytest.mark.weekly),  # as ELECTRA's
-        ("onnx", "DistilBertFor", {"num_segments": 0, "pooler_activation": "relu"}),
-        ("openvino", "ElectraFor", {"embedding_dim": 8, "pooler_activation": "gelu"}),
+        ("onnx", "DistilBertFor", DISTILBERT),
+        ("openvino", "ElectraFor", ELECTRA),
         pytest.param("onnx", "MPNetFor", MPNET, marks=pytest.mark.weekly),
         ("openvino", "MPNetFor", MPNET),
     ],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
+from keras_bert.lazy_names import homes
 from keras_bert.messages import check_finite, shortened, shown
 from keras_bert.text.base_tokenizer import Tokenizer
 
@@ -43,21 +44,23 @@ class Checkpoint:
     arguments, with its `family` if it isn't a `BertTokenizer`; without a vocabulary it is empty.
     """
 
-    source: str  # its kind and location, for messages
-    backbone: dict  # arguments of `BertBackbone`; of a model to write, also its `architecture`
+    source: str  # its format and location, for messages
+    backbone_class: type
+    backbone: dict  # arguments of the backbone's class
     weights: dict[str, Tensor] = field(default_factory=dict)  # by our names
-    task: str | None = None  # None for an encoder alone
+    task: type | None = None  # None for an encoder
     task_arguments: dict = field(default_factory=dict)  # except backbone and preprocessor
-    other_tasks: dict[str, dict] = field(default_factory=dict)  # that the same head serves
+    other_tasks: dict[type, dict] = field(default_factory=dict)  # that the same head serves
     tokenizer: dict = field(default_factory=dict)
     own_tokenizer: Tokenizer | None = None  # of a model to write
     sequence_length: int = 128  # the longest that the source's tokenizer makes
     truncation: str | None = "head"  # the part of a longer text to keep; None reads all of it
     spellings: dict[str, Spelling] = field(default_factory=dict)  # for messages and reports
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)  # their names: not used
-    refused: dict[str, str] = field(default_factory=dict)  # "text", the tokenizer, or a class
+    refused: dict[type, str] = field(default_factory=dict)  # reasons why a class can't be loaded
+    text_refused: str = ""  # the reason why the tokenizer can't be
 
-    training = None  # no record of another library's
+    training = None  # other libraries keep no record
 
     def __str__(self) -> str:
         return self.source
@@ -65,42 +68,43 @@ class Checkpoint:
     @property
     def model_class(self) -> type:
         """The class of the source's model."""
-        return public_class(self.task or "BertBackbone")
+        return self.task or self.backbone_class
 
     @property
-    def backbone_class(self) -> type:
-        """The class of every encoder of another library."""
-        return public_class("BertBackbone")
+    def head(self) -> str:
+        """The end of the model's class name in transformers, such as "ForTokenClassification"."""
+        return self.model_class.their_head
 
     @property
     def settings(self) -> tuple[type, dict[str, Any]]:
-        """The preprocessor's class, and arguments among which its settings are."""
-        return public_class(self.task or "BertTask").preprocessor_class(), self.task_arguments
+        """The preprocessor's class, and arguments that include its settings."""
+        return reader_class(self.model_class), self.task_arguments
 
     def text(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Returns the arguments of the tokenizer, if there is one, and those of sequences."""
-        if "text" in self.refused:
-            raise ValueError(self.refused["text"])
+        if self.text_refused:
+            raise ValueError(self.text_refused)
         return self.tokenizer, {"sequence_length": self.sequence_length}
 
-    def as_task(self, name: str) -> "Checkpoint":
-        """Returns this checkpoint as one of the named class, if its head serves that class."""
-        if name not in self.other_tasks:
+    def as_task(self, task: type) -> "Checkpoint":
+        """Returns this checkpoint as one of the class `task`, if its head serves that class."""
+        if task not in self.other_tasks:
             return self
         others = {**self.other_tasks, self.task: self.task_arguments}
-        arguments = others.pop(name)
-        return replace(self, task=name, task_arguments=arguments, other_tasks=others)
+        arguments = others.pop(task)
+        return replace(self, task=task, task_arguments=arguments, other_tasks=others)
 
     def with_layers(self, layers: Any) -> "Checkpoint":
-        """Returns this checkpoint with some of its encoder's layers alone."""
-        number = self.backbone["num_layers"]
-        layers = checked_layers(layers, number, self)
-        blocks = [f"block_{i}" for i in range(number)]
-        weights, spellings = (
-            renumbered(named, blocks, layers) for named in (self.weights, self.spellings)
+        """Returns this checkpoint with only some of its encoder's layers."""
+        num_layers = self.backbone["num_layers"]
+        layers = checked_layers(layers, num_layers, self)
+        blocks = [f"block_{i}" for i in range(num_layers)]
+        return replace(
+            self,
+            backbone={**self.backbone, "num_layers": len(layers)},
+            weights=renumbered(self.weights, blocks, layers),
+            spellings=renumbered(self.spellings, blocks, layers),
         )
-        backbone = {**self.backbone, "num_layers": len(layers)}
-        return replace(self, backbone=backbone, weights=weights, spellings=spellings)
 
 
 def public_class(name: str) -> type:
@@ -108,24 +112,41 @@ def public_class(name: str) -> type:
     return getattr(import_module("keras_bert"), name)
 
 
+def reader_class(model_class: type) -> type:
+    """Returns the class of a model's preprocessor, or of an encoder's in any task."""
+    return model_class.preprocessor_class() or public_class("BertPreprocessor")
+
+
+def task_with_head(head: str) -> type | None:
+    """Finds the public task whose class name in transformers ends in `head`.
+
+    Tasks that sentence-transformers wraps are left out, as they share their heads with others.
+    """
+    for name, module in homes("keras_bert").items():
+        if module.startswith("keras_bert.models.bert_"):
+            model_class = public_class(name)
+            if model_class.their_head == head and model_class.their_wrapper is None:
+                return model_class
+    return None
+
+
 def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
-    """Returns `{argument of BertBackbone: value}` from `{argument: (key, default)}`."""
-    return {
-        ours: config.number(*key, low=0, high=1)
-        if isinstance(key[1], float)
-        else config.integer(*key, low=1)
-        for ours, key in keys.items()
-    }
+    """Returns `{argument of the backbone: value}` from `{argument: (key, default)}`."""
+    arguments = {}
+    for name, (key, default) in keys.items():
+        if isinstance(default, float):
+            arguments[name] = config.number(key, default, low=0, high=1)
+        else:
+            arguments[name] = config.integer(key, default, low=1)
+    return arguments
 
 
-def check_size(
-    backbone: dict, num_values: float, source: object, backbone_class: type | None = None
-) -> None:
+def check_size(backbone_class: type, sizes: dict, num_values: float, source: object) -> None:
     """Raises a ValueError if files of `num_values` are much too small for a model's weights.
 
     It is called before a model of that size is made. See `Backbone.least_values`.
     """
-    described = (backbone_class or public_class("BertBackbone")).least_values(backbone)
+    described = backbone_class.least_values(sizes)
     if described > 2 * num_values + 10_000:  # a smaller difference is reported weight by weight
         raise ValueError(
             f"{source} describes a model of at least {described:,} weights, but the weight files "
@@ -135,34 +156,40 @@ def check_size(
 
 def checked_layers(layers: Any, num_layers: int, source: object) -> list[int]:
     """Returns the `keep_layers` of `from_preset`; a ValueError unless the source has them."""
-    numbered = [*layers] if isinstance(layers, Iterable) else []
-    are_ints = all(isinstance(i, numbers.Integral) and type(i) is not bool for i in numbered)
-    if not numbered or not are_ints or numbered != sorted({*numbered} & {*range(num_layers)}):
+    chosen = list(layers) if isinstance(layers, Iterable) else []
+    are_ints = all(isinstance(i, numbers.Integral) and type(i) is not bool for i in chosen)
+    if not chosen or not are_ints or chosen != sorted({*chosen} & {*range(num_layers)}):
         raise ValueError(
             f"keep_layers must be numbers of layers of {source}, 0 to {num_layers - 1}, ascending, "
             f"such as {(*range(0, num_layers, 2),)}; got {shown(layers)}."
         )
-    return [*map(int, numbered)]
+    return [int(layer) for layer in chosen]
 
 
 def renumbered(named: dict, blocks: Sequence[str], layers: Sequence[int]) -> dict:
-    """Renames weights `{name: ...}` of some `layers` to those of the first ones; puts others aside.
+    """Renumbers the weights of the chosen `layers` from 0, and puts the others in brackets.
 
     >>> renumbered({"a/bias": 1, "b/bias": 2, "c/bias": 3}, ["a", "b", "c"], [1, 2])
     {'(a)/bias': 1, 'a/bias': 2, 'b/bias': 3}
     """
-    new = {f"{name}/": f"({name})/" for name in blocks}
-    new |= {f"{blocks[layer]}/": f"{blocks[place]}/" for place, layer in enumerate(layers)}
-    begins = [next((begin for begin in new if name.startswith(begin)), "") for name in named]
-    names = [new.get(b, "") + n.removeprefix(b) for n, b in zip(named, begins, strict=True)]
-    return dict(zip(names, named.values(), strict=True))
+    new_blocks = {block: f"({block})" for block in blocks}
+    for index, layer in enumerate(layers):
+        new_blocks[blocks[layer]] = blocks[index]
+    renamed = {}
+    for name, value in named.items():
+        for block, new_block in new_blocks.items():
+            if name.startswith(f"{block}/"):
+                name = new_block + name.removeprefix(block)
+                break
+        renamed[name] = value
+    return renamed
 
 
 @contextlib.contextmanager
 def explained(source: object, fault: str = "can't be loaded", advice: str = "") -> Iterator[None]:
     """Turns errors of the block into ValueErrors that name their source.
 
-    Damaged files, other libraries and classes of users raise errors of any kind.
+    Damaged files, other libraries and classes of users raise errors of any type.
 
     >>> with explained("a.bin", "is truncated", "Download it again."):
     ...     raise KeyError("header")
@@ -200,15 +227,13 @@ def file_tensor(
 def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
     """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
     arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
-    arguments["task"] = checkpoint.task or "BertBackbone"
-    if tokenizer := checkpoint.own_tokenizer:
-        arguments["tokenizer.family"] = tokenizer.family
-        arguments["tokenizer.pad_token_id"] = tokenizer.pad_token_id
+    if checkpoint.own_tokenizer:
+        arguments["tokenizer.pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
     for name, values in supported.items():
         if name in arguments and arguments[name] not in values:
             advice = "" if name in checkpoint.backbone else ", or write model.backbone instead"
             raise ValueError(
-                f"This {checkpoint.task or 'BertBackbone'} has {name}={arguments[name]!r}; "
+                f"This {checkpoint.model_class.__name__} has {name}={arguments[name]!r}; "
                 f"for {library} it must be {' or '.join(map(repr, values))}. Save the model with "
                 f"save_to_preset(folder){advice}."
             )
@@ -216,22 +241,25 @@ def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> No
 
 def translate(
     tensors: dict[str, Tensor],
+    backbone_class: type,
     backbone: dict,
     spellings_of: Callable[[int], dict[str, Spelling]],
     source: str,
 ) -> dict[str, Any]:
     """Renames another library's tensors to our names: the fields of a `Checkpoint` for weights.
 
-    `spellings_of` takes the number of layers, which is compared with the tensors before.
+    `spellings_of` takes the number of layers, after that has been compared with the tensors.
     """
-    check_size(backbone, sum(math.prod(tensor.shape) for tensor in tensors.values()), source)
+    num_values = sum(math.prod(tensor.shape) for tensor in tensors.values())
+    check_size(backbone_class, backbone, num_values, source)
     spellings = spellings_of(backbone["num_layers"])
-    weights, used = {}, set()
+    weights = {}
+    left_over = {name: tensor.shape for name, tensor in tensors.items()}
     for name, spelling in spellings.items():
-        if any(part in tensors for part in spelling.names):
+        if any(theirs in tensors for theirs in spelling.names):
             weights[name] = _concatenate(tensors, spelling, source)
-            used.update(spelling.names)
-    left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}
+            for theirs in spelling.names:
+                left_over.pop(theirs, None)
     return {"weights": weights, "spellings": spellings, "left_over": left_over}
 
 
@@ -240,31 +268,34 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
     tensors = {}
     for name, weight in weights.items():
         spelling = spellings[name]
-        parts = np.split(weight.read(), len(spelling.names), axis=-1)
-        for part_name, part in zip(spelling.names, parts, strict=True):
+        arrays = np.split(weight.read(), len(spelling.names), axis=-1)
+        for theirs, array in zip(spelling.names, arrays, strict=True):
             if spelling.first_row:
-                part = np.pad(part, [(spelling.first_row, 0), (0, 0)])
-            tensors[part_name] = np.ascontiguousarray(part.T if spelling.transposed else part)
+                array = np.pad(array, [(spelling.first_row, 0), (0, 0)])
+            if spelling.transposed:
+                array = array.T
+            tensors[theirs] = np.ascontiguousarray(array)
     return tensors
 
 
 def _concatenate(tensors, spelling, source):
-    parts = [tensors[name] for name in spelling.names if name in tensors]
-    shapes = [part.shape[::-1] if spelling.transposed else part.shape for part in parts]
-    are_alike = len({shape[:-1] for shape in shapes}) == 1 and () not in shapes
-    if len(parts) < len(spelling.names) or not are_alike:
-        found = (
-            f"{name} {list(tensors[name].shape)}" if name in tensors else f"{name} is missing"
-            for name in spelling.names
-        )
-        raise ValueError(f"{source} is incomplete or damaged: {', '.join(found)}.")
+    pieces = [tensors[name] for name in spelling.names if name in tensors]
+    shapes = [piece.shape[::-1] if spelling.transposed else piece.shape for piece in pieces]
+    are_alike = () not in shapes and len({shape[:-1] for shape in shapes}) == 1
+    if len(pieces) < len(spelling.names) or not are_alike:
+        faults = []
+        for name in spelling.names:
+            state = list(tensors[name].shape) if name in tensors else "is missing"
+            faults.append(f"{name} {state}")
+        raise ValueError(f"{source} is incomplete or damaged: {', '.join(faults)}.")
 
     def read():
-        arrays = [part.read() for part in parts]
+        arrays = [piece.read() for piece in pieces]
         if spelling.transposed:
             arrays = [array.T for array in arrays]
         array = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
-        return array[spelling.first_row :] if spelling.first_row else array
+        return array[spelling.first_row :]
 
-    shape = (*shapes[0][:-1], sum(shape[-1] for shape in shapes))
+    width = sum(shape[-1] for shape in shapes)
+    shape = (*shapes[0][:-1], width)
     return Tensor((shape[0] - spelling.first_row, *shape[1:]), read)

@@ -12,6 +12,7 @@ from keras_bert.presets.formats.checkpoint import (
     backbone_arguments,
     explained,
     file_tensor,
+    public_class,
     translate,
 )
 from keras_bert.text.vocabulary import is_uncased, read_lines
@@ -23,6 +24,7 @@ with from_extra("tensorflow"):
 _BACKBONE = {**weight_names.BACKBONE, "num_segments": ("type_vocab_size", 16)}
 # modeling.py computes "gelu" by its tanh approximation.
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
+# Optimizers' variables.
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
 
@@ -46,38 +48,40 @@ def read_google(path: Path) -> Checkpoint:
     backbone["activation"] = _ACTIVATIONS[hidden_act]
     tensors = _tensors(prefix, source)
     task = _task(tensors)
-    found = translate(tensors, backbone, partial(weight_names.google_spellings, task=task), source)
-    tokenizer = {}
+    backbone_class = public_class("BertBackbone")
+    head = (task or backbone_class).their_head
+    spellings_of = partial(weight_names.google_spellings, head=head)
+    translated = translate(tensors, backbone_class, backbone, spellings_of, source)
+    checkpoint = Checkpoint(source, backbone_class, backbone, task=task, **translated)
+    if head == "ForMaskedLM":
+        checkpoint.task_arguments["next_sentence"] = "next_sentence/kernel" in checkpoint.weights
+    if head == "ForSequenceClassification":
+        checkpoint.task_arguments["num_classes"] = checkpoint.weights["logits/kernel"].shape[-1]
     if (folder / "vocab.txt").is_file():
         tokens = read_lines(folder / "vocab.txt")
-        tokenizer = {"vocabulary": tokens, "lowercase": is_uncased(tokens)}
-    return Checkpoint(
-        source=source,
-        backbone=backbone,
-        task=task,
-        task_arguments=_task_arguments(task, found["weights"]),
-        tokenizer=tokenizer,
-        sequence_length=backbone["max_sequence_length"],
-        **found,
-    )
+        checkpoint.tokenizer = {"vocabulary": tokens, "lowercase": is_uncased(tokens)}
+    checkpoint.sequence_length = backbone["max_sequence_length"]
+    return checkpoint
 
 
 def _prefix(path):
     if not path.is_dir():
         return path
-    found = sorted(file.with_suffix("") for file in path.glob("*.index"))
-    state = tf.train.get_checkpoint_state(str(path))  # perhaps with the path of another machine
-    latest = [path / Path(state.model_checkpoint_path).name] if state else []
-    for prefix in (*latest, path / "bert_model.ckpt"):
-        if prefix in found:
-            return prefix
-    if len(found) != 1:
+    prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
+    state = tf.train.get_checkpoint_state(str(path))
+    if state:
+        latest = path / Path(state.model_checkpoint_path).name  # of this folder, if it was moved
+        if latest in prefixes:
+            return latest
+    if path / "bert_model.ckpt" in prefixes:
+        return path / "bert_model.ckpt"
+    if len(prefixes) != 1:
+        names = ", ".join(prefix.name for prefix in prefixes)
         raise ValueError(
             f"{path} must hold bert_model.ckpt.index and .data-*, or another single checkpoint; it "
-            f"holds {len(found)} ({', '.join(file.name for file in found)}). Of several, pass the "
-            "path of one."
+            f"holds {len(prefixes)} ({names}). Of several, pass the path of one."
         )
-    return found[0]
+    return prefixes[0]
 
 
 def _tensors(prefix, source):
@@ -86,28 +90,19 @@ def _tensors(prefix, source):
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
         dtypes = reader.get_variable_to_dtype_map()
-    return {
-        name: file_tensor(
-            source, name, tuple(shape), dtypes[name].name, partial(reader.get_tensor, name)
-        )
-        for name, shape in sorted(shapes.items())
-        if not _SLOTS.search(name)
-    }
+    tensors = {}
+    for name, shape in sorted(shapes.items()):
+        if not _SLOTS.search(name):
+            read = partial(reader.get_tensor, name)
+            tensors[name] = file_tensor(source, name, tuple(shape), dtypes[name].name, read)
+    return tensors
 
 
 def _task(tensors):
     if "cls/squad/output_weights" in tensors:
-        return "BertSpanLabeler"
+        return public_class("BertSpanLabeler")
     if "output_weights" in tensors:
-        return "BertClassifier"
+        return public_class("BertClassifier")
     if any(name.startswith("cls/") for name in tensors):
-        return "BertPretrainer"
+        return public_class("BertPretrainer")
     return None
-
-
-def _task_arguments(task, weights):
-    if task == "BertPretrainer":
-        return {"next_sentence": "next_sentence/kernel" in weights}
-    if task == "BertClassifier":
-        return {"num_classes": weights["logits/kernel"].shape[-1]}
-    return {}

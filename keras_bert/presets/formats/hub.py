@@ -1,7 +1,6 @@
 """Downloads from the Hugging Face Hub."""
 
 import re
-import sys
 from pathlib import Path
 
 from keras_bert.messages import logger, shortened, shown
@@ -36,9 +35,11 @@ def download(handle: str, weights: bool = True) -> str:
         timeout = constants.HF_HUB_ETAG_TIMEOUT
         info = HfApi().model_info(name, revision=revision, timeout=timeout)
         files = [str(file.rfilename) for file in info.siblings]
-        found = next((own for file, own in WEIGHTS.items() if file in files), ())
-        if found or not weights:
-            patterns = [*_SMALL_FILES, *(found if weights else ())]
+        formats = [file for file in WEIGHTS if file in files]
+        if formats or not weights:
+            patterns = [*_SMALL_FILES]
+            if weights:
+                patterns += WEIGHTS[formats[0]]
             folder = snapshot_download(name, revision=revision, allow_patterns=patterns)
             _check_has_weights(folder, weights)
             return folder
@@ -64,7 +65,8 @@ def _cached(name, revision, weights, error):
     from huggingface_hub.errors import OfflineModeIsEnabled
 
     offline = isinstance(error, OfflineModeIsEnabled)
-    if not offline and (refused := refusal(name, error)):
+    refused = None if offline else refusal(name, error)
+    if refused:
         raise ValueError(refused) from error
     reason = reason_of(error)
     try:
@@ -89,19 +91,22 @@ def refusal(name: str, error: BaseException) -> str | None:
     """Returns the hub's refusal as a line, or None if it didn't refuse."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    answer = next((cause for cause in _causes(error) if isinstance(cause, HfHubHTTPError)), None)
-    if answer is None or answer.response.status_code not in (401, 403, 404):
+    answers = [cause for cause in _causes(error) if isinstance(cause, HfHubHTTPError)]
+    if not answers or answers[0].response.status_code not in (401, 403, 404):
         return None
-    said = re.sub(r"\?\S+", "", " ".join(str(answer).split()))  # without signatures of addresses
+    said = " ".join(str(answers[0]).split())
+    said = re.sub(r"\?\S+", "", said)  # without signatures of addresses
     return f"The hub refuses {name!r}; {_LOG_IN}. It says: {shortened(said, 400)}"
 
 
 def reason_of(error: BaseException) -> str:
     """Returns why a transfer failed, as a line."""
-    clients = [sys.modules[name] for name in ("httpx2", "httpx") if name in sys.modules]
-    reasons = [str(cause).strip() for cause in _causes(error)]
-    reason = next(filter(None, reversed(reasons)), type(error).__name__).splitlines()[0]
-    if isinstance(error, (OSError, *(client.HTTPError for client in clients))):
+    reason = type(error).__name__
+    for cause in _causes(error):  # the last says most
+        reason = str(cause).strip() or reason
+    reason = reason.splitlines()[0]
+    is_network = any(cls.__name__ == "HTTPError" for cls in type(error).__mro__)  # of httpx
+    if is_network or isinstance(error, OSError):
         return reason.rstrip(".")
     return f"it doesn't answer as a hub does ({type(error).__name__}: {reason})"
 

@@ -1,7 +1,6 @@
 """Hugging Face folders: `config.json`, `model.safetensors`, a tokenizer."""
 
 import re
-import reprlib
 from functools import partial
 from pathlib import Path
 
@@ -9,14 +8,16 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.messages import check_one_of, logger, shortened
-from keras_bert.presets.formats import sentence_transformers, weight_names
+from keras_bert.messages import check_one_of, logger, shortened, shown
+from keras_bert.presets.formats import sentence_transformers
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
     check_supported,
+    public_class,
     spell,
+    task_with_head,
     translate,
 )
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
@@ -32,20 +33,10 @@ _ACTIVATIONS = {
     "tanh": "tanh",
 }
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
-_HEADS = {
-    "BertClassifier": "ForSequenceClassification",
-    "BertReranker": "ForSequenceClassification",
-    "BertTokenClassifier": "ForTokenClassification",
-    "BertSpanLabeler": "ForQuestionAnswering",
-    "BertMultipleChoice": "ForMultipleChoice",
-}
-_TASKS = {theirs: ours for ours, theirs in _HEADS.items() if ours != "BertReranker"}
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the heads' weights
-_WITH_POOLER = ("BertModel", "BertForPreTraining")
-_WITH_POOLER += ("XLMRobertaModel", "CamembertModel", "RobertaModel", "MPNetModel")
-_POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
+_POOLED_HEADS = ("ForSequenceClassification", "ForMultipleChoice")
 _CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of the architecture
-_NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
+_BUFFERS = ("position_ids", "token_type_ids")  # in older files
 
 
 def read_hugging_face(folder: Path) -> Checkpoint:
@@ -54,119 +45,264 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
     config = JsonFields(folder / "config.json")
-    kind = _architecture(config, source)
-    tensors = {
-        _plain_name(name, kind.root): tensor
-        for name, tensor in read_tensors(folder).items()
-        if name.rsplit(".", 1)[-1] not in _NO_WEIGHTS
-    }
-    backbone = {
-        **backbone_arguments(config, kind.backbone),
-        "activation": _ACTIVATIONS[config.text(kind.activation, "gelu")],
-        "causal": config.boolean("is_decoder", False),
-        **kind.fixed,
-    }
-    first_position = 0
-    if kind.skips_padding:
-        first_position = config.integer("pad_token_id", 1) + 1
-        backbone["max_sequence_length"] -= first_position
-    task = _task(config, tensors, kind)
-    tied = config.boolean("tie_word_embeddings", True)
-    tensors = _without_copies(tensors, kind.spellings(0, task), tied)
-    spellings_of = partial(kind.spellings, task=task, first_position=first_position)
-    found = translate(tensors, backbone, spellings_of, source)
-    arguments = _task_arguments(task, config, found["weights"], kind, source)
-    others = {}
-    if task == "BertClassifier" and arguments["num_classes"] == 1:
-        others["BertReranker"] = sentence_transformers.reranker_arguments(
-            folder, config, arguments["dropout"]
+    architecture = _architecture(config, source)
+    backbone_class = public_class("BertBackbone")
+    backbone, first_position = _backbone(config, architecture)
+    tensors = _tensors(folder, architecture)
+    task = _task(config, tensors, architecture)
+    head = (task or backbone_class).their_head
+    is_tied = config.boolean("tie_word_embeddings", True)
+    tensors = _without_copies(tensors, architecture.spellings(0, head), is_tied)
+    spellings_of = partial(architecture.spellings, head=head, first_position=first_position)
+    translated = translate(tensors, backbone_class, backbone, spellings_of, source)
+    arguments = _task_arguments(task, config, translated["weights"], architecture, source)
+    checkpoint = Checkpoint(
+        source, backbone_class, backbone, task=task, task_arguments=arguments, **translated
+    )
+    if arguments.get("num_classes") == 1 and head == "ForSequenceClassification":
+        checkpoint.other_tasks[public_class("BertReranker")] = (
+            sentence_transformers.reranker_arguments(folder, config, arguments["dropout"])
         )
     if sentences.embedder:
-        task, arguments = "BertEmbedder", sentences.embedder
-    tokenizer, longest, refused = {}, 512, {**sentences.refused}
+        checkpoint.task = public_class("BertEmbedder")
+        checkpoint.task_arguments = sentences.embedder
+    _refuse_tasks(checkpoint, config, architecture)
+    if sentences.refused:
+        checkpoint.refused[public_class("BertEmbedder")] = sentences.refused
+    longest = 512
     try:
-        tokenizer, longest = read_tokenizer(
+        checkpoint.tokenizer, longest = read_tokenizer(
             folder, backbone["vocabulary_size"], sentences.lowercases
         )
     except ValueError as error:  # the caller's preprocessor may replace it
-        refused["text"] = str(error)
-    if backbone["causal"] and task in _POOLED:
-        reason = (
-            f"{source} is a decoder, and classifies by [CLS], which sees only itself; this library "
-            "would by the last token. Load its BertBackbone, or another task."
-        )
-        refused |= dict.fromkeys((task, *others), reason)
-    summary = {name: config.values.get(name, only) for name, only in kind.summary.items()}
-    if task == "BertMultipleChoice" and summary != kind.summary:
-        refused[task] = (
-            f"{source} summarizes choices by {summary}; this library supports only {kind.summary}. "
-            "Load its BertBackbone, or another task."
-        )
+        checkpoint.text_refused = str(error)
     longest = sentences.sequence_length or longest
-    checkpoint = Checkpoint(
-        source=source,
-        backbone=backbone,
-        task=task,
-        task_arguments=arguments,
-        other_tasks=others,
-        tokenizer=tokenizer,
-        sequence_length=min(longest, backbone["max_sequence_length"]),
-        refused=refused,
-        **found,
-    )
-    is_plain = sentence_transformers.cross_encoder_activation(folder, config) is None
-    return checkpoint if is_plain else checkpoint.as_task("BertReranker")
+    checkpoint.sequence_length = min(longest, backbone["max_sequence_length"])
+    if sentence_transformers.cross_encoder_activation(folder, config) is None:
+        return checkpoint
+    return checkpoint.as_task(public_class("BertReranker"))
+
+
+def _architecture(config, source):
+    if not config:
+        raise ValueError(f"{source} has no config.json, which describes the model.")
+    name = config.text("model_type", "bert")
+    check_one_of(f"model_type of {source}", name, ARCHITECTURES)
+    architecture = ARCHITECTURES[name]
+    for key in _CHANGES:
+        value = config.value(key)
+        if value not in (None, False, {}, []):
+            raise ValueError(
+                f"{source} has {key}={shown(value)}, which this library doesn't support."
+            )
+    embedding_type = config.value("position_embedding_type", "absolute")
+    check_one_of(f"position_embedding_type of {source}", embedding_type, ["absolute"])
+    for key, only in architecture.required.items():
+        check_one_of(f"{key} of {source}", config.value(key, only), [only])
+    activation = config.value(architecture.activation, "gelu")
+    check_one_of(f"{architecture.activation} of {source}", activation, _ACTIVATIONS)
+    return architecture
+
+
+def _backbone(config, architecture):
+    """Returns the arguments of the backbone, and the row of the table for the first position."""
+    backbone = backbone_arguments(config, architecture.backbone)
+    backbone["activation"] = _ACTIVATIONS[config.text(architecture.activation, "gelu")]
+    backbone["causal"] = config.boolean("is_decoder", False)
+    backbone["architecture"] = architecture.name
+    backbone |= architecture.fixed
+    if not architecture.skips_padding:
+        return backbone, 0
+    first_position = config.integer("pad_token_id", 1) + 1
+    backbone["max_sequence_length"] -= first_position
+    return backbone, first_position
+
+
+def _tensors(folder, architecture):
+    tensors = {}
+    for name, tensor in read_tensors(folder).items():
+        if name.rsplit(".", 1)[-1] in _BUFFERS:
+            continue
+        name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # prefixes of torch's wrappers
+        if re.match(r"(embeddings(_project)?|encoder|transformer|pooler)\.", name):
+            name = f"{architecture.root}.{name}"
+        name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
+        name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
+        tensors[name] = tensor
+    return tensors
+
+
+def _task(config, tensors, architecture):
+    """Returns the class whose head the tensors hold, or None."""
+    if any(name.startswith(_PRETRAINING) for name in tensors):
+        return public_class("BertPretrainer")
+    for class_name in config.texts("architectures"):
+        head = class_name.removeprefix(architecture.prefix)
+        task = task_with_head(head)
+        spellings = architecture.spellings(0, head)
+        if task is not None and "logits/kernel" in spellings:
+            [name] = spellings["logits/kernel"].names
+            return task if name in tensors else None
+    return None
+
+
+def _without_copies(tensors, spellings, is_tied):
+    """Drops the decoder's table and bias if they duplicate others.
+
+    An untied table is kept even if its values are equal, because it may be trained separately.
+    """
+    if "masked_lm/decoder/embeddings" not in spellings:
+        return tensors
+    [decoder] = spellings["masked_lm/decoder/embeddings"].names
+    [table] = spellings["embeddings/token_embedding/embeddings"].names
+    [bias] = spellings["masked_lm/bias"].names
+    decoder_bias = _decoder_bias(bias)
+    tensors = {**tensors}
+    if is_tied and _are_equal(tensors, decoder, table):
+        del tensors[decoder]
+    if _are_equal(tensors, decoder_bias, bias):
+        del tensors[decoder_bias]
+    if decoder in tensors and table not in tensors:
+        tensors[table] = tensors.pop(decoder)
+    if decoder_bias in tensors:  # untied decoders use this one
+        tensors[bias] = tensors.pop(decoder_bias)
+    return tensors
+
+
+def _are_equal(tensors, name, other):
+    if name not in tensors or other not in tensors:
+        return False
+    return np.array_equal(tensors[name].read(), tensors[other].read())
+
+
+def _decoder_bias(bias):
+    return f"{bias.removesuffix('bias')}decoder.bias"
+
+
+def _task_arguments(task, config, weights, architecture, source):
+    if task is None:
+        return {}
+    head = task.their_head
+    if head == "ForMaskedLM":
+        return {
+            "next_sentence": "next_sentence/kernel" in weights,
+            "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
+            "masked_lm_activation": architecture.masked_lm_activation,
+        }
+    key, default = architecture.dropout(head)
+    if default is None:
+        default = config.number(*architecture.backbone["dropout"], low=0, high=1)
+    arguments = {"dropout": config.number(key, default, low=0, high=1)}
+    if task.own_settings:
+        saved = config.fields(task.own_key).values
+        arguments |= {name: saved[name] for name in task.own_settings if name in saved}
+    if "num_classes" in task.own_arguments:
+        num_classes = weights["logits/kernel"].shape[-1]
+        names = config.fields("id2label")
+        labels = [names.text(str(i), str(i)) for i in range(num_classes)]
+        arguments["num_classes"] = num_classes
+        arguments["label_names"] = _distinct(labels, source)
+    if config.text("problem_type") == "multi_label_classification":
+        if head == "ForSequenceClassification":
+            arguments["multi_label"] = True
+    return arguments
+
+
+def _distinct(labels, source):
+    """Adds the class's number to each name if classes share one."""
+    if len(set(labels)) == len(labels):
+        return labels
+    numbered = [f"{name}_{i}" for i, name in enumerate(labels)]
+    message = "%s: id2label repeats a name; the classes are called %s here."
+    logger.warning(message, source, shortened(", ".join(numbered), 200))
+    return numbered
+
+
+def _refuse_tasks(checkpoint, config, architecture):
+    """Says why a model that loads as an encoder would give other answers as a task."""
+    advice = "Load its BertBackbone, or another task."
+    if checkpoint.backbone["causal"] and checkpoint.head in _POOLED_HEADS:
+        for task in (checkpoint.task, *checkpoint.other_tasks):
+            checkpoint.refused[task] = (
+                f"{checkpoint} is a decoder, and classifies by [CLS], which sees only itself; this "
+                f"library would by the last token. {advice}"
+            )
+    if checkpoint.head == "ForMultipleChoice":
+        for key, only in architecture.summary.items():
+            value = config.value(key, only)
+            if value != only:
+                checkpoint.refused[checkpoint.task] = (
+                    f"{checkpoint} summarizes choices by {key}={value!r}; this library supports "
+                    f"only {only!r}. {advice}"
+                )
 
 
 def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` as a folder for transformers."""
     config = write_description(checkpoint, folder)
-    kind = ARCHITECTURES[config["model_type"]]
-    first = config["pad_token_id"] + 1 if kind.skips_padding else 0
-    spellings = kind.spellings(checkpoint.backbone["num_layers"], checkpoint.task, first)
+    architecture = ARCHITECTURES[config["model_type"]]
+    first_position = config["pad_token_id"] + 1 if architecture.skips_padding else 0
+    num_layers = checkpoint.backbone["num_layers"]
+    spellings = architecture.spellings(num_layers, checkpoint.head, first_position)
     tensors = spell(checkpoint.weights, spellings)
-    if not config["tie_word_embeddings"] and kind.root in ("bert", "roberta", "mpnet"):
+    has_decoder_bias = architecture.root in ("bert", "roberta", "mpnet")
+    if has_decoder_bias and not config["tie_word_embeddings"]:
         [bias] = spellings["masked_lm/bias"].names
-        tensors[_of_decoder(bias)] = tensors[bias]
-    if checkpoint.task not in _POOLED and config["architectures"][0] not in _WITH_POOLER:
+        tensors[_decoder_bias(bias)] = tensors[bias]
+    if not _has_pooler(config["architectures"][0], architecture):
         names = [*spellings["pooler/bias"].names, *spellings["pooler/kernel"].names]
         pooler = {name: tensors.pop(name) for name in names}
         save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
-    if checkpoint.task in (None, "BertEmbedder"):  # a plain encoder has no prefix
-        tensors = {name.removeprefix(f"{kind.root}."): array for name, array in tensors.items()}
+    if checkpoint.head == "Model":  # whose names have no prefix
+        prefix = f"{architecture.root}."
+        tensors = {name.removeprefix(prefix): array for name, array in tensors.items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def _has_pooler(class_name, architecture):
+    head = class_name.removeprefix(architecture.prefix)
+    return head in _POOLED_HEADS or (
+        architecture.has_pooler and head in ("Model", "ForPreTraining")
+    )
 
 
 def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
     """Writes all files but the weights; returns what `config.json` has."""
-    backbone, kind = checkpoint.backbone, ARCHITECTURES[checkpoint.backbone["architecture"]]
+    backbone = checkpoint.backbone
+    architecture = ARCHITECTURES[backbone["architecture"]]
     supported = {
-        "masked_lm_activation": (kind.masked_lm_activation or backbone["activation"],),
-        "masked_lm_epsilon": (backbone["layer_norm_epsilon"],),
-        "next_sentence": (False, True) if kind.name == "bert" else (False,),
-        "activation": tuple(_HIDDEN_ACTS),
-        "causal": (False,) if checkpoint.task in _POOLED else (False, True),
-        **{name: (value,) for name, value in kind.fixed.items()},
-        **{f"tokenizer.{name}": (value,) for name, value in kind.required.items()},
+        "masked_lm_activation": [architecture.masked_lm_activation or backbone["activation"]],
+        "masked_lm_epsilon": [backbone["layer_norm_epsilon"]],
+        "next_sentence": [False, True] if architecture.name == "bert" else [False],
+        "activation": list(_HIDDEN_ACTS),
+        "causal": [False] if checkpoint.head in _POOLED_HEADS else [False, True],
+        "num_segments": [backbone["num_segments"] or 2],
     }
-    check_supported(checkpoint, "transformers", supported)
-    config = _config(checkpoint, kind)
+    if "embedding_dim" not in architecture.backbone:
+        supported["embedding_dim"] = [None, backbone["hidden_dim"]]
+    for name, only in architecture.fixed.items():
+        supported[name] = [only]
+    for name, only in architecture.required.items():
+        supported[f"tokenizer.{name}"] = [only]
+    check_supported(checkpoint, f"transformers' {architecture.name}", supported)
+    config = _config(checkpoint, architecture)
     write_json(folder / "config.json", config)
     if checkpoint.own_tokenizer:
         write_tokenizer(checkpoint, folder)
-    if checkpoint.task == "BertEmbedder":
+    if checkpoint.model_class.their_wrapper == "SentenceTransformer":
         sentence_transformers.write_sentence_transformer(checkpoint, folder)
     return config
 
 
-def _config(checkpoint, kind):
-    backbone, arguments = {**checkpoint.backbone}, checkpoint.task_arguments
+def _config(checkpoint, architecture):
+    backbone = {**checkpoint.backbone}
     backbone["embedding_dim"] = backbone["embedding_dim"] or backbone["hidden_dim"]
+    arguments = checkpoint.task_arguments
     config = {
-        "architectures": [_class_name(checkpoint, kind)],
-        "model_type": kind.name,
-        **{key: backbone[ours] for ours, (key, _) in kind.backbone.items()},
-        kind.activation: _HIDDEN_ACTS[backbone["activation"]],
+        "architectures": [_class_name(checkpoint, architecture)],
+        "model_type": architecture.name,
+        **{key: backbone[name] for name, (key, _) in architecture.backbone.items()},
+        architecture.activation: _HIDDEN_ACTS[backbone["activation"]],
         "initializer_range": 0.02,
         "position_embedding_type": "absolute",
         "tie_word_embeddings": arguments.get("tie_embeddings", True),
@@ -175,124 +311,37 @@ def _config(checkpoint, kind):
         config["is_decoder"] = True
     if checkpoint.own_tokenizer:
         config["pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
-    if kind.skips_padding:
+    if architecture.skips_padding:
         config["max_position_embeddings"] += config.setdefault("pad_token_id", 1) + 1
     if "dropout" in arguments:
-        config[kind.dropout(checkpoint.task)[0]] = arguments["dropout"]
+        key, _ = architecture.dropout(checkpoint.head)
+        config[key] = arguments["dropout"]
     if "num_classes" in arguments:
         config |= _labels(arguments)
-    if checkpoint.task == "BertReranker":
+    if checkpoint.model_class.their_wrapper == "CrossEncoder":
         config |= sentence_transformers.cross_encoder_config(arguments)
-    has_own = arguments.get("multi_label") or arguments.get("window_stride")
-    has_own = has_own or arguments.get("threshold", 0.5) != 0.5
-    if has_own or checkpoint.task == "BertSpanLabeler":
-        config |= weight_names.own_entry(checkpoint)
+    settings = _own_settings(checkpoint)
+    if settings:
+        config[checkpoint.task.own_key] = settings
     return config
 
 
-def _plain_name(name, architecture):
-    name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # prefixes of torch's wrappers
-    if re.match(r"(embeddings(_project)?|encoder|transformer|pooler)\.", name):
-        name = f"{architecture}.{name}"
-    name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
-    return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
-
-
-def _without_copies(tensors, spellings, tied):
-    """Drops the decoder's table and bias if they duplicate others.
-
-    An untied table is kept even if its values are equal, because it may be trained separately.
-    """
-    if "masked_lm/decoder/embeddings" not in spellings:
-        return tensors
-    tables = ("masked_lm/decoder/embeddings", "embeddings/token_embedding/embeddings")
-    [decoder], [table], [bias] = (spellings[ours].names for ours in (*tables, "masked_lm/bias"))
-    tensors = {**tensors}
-    for copy, original, is_tied in ((decoder, table, tied), (_of_decoder(bias), bias, True)):
-        if copy not in tensors:
-            continue
-        if original not in tensors:
-            tensors[original] = tensors.pop(copy)
-        elif is_tied and np.array_equal(tensors[copy].read(), tensors[original].read()):
-            del tensors[copy]
-        elif original == bias:  # untied decoders use that of the decoder
-            tensors[original] = tensors.pop(copy)
-    return tensors
-
-
-def _of_decoder(bias):
-    return f"{bias.removesuffix('bias')}decoder.bias"
-
-
-def _architecture(config, source):
-    if not config:
-        raise ValueError(f"{source} has no config.json, which describes the model.")
-    name = config.text("model_type", "bert")
-    check_one_of(f"model_type of {source}", name, ARCHITECTURES)
-    kind = ARCHITECTURES[name]
-    for key in _CHANGES:
-        if config.value(key) not in (None, False, {}, []):
-            raise ValueError(
-                f"{source} has {key}={reprlib.repr(config.value(key))}, which this library doesn't "
-                "support."
-            )
-    choices = {"position_embedding_type": ("absolute", ["absolute"])}
-    choices |= {key: (only, [only]) for key, only in kind.required.items()}
-    choices[kind.activation] = ("gelu", _ACTIVATIONS)
-    for key, (default, supported) in choices.items():
-        check_one_of(f"{key} of {source}", config.value(key, default), supported)
-    return kind
-
-
-def _task(config, tensors, kind):
-    """Returns the name of the class whose head the tensors hold, or None."""
-    if any(name.startswith(_PRETRAINING) for name in tensors):
-        return "BertPretrainer"
-    for architecture in config.texts("architectures"):
-        if task := _TASKS.get(architecture.removeprefix(kind.prefix)):
-            [name] = kind.spellings(0, task)["logits/kernel"].names
-            return task if name in tensors else None
-    return None
-
-
-def _task_arguments(task, config, weights, kind, source):
-    if task == "BertPretrainer":
-        return {
-            "next_sentence": "next_sentence/kernel" in weights,
-            "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
-            "masked_lm_activation": kind.masked_lm_activation,
-        }
-    if task not in weight_names.OUTPUT_HEADS:
+def _own_settings(checkpoint):
+    """Returns the settings that transformers has no keys for, if they aren't the defaults."""
+    if checkpoint.task is None:
         return {}
-    key, default = kind.dropout(task)
-    if default is None:
-        default = config.number(*kind.backbone["dropout"], low=0, high=1)
-    arguments = {"dropout": config.number(key, default, low=0, high=1)}
-    arguments |= weight_names.read_own_entry(config, task)
-    if task in ("BertClassifier", "BertTokenClassifier"):
-        num_classes = weights["logits/kernel"].shape[-1]
-        names = config.fields("id2label")
-        labels = [names.text(str(i), str(i)) for i in range(num_classes)]
-        arguments |= {"num_classes": num_classes, "label_names": _distinct(labels, source)}
-    if task == "BertClassifier":
-        arguments["multi_label"] = config.text("problem_type") == "multi_label_classification"
-    return {name: value for name, value in arguments.items() if value is not False}
-
-
-def _distinct(labels, source):
-    """Adds the class's number to each name if classes share one."""
-    if len(set(labels)) == len(labels):
-        return labels
-    named = [f"{name}_{i}" for i, name in enumerate(labels)]
-    message = "%s: id2label repeats a name; the classes are called %s here."
-    logger.warning(message, source, shortened(", ".join(named), 200))
-    return named
+    preprocessor_class, arguments = checkpoint.settings
+    settings = {}
+    for name in checkpoint.task.own_settings:
+        if name in arguments and arguments[name] != getattr(preprocessor_class, name):
+            settings[name] = arguments[name]
+    return settings
 
 
 def _labels(arguments):
     names = arguments.get("label_names") or map(str, range(arguments["num_classes"]))
-    labels = {"id2label": {str(i): name for i, name in enumerate(names)}}
-    labels["label2id"] = {name: int(i) for i, name in labels["id2label"].items()}
+    id2label = {str(i): name for i, name in enumerate(names)}
+    labels = {"id2label": id2label, "label2id": {name: int(i) for i, name in id2label.items()}}
     if arguments.get("multi_label"):
         labels["problem_type"] = "multi_label_classification"
     elif arguments["num_classes"] == 1:
@@ -300,10 +349,10 @@ def _labels(arguments):
     return labels
 
 
-def _class_name(checkpoint, kind):
-    name = _HEADS.get(checkpoint.task, "Model")
-    if checkpoint.task == "BertPretrainer":
-        causal = "LMHeadModel" if kind.name == "bert" else "ForCausalLM"
-        name = causal if checkpoint.backbone["causal"] else "ForMaskedLM"
-        name = "ForPreTraining" if checkpoint.task_arguments["next_sentence"] else name
-    return kind.prefix + name
+def _class_name(checkpoint, architecture):
+    head = checkpoint.head
+    if head == "ForMaskedLM" and checkpoint.task_arguments["next_sentence"]:
+        head = "ForPreTraining"
+    elif head == "ForMaskedLM" and checkpoint.backbone["causal"]:
+        head = "LMHeadModel" if architecture.name == "bert" else "ForCausalLM"
+    return architecture.prefix + head

@@ -28,9 +28,10 @@ OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")
 
 def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str | None:
     """Returns the `family` of a folder's tokenizer; None if it is of another kind."""
-    kind, model = settings.text("tokenizer_class", "").removesuffix("Fast"), fast.fields("model")
-    if kind not in OF_ANY_KIND:
-        return {theirs: family for family, theirs in CLASSES.items()}.get(kind)
+    name = settings.text("tokenizer_class", "").removesuffix("Fast")
+    model = fast.fields("model")
+    if name not in OF_ANY_KIND:
+        return {theirs: family for family, theirs in CLASSES.items()}.get(name)
     if model.text("type") == "Unigram":
         first = (model.value("vocab") or [["<s>"]])[0][0]  # without one, `read_subwords` says so
         return {tokens[0]: family for family, tokens in FAMILIES.items()}.get(first)
@@ -62,7 +63,8 @@ def write_subwords(tokenizer: Tokenizer, folder: Path) -> None:
     contents = tokenizer.contents()
     write_json(folder / "vocab.json", contents["vocab"], indent=None)
     with whole_file(folder / "merges.txt") as file:
-        file.writelines(["#version: 0.2\n", *(f"{a} {b}\n" for a, b in contents["merges"])])
+        file.write("#version: 0.2\n")
+        file.writelines(f"{first} {second}\n" for first, second in contents["merges"])
 
 
 def fast_subwords(tokenizer: Tokenizer) -> dict[str, Any] | None:
@@ -82,36 +84,42 @@ def _fast_byte_pairs(tokenizer):
 
 def _fast_sentence_piece(tokenizer):
     special = FAMILIES[tokenizer.family]
+    vocab = [[token, 0.0] for token in special]
+    vocab += tokenizer.pieces()
+    vocab.append(["<mask>", 0.0])
+    normalizer = None
+    table = normalizer_table(tokenizer.proto)
+    if table:
+        encoded = base64.b64encode(table).decode()
+        normalizer = {"type": "Precompiled", "precompiled_charsmap": encoded}
     words = {"type": "WhitespaceSplit"}
     spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    characters = base64.b64encode(normalizer_table(tokenizer.proto)).decode() or None
+    model = {"type": "Unigram", "unk_id": special.index("<unk>"), "vocab": vocab}
     return {
-        "normalizer": characters and {"type": "Precompiled", "precompiled_charsmap": characters},
+        "normalizer": normalizer,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [words, spaces]},
         "decoder": spaces,
-        "model": {
-            "type": "Unigram",
-            "unk_id": special.index("<unk>"),
-            "vocab": [*([token, 0.0] for token in special), *tokenizer.pieces(), ["<mask>", 0.0]],
-            "byte_fallback": False,
-        },
+        "model": {**model, "byte_fallback": False},
     }
 
 
 def _byte_pairs(folder, settings, fast):
     splitter, model = fast.fields("pre_tokenizer"), fast.fields("model")
     if model:
-        steps = splitter.text("type"), fast.fields("normalizer").text("type")
-        if steps != ("ByteLevel", None):
+        split = splitter.text("type")
+        normalization = fast.fields("normalizer").text("type")
+        if split != "ByteLevel" or normalization is not None:
             raise ValueError(
-                f"it splits text with {steps[0]} after {steps[1]}; BytePairTokenizer supports only "
-                "ByteLevel without normalization"
+                f"it splits text with {split} after {normalization}; BytePairTokenizer supports "
+                "only ByteLevel without normalization"
             )
-        vocab, merges = (model.value(name) for name in ("vocab", "merges"))
+        vocab = model.value("vocab")
+        merges = model.value("merges", [])
     else:
-        vocab, lines = read_json(folder / "vocab.json"), read_utf8(folder / "merges.txt")
-        merges = [line for line in lines.splitlines() if line and not line.startswith("#version")]
-    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges or []]
+        vocab = read_json(folder / "vocab.json")
+        lines = read_utf8(folder / "merges.txt").splitlines()
+        merges = [line for line in lines if line and not line.startswith("#version")]
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges]
     for token in fast.listed_fields("added_tokens"):
         vocab.setdefault(token.text("content"), token.integer("id"))
     key = "add_prefix_space"
@@ -124,12 +132,13 @@ def _characters(fast):
     normalizer, splitter = fast.fields("normalizer"), fast.fields("pre_tokenizer")
     steps = [*normalizer.listed_fields("normalizers")] or [normalizer]
     splits = [*splitter.listed_fields("pretokenizers")] or [splitter]
-    kinds = [[step.text("type") for step in each] for each in (steps, splits)]
-    known = (["Precompiled"], ["Precompiled", "Replace"])
-    if kinds[0] not in known or kinds[1][-1] != "Metaspace":
+    step_names = [str(step.text("type")) for step in steps]
+    split_names = [str(split.text("type")) for split in splits]
+    is_known = step_names in (["Precompiled"], ["Precompiled", "Replace"])
+    if not is_known or split_names[-1] != "Metaspace":
         raise ValueError(
-            f"it normalizes text with {', '.join(map(str, kinds[0]))} and splits it with "
-            f"{', '.join(map(str, kinds[1]))}; SentencePieceTokenizer supports only Precompiled "
-            "and Metaspace"
+            f"it normalizes text with {', '.join(step_names)} and splits it with "
+            f"{', '.join(split_names)}; SentencePieceTokenizer supports only Precompiled and "
+            "Metaspace"
         )
     return base64.b64decode(steps[0].text("precompiled_charsmap", ""), validate=True)

@@ -49,8 +49,8 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     tokenizer = checkpoint.own_tokenizer
     subwords.write_subwords(tokenizer, folder)
     fast = fast_tokenizer(tokenizer, checkpoint.sequence_length, checkpoint.truncation)
-    special = {role: tokenizer.id_to_token(id) for role, id in _special_ids(tokenizer).items()}
     write_json(folder / "tokenizer.json", fast)
+    special = _own_special_tokens(tokenizer)
     write_json(folder / "special_tokens_map.json", special)
     settings = {
         "tokenizer_class": _CLASSES[tokenizer.family],
@@ -80,36 +80,46 @@ def fast_tokenizer(
     `"tail"`, and pads a batch to its longest row. A pair of two long texts may keep one token more
     of the second than `SegmentPacker` keeps. A special token in a text is that token.
     """
-    ids = _special_ids(tokenizer)
-    cls, sep, pad = (tokenizer.id_to_token(ids[f"{n}_token"]) for n in ("cls", "sep", "pad"))
-    as_it_is = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    as_it_is["special"] = True
-    mask = ids["mask_token"] if tokenizer.family else None  # includes the spaces before it
-    direction = {"head": "Right", "tail": "Left"}.get(truncation)
-    cut = {"max_length": sequence_length, "strategy": "LongestFirst", "stride": 0}
-    second = int(tokenizer.num_separators == 1)  # the segment of a second text
-    row = [("SpecialToken", cls, 0), ("Sequence", "A", 0), ("SpecialToken", sep, 0)]
-    pair = [("SpecialToken", sep, 0)] * (tokenizer.num_separators - 1)
-    pair += [("Sequence", "B", second), ("SpecialToken", sep, second)]
-    single, pair = (
-        [{kind: {"id": name, "type_id": segment}} for kind, name, segment in parts]
-        for parts in (row, [*row, *pair])
-    )
+    special = _own_special_tokens(tokenizer)
+    cls, sep = special["cls_token"], special["sep_token"]
+    single = [_template(cls), _template("A"), _template(sep)]
+    segment = int(tokenizer.num_separators == 1)  # of a second text
+    pair = single + [_template(sep)] * (tokenizer.num_separators - 1)
+    pair += [_template("B", segment), _template(sep, segment)]
+    added_tokens = []
+    for token in special.values():
+        includes_spaces = token == special["mask_token"] and tokenizer.family is not None
+        added_tokens.append(
+            {
+                "id": tokenizer.token_to_id(token),
+                "content": token,
+                "single_word": False,
+                "lstrip": includes_spaces,
+                "rstrip": False,
+                "normalized": False,
+                "special": True,
+            }
+        )
+    cut = None
+    if truncation in ("head", "tail"):
+        cut = {
+            "direction": "Right" if truncation == "head" else "Left",
+            "max_length": sequence_length,
+            "strategy": "LongestFirst",
+            "stride": 0,
+        }
     return {
         "version": "1.0",
-        "truncation": direction and {"direction": direction, **cut},
+        "truncation": cut,
         "padding": {
             "strategy": "BatchLongest",
             "direction": "Right",
             "pad_to_multiple_of": None,
             "pad_id": tokenizer.pad_token_id,
             "pad_type_id": 0,
-            "pad_token": pad,
+            "pad_token": special["pad_token"],
         },
-        "added_tokens": [
-            {"id": id, "content": tokenizer.id_to_token(id), **as_it_is, "lstrip": id == mask}
-            for id in sorted(ids.values())
-        ],
+        "added_tokens": sorted(added_tokens, key=lambda token: token["id"]),
         "post_processor": {
             "type": "TemplateProcessing",
             "single": single,
@@ -144,22 +154,29 @@ def _fast_wordpiece(tokenizer):
     }
 
 
-def _special_ids(tokenizer):
-    return {role: getattr(tokenizer, f"{role}_id") for role in _ROLES}
+def _template(name, segment=0):
+    """Returns a step of a row's template: a special token, or the text "A" or "B"."""
+    step = "Sequence" if name in ("A", "B") else "SpecialToken"
+    return {step: {"id": name, "type_id": segment}}
+
+
+def _own_special_tokens(tokenizer):
+    """Returns `{role: token}`."""
+    return {role: tokenizer.id_to_token(getattr(tokenizer, f"{role}_id")) for role in _ROLES}
 
 
 def _wordpieces(folder, settings, fast, added, rows):
     _check_algorithm(folder, settings, fast)
-    kind = settings.text("tokenizer_class", "").removesuffix("Fast")
-    if kind in subwords.OF_ANY_KIND:  # the model decides
-        kind = JsonFields(folder / "config.json").text("model_type", "")
-    family = {"family": "mpnet"} if kind.lower().startswith("mpnet") else {}
-    own = SPECIAL_TOKENS_OF[family.get("family")]
-    special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"), own)
+    name = settings.text("tokenizer_class", "").removesuffix("Fast")
+    if name in subwords.OF_ANY_KIND:  # the model decides
+        name = JsonFields(folder / "config.json").text("model_type", "")
+    family = "mpnet" if name.lower().startswith("mpnet") else None
+    special_map = JsonFields(folder / "special_tokens_map.json")
+    special = _special_tokens(settings, special_map, SPECIAL_TOKENS_OF[family])
     vocabulary = _vocabulary(folder, fast, special, added, rows)
     if not vocabulary:
         return {}
-    normalizer, key = fast.fields("normalizer"), "max_input_chars_per_word"
+    normalizer = fast.fields("normalizer")
     lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
     if lowercase is None:
         lowercase = is_uncased(vocabulary)
@@ -169,32 +186,35 @@ def _wordpieces(folder, settings, fast, added, rows):
         _refuse(f"has strip_accents={accents} with do_lower_case={lowercase}", str(lowercase))
     if chinese is False:
         _refuse("has tokenize_chinese_chars=False", "True")
+    key = "max_input_chars_per_word"
     longest_word = fast.fields("model").integer(key, 100, low=1)
     known = set(vocabulary)
     renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
-    return {
+    arguments = {
         "vocabulary": [renamed.get(token, token) for token in vocabulary],
-        **family,
         "lowercase": lowercase,
         "max_word_characters": settings.integer(key, longest_word, low=1),
     }
+    if family:
+        arguments["family"] = family
+    return arguments
 
 
 def _check_algorithm(folder, settings, fast):
-    kind = settings.text("tokenizer_class", "").removesuffix("Fast")
-    if kind not in (*_SAME_AS_BERTS, *subwords.OF_ANY_KIND):
-        _refuse(f"is a {kind}", "BERT's algorithm")
+    name = settings.text("tokenizer_class", "").removesuffix("Fast")
+    if name not in (*_SAME_AS_BERTS, *subwords.OF_ANY_KIND):
+        _refuse(f"is a {name}", "BERT's algorithm")
     model = fast.fields("model").text("type", "WordPiece")
     if model != "WordPiece" and not (folder / "vocab.txt").is_file():
         _refuse(f"is of type {model}", "WordPiece")
-    if kind not in ("", *_SAME_AS_BERTS) and fast:
+    if name not in ("", *_SAME_AS_BERTS) and fast:
         steps = [fast.fields(key).text("type") for key in ("normalizer", "pre_tokenizer")]
         if steps != ["BertNormalizer", "BertPreTokenizer"]:
             _refuse(f"splits text with {steps[0]} and {steps[1]}", "BERT's own two steps")
 
 
-def _refuse(found, supported):
-    raise ValueError(f"it {found}; BertTokenizer supports only {supported}")
+def _refuse(fault, supported):
+    raise ValueError(f"it {fault}; BertTokenizer supports only {supported}")
 
 
 def _either(key, settings, other_key, normalizer):
@@ -227,9 +247,9 @@ def _vocabulary(folder, fast, special, added, rows):
 def _warn_of(folder, whole, family):
     """Warns of tokens that are never split there, and are here."""
     if whole:
-        kind = tokenizer_class(family).__name__
+        name = tokenizer_class(family).__name__
         message = "%s: %s were added to the vocabulary as unsplit tokens; %s splits them."
-        logger.warning(message, folder, ", ".join(sorted(whole)), kind)
+        logger.warning(message, folder, ", ".join(sorted(whole)), name)
 
 
 def _added_tokens(settings, fast, file):

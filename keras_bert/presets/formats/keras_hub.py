@@ -13,9 +13,9 @@ from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import from_extra, logger
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
-    check_size,
     explained,
     file_tensor,
+    public_class,
     translate,
 )
 from keras_bert.presets.formats.tensor_files import safe_num_bytes
@@ -27,9 +27,16 @@ with from_extra("keras-hub"):
     import keras_hub
 
 # Arguments of a backbone with the same name in both libraries.
-_BACKBONE_SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
-_BACKBONE_SIZES += ("max_sequence_length", "num_segments")
-_BACKBONE = (*_BACKBONE_SIZES, "dropout")
+_BACKBONE = (
+    "vocabulary_size",
+    "num_layers",
+    "num_heads",
+    "hidden_dim",
+    "intermediate_dim",
+    "max_sequence_length",
+    "num_segments",
+    "dropout",
+)
 # KerasHub's encoder uses the tanh approximation of GELU; its masked-LM head uses the exact form.
 _ACTIVATION = "gelu_approximate"
 _HEAD = {"masked_lm_activation": "gelu", "masked_lm_epsilon": 1e-5}
@@ -39,26 +46,24 @@ _TASKS = {
     "BertTextClassifier": "BertClassifier",
     "BertTextEmbedder": "BertEmbedder",
 }
-# {KerasHub's class: {its argument: ours}}
-_ARGUMENTS = {
-    "BertTextClassifier": {"num_classes": "num_classes", "dropout": "dropout"},
-    "BertTextEmbedder": {"pooling_mode": "pooling", "normalize": "normalize"},
-}
 
 
 def read_keras_hub(source: str | PathLike) -> Checkpoint:
     """Reads a preset of KerasHub's BERT: a folder, a name, or a `kaggle://` handle."""
     folder = Path(source) if Path(source).is_dir() else _download(str(source))
-    _check_config(folder)
-    task = JsonFields(folder / "task.json").text("class_name")
+    for name in ("model.weights.h5", "task.weights.h5"):
+        safe_num_bytes(folder / name)
+    class_name = JsonFields(folder / "task.json").text("class_name")
+    name = f"KerasHub preset {source}"
     advice = "Pass a complete preset of a BertBackbone, or of a task with one."
-    with explained(f"KerasHub preset {source}", "can't be loaded as a BERT", advice):
-        theirs = (
-            getattr(keras_hub.models, task).from_preset(str(folder), preprocessor=None)
-            if task in _TASKS
-            else keras_hub.models.BertBackbone.from_preset(str(folder))
-        )
-    backbone = getattr(theirs, "backbone", theirs)
+    with explained(name, "can't be loaded as a BERT", advice):
+        if class_name in _TASKS:
+            their_class = getattr(keras_hub.models, class_name)
+            theirs = their_class.from_preset(str(folder), preprocessor=None)
+            backbone = theirs.backbone
+        else:
+            class_name = None
+            theirs = backbone = keras_hub.models.BertBackbone.from_preset(str(folder))
     num_weights = JsonFields(folder / "metadata.json").integer("parameter_count", high=2**63)
     if num_weights not in (None, backbone.count_params()):  # KerasHub drops layers silently
         raise ValueError(
@@ -70,44 +75,33 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     tensors = _tensors(theirs, head) if head.is_file() else {}
     tensors |= _tensors(backbone, folder / "model.weights.h5")
     arguments = {name: getattr(backbone, name) for name in _BACKBONE}
+    arguments["activation"] = _ACTIVATION
+    backbone_class = public_class("BertBackbone")
     preprocessor = JsonFields(folder / "preprocessor.json").fields("config")
     longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)
     return Checkpoint(
-        source=f"KerasHub preset {source}",
-        backbone={"activation": _ACTIVATION, **arguments},
-        task=_TASKS.get(task),
-        task_arguments=_task_arguments(theirs, task, source),
+        name,
+        backbone_class,
+        arguments,
+        task=class_name and public_class(_TASKS[class_name]),
+        task_arguments=_task_arguments(theirs, class_name, source),
         tokenizer=_tokenizer(folder),
         sequence_length=min(longest, backbone.max_sequence_length),
-        **translate(tensors, arguments, keras_hub_spellings, f"KerasHub preset {source}"),
+        **translate(tensors, backbone_class, arguments, keras_hub_spellings, name),
     )
 
 
-def _check_config(folder):
-    config = JsonFields(folder / "config.json")
-    if config.text("registered_name", "").rpartition(">")[2] != "BertBackbone":
-        return  # KerasHub refuses it by its name
-    num_bytes = safe_num_bytes(folder / "model.weights.h5")
-    safe_num_bytes(folder / "task.weights.h5")
-    if num_bytes is None:
-        return
-    task = JsonFields(folder / "task.json").fields("config")
-    task.integer("num_classes", low=1, high=num_bytes)
-    for backbone in (config.fields("config"), task.fields("backbone").fields("config")):
-        sizes = {name: backbone.integer(name, 1, low=1) for name in _BACKBONE_SIZES}
-        check_size(sizes, num_bytes, backbone.path)
-
-
-def _task_arguments(theirs, task, source):
-    if task == "BertMaskedLM":
+def _task_arguments(theirs, class_name, source):
+    if class_name == "BertMaskedLM":
         return {"next_sentence": False, **_HEAD}
-    config = theirs.get_config()
-    arguments = {ours: config[name] for name, ours in _ARGUMENTS.get(task, {}).items()}
-    if task == "BertTextClassifier":
+    if class_name == "BertTextEmbedder":
+        return {"pooling": theirs.pooling_mode, "normalize": theirs.normalize}
+    if class_name == "BertTextClassifier":
         if theirs.activation is not keras.activations.linear:
             message = "%s ends with %s, which isn't loaded: a BertClassifier returns logits."
             logger.warning(message, source, theirs.activation.__name__)
-    return arguments
+        return {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
+    return {}
 
 
 def _tensors(model, path):
@@ -117,8 +111,8 @@ def _tensors(model, path):
         shape = tuple(variable.shape)
         if variable.path.endswith("attention_output/kernel"):  # [N, D, H]
             shape = (math.prod(shape[:-1]), shape[-1])
-        elif "self_attention_layer/" in variable.path:  # [H, N, D], [N, D]
-            shape = (*shape[:-2], math.prod(shape[-2:])) if len(shape) > 1 else shape
+        elif "self_attention_layer/" in variable.path and len(shape) > 1:  # [H, N, D], [N, D]
+            shape = (*shape[:-2], math.prod(shape[-2:]))
 
         def read():
             return keras.ops.convert_to_numpy(variable).reshape(shape)

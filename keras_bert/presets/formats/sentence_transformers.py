@@ -23,7 +23,6 @@ _MODES = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
 }
-
 _OLD_KEY = "sbert_ce_default_activation_function"
 _ACTIVATIONS = {
     "sigmoid": "torch.nn.modules.activation.Sigmoid",
@@ -39,98 +38,113 @@ class SentenceSettings:
     embedder: dict = field(default_factory=dict)  # arguments of `BertEmbedder`, if there is pooling
     sequence_length: int | None = None  # None if the tokenizer defines it
     lowercases: bool = False  # whether text is lowercased before it is tokenized
-    refused: dict = field(default_factory=dict)  # {"BertEmbedder": reason} for other pooling
+    refused: str = ""  # the reason why a `BertEmbedder` can't pool so
 
 
 def read_sentence_transformer(folder: Path) -> SentenceSettings:
     """Reads `modules.json` and the files that it names; without it, a folder is a plain encoder."""
     path = folder / "modules.json"
     listed = JsonFields(path, {"modules": read_json(path, list)}).listed_fields("modules")
-    modules = {
-        module.text("type", "").rsplit(".", 1)[-1]: folder / module.inner_path("path")
-        for module in listed
-    }
+    modules = {}
+    for module in listed:
+        name = module.text("type", "").rsplit(".", 1)[-1]
+        modules[name] = folder / module.inner_path("path")
     if not modules:
         return SentenceSettings(folder)
     transformer = modules.get("Transformer", folder)
-    files = (JsonFields(transformer / f"sentence_{kind}_config.json") for kind in _ENCODERS)
-    settings = next(filter(None, files), JsonFields(transformer, {}))
-    found = SentenceSettings(
+    settings = _encoder_settings(transformer)
+    sentences = SentenceSettings(
         transformer,
         sequence_length=settings.integer("max_seq_length", low=1),
         lowercases=bool(settings.boolean("do_lower_case")),
     )
     pooling = JsonFields(modules.get("Pooling", folder) / "config.json")
-    on = [n for n in pooling.values if n.startswith("pooling_mode_") and pooling.boolean(n)]
-    mode = pooling.text("pooling_mode", _MODES.get(on[0]) if len(on) == 1 else None)
-    other = sorted(set(modules) - {"Transformer", "Pooling", "Normalize"})
-    if other or mode not in _MODES.values():
-        theirs = ", ".join(other or on) or mode or "no Pooling"
-        found.refused["BertEmbedder"] = (
+    switches = [name for name in pooling.values if name.startswith("pooling_mode_")]
+    modes = [name for name in switches if pooling.boolean(name)]
+    mode = _MODES.get(modes[0]) if len(modes) == 1 else None
+    mode = pooling.text("pooling_mode", mode)
+    others = sorted(set(modules) - {"Transformer", "Pooling", "Normalize"})
+    if others or mode not in _MODES.values():
+        theirs = ", ".join(others or modes) or mode or "no Pooling"
+        sentences.refused = (
             f"The vectors of {folder} are made by {theirs}; BertEmbedder supports only "
             f"{', '.join(_MODES.values())} pooling: choose one, from_preset(..., pooling=), or "
             "load the encoder with BertBackbone.from_preset."
         )
-        return found
+        return sentences
     config = JsonFields(folder / _CONFIG)
     prompts = config.fields("prompts")
-    found.embedder = {
+    prompts = {name: prompts.text(name, "") for name in prompts.values}
+    sentences.embedder = {
         "pooling": mode,
         "normalize": "Normalize" in modules,
-        "prompts": {name: prompts.text(name, "") for name in prompts.values},
-        "default_prompt_name": config.text("default_prompt_name"),
+        "prompts": {},
+        "default_prompt_name": None,
         "truncate_dim": config.fields(_OWN).integer("truncate_dim", low=1),
     }
-    if not any(found.embedder["prompts"].values()):  # sentence-transformers writes empty ones
-        found.embedder |= {"prompts": {}, "default_prompt_name": None}
-    if found.embedder["prompts"] and pooling.boolean("include_prompt") is False:
-        found.refused["BertEmbedder"] = (
-            f"{folder} leaves the tokens of its prompts out of the mean (include_prompt false), "
-            "which BertEmbedder doesn't support. Load the encoder with BertBackbone.from_preset."
-        )
-    return found
+    if any(prompts.values()):  # sentence-transformers writes empty ones
+        sentences.embedder["prompts"] = prompts
+        sentences.embedder["default_prompt_name"] = config.text("default_prompt_name")
+        if pooling.boolean("include_prompt") is False:
+            sentences.refused = (
+                f"{folder} leaves the tokens of its prompts out of the mean (include_prompt "
+                "false), which BertEmbedder doesn't support. Load the encoder with "
+                "BertBackbone.from_preset."
+            )
+    return sentences
+
+
+def _encoder_settings(transformer):
+    for name in _ENCODERS:
+        settings = JsonFields(transformer / f"sentence_{name}_config.json")
+        if settings:
+            return settings
+    return JsonFields(transformer, {})
 
 
 def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes the files that sentence-transformers needs in addition to the encoder's."""
     arguments = checkpoint.task_arguments
-    prompts, truncate_dim = arguments.get("prompts", {}), arguments.get("truncate_dim")
+    modes = {name: mode == arguments["pooling"] for name, mode in _MODES.items()}
+    pooling = {"word_embedding_dimension": checkpoint.backbone["hidden_dim"], **modes}
+    (folder / "1_Pooling").mkdir()
+    write_json(folder / "1_Pooling" / "config.json", pooling)
+    modules = [_module(0, "", "Transformer"), _module(1, "1_Pooling", "Pooling")]
+    if arguments["normalize"]:
+        modules.append(_module(2, "2_Normalize", "Normalize"))
+        (folder / "2_Normalize").mkdir()
+    write_json(folder / "modules.json", modules)
+    prompts = arguments.get("prompts", {})
+    # Without these two, sentence-transformers adds empty ones.
+    needed = {name: prompt_of(prompts, name) for name in KINDS}
+    config = {
+        "prompts": {**needed, **prompts},
+        "default_prompt_name": arguments.get("default_prompt_name"),
+        "similarity_fn_name": "cosine",
+    }
+    truncate_dim = arguments.get("truncate_dim")
     if truncate_dim is not None:
+        config[_OWN] = {"truncate_dim": truncate_dim}
         logger.warning(
             "sentence-transformers doesn't store truncate_dim: load the folder there with "
             "SentenceTransformer(folder, truncate_dim=%d). from_preset reads it.",
             truncate_dim,
         )
-    (folder / "1_Pooling").mkdir()
-    modes = {name: mode == arguments["pooling"] for name, mode in _MODES.items()}
-    pooling = {"word_embedding_dimension": checkpoint.backbone["hidden_dim"], **modes}
-    write_json(folder / "1_Pooling" / "config.json", pooling)
-    kinds = [("", "Transformer"), ("1_Pooling", "Pooling")]
-    if arguments["normalize"]:
-        kinds.append(("2_Normalize", "Normalize"))
-        (folder / "2_Normalize").mkdir()
-    modules = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (path, kind) in enumerate(kinds)
-    ]
-    write_json(folder / "modules.json", modules)
-    both = {kind: prompt_of(prompts, kind) for kind in KINDS}  # or there would be empty ones
-    config = {
-        "prompts": {**both, **prompts},
-        "default_prompt_name": arguments.get("default_prompt_name"),
-        "similarity_fn_name": "cosine",
-        **({} if truncate_dim is None else {_OWN: {"truncate_dim": truncate_dim}}),
-    }
     write_json(folder / _CONFIG, config)
     settings = {"max_seq_length": checkpoint.sequence_length, "do_lower_case": False}
     write_json(folder / "sentence_bert_config.json", settings)
 
 
+def _module(index, path, name):
+    their_class = f"sentence_transformers.models.{name}"
+    return {"idx": index, "name": str(index), "path": path, "type": their_class}
+
+
 def cross_encoder_activation(folder: Path, config: JsonFields) -> str | None:
     """Returns the activation of a folder's scores; None if it isn't of a cross-encoder."""
-    files = (config.fields("sentence_transformers"), JsonFields(folder / _CONFIG))
-    names = [fields.text("activation_fn") for fields in files]
-    return next(filter(None, names), None) or config.text(_OLD_KEY)
+    newest = config.fields("sentence_transformers").text("activation_fn")
+    new = JsonFields(folder / _CONFIG).text("activation_fn")
+    return newest or new or config.text(_OLD_KEY)
 
 
 def reranker_arguments(folder: Path, config: JsonFields, dropout: float) -> dict:
@@ -138,13 +152,13 @@ def reranker_arguments(folder: Path, config: JsonFields, dropout: float) -> dict
 
     By default, the activation is the sigmoid, as in sentence-transformers.
     """
-    theirs = cross_encoder_activation(folder, config)
-    kinds = {name.rsplit(".", 1)[-1]: ours for ours, name in _ACTIVATIONS.items()}
-    activation = kinds.get((theirs or "Sigmoid").rsplit(".", 1)[-1])
-    if activation is None:
-        message = "%s: scores are %s of the logits there, their sigmoid here, in the same order."
-        logger.warning(message, folder, theirs)
-    return {"dropout": dropout, "activation": activation or "sigmoid"}
+    theirs = cross_encoder_activation(folder, config) or "Sigmoid"
+    for activation, name in _ACTIVATIONS.items():
+        if name.endswith("." + theirs.rsplit(".", 1)[-1]):
+            return {"dropout": dropout, "activation": activation}
+    message = "%s: scores are %s of the logits there, their sigmoid here, in the same order."
+    logger.warning(message, folder, theirs)
+    return {"dropout": dropout, "activation": "sigmoid"}
 
 
 def cross_encoder_config(arguments: dict) -> dict:

@@ -13,8 +13,12 @@ from safetensors import safe_open
 from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Tensor, explained, file_tensor
 
-FILES = ("model.safetensors", "model.safetensors.index.json")
-FILES += ("pytorch_model.bin", "pytorch_model.bin.index.json")
+FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
 """Names of weight files, in order of preference."""
 CHECKSUMS = "checksums.json"
 """File with the CRC-32 of each file of a preset but the model card, which people edit."""
@@ -24,15 +28,16 @@ POOLER_FILE = "pooler.safetensors"
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
     """Reads the tensors of a folder with one of `FILES`, each one on demand."""
-    found = sorted(path.name for path in folder.iterdir())
-    name = next((name for name in FILES if name in found), None)
-    if name is None:
-        raise ValueError(f"{folder} holds no weights, none of {', '.join(FILES)}; found {found}.")
-    tensors = {}
-    for path in _shards(folder / name):
-        tensors |= _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
+    names = sorted(path.name for path in folder.iterdir())
+    present = [name for name in FILES if name in names]
+    if not present:
+        raise ValueError(f"{folder} holds no weights, none of {', '.join(FILES)}; found {names}.")
+    paths = _shards(folder / present[0])
     if (folder / POOLER_FILE).is_file():
-        tensors |= _safetensors(folder / POOLER_FILE)
+        paths.append(folder / POOLER_FILE)
+    tensors = {}
+    for path in paths:
+        tensors |= _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
     return tensors
 
 
@@ -46,7 +51,9 @@ def safe_num_bytes(path: Path) -> int | None:
 
     if not path.is_file():
         return None
-    size, stored, links = path.stat().st_size, 0, {}
+    size = path.stat().st_size
+    stored = 0
+    links = {}
     with explained(path, "is damaged, a truncated file or unsafe"):
         _check_end(path, size)
         with h5py.File(path, "r") as file:
@@ -67,7 +74,9 @@ def _check_end(path, size):
     """
     with open(path, "rb") as file:
         header = file.read(52).ljust(52, b"\0")
-    [end] = struct.unpack_from("<Q", header, {0: 40, 1: 44}.get(header[8], 28))
+    version = header[8]
+    place = {0: 40, 1: 44}.get(version, 28)
+    [end] = struct.unpack_from("<Q", header, place)
     if size > end:
         raise ValueError(f"it has {size:,} bytes, and its header says {end:,} bytes")
 
@@ -94,13 +103,14 @@ def _shards(path):
         return [path]
     names = JsonFields(path).fields("weight_map")
     shards = sorted({names.inner_path(name) for name in names.values})
-    missing = [shard for shard in shards if not (path.parent / shard).is_file()]
+    paths = [path.parent / shard for shard in shards]
+    missing = [shard.name for shard in paths if not shard.is_file()]
     if missing or not shards:
+        lacks = f"; {missing[:9]} are missing" if missing else ""
         raise ValueError(
-            f"{path} names {len(shards)} weight files"
-            f"{f'; {missing[:9]} are missing' if missing else ''}: download the folder again."
+            f"{path} names {len(shards)} weight files{lacks}: download the folder again."
         )
-    return [path.parent / shard for shard in shards]
+    return paths
 
 
 def _safetensors(path):
@@ -108,13 +118,14 @@ def _safetensors(path):
         with safe_open(path, framework="numpy") as file:  # unmaps the file's pages at the end
             return file.get_tensor(name)
 
+    tensors = {}
     with explained(path, "is truncated or not a safetensors file", "Download it again."):
         with safe_open(path, framework="numpy") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}
-            looks = {name: (tuple(s.get_shape()), s.get_dtype()) for name, s in slices.items()}
-    return {
-        name: file_tensor(path, name, *look, partial(read, name)) for name, look in looks.items()
-    }
+            for name in file.keys():
+                header = file.get_slice(name)
+                shape, dtype = tuple(header.get_shape()), header.get_dtype()
+                tensors[name] = file_tensor(path, name, shape, dtype, partial(read, name))
+    return tensors
 
 
 def _pytorch(path):
@@ -125,22 +136,24 @@ def _pytorch(path):
         )
     import torch
 
-    with explained(path, "is damaged or holds more than weights (code is never executed)"):
-        with open(path, "rb") as file:
-            is_zip = file.read(2) == b"PK"
-        if is_zip and (name := ZipFile(path).testzip()):  # torch.load doesn't look
-            raise ValueError(f"{name} differs from its checksum")
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
-        tensors = {str(n): t for n, t in dict(state).items() if isinstance(t, torch.Tensor)}
-        for name, tensor in tensors.items():
-            size = tensor.untyped_storage().nbytes()
-            if tensor.numel() * tensor.element_size() > size:  # it would be written out
-                raise ValueError(f"{name} is of shape {[*tensor.shape]} but has only {size} bytes")
-
     def read(tensor):
         return tensor.detach().to(torch.float32).numpy()  # a parameter may require gradients
 
-    return {
-        name: file_tensor(path, name, tuple(t.shape), str(t.dtype).split(".")[-1], partial(read, t))
-        for name, t in tensors.items()
-    }
+    tensors = {}
+    with explained(path, "is damaged or holds more than weights (code is never executed)"):
+        with open(path, "rb") as file:
+            is_zip = file.read(2) == b"PK"
+        damaged = ZipFile(path).testzip() if is_zip else None  # torch.load doesn't look
+        if damaged:
+            raise ValueError(f"{damaged} differs from its checksum")
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+        for name, tensor in dict(state).items():
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            shape = tuple(tensor.shape)
+            size = tensor.untyped_storage().nbytes()
+            if tensor.numel() * tensor.element_size() > size:  # it would be written out
+                raise ValueError(f"{name} is of shape {list(shape)} but has only {size} bytes")
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            tensors[str(name)] = file_tensor(path, str(name), shape, dtype, partial(read, tensor))
+    return tensors

@@ -1,11 +1,10 @@
-"""Other libraries' names for the weights and arguments of a BERT.
+"""Google's and KerasHub's names for the weights of a BERT.
 
 Sources: google-research/bert modeling.py, run_pretraining.py, run_classifier.py, run_squad.py;
 keras-hub bert_backbone.py, bert_masked_lm.py.
 """
 
-from keras_bert.files.json_files import JsonFields
-from keras_bert.presets.formats.checkpoint import Checkpoint, Spelling
+from keras_bert.presets.formats.checkpoint import Spelling
 
 # {argument of BertBackbone: (key of the config, default)}
 BACKBONE = {
@@ -19,7 +18,7 @@ BACKBONE = {
     "max_sequence_length": ("max_position_embeddings", 512),
     "num_segments": ("type_vocab_size", 2),
 }
-# {our layer: (Google's scope, KerasHub's layer)}; {} is each of query, key and value
+# {our layer: (Google's scope, KerasHub's layer)}; {} stands for query, key and value
 _LAYERS = {
     "embeddings/token_embedding": ("bert/embeddings/word_embeddings", "token_embedding"),
     "embeddings/segment_embedding": ("bert/embeddings/token_type_embeddings", "segment_embedding"),
@@ -39,79 +38,58 @@ _MASKED_LM = {
     "masked_lm/dense": ("cls/predictions/transform/dense", "mlm_head/intermediate_dense"),
     "masked_lm/norm": ("cls/predictions/transform/LayerNorm", "mlm_head/intermediate_layer_norm"),
 }
-_OUTPUT = {"logits/kernel": "output_weights", "logits/bias": "output_bias"}
-# {task: {our weight: Google's}}
-_HEADS = {
-    "BertPretrainer": {
-        "masked_lm/bias": "cls/predictions/output_bias",
-        "next_sentence/kernel": "cls/seq_relationship/output_weights",
-        "next_sentence/bias": "cls/seq_relationship/output_bias",
-    },
-    "BertClassifier": _OUTPUT,
-    "BertTokenClassifier": _OUTPUT,
-    "BertMultipleChoice": _OUTPUT,
-    "BertReranker": _OUTPUT,
-    "BertSpanLabeler": {name: f"cls/squad/{theirs}" for name, theirs in _OUTPUT.items()},
-}
-OUTPUT_HEADS = tuple(task for task, head in _HEADS.items() if "logits/kernel" in head)
-"""Tasks whose head is a single dense layer, `logits`."""
-# {task: key in another library's config, which ignores it, for arguments of our classes}
-_OWN_KEYS = {
-    "BertClassifier": "keras_bert_classifier",
-    "BertSpanLabeler": "keras_bert_span_labeler",
-}
-_OF_CLASSIFIERS = ("multi_label", "threshold", "window_stride", "window_pooling")
-_OF_QUESTIONS = ("document_stride", "max_question_length", "max_answer_length", "null_threshold")
-_OWN_ARGUMENTS = (*_OF_CLASSIFIERS, *_OF_QUESTIONS)
+_GOOGLE, _KERAS_HUB = 0, 1  # columns of these tables
 
 
-def read_own_entry(config: JsonFields, task: str | None) -> dict:
-    """Reads the arguments that `own_entry` wrote; the classes that take them check their values."""
-    own = config.fields(_OWN_KEYS[task]).values if task in _OWN_KEYS else {}
-    return {name: own[name] for name in _OWN_ARGUMENTS if own.get(name) is not None}
-
-
-def own_entry(checkpoint: Checkpoint) -> dict:
-    """Makes the entry of another library's config for arguments of ours."""
-    if checkpoint.task not in _OWN_KEYS:
-        return {}
-    arguments = checkpoint.task_arguments
-    names = _OF_CLASSIFIERS if checkpoint.task == "BertClassifier" else arguments
-    return {_OWN_KEYS[checkpoint.task]: {n: arguments[n] for n in names if n in arguments}}
-
-
-def google_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:
-    """Returns `{our name: Spelling}` for a TF1 checkpoint of Google's with the head of a task."""
-    layers = {**_LAYERS, **(_MASKED_LM if task == "BertPretrainer" else {})}
-    names = {
-        ours: tuple(name.removesuffix("/embeddings") for name in theirs)
-        for ours, theirs in _weights(layers, 0, "bert/encoder/layer_", num_layers).items()
-    }
-    names |= {ours: (theirs,) for ours, theirs in _HEADS.get(task, {}).items()}
-    return {
-        ours: Spelling(theirs, transposed=theirs[0].endswith("output_weights"))
-        for ours, theirs in names.items()
-    }
+def google_spellings(num_layers: int, head: str) -> dict[str, Spelling]:
+    """Returns `{our name: Spelling}` for a TF1 checkpoint of Google's with a `Checkpoint.head`."""
+    layers = {**_LAYERS}
+    if head == "ForMaskedLM":
+        layers |= _MASKED_LM
+    spellings = {}
+    for name, theirs in _weights(layers, _GOOGLE, "bert/encoder/layer_", num_layers).items():
+        spellings[name] = Spelling(tuple(part.removesuffix("/embeddings") for part in theirs))
+    if head == "ForMaskedLM":
+        spellings["masked_lm/bias"] = Spelling(("cls/predictions/output_bias",))
+        spellings |= _output("next_sentence", "cls/seq_relationship/")
+    elif head == "ForQuestionAnswering":
+        spellings |= _output("logits", "cls/squad/")
+    elif head != "Model":
+        spellings |= _output("logits", "")
+    return spellings
 
 
 def keras_hub_spellings(num_layers: int) -> dict[str, Spelling]:
     """Returns `{our name: Spelling}` for a KerasHub BERT and its heads."""
     layers = {**_LAYERS, **_MASKED_LM, "logits": ("", "logits")}
-    names = _weights(layers, 1, "transformer_layer_", num_layers)
+    names = _weights(layers, _KERAS_HUB, "transformer_layer_", num_layers)
     names["masked_lm/bias"] = ("mlm_head/output_bias",)
     return {ours: Spelling(theirs) for ours, theirs in names.items()}
 
 
+def _output(layer, scope):
+    return {
+        f"{layer}/kernel": Spelling((f"{scope}output_weights",), transposed=True),
+        f"{layer}/bias": Spelling((f"{scope}output_bias",)),
+    }
+
+
 def _weights(layers, library, block, num_layers):
     """Returns `{our weight: their names}` of layers and blocks, by the column of the tables."""
-    names = {ours: theirs[library] for ours, theirs in layers.items()}
+    layer_names = {ours: names[library] for ours, names in layers.items()}
     for i in range(num_layers):
-        theirs = {ours: each[library] for ours, each in _BLOCK.items()}
-        names |= {f"block_{i}/{ours}": f"{block}{i}/{name}" for ours, name in theirs.items()}
+        for ours, names in _BLOCK.items():
+            layer_names[f"block_{i}/{ours}"] = f"{block}{i}/{names[library]}"
     weights = {}
-    for ours, theirs in names.items():
-        parts = ("query", "key", "value") if "{}" in theirs else ("",)
-        kinds = ("gamma", "beta") if ours.endswith("norm") else ("kernel", "bias")
-        for kind in ("embeddings",) if ours.endswith("_embedding") else kinds:
-            weights[f"{ours}/{kind}"] = tuple(f"{theirs.format(p)}/{kind}" for p in parts)
+    for ours, theirs in layer_names.items():
+        scopes = [theirs]
+        if "{}" in theirs:
+            scopes = [theirs.format(part) for part in ("query", "key", "value")]
+        variables = ("kernel", "bias")
+        if ours.endswith("norm"):
+            variables = ("gamma", "beta")
+        elif ours.endswith("_embedding"):
+            variables = ("embeddings",)
+        for variable in variables:
+            weights[f"{ours}/{variable}"] = tuple(f"{scope}/{variable}" for scope in scopes)
     return weights

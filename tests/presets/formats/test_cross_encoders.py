@@ -33,8 +33,9 @@ VERSION_4 = {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.
 def test_the_activation_of_each_version_is_read(folder):
     version_6 = folder / "config_sentence_transformers.json"
     version_6.write_text(json.dumps({"activation_fn": IDENTITY, "model_type": "CrossEncoder"}))
-    found = read_hugging_face(folder)
-    assert (found.task, found.task_arguments["activation"]) == ("BertReranker", "linear")
+    checkpoint = read_hugging_face(folder)
+    assert checkpoint.task is BertReranker
+    assert checkpoint.task_arguments["activation"] == "linear"
     version_6.unlink()
     for entries in (VERSION_3, {"sbert_ce_default_activation_function": SIGMOID, **VERSION_4}):
         changed(folder, **entries)

@@ -27,8 +27,9 @@ ACTIVATIONS = ["gelu", "gelu_approximate", "relu", "silu", "tanh"]
 
 def settings(model):
     """Returns a model's config without names."""
-    backbone = getattr(model, "backbone", None)
-    config = {**model.get_config(), "backbone": None if backbone is None else settings(backbone)}
+    config = model.get_config()
+    if model.backbone is not model:
+        config["backbone"] = settings(model.backbone)
     return {k: v for k, v in config.items() if k not in ("name", "trainable", "preprocessor")}
 
 

@@ -23,6 +23,13 @@ def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tm
     assert config["model_type"] == "bert" and config["hidden_size"] == 8
 
 
+def test_a_bert_with_one_segment_stays_a_bert(backbone, tmp_path):
+    backbone(num_segments=1).save_to_hugging_face(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "bert"
+    back = BertBackbone.from_preset(tmp_path)
+    assert (back.architecture, back.num_segments) == ("bert", 1)
+
+
 def test_lora_is_merged(assert_close, backbone, randomized, weights_of, tmp_path):
     model = BertClassifier(backbone(), 2)
     for block in model.backbone.blocks:

@@ -86,7 +86,8 @@ def test_an_mpnet_as_sentence_transformers_publishes_it(
     words = ["<s>", "<pad>", "</s>", "<unk>", *letters.get_vocabulary(), "<mask>"]
     tokenizer = BertTokenizer(words, max_word_characters=100, family="mpnet")
     reader = BertEmbedderPreprocessor(tokenizer, sequence_length=12)
-    backbone = make_backbone(vocabulary_size=len(words), num_segments=0, relative_bias=True)
+    encoder = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
+    backbone = make_backbone(vocabulary_size=len(words), **encoder)
     model = BertEmbedder(randomized(backbone), preprocessor=reader, pooling="mean", normalize=True)
     folder = tmp_path / "published"
     model.save_to_hugging_face(folder)

@@ -54,10 +54,10 @@ class BatchLoss(keras.losses.Loss):
     def call(self, y_true, y_pred):
         width = y_pred.shape[-1]
         check_dims(self.matryoshka_dims, width)
-        losses = [
-            self.loss_of(y_true, normalized(y_pred[..., :dim]))
-            for dim in self.matryoshka_dims or [width]
-        ]
+        losses = []
+        for dim in self.matryoshka_dims or [width]:
+            vectors = normalized(y_pred[..., :dim])
+            losses.append(self.loss_of(y_true, vectors))
         return sum(losses[1:], losses[0])
 
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
@@ -69,8 +69,11 @@ class BatchLoss(keras.losses.Loss):
         return f"{type(self).__name__}(scale={self.scale:g}{dims})"
 
     def get_config(self):
-        own = {"scale": self.scale, "matryoshka_dims": self.matryoshka_dims}
-        return {**super().get_config(), **own}
+        return {
+            **super().get_config(),
+            "scale": self.scale,
+            "matryoshka_dims": self.matryoshka_dims,
+        }
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -110,17 +113,19 @@ class InBatchNegatives(BatchLoss):
         anchors = vectors[:, 0]  # [B, H]
         candidates = ops.reshape(vectors[:, 1:], (-1, vectors.shape[-1]))  # [B x (k - 1), H]
         scores = self.scale * ops.matmul(anchors, ops.transpose(candidates))
-        numbers = ops.arange(ops.shape(scores)[1])
-        is_own = numbers == texts * ops.arange(ops.shape(scores)[0])[:, None]
-        anchor, positive = y_true[:, :1], y_true[:, 1:2]
+        rows = ops.arange(ops.shape(scores)[0])[:, None]
+        columns = ops.arange(ops.shape(scores)[1])
+        is_right = columns == texts * rows  # the anchor's positive
+        # Numbers of texts: of anchors and positives [B, 1], of candidates [1, B x (k - 1)].
+        anchor = y_true[:, :1]
+        positive = y_true[:, 1:2]
         candidate = ops.reshape(y_true[:, 1:], (1, -1))
-        asked = ops.reshape(ops.repeat(anchor, texts, axis=1), (1, -1))  # the candidate's anchor
-        is_positive = numbers % texts == 0
-        is_equal = (
-            (candidate == anchor) | (candidate == positive) | (is_positive & (asked == anchor))
-        )
-        scores = ops.where(is_equal & ~is_own, -1e9, scores)
-        right = ops.sum(ops.where(is_own, scores, 0.0), axis=1)
+        its_anchor = ops.reshape(ops.repeat(anchor, texts, axis=1), (1, -1))
+        is_positive = columns % texts == 0
+        is_equal = (candidate == anchor) | (candidate == positive)
+        is_equal = is_equal | (is_positive & (its_anchor == anchor))
+        scores = ops.where(is_equal & ~is_right, -1e9, scores)
+        right = ops.sum(ops.where(is_right, scores, 0.0), axis=1)
         return ops.logsumexp(scores, axis=1) - right  # [B]
 
 
@@ -187,8 +192,8 @@ class EmbeddingLoss(BatchLoss):
     """
 
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
-        kind = CoSENT if len(y_true.shape) == 1 else InBatchNegatives
-        return kind(self.scale).loss_of(y_true, vectors)
+        loss_class = CoSENT if len(y_true.shape) == 1 else InBatchNegatives
+        return loss_class(self.scale).loss_of(y_true, vectors)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -317,15 +322,21 @@ class Distillation(keras.losses.Loss):
         check_number("temperature", temperature, at_least=0, exclusive=True)
         check_rate("alpha", alpha)
         self.loss = keras.losses.get(loss)
-        own = getattr(self.loss, "reduction", "sum_over_batch_size")
-        super().__init__(name=name, reduction=reduction or own, dtype=dtype)
-        self.temperature, self.alpha = float(temperature), float(alpha)
-        self._distance = divergence if isinstance(self.loss, _OF_CLASSES) else None
-        self._distance = _binary_divergence if isinstance(self.loss, BINARY) else self._distance
+        if reduction is None:
+            reduction = getattr(self.loss, "reduction", "sum_over_batch_size")
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        self.temperature = float(temperature)
+        self.alpha = float(alpha)
+        self._distance = None
+        if isinstance(self.loss, _OF_CLASSES):
+            self._distance = divergence
+        elif isinstance(self.loss, BINARY):
+            self._distance = _binary_divergence
 
     def call(self, y_true, y_pred):
         outputs = ops.shape(y_pred)[-1]
-        teacher, labels = y_true[..., :outputs], y_true[..., outputs:]
+        teacher = y_true[..., :outputs]
+        labels = y_true[..., outputs:]
         if isinstance(self.loss, keras.losses.SparseCategoricalCrossentropy):
             labels = labels[..., 0]
         hard = getattr(self.loss, "call", self.loss)(labels, y_pred)
@@ -347,14 +358,16 @@ class Distillation(keras.losses.Loss):
 
 def divergence(teacher: Any, student: Any) -> Any:
     """Computes KL(softmax(teacher) || softmax(student)) over the last axis."""
-    teacher, student = (ops.log_softmax(logits, axis=-1) for logits in (teacher, student))
+    teacher = ops.log_softmax(teacher, axis=-1)
+    student = ops.log_softmax(student, axis=-1)
     return ops.sum(ops.exp(teacher) * (teacher - student), axis=-1)
 
 
 def _binary_divergence(teacher, student):
     """Computes the mean over the last axis of each class's divergence, a class or not."""
-    pairs = (ops.stack([logits, ops.zeros_like(logits)], axis=-1) for logits in (teacher, student))
-    return ops.mean(divergence(*pairs), axis=-1)
+    teacher = ops.stack([teacher, ops.zeros_like(teacher)], axis=-1)
+    student = ops.stack([student, ops.zeros_like(student)], axis=-1)
+    return ops.mean(divergence(teacher, student), axis=-1)
 
 
 def normalized(vectors: Any) -> Any:
@@ -368,8 +381,8 @@ def check_dims(dims: Sequence[int] | None, width: int) -> None:
     """Raises a ValueError unless `matryoshka_dims` are numbers of a vector's values, or None."""
     if dims is None:
         return
-    is_list = isinstance(dims, (list, tuple)) and len(dims) > 0
-    if not is_list or not all(type(dim) is int and 1 <= dim <= width for dim in dims):
+    is_right = isinstance(dims, (list, tuple)) and len(dims) > 0
+    if not is_right or not all(type(dim) is int and 1 <= dim <= width for dim in dims):
         raise ValueError(
             f"matryoshka_dims must be ints from 1 to {width}, the width of the vectors, such as "
             f"({width}, {max(width // 2, 1)}); got {dims}."
@@ -379,8 +392,8 @@ def check_dims(dims: Sequence[int] | None, width: int) -> None:
 def _check_several(loss, vectors, exactly=None):
     texts = vectors.shape[1] if len(vectors.shape) == 3 else 1
     if texts < 2 or (exactly is not None and texts != exactly):
-        wanted = "[B, 2, H]" if exactly else "[B, k, H] with k of 2 or more"
+        expected = "[B, 2, H]" if exactly else "[B, k, H] with k of 2 or more"
         raise ValueError(
-            f"{type(loss).__name__} compares the vectors of several texts in an example, {wanted}; "
-            f"got {tuple(vectors.shape)}. Train on pairs of texts: fit((texts, others))."
+            f"{type(loss).__name__} compares the vectors of several texts in an example, "
+            f"{expected}; got {tuple(vectors.shape)}. Train on pairs: fit((texts, others))."
         )

@@ -1,6 +1,7 @@
 """Editors and type checkers see the public names, although these load on first use."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,9 @@ import keras_bert
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "keras_bert"
 # Keras calls these with arguments of its own, and documents them in its base classes.
-KERAS_OVERRIDES = {"build", "call", "compute_output_spec", "from_config", "get_config"}
+KERAS_OVERRIDES = re.compile(
+    "build|call|compute_output_spec|from_config|get_config|on_.*|.*_step|make_.*_function"
+)
 
 
 def public_functions(nodes, owner=""):
@@ -24,7 +27,7 @@ def public_functions(nodes, owner=""):
             yield from public_functions(node.body, f"{owner}{node.name}.")
         elif isinstance(node, ast.FunctionDef):
             is_special = node.name in ("__init__", "__call__")
-            is_override = owner and node.name in KERAS_OVERRIDES
+            is_override = owner and KERAS_OVERRIDES.fullmatch(node.name)
             if not is_override and (is_special or not node.name.startswith("_")):
                 yield owner + node.name, node, bool(owner)
 

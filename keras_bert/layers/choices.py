@@ -12,16 +12,18 @@ class ChoicesAsRows(keras.layers.Layer):
     """
 
     def call(self, inputs):
-        return {
-            name: None if x is None else ops.reshape(x, (-1, ops.shape(x)[-1]))  # [B x C, S]
-            for name, x in inputs.items()
-        }
+        rows = dict(inputs)
+        for name, x in inputs.items():
+            if x is not None:
+                rows[name] = ops.reshape(x, (-1, ops.shape(x)[-1]))  # [B x C, S]
+        return rows
 
     def compute_output_spec(self, inputs):
-        return {
-            name: None if x is None else keras.KerasTensor((None, x.shape[-1]), dtype=x.dtype)
-            for name, x in inputs.items()
-        }
+        rows = dict(inputs)
+        for name, x in inputs.items():
+            if x is not None:
+                rows[name] = keras.KerasTensor((None, x.shape[-1]), dtype=x.dtype)
+        return rows
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

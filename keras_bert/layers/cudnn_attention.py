@@ -25,8 +25,14 @@ def fits(query, device, has_mask):
 
 def compute_capability(device):
     """Returns the compute capability of a JAX device as a pair, `(0, 0)` if it isn't NVIDIA's."""
-    numbers = re.fullmatch(r"(\d+)\.(\d+)", str(getattr(device, "compute_capability", "")))
-    return tuple(map(int, numbers.groups())) if numbers else (0, 0)
+    version = str(getattr(device, "compute_capability", ""))
+    if not re.fullmatch(r"\d+\.\d+", version):
+        return (0, 0)
+    return _numbers(version)
+
+
+def _numbers(version):
+    return tuple(map(int, version.split(".")))
 
 
 @contextlib.contextmanager
@@ -35,7 +41,7 @@ def answering_for(device):
     from jax._src.cudnn import fused_attention_stablehlo
 
     def check_compute_capability(least):
-        return compute_capability(device) >= tuple(map(int, least.split(".")))
+        return compute_capability(device) >= _numbers(least)
 
     with mock.patch.multiple(
         fused_attention_stablehlo,
@@ -54,21 +60,24 @@ def cudnn_attention(
     first. Other rows are therefore reordered, which costs nothing: heads are copied in any case.
     """
     padding_mask, sequence_ids, causal, window, _ = visibility
-    visible, lengths, order = None, None, None
+    visible = lengths = order = None
     if sequence_ids is not None:
-        visible = (sequence_ids[:, :, None] == sequence_ids[:, None, :])[:, None]  # [B, 1, S, S]
-    elif padding_mask is not None and window is not None:
-        visible = padding_mask.astype("bool")[:, None, None]  # [B, 1, 1, S]
+        is_same = sequence_ids[:, :, None] == sequence_ids[:, None, :]
+        visible = is_same[:, None]  # [B, 1, S, S]
     elif padding_mask is not None:
         is_token = padding_mask.astype("bool")
-        lengths = jnp.maximum(is_token.sum(1, dtype="int32"), 1)  # rows of padding stay finite
-        order = jnp.argsort(~is_token, axis=1, stable=True)
-        key, value = _take(key, order), _take(value, order)
-        if causal:  # otherwise queries have no order and may stay
-            query = _take(query, order)
+        if window is not None:
+            visible = is_token[:, None, None]  # [B, 1, 1, S]
+        else:
+            lengths = jnp.maximum(is_token.sum(1, dtype="int32"), 1)  # rows of padding stay finite
+            order = jnp.argsort(~is_token, axis=1, stable=True)
+            key = _take(key, order)
+            value = _take(value, order)
+            if causal:  # otherwise queries have no order and may stay
+                query = _take(query, order)
     if window is not None:
-        places = jnp.arange(query.shape[1])
-        is_near = abs(places[:, None] - places) <= window  # [S, S]
+        positions = jnp.arange(query.shape[1])
+        is_near = abs(positions[:, None] - positions) <= window  # [S, S]
         visible = is_near[None, None] if visible is None else visible & is_near
     context = jax.nn.dot_product_attention(
         query,
@@ -79,13 +88,15 @@ def cudnn_attention(
         key_value_seq_lengths=lengths,
         implementation=implementation,
     )  # [B, S, N, D]
-    return _take(context, jnp.argsort(order, axis=1)) if causal and order is not None else context
+    if causal and order is not None:
+        context = _take(context, jnp.argsort(order, axis=1))
+    return context
 
 
-def _take(x, places):
-    """Takes the tokens of each row of `[B, S, N, D]` at places `[B, S]`, each once."""
+def _take(x, positions):
+    """Takes the tokens of each row of `[B, S, N, D]` at positions `[B, S]`, each once."""
 
-    def take(row, places):
-        return row.at[places].get(unique_indices=True, mode="promise_in_bounds")
+    def take(row, positions):
+        return row.at[positions].get(unique_indices=True, mode="promise_in_bounds")
 
-    return jax.vmap(take)(x, places)
+    return jax.vmap(take)(x, positions)

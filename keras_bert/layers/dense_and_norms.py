@@ -73,8 +73,9 @@ class LayerNorm(keras.layers.LayerNormalization):
 
         if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
             return super().call(inputs)
-        weights = map(tf.convert_to_tensor, (self.gamma, self.beta))  # variables can't be arguments
-        return _normalized(self.epsilon)(inputs, *weights)
+        gamma = tf.convert_to_tensor(self.gamma)  # a variable can't be an argument
+        beta = tf.convert_to_tensor(self.beta)
+        return _normalized(self.epsilon)(inputs, gamma, beta)
 
 
 @functools.cache
@@ -92,7 +93,8 @@ def _normalized(epsilon):
     @ops.custom_gradient
     def normalize(inputs, gamma, beta):
         dtype = keras.backend.result_type(inputs.dtype, "float32")
-        x, scale = ops.cast(inputs, dtype), ops.cast(gamma, dtype)
+        x = ops.cast(inputs, dtype)
+        scale = ops.cast(gamma, dtype)
         mean, variance = ops.moments(x, axes=-1, keepdims=True)  # [..., 1]
         inverse = ops.rsqrt(variance + epsilon)  # [..., 1]
         factor = inverse * scale
@@ -102,16 +104,20 @@ def _normalized(epsilon):
             upstream = args[0] if upstream is None else upstream
             width = inputs.shape[-1]
             g = ops.reshape(ops.cast(upstream, dtype), (-1, width))  # [R, H]
-            rows, deviation = ops.reshape(mean, (-1, 1)), ops.reshape(inverse, (-1, 1))  # [R, 1]
-            x_hat = (ops.reshape(ops.cast(inputs, dtype), (-1, width)) - rows) * deviation
+            x = ops.reshape(ops.cast(inputs, dtype), (-1, width))
+            deviation = ops.reshape(inverse, (-1, 1))  # [R, 1]
+            x_hat = (x - ops.reshape(mean, (-1, 1))) * deviation
             product = g * x_hat
             weights = ops.reshape(scale / width, (width, 1))
-            average, slope = ops.matmul(g, weights), ops.matmul(product, weights)  # [R, 1]
+            average = ops.matmul(g, weights)  # [R, 1]
+            slope = ops.matmul(product, weights)
             to_inputs = (g * scale - (x_hat * slope + average)) * deviation
+            to_inputs = ops.reshape(to_inputs, ops.shape(inputs))
             ones = ops.ones((1, ops.shape(g)[0]), dtype)
-            to_gamma, to_beta = (ops.matmul(ones, each)[0] for each in (product, g))  # [H]
+            to_gamma = ops.matmul(ones, product)[0]  # [H]
+            to_beta = ops.matmul(ones, g)[0]
             return (
-                ops.cast(ops.reshape(to_inputs, ops.shape(inputs)), inputs.dtype),
+                ops.cast(to_inputs, inputs.dtype),
                 ops.cast(to_gamma, gamma.dtype),
                 ops.cast(to_beta, beta.dtype),
             )
@@ -136,24 +142,26 @@ class FeatureNormalization(keras.layers.Normalization):
         data = np.asarray(data, "float64")
         if not self.built:
             self.build(data.shape)
-        mean, deviation = data.mean(axis=0), data.std(axis=0)
+        deviation = data.std(axis=0)
         is_constant = deviation <= 1e-7 * np.abs(data).max(axis=0)  # the resolution of float32
-        for column in np.flatnonzero(~is_constant & (abs(np.log10(deviation + 1e-99)) > 18)):
+        is_out_of_range = abs(np.log10(deviation + 1e-99)) > 18
+        for column in np.flatnonzero(is_out_of_range & ~is_constant):
             raise ValueError(
                 f"The numbers of column {column} of features deviate by {deviation[column]:.3g}, "
                 "whose square is out of float32's range: give them in other units."
             )
-        self.adapt_mean.assign(mean)
+        self.adapt_mean.assign(data.mean(axis=0))
         self.adapt_variance.assign(np.where(is_constant, 1.0, deviation**2))
 
     @property
     def is_adapted(self):
         """Whether the mean or variance differs from a new layer's."""
-        mean, variance = map(keras.ops.convert_to_numpy, (self.adapt_mean, self.adapt_variance))
+        mean = ops.convert_to_numpy(self.adapt_mean)
+        variance = ops.convert_to_numpy(self.adapt_variance)
         return bool(mean.any() or (variance != 1).any())
 
     def call(self, inputs):
-        return (inputs - self.adapt_mean) / keras.ops.sqrt(self.adapt_variance)
+        return (inputs - self.adapt_mean) / ops.sqrt(self.adapt_variance)
 
     def finalize_state(self):
         pass  # no copies

@@ -85,12 +85,16 @@ class Embeddings(keras.layers.Layer):
             self.relative_bias = RelativeBias(bias_heads, name="relative_bias", dtype=dtype)
 
     def build(self, token_ids_shape):
-        tables = (self.token_embedding, self.segment_embedding, self.position_embedding)
-        for each in filter(None, (*tables, self.relative_bias)):
-            each.build(token_ids_shape)
-        vectors = (*token_ids_shape, self.token_embedding.output_dim)
-        for each in filter(None, (self.norm, self.projection)):
-            each.build(vectors)
+        self.token_embedding.build(token_ids_shape)
+        if self.segment_embedding is not None:
+            self.segment_embedding.build(token_ids_shape)
+        self.position_embedding.build(token_ids_shape)
+        if self.relative_bias is not None:
+            self.relative_bias.build(token_ids_shape)
+        vectors_shape = (*token_ids_shape, self.token_embedding.output_dim)
+        self.norm.build(vectors_shape)
+        if self.projection is not None:
+            self.projection.build(vectors_shape)
 
     def call(self, token_ids, segment_ids=None, sequence_ids=None, training=None):
         length = token_ids.shape[1]
@@ -112,19 +116,31 @@ class Embeddings(keras.layers.Layer):
             x = x + self.segment_embedding(segment_ids)
         x = x + self.position_embedding(positions)  # [S, E] or [B, S, E]
         x = self.output_dropout(self.norm(x), training=training)
-        return x if self.projection is None else self.projection(x)  # [B, S, H]
+        if self.projection is not None:
+            x = self.projection(x)
+        return x  # [B, S, H]
 
     def position_bias(self, token_ids):
         """Computes the bias of the scores in all blocks, `[1, N, S, S]`; None without one."""
-        return None if self.relative_bias is None else self.relative_bias(token_ids)
+        if self.relative_bias is None:
+            return None
+        return self.relative_bias(token_ids)
 
     def compute_output_shape(self, token_ids_shape):
         return (*token_ids_shape, self.hidden_dim)
 
     def get_config(self):
-        names = ("vocabulary_size", "hidden_dim", "max_sequence_length", "num_segments", "dropout")
-        names += ("layer_norm_epsilon", "embedding_dim", "bias_heads")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "max_sequence_length": self.max_sequence_length,
+            "num_segments": self.num_segments,
+            "dropout": self.dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "embedding_dim": self.embedding_dim,
+            "bias_heads": self.bias_heads,
+        }
 
 
 def positions_in_sequences(sequence_ids):
@@ -163,10 +179,10 @@ class RelativeBias(keras.layers.Layer):
         self.bias = self.add_weight(shape=shape, initializer=bert_initializer(), name="bias")
 
     def call(self, token_ids):
-        places = ops.arange(ops.shape(token_ids)[1], dtype="int32")
-        distance = ops.expand_dims(places, 0) - ops.expand_dims(places, 1)  # [S, S], query to key
+        positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")
+        distance = ops.expand_dims(positions, 0) - ops.expand_dims(positions, 1)  # to the key
         is_beyond = ops.greater_equal(ops.expand_dims(ops.abs(distance), 2), _BEGINS)  # [S, S, 15]
-        bucket = ops.sum(ops.cast(is_beyond, "int32"), axis=2)
+        bucket = ops.sum(ops.cast(is_beyond, "int32"), axis=2)  # [S, S]
         bucket = bucket + ops.cast(distance > 0, "int32") * (NUM_BUCKETS // 2)
         chosen = ops.one_hot(bucket, NUM_BUCKETS, dtype=self.compute_dtype)  # [S, S, 32]
         bias = ops.matmul(chosen, self.bias)  # [S, S, N], and no scatter for the gradient

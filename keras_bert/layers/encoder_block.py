@@ -93,9 +93,18 @@ class EncoderBlock(keras.layers.Layer):
         return x_shape
 
     def get_config(self):
-        names = ("num_heads", "hidden_dim", "intermediate_dim", "dropout", "activation", "remat")
-        names += ("attention_dropout", "layer_norm_epsilon", "causal")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "activation": self.activation,
+            "remat": self.remat,
+            "attention_dropout": self.attention_dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "causal": self.causal,
+        }
 
 
 def rematerialize(function, arguments, dropouts):

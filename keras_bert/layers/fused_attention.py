@@ -27,7 +27,7 @@ def fused_kernel(query, visibility, dropout=None):
     if keras.config.is_flash_attention_enabled() is False:
         return None
     backend = keras.backend.backend()
-    kernel, name = None, None
+    kernel = None
     if backend == "jax" and visibility.position_bias is None:
         device, mesh = jax_device()
         if device.platform == "tpu":
@@ -40,9 +40,11 @@ def fused_kernel(query, visibility, dropout=None):
 
             has_mask = visibility.sequence_ids is not None or visibility.window is not None
             if fits(query, device, has_mask):
-                kernel, name = cudnn_attention, "cuDNN's flash attention"
+                kernel = cudnn_attention
+                name = "cuDNN's flash attention"
     if backend == "torch":
-        kernel, name = sdpa_attention, "PyTorch's scaled_dot_product_attention"
+        kernel = sdpa_attention
+        name = "PyTorch's scaled_dot_product_attention"
     if kernel is None or dropout is None:
         return kernel
     if not (backend == "torch" and query.device.type == "cpu"):  # where it costs little
@@ -53,7 +55,8 @@ def fused_kernel(query, visibility, dropout=None):
 @contextlib.contextmanager
 def planned_for(mesh):
     """Chooses the kernel of the devices of a JAX mesh, which may be absent from this machine."""
-    token, device = _planned_mesh.set(mesh), mesh.devices.flat[0]
+    token = _planned_mesh.set(mesh)
+    device = mesh.devices.flat[0]
     answers = contextlib.nullcontext()
     if device.platform == "gpu":
         from keras_bert.layers.cudnn_attention import answering_for
@@ -73,7 +76,8 @@ def jax_device():
     """
     import jax
 
-    mesh, distribution = _planned_mesh.get(), keras.distribution.distribution()
+    mesh = _planned_mesh.get()
+    distribution = keras.distribution.distribution()
     if mesh is None and isinstance(distribution, keras.distribution.DataParallel):
         mesh = distribution.device_mesh.backend_mesh
     if mesh is not None:
@@ -88,11 +92,14 @@ def sdpa_attention(query, key, value, visibility, dropout=None, training=False):
     """Computes attention by PyTorch, by its best kernel for the device; see `attention`."""
     import torch
 
-    # A finite bias, also for rows of padding.
-    bias = visibility_bias(query.shape[1], visibility)
+    bias = visibility_bias(query.shape[1], visibility)  # finite, also for rows of padding
+    if bias is not None:
+        bias = bias.to(query.dtype)
     context = torch.nn.functional.scaled_dot_product_attention(
-        *(heads.transpose(1, 2) for heads in (query, key, value)),
-        attn_mask=None if bias is None else bias.to(query.dtype),
+        query.transpose(1, 2),
+        key.transpose(1, 2),
+        value.transpose(1, 2),
+        attn_mask=bias,
     )  # [B, N, S, D]
     return context.transpose(1, 2)
 

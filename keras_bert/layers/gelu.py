@@ -63,5 +63,8 @@ def activation_function(name):
     """Returns the function for `"gelu"`, `"gelu_approximate"` or the name of a Keras activation."""
     if not isinstance(name, str) and not callable(name):
         raise ValueError(f"activation must be the name of an activation; got {name!r}.")
-    own = {"gelu": gelu, "gelu_approximate": gelu_approximate}
-    return own.get(name) or keras.activations.get(name)
+    if name == "gelu":
+        return gelu
+    if name == "gelu_approximate":
+        return gelu_approximate
+    return keras.activations.get(name)

@@ -46,11 +46,10 @@ class LayerCombination(keras.layers.Layer):
             return
         count = len(hidden_states_shape)
         check_int('The number of layers of combine="weighted"', count, at_least=2)
-        own = {"dtype": "float32", "autocast": False}
         self.weights_before_softmax = self.add_weight(
-            (count,), "zeros", name="weights_before_softmax", **own
+            (count,), "zeros", "float32", name="weights_before_softmax", autocast=False
         )
-        self.scale = self.add_weight((), "ones", name="scale", **own)
+        self.scale = self.add_weight((), "ones", "float32", name="scale", autocast=False)
 
     def call(self, hidden_states):
         states = [ops.cast(state, "float32") for state in hidden_states]  # L of [B, S, H]
@@ -58,7 +57,7 @@ class LayerCombination(keras.layers.Layer):
             return ops.concatenate(states, axis=-1)  # [B, S, L * H]
         if self.combine == "weighted":
             weights = self.scale * ops.softmax(self.weights_before_softmax)  # [L]
-            states = [weights[i] * state for i, state in enumerate(states)]
+            states = [weights[index] * state for index, state in enumerate(states)]
         total = sum(states)  # [B, S, H]
         return total / len(states) if self.combine == "mean" else total
 

@@ -73,28 +73,30 @@ class ClsVectors(keras.layers.Layer):
         return {**super().get_config(), "last": self.last}
 
 
-def _own_tokens(sequence_ids, cls_positions):
+def _is_in_sequence(sequence_ids, cls_positions):
     """Computes which tokens belong to each of the sequences of a row, bool `[B, K, S]`."""
     count = 1 if cls_positions is None else ops.shape(cls_positions)[1]
-    numbers = ops.arange(1, count + 1, dtype="int32")
-    sequence_ids = ops.expand_dims(ops.cast(sequence_ids, "int32"), 1)
-    return ops.equal(sequence_ids, ops.expand_dims(numbers, 1))
+    ids = ops.arange(1, count + 1, dtype="int32")  # [K]
+    sequence_ids = ops.expand_dims(ops.cast(sequence_ids, "int32"), 1)  # [B, 1, S]
+    return ops.equal(sequence_ids, ops.expand_dims(ids, 1))
 
 
 def _last_vectors(sequence_output, cls_positions, padding_mask):
-    places = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
+    positions = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
     sequence_ids = packed_input("sequence_ids")
     if sequence_ids is not None:
-        is_own = _own_tokens(sequence_ids, cls_positions)  # [B, K, S]
+        is_inside = _is_in_sequence(sequence_ids, cls_positions)  # [B, K, S]
     elif cls_positions is not None:
         raise ValueError("A causal encoder needs sequence_ids, too, with cls_positions.")
     elif padding_mask is not None:
-        is_own = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)  # [B, 1, S]
+        is_inside = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)  # [B, 1, S]
     else:
         return sequence_output[:, -1, :]
-    last = ops.max(ops.where(is_own, places, 0), axis=2)
+    last = ops.max(ops.where(is_inside, positions, 0), axis=2)
     vectors = gather_positions(sequence_output, last)
-    return vectors[:, 0, :] if cls_positions is None else vectors
+    if cls_positions is None:
+        return vectors[:, 0, :]
+    return vectors
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -112,11 +114,12 @@ class SequenceLogits(keras.layers.Layer):
     """
 
     def call(self, logits):
-        sequence_ids, cls_positions = packed_input("sequence_ids"), packed_input("cls_positions")
+        sequence_ids = packed_input("sequence_ids")
+        cls_positions = packed_input("cls_positions")
         if sequence_ids is None or cls_positions is None:
             return logits
-        is_own = _own_tokens(sequence_ids, cls_positions)
-        return ops.where(is_own, ops.expand_dims(logits, 1), HIDDEN)  # [B, K, S]
+        is_inside = _is_in_sequence(sequence_ids, cls_positions)
+        return ops.where(is_inside, ops.expand_dims(logits, 1), HIDDEN)  # [B, K, S]
 
     def compute_output_spec(self, logits):
         # A functional model has one shape for its logits: that of unpacked rows.

@@ -35,34 +35,42 @@ def plain_attention(query, key, value, visibility, dropout=None, training=False)
 def attention_scores(query, key, visibility):
     """Computes what the softmax takes, float32 `[B, N, S, S]`, from heads `[B, S, N, D]`."""
     bias = visibility_bias(ops.shape(query)[1], visibility)
-    query, key = (ops.transpose(heads, (0, 2, 1, 3)) for heads in (query, key))  # [B, N, S, D]
+    query = ops.transpose(query, (0, 2, 1, 3))  # [B, N, S, D]
+    key = ops.transpose(key, (0, 2, 1, 3))
     scores = ops.matmul(query * query.shape[-1] ** -0.5, ops.transpose(key, (0, 1, 3, 2)))
     scores = ops.cast(scores, "float32")  # [B, N, S, S]
-    return scores if bias is None else scores + bias
+    if bias is not None:
+        scores = scores + bias
+    return scores
 
 
 def visibility_bias(length, visibility):
     """Computes what is added to scores, float32 `[B or 1, N or 1, S or 1, S]`, or None."""
     padding_mask, sequence_ids, causal, window, bias = visibility
-    bias = None if bias is None else ops.cast(bias, "float32")
+    if bias is not None:
+        bias = ops.cast(bias, "float32")
     hidden = []
     if sequence_ids is not None:
-        is_other = ops.not_equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
-        hidden.append(ops.expand_dims(is_other, 1))  # [B, 1, S, S]
+        of_queries = ops.expand_dims(sequence_ids, 2)
+        of_keys = ops.expand_dims(sequence_ids, 1)
+        hidden.append(ops.expand_dims(ops.not_equal(of_queries, of_keys), 1))  # [B, 1, S, S]
     elif padding_mask is not None:
         is_padding = ops.logical_not(ops.cast(padding_mask, "bool"))  # [B, S]
         hidden.append(ops.expand_dims(is_padding, (1, 2)))  # LiteRT has no new axes in slices
     if causal or window is not None:
-        places = ops.arange(length)
-        offset = ops.expand_dims(places, 0) - ops.expand_dims(places, 1)  # [S, S], query to key
+        positions = ops.arange(length)
+        offset = ops.expand_dims(positions, 0) - ops.expand_dims(positions, 1)  # [S, S], to the key
         if causal:
             hidden.append(ops.expand_dims(offset > 0, (0, 1)))
         if window is not None:
             hidden.append(ops.expand_dims(ops.abs(offset) > window, (0, 1)))
     if not hidden:
         return bias
-    hiding = ops.cast(functools.reduce(ops.logical_or, hidden), "float32") * HIDDEN
-    return hiding if bias is None else bias + hiding
+    is_hidden = functools.reduce(ops.logical_or, hidden)
+    hiding = ops.cast(is_hidden, "float32") * HIDDEN
+    if bias is None:
+        return hiding
+    return bias + hiding
 
 
 def softmax_with_small_gradient(scores, dtype):
@@ -79,7 +87,8 @@ def softmax_with_small_gradient(scores, dtype):
         def gradient(*args, upstream=None):  # PyTorch gives the upstream by name
             upstream = ops.cast(args[0] if upstream is None else upstream, "float32")
             kept = ops.cast(probabilities, "float32")
-            return kept * (upstream - ops.sum(upstream * kept, axis=-1, keepdims=True))
+            average = ops.sum(upstream * kept, axis=-1, keepdims=True)
+            return kept * (upstream - average)
 
         return probabilities, gradient
 

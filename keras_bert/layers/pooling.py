@@ -56,9 +56,14 @@ class Pooling(keras.layers.Layer):
     def compute_output_spec(self, sequence_output, padding_mask=None):
         batch, length, width = sequence_output.shape
         self.build(sequence_output.shape)
-        outer = (batch, length) if self.pooling is None else (batch,)
-        return keras.KerasTensor((*outer, self.truncate_dim or width), dtype="float32")
+        width = self.truncate_dim or width
+        shape = (batch, length, width) if self.pooling is None else (batch, width)
+        return keras.KerasTensor(shape, dtype="float32")
 
     def get_config(self):
-        names = ("pooling", "normalize", "truncate_dim")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+        return {
+            **super().get_config(),
+            "pooling": self.pooling,
+            "normalize": self.normalize,
+            "truncate_dim": self.truncate_dim,
+        }

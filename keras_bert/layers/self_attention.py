@@ -69,8 +69,9 @@ class SelfAttention(keras.layers.Layer):
 
     def _heads(self, x):
         """Projects `[B, S, H]` to queries, keys and values, `[B, S, N, D]` each."""
-        shape = (*ops.shape(x)[:2], self.num_heads, self.hidden_dim // self.num_heads)
-        return [ops.reshape(part, shape) for part in self.parts(x)]
+        batch, length = ops.shape(x)[:2]
+        shape = (batch, length, self.num_heads, self.hidden_dim // self.num_heads)
+        return [ops.reshape(vectors, shape) for vectors in self.parts(x)]
 
     def probabilities(self, x, padding_mask=None, sequence_ids=None, position_bias=None):
         """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""
@@ -82,5 +83,10 @@ class SelfAttention(keras.layers.Layer):
         return x_shape
 
     def get_config(self):
-        names = ("num_heads", "hidden_dim", "dropout", "causal")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "dropout": self.dropout,
+            "causal": self.causal,
+        }

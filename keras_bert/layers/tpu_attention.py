@@ -46,8 +46,10 @@ def tpu_attention(query, key, value, visibility, dropout=None, training=False, m
     ids = padding_mask if sequence_ids is None else sequence_ids
     if ids is None:
         ids = jnp.ones(query.shape[:2], "int32")
-    seeds = jnp.zeros(2, "uint32") if dropout is None else dropout.next_seed()
-    rate = 0.0 if dropout is None else dropout.rate
+    if dropout is None:
+        rate, seeds = 0.0, jnp.zeros(2, "uint32")
+    else:
+        rate, seeds = dropout.rate, dropout.next_seed()
     settings = Settings(query.shape[-1], rate, sequence_ids is not None, causal, window)
     attend = functools.partial(whole_rows, settings=settings)
     if mesh is not None:  # XLA can't split a kernel's work among devices by itself
@@ -108,7 +110,8 @@ _attend.defvjp(_attend_and_save, _pull_back)
 
 def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret, products):
     """Runs a kernel on each row and block of heads; returns a list of outputs, `[B, S, H]`."""
-    (rows, length, hidden_dim), dtype = tensors[0].shape, tensors[0].dtype
+    rows, length, hidden_dim = tensors[0].shape
+    dtype = tensors[0].dtype
     num_tensors = len(tensors) + num_outputs
     heads = pl.BlockSpec((1, length, LANES), lambda row, block, *_: (row, 0, block))
     scores = rows * hidden_dim // settings.head_dim * length**2
@@ -142,7 +145,8 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
 
 def _forward(settings, numbers, seeds, ids, query, key, value, context):
     """Writes the context of a block of heads, `[1, S, LANES]`."""
-    bias, rate = _bias(ids[0], settings), settings.rate
+    bias = _bias(ids[0], settings)
+    rate = settings.rate
     contexts = []
     for head, lanes in _heads(numbers, settings.head_dim):
         probabilities = _probabilities(query[0][:, lanes], key[0][:, lanes], bias)
@@ -155,34 +159,38 @@ def _forward(settings, numbers, seeds, ids, query, key, value, context):
 
 def _backward(settings, numbers, seeds, ids, query, key, value, upstream, *gradients):
     """Writes the gradients of a block of heads, `[1, S, LANES]` each."""
-    bias, rate = _bias(ids[0], settings), settings.rate
-    parts = [], [], []
+    bias = _bias(ids[0], settings)
+    rate = settings.rate
+    to_query, to_key, to_value = [], [], []
     for head, lanes in _heads(numbers, settings.head_dim):
-        own_query, own_key, own_value, own_upstream = (
-            tensor[0][:, lanes] for tensor in (query, key, value, upstream)
-        )
-        probabilities = dropped = _probabilities(own_query, own_key, bias)
-        slopes = _product(own_upstream, own_value, 1, 1)  # [S, S], of the dropped probabilities
+        head_query = query[0][:, lanes]
+        head_key = key[0][:, lanes]
+        head_upstream = upstream[0][:, lanes]
+        probabilities = dropped = _probabilities(head_query, head_key, bias)
+        slopes = _product(head_upstream, value[0][:, lanes], 1, 1)  # [S, S], after dropout
         if rate:
             keep = kept(seeds, head, query.shape[1], rate)
             dropped = jnp.where(keep, probabilities / (1 - rate), 0)
             slopes = jnp.where(keep, slopes / (1 - rate), 0)
         mean = jnp.sum(slopes * probabilities, axis=1, keepdims=True)
         slopes = probabilities * (slopes - mean) * settings.head_dim**-0.5  # of the scores
-        slopes, dropped = slopes.astype(query.dtype), dropped.astype(query.dtype)
-        parts[0].append(_product(slopes, own_key, 1, 0))
-        parts[1].append(_product(slopes, own_query, 0, 0))
-        parts[2].append(_product(dropped, own_upstream, 0, 0))
-    for gradient, part in zip(gradients, parts, strict=True):
-        gradient[0] = jnp.concatenate(part, axis=1).astype(gradient.dtype)
+        slopes = slopes.astype(query.dtype)
+        dropped = dropped.astype(query.dtype)
+        to_query.append(_product(slopes, head_key, 1, 0))
+        to_key.append(_product(slopes, head_query, 0, 0))
+        to_value.append(_product(dropped, head_upstream, 0, 0))
+    for gradient, heads in zip(gradients, (to_query, to_key, to_value), strict=True):
+        gradient[0] = jnp.concatenate(heads, axis=1).astype(gradient.dtype)
 
 
 def _heads(numbers, head_dim):
     """Yields each head of a block: its number in the batch, and its lanes."""
     in_block = LANES // head_dim
-    first = (numbers[pl.program_id(0)] * pl.num_programs(1) + pl.program_id(1)) * in_block
-    for number in range(in_block):
-        yield first + number, slice(number * head_dim, (number + 1) * head_dim)
+    row = numbers[pl.program_id(0)]
+    block = row * pl.num_programs(1) + pl.program_id(1)
+    for index in range(in_block):
+        start = index * head_dim
+        yield block * in_block + index, slice(start, start + head_dim)
 
 
 def _bias(ids, settings):

@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_bert.preprocessing.batches import Batches, by_length, in_parts
 from keras_bert.preprocessing.batching import Batching, quarters
+from keras_bert.training.prediction import predict_each
 
 _COST_OF_A_BATCH = 64  # tokens of padding that take as long as one more batch
 
@@ -63,7 +64,7 @@ def _one_by_one(model, rows, longest, lengths, order, batch_size, verbose, callb
         return rows.batch(numbers, batching)[0]
 
     parts = [(functools.partial(make, numbers), len(numbers)) for numbers in batches]
-    outputs = model.predict_each(parts, verbose, callbacks)
+    outputs = predict_each(model, parts, verbose, callbacks)
     return list(zip(batches, outputs, strict=False))  # a callback may have stopped it
 
 

@@ -62,7 +62,9 @@ def has_compiler(chip: Chip) -> bool:
     if chip.gpu_target:
         return _are_installed("jax_plugins", "jax_plugins.xla_cuda13") and bool(_ptxas_folder())
     path = os.environ.get("TPU_LIBRARY_PATH")
-    return _are_installed() and os.path.isfile(path) if path else _are_installed("libtpu")
+    if path:
+        return _are_installed() and os.path.isfile(path)
+    return _are_installed("libtpu")
 
 
 def _are_installed(*modules):
@@ -70,12 +72,14 @@ def _are_installed(*modules):
 
 
 def _ptxas_folder():
-    if path := shutil.which("ptxas"):
+    path = shutil.which("ptxas")
+    if path:
         return os.path.dirname(path)
     nvidia = importlib.util.find_spec("nvidia")
-    folders = nvidia.submodule_search_locations if nvidia else ()
-    paths = (path for folder in folders for path in Path(folder).glob("cu*/bin/ptxas"))
-    return next((str(path.parent) for path in paths), None)
+    for folder in nvidia.submodule_search_locations if nvidia else ():
+        for path in Path(folder).glob("cu*/bin/ptxas"):
+            return str(path.parent)
+    return None
 
 
 def planned_devices(device: str, chip: Chip, count: int) -> Sequence["jax.Device"]:
@@ -199,11 +203,13 @@ def read_excess(message: str) -> float | None:
     >>> read_excess("HLO temporaries (20.00G) exceeds available HBM (15.75G)") / 2**30
     4.25
     """
-    if found := _TOO_MUCH.search(message):
-        needed, available = _bytes(*found.groups()[:2]), _bytes(*found.groups()[2:])
-        return needed - available
-    found = _EXCESS.search(message)
-    return _bytes(*found.groups()) if found else None
+    match = _TOO_MUCH.search(message)
+    if match:
+        return _bytes(match[1], match[2]) - _bytes(match[3], match[4])
+    match = _EXCESS.search(message)
+    if match:
+        return _bytes(match[1], match[2])
+    return None
 
 
 def _bytes(number, unit):

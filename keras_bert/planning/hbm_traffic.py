@@ -60,23 +60,29 @@ def _moves(computation, computations, num_iterations):
             size = arrays[_COPIES[operation]][0]
             num_bytes = sum(size for _, in_hbm in arrays[:2] if in_hbm)
         else:
-            names = dict.fromkeys(re.findall(r"%([\w.-]+)", operands))  # each is read once
-            inputs = (shapes.get(name, ()) for name in names)
-            parts = (arrays, *inputs)
-            num_bytes = sum(size for part in parts for size, in_hbm in part if in_hbm)
+            moved = list(arrays)
+            for name in set(re.findall(r"%([\w.-]+)", operands)):  # each is read once
+                moved += shapes.get(name, ())
+            num_bytes = sum(size for size, in_hbm in moved if in_hbm)
         name = re.search(r'op_name="([^"]*)"', attributes)
         yield num_bytes, name.group(1) if name else ""
 
 
 def _parse(program):
     """Returns the entry computation's name and `{computation: its instructions}`."""
-    entry, computations, current = None, {}, []
+    entry = None
+    computations = {}
+    instructions = []
     for line in program.splitlines():
-        if start := _COMPUTATION.match(line):
-            current = computations.setdefault(start.group(2), [])
-            entry = start.group(2) if start.group(1) else entry
-        elif instruction := _INSTRUCTION.match(line):
-            current.append(instruction.groups())
+        start = _COMPUTATION.match(line)
+        instruction = _INSTRUCTION.match(line)
+        if start:
+            is_entry, name = start.groups()
+            instructions = computations[name] = []
+            if is_entry:
+                entry = name
+        elif instruction:
+            instructions.append(instruction.groups())
     return entry, computations
 
 
@@ -85,6 +91,7 @@ def _arrays(shape):
     arrays = []
     for dtype, dims, layout in _SHAPE.findall(shape):
         bits = 8 if dtype == "pred" else int(_BITS.match(dtype).group(1))
-        num_bytes = bits * math.prod(map(int, filter(None, dims.split(",")))) // 8
+        sizes = [int(size) for size in dims.split(",") if size]
+        num_bytes = bits * math.prod(sizes) // 8
         arrays.append((num_bytes, _OTHER_MEMORY not in layout))
     return arrays

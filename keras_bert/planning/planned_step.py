@@ -1,6 +1,7 @@
 """Memory and time of a training step, compiled for TPUs or GPUs."""
 
 import dataclasses
+import operator
 from typing import Any
 
 from keras_bert.planning.compiler import CompiledCost
@@ -47,12 +48,16 @@ class PlannedStep:
 
     def work(self) -> list[tuple[str, float, str, float]]:
         """Lists what a chip does in a step: name, amount, unit and seconds at the peak rate."""
-        chip, cost = self.chip, self.cost
-        work = [("matrix products of the model", self.model_flops / self.num_chips, "FLOPs")]
-        work += [("all operations", cost.flops, "FLOPs")]
-        work += [("HBM reads and writes", cost.hbm_bytes, "bytes")]
-        rates = {"FLOPs": chip.flops_per_second, "bytes": chip.bytes_per_second}
-        return [(*each, each[1] / rates[each[2]]) for each in work if each[1] is not None]
+        rates = {"FLOPs": self.chip.flops_per_second, "bytes": self.chip.bytes_per_second}
+        work = []
+        for name, amount, unit in (
+            ("matrix products of the model", self.model_flops / self.num_chips, "FLOPs"),
+            ("all operations", self.cost.flops, "FLOPs"),
+            ("HBM reads and writes", self.cost.hbm_bytes, "bytes"),
+        ):
+            if amount is not None:
+                work.append((name, amount, unit, amount / rates[unit]))
+        return work
 
     @property
     def least_seconds(self) -> float:
@@ -62,12 +67,16 @@ class PlannedStep:
     @property
     def bound(self) -> str:
         """Bottleneck that sets the lower bound, "compute" or "memory"."""
-        longest = max(self.work(), key=lambda each: each[3])
-        return "memory" if longest[2] == "bytes" else "compute"
+        _, _, unit, _ = max(self.work(), key=operator.itemgetter(3))
+        return "memory" if unit == "bytes" else "compute"
 
     def seconds(self, utilization: float) -> float:
         """Estimates seconds at a `utilization` of the peak rate, at least the lower bound."""
-        return max(self.least_seconds, self.work()[0][3] / utilization)
+        return max(self.least_seconds, self._product_seconds() / utilization)
+
+    def _product_seconds(self):
+        """Returns the seconds of the model's matrix products at the peak rate."""
+        return self.model_flops / self.num_chips / self.chip.flops_per_second
 
     def table(self, steps: int = 1_000_000, utilization: float = 0.4) -> str:
         """Formats memory, work and time of so many steps as a table of several lines.
@@ -82,21 +91,19 @@ class PlannedStep:
         ]
         if not self.fits:
             return "\n".join([*lines, work[0]])
-        best = self.work()[0][3] / self.least_seconds
-        lines += [
-            *work,
-            f"  bound by {self.bound}: at best {best:.0%} utilization",
-            "",
-            f"{f'{steps:,} steps':34}ms a step    tokens/s      days",
-            self._time_line("at best", steps, self.least_seconds),
-            self._time_line(
-                f"at {min(utilization, best):.0%} utilization", steps, self.seconds(utilization)
-            ),
-        ]
+        best = self._product_seconds() / self.least_seconds
+        lines += work
+        lines.append(f"  bound by {self.bound}: at best {best:.0%} utilization")
+        lines.append("")
+        lines.append(f"{f'{steps:,} steps':34}ms a step    tokens/s      days")
+        lines.append(self._time_line("at best", steps, self.least_seconds))
+        name = f"at {min(utilization, best):.0%} utilization"
+        lines.append(self._time_line(name, steps, self.seconds(utilization)))
         return "\n".join(lines)
 
     def _memory_lines(self):
-        total, cost = f"total, of {self.chip.available_bytes / GIB:.2f}", self.cost
+        cost = self.cost
+        total = f"total, of {self.chip.available_bytes / GIB:.2f}"
         if not self.fits:
             return [
                 f"  {total:41}   {self.verdict}",

@@ -98,8 +98,8 @@ class AdamW(SummedOptimizer):
         if weight_decay is not None:
             check_number("weight_decay", weight_decay, at_least=0)
         check_number("epsilon", epsilon, at_least=0)
-        for beta_name, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
-            check_number(beta_name, beta, at_least=0, below=1)
+        check_number("beta_1", beta_1, at_least=0, below=1)
+        check_number("beta_2", beta_2, at_least=0, below=1)
         check_bool("bias_correction", bias_correction)
         if global_clipnorm is not None:
             check_number("global_clipnorm", global_clipnorm, at_least=0, exclusive=True)
@@ -118,7 +118,8 @@ class AdamW(SummedOptimizer):
         self.layer_decay = layer_decay
 
     def add_variable(self, *args: Any, dtype: str | None = None, **kwargs: Any) -> keras.Variable:
-        dtype = "float32" if dtype in ("bfloat16", "float16") else dtype  # of a weight
+        if dtype in ("bfloat16", "float16"):  # of a weight
+            dtype = "float32"
         return super().add_variable(*args, dtype=dtype, **kwargs)
 
     def build(self, variables):
@@ -128,29 +129,31 @@ class AdamW(SummedOptimizer):
         self._first_moments, self._second_moments = self.add_optimizer_variables(
             variables, ["first_moment", "second_moment"]
         )
-        self._decays = [
-            variable.name not in self.no_decay and self.may_decay(variable)
-            for variable in variables
-        ]
-        decay = 1.0 if self.layer_decay is None else self.layer_decay
-        self._rate_scales = [decay ** getattr(v, "layers_to_head", 0) for v in variables]
+        layer_decay = 1.0 if self.layer_decay is None else self.layer_decay
+        self._decays, self._rate_scales = [], []
+        for variable in variables:
+            decays = variable.name not in self.no_decay and self.may_decay(variable)
+            self._decays.append(decays)
+            self._rate_scales.append(layer_decay ** getattr(variable, "layers_to_head", 0))
 
     def apply(
         self, grads: Iterable[Any], trainable_variables: Sequence[keras.Variable] | None = None
     ) -> keras.Variable:
         grads = list(grads)
-        dtype = keras.backend.result_type(
-            "float32", *(keras.backend.standardize_dtype(g.dtype) for g in grads if g is not None)
-        )
-        return super().apply([_dense(gradient, dtype) for gradient in grads], trainable_variables)
+        dtypes = {keras.backend.standardize_dtype(g.dtype) for g in grads if g is not None}
+        dtype = keras.backend.result_type("float32", *dtypes)
+        dense = [_dense(gradient, dtype) for gradient in grads]
+        return super().apply(dense, trainable_variables)
 
     def step_rates(self, learning_rate: Any) -> Any:
         """Computes what all variables share: on TensorFlow, the settings of its Adam kernel."""
         if not self.has_kernels or keras.backend.backend() != "tensorflow":
             return learning_rate
-        dtypes = {moment.dtype for moment in self._first_moments}
-        rates = {dtype: ops.cast(learning_rate, dtype) for dtype in sorted(dtypes)}
-        return {dtype: (rate, self._kernel_settings(rate)) for dtype, rate in rates.items()}
+        rates = {}
+        for dtype in sorted({moment.dtype for moment in self._first_moments}):
+            rate = ops.cast(learning_rate, dtype)
+            rates[dtype] = (rate, self._kernel_settings(rate))
+        return rates
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = self.index_of(variable)
@@ -176,34 +179,45 @@ class AdamW(SummedOptimizer):
 
         if not has_fused_adamw([variable.value for variable in variables]):
             return False
-        groups = {}  # of weights that share a rate and decay
+        groups = {}  # weights, gradients and moments, by the rate and decay that they share
         for gradient, variable in zip(gradients, variables, strict=True):
             index = self.index_of(variable)
-            moments = (self._first_moments[index].value, self._second_moments[index].value)
-            key = (self._rate_scales[index], self._decay(index))
-            groups.setdefault(key, []).append((variable.value, gradient, *moments))
+            settings = (self._rate_scales[index], self._decay(index))
+            group = groups.setdefault(settings, ([], [], [], []))
+            group[0].append(variable.value)
+            group[1].append(gradient)
+            group[2].append(self._first_moments[index].value)
+            group[3].append(self._second_moments[index].value)
         step = ops.convert_to_tensor(self.iterations) if self.bias_correction else None
-        settings = {"beta1": self.beta_1, "beta2": self.beta_2, "eps": self.epsilon}
-        for (rate_scale, decay), members in groups.items():
-            rates = {"lr": learning_rate * rate_scale, "weight_decay": decay}
-            fused_adamw_(*map(list, zip(*members, strict=True)), step, **rates, **settings)
+        for (rate_scale, decay), tensors in groups.items():
+            fused_adamw_(
+                *tensors,
+                step,
+                lr=learning_rate * rate_scale,
+                weight_decay=decay,
+                beta1=self.beta_1,
+                beta2=self.beta_2,
+                eps=self.epsilon,
+            )
         return True
 
     def direction(self, gradient: Any, weight: Any, index: int) -> Any:
         """Updates the moments and returns the update for a learning rate of 1."""
-        m, v = self._first_moments[index], self._second_moments[index]
+        m = self._first_moments[index]
+        v = self._second_moments[index]
         self.assign_add(m, (gradient - m) * (1 - self.beta_1))
         self.assign_add(v, (ops.square(gradient) - v) * (1 - self.beta_2))
         if self.bias_correction:
             step = ops.cast(self.iterations + 1, weight.dtype)
-            first, second = _bias(self.beta_1, step), _bias(self.beta_2, step)
+            first = _bias(self.beta_1, step)
+            second = _bias(self.beta_2, step)
             update = (m / first) / (ops.sqrt(v / second) + self.epsilon)
         else:
             update = m / (ops.sqrt(v) + self.epsilon)
         return update + self._decay(index) * weight
 
     def _decay(self, index):
-        return self.weight_decay if self.weight_decay and self._decays[index] else 0.0
+        return (self.weight_decay or 0.0) * self._decays[index]
 
     def _scaled(self, rate, index):
         scale = self._rate_scales[index]
@@ -228,7 +242,8 @@ class AdamW(SummedOptimizer):
         beta_1, beta_2 = np.array([self.beta_1, self.beta_2], dtype).tolist()  # as in the kernel
         if self.bias_correction:
             step = ops.cast(self.iterations + 1, dtype)
-            first, second = _bias(beta_1, step), _bias(beta_2, step)
+            first = _bias(beta_1, step)
+            second = _bias(beta_2, step)
         else:
             # No correction. For float32 weights the kernel has 1 - beta of the rounded beta, so its
             # moments are off by a constant: 1 - float32(0.999) = 0.00099998713, not 0.001.
@@ -252,20 +267,36 @@ class AdamW(SummedOptimizer):
         if self._decay(index):
             decay = self._scaled(learning_rate, index) * self._decay(index)
             variable.assign_sub(variable * decay)
-        moments = (self._first_moments[index], self._second_moments[index])
-        m, v = (getattr(moment, "value", moment).handle for moment in moments)
         settings = {**settings, "lr": self._scaled(settings["lr"], index)}
-        tf.raw_ops.ResourceApplyAdam(var=variable.handle, m=m, v=v, grad=gradient, **settings)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=_handle(self._first_moments[index]),
+            v=_handle(self._second_moments[index]),
+            grad=gradient,
+            **settings,
+        )
 
     def __repr__(self):
         rate = self.get_config()["learning_rate"]
         if isinstance(rate, dict):  # a schedule
-            settings = ", ".join(f"{name}={value}" for name, value in rate["config"].items())
-            rate = f"{rate['class_name']}({settings})"
+            settings = [f"{name}={value}" for name, value in rate["config"].items()]
+            rate = f"{rate['class_name']}({', '.join(settings)})"
         else:
             rate = f"{rate:g}"
         return f"{type(self).__name__}({rate}, weight_decay={self.weight_decay})"
 
     def get_config(self):
-        names = ("beta_1", "beta_2", "epsilon", "bias_correction", "no_decay", "layer_decay")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "bias_correction": self.bias_correction,
+            "no_decay": self.no_decay,
+            "layer_decay": self.layer_decay,
+        }
+
+
+def _handle(variable):
+    """Returns the handle of a `tf.Variable`, or of the one in a `keras.Variable`."""
+    return getattr(variable, "value", variable).handle

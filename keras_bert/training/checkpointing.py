@@ -7,7 +7,6 @@ import re
 import threading
 import warnings
 import zipfile
-from typing import Any
 
 import keras
 import numpy as np
@@ -19,7 +18,7 @@ from keras_bert.training.processes import check_same, is_chief
 from keras_bert.training.strategy import scope_of
 
 _NAME = re.compile(r"step-(\d{10})\.npz")
-_KINDS = "kinds"  # the array with the class names of the model and the optimizer
+_CLASSES = "kinds"  # the array with the class names of the model and the optimizer
 
 
 class TrainingCheckpoint(keras.callbacks.Callback):
@@ -86,27 +85,28 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         """
         self.wait()
         _build_optimizer(model)
-        step, kinds, arrays = self._last_whole(self._steps() if step is None else [step])
+        steps = self._steps() if step is None else [step]
+        step, class_names, arrays = self._read_last_undamaged(steps)
         differ = f"Each process must find the same checkpoint in {self.folder}: give a folder that"
         check_same(step, f"{differ} all of them see, such as one on a network disk.", model)
         if arrays is not None:
-            _check_fits(model, kinds, arrays, self.path(step))
+            _check_fits(model, class_names, arrays, self.path(step))
             with scope_of(model):
                 for variable, array in zip(_state(model), arrays, strict=True):
                     variable.assign(keras.ops.cast(array, variable.dtype))
         self._restored = model
         return step
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs=None):
         self._check_latest(self.model, optimizer_step(self.model))
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_train_batch_end(self, batch, logs=None):
         check_loss(self, logs, self)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         self.save(self.model)
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs=None):
         self.wait()
 
     def save(self, model: keras.Model, step: int | None = None) -> None:
@@ -126,15 +126,18 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         step = optimizer_step(model) if step is None else step
         self._check_latest(model, step)
         _build_optimizer(model)
-        variables = _state(model)
-        arrays = [keras.ops.convert_to_numpy(variable) for variable in variables]
-        # NumPy files don't support bfloat16; float32 holds its values exactly.
-        arrays = [a if a.dtype.kind in "biuf" else np.float32(a) for a in arrays]
-        trained = {id(v) for v in (*model.trainable_variables, *model.optimizer.variables)}
-        checked = [pair for pair in zip(variables, arrays, strict=True) if id(pair[0]) in trained]
+        trained = {id(v) for v in model.trainable_variables + model.optimizer.variables}
+        arrays = {}
+        checked = []
+        for index, variable in enumerate(_state(model)):
+            array = keras.ops.convert_to_numpy(variable)
+            if array.dtype.kind not in "biuf":
+                array = np.float32(array)  # NumPy files don't support bfloat16
+            arrays[f"{index:05d}"] = array
+            if id(variable) in trained:
+                checked.append((variable, array))
         check_weights(model, self, checked)
-        arrays = {f"{number:05d}": array for number, array in enumerate(arrays)}
-        arrays[_KINDS] = np.array(_kinds(model))
+        arrays[_CLASSES] = np.array(_class_names(model))
         if is_chief(model):
             # Not a daemon thread, so that the program waits for it before exiting.
             self._writer = threading.Thread(target=self._write, args=(step, arrays))
@@ -145,8 +148,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._writer is not None:
             self._writer.join()
             self._writer = None
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
+        failure = self._failure
+        self._failure = None
+        if failure is not None:
             raise failure
 
     def _check_latest(self, model, step):
@@ -157,12 +161,13 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 f"{step}. Call restore(model) first, or give this run a folder of its own."
             )
 
-    def _last_whole(self, steps):
-        """Reads the last undamaged checkpoint: `(step, kinds, arrays)`, or `(0, None, None)`."""
+    def _read_last_undamaged(self, steps):
+        """Returns `(step, class names, arrays)`, or `(0, None, None)` without a checkpoint."""
         while steps:
             step = steps.pop()
             try:
-                return step, *self._read(step)
+                class_names, arrays = self._read(step)
+                return step, class_names, arrays
             except Exception as error:  # zipfile raises many kinds: RuntimeError, zlib.error, ...
                 reason = f"{type(error).__name__}: {error}"
                 damage = f"The checkpoint {self.path(step)} is damaged ({reason})"
@@ -178,27 +183,30 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             remove_unfinished(self.folder)
             with whole_file(self.path(step), "wb") as file:
                 np.savez(file, **arrays)
-            steps = self._steps()
-            now = steps.index(step) + 1  # steps after it are those that `restore` went back from
-            for other in [*steps[: max(0, now - self.keep)], *steps[now:]]:
+            earlier = [other for other in self._steps() if other <= step]
+            later = [other for other in self._steps() if other > step]  # before a `restore`
+            for other in earlier[: -self.keep] + later:
                 remove(self.path(other))
         except Exception as error:  # raised by the next save, or at the end
             self._failure = error
 
     def _read(self, step):
-        with open_bytes(self.path(step)) as file, zipfile.ZipFile(file) as parts:
-            file.seek(-12, 2)  # the number of parts is stored here, at the end of a zip file
+        with open_bytes(self.path(step)) as file, zipfile.ZipFile(file) as archive:
+            file.seek(-12, 2)  # the number of members is stored here, at the end of a zip file
             count = int.from_bytes(file.read(2), "little")
-            names = [*(f"{number:05d}.npy" for number in range(count - 1)), f"{_KINDS}.npy"]
-            if parts.namelist() != names:
+            names = [f"{index:05d}.npy" for index in range(count - 1)] + [f"{_CLASSES}.npy"]
+            if archive.namelist() != names:
                 raise ValueError(f"its directory doesn't name its {count} parts as written")
-            # Complete parts, because zipfile compares the checksum only at the end of a part.
-            arrays = [np.load(io.BytesIO(parts.read(name)), allow_pickle=False) for name in names]
-        return arrays.pop().tolist(), arrays
+            arrays = []
+            for name in names:
+                content = archive.read(name)  # all of it: zipfile compares the checksum at its end
+                arrays.append(np.load(io.BytesIO(content), allow_pickle=False))
+        class_names = arrays.pop().tolist()
+        return class_names, arrays
 
     def _steps(self):
-        names = map(_NAME.fullmatch, names_in(self.folder))
-        return sorted(int(name[1]) for name in names if name)
+        matches = map(_NAME.fullmatch, names_in(self.folder))
+        return sorted(int(match[1]) for match in matches if match)
 
 
 def _state(model):
@@ -212,17 +220,17 @@ def _build_optimizer(model):
             model.optimizer.build(model.trainable_variables)
 
 
-def _kinds(model):
+def _class_names(model):
     return [type(model).__name__, type(model.optimizer).__name__]
 
 
-def _check_fits(model, kinds, arrays, path):
-    here = [*_kinds(model), *(tuple(variable.shape) for variable in _state(model))]
-    there = [*kinds, *(array.shape for array in arrays)]
-    for is_, was in itertools.zip_longest(here, there):
-        if is_ != was:
+def _check_fits(model, class_names, arrays, path):
+    expected = _class_names(model) + [tuple(variable.shape) for variable in _state(model)]
+    stored = class_names + [array.shape for array in arrays]
+    for ours, theirs in itertools.zip_longest(expected, stored):
+        if ours != theirs:
             raise ValueError(
-                f"The checkpoint {path} can't be restored into this model: it has {was} where this "
-                f"model has {is_}. It was written by a run with other settings: use those, or give "
-                "this run a folder of its own."
+                f"The checkpoint {path} can't be restored into this model: it has {theirs} where "
+                f"this model has {ours}. It was written by a run with other settings: use those, "
+                "or give this run a folder of its own."
             )

@@ -21,7 +21,8 @@ def describe_training(
     '1 replica on ...; batches of 32 rows, 32 a replica; float32; 1 step per execution; XLA ...'
     """
     check_int("accumulation_steps", accumulation_steps)  # parts may differ by a row
-    replicas, rows = strategy.num_replicas_in_sync, "batches of any size"
+    replicas = strategy.num_replicas_in_sync
+    rows = "batches of any size"
     if batch_size is not None:
         check_batch(batch_size, replicas)
         rows = f"batches of {batch_size} rows, {batch_size // replicas} a replica"
@@ -63,5 +64,5 @@ def _check_scope(strategy, model):
         )
 
 
-def _counted(number, noun):
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _counted(count, noun):
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -25,14 +25,15 @@ class DivergenceMessage(keras.callbacks.Callback):
 
     async_safe = True  # so Keras reads losses in the background, where the backend allows it
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch, logs=None):
         self.lost = []  # of steps, in any order; the mean of an epoch stays NaN
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        if (loss := _lost(logs)) is not None:
+    def on_train_batch_end(self, batch, logs=None):
+        loss = _infinite_loss(logs)
+        if loss is not None:
             self.lost.append((batch + 1, loss))
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         if self.lost:
             step, loss = min(self.lost)
             became = _became(loss, f"{step:,} of epoch {epoch + 1}", self.model)
@@ -43,7 +44,8 @@ def check_loss(
     callback: keras.callbacks.Callback, logs: dict[str, Any] | None, checkpoint: Any
 ) -> None:
     """Raises a `DivergedError`, which names the last checkpoint, if a loss is NaN or infinite."""
-    if (loss := _lost(logs)) is not None:
+    loss = _infinite_loss(logs)
+    if loss is not None:
         model = callback.model  # it has the current state on JAX too, which takes time to fetch
         became = _became(loss, f"{optimizer_step(model):,}", model)
         raise DivergedError(f"{became} {_remedy(checkpoint)}")
@@ -54,7 +56,7 @@ def check_weights(
 ) -> None:
     """Raises a `DivergedError` if a value, by default a trainable weight, is NaN or infinite."""
     if values is None:
-        values = ((each, keras.ops.convert_to_numpy(each)) for each in model.trainable_variables)
+        values = ((v, keras.ops.convert_to_numpy(v)) for v in model.trainable_variables)
     for variable, array in values:
         if not np.isfinite(array).all():
             raise DivergedError(
@@ -63,7 +65,8 @@ def check_weights(
             )
 
 
-def _lost(logs):
+def _infinite_loss(logs):
+    """Returns the loss if it is NaN or infinite."""
     loss = (logs or {}).get("loss", 0.0)
     return None if math.isfinite(loss) else loss
 

@@ -1,7 +1,6 @@
 """Losses of the global batch that don't depend on how it is split."""
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -58,42 +57,9 @@ class GlobalLoss(TrainerHooks):
             callbacks.append(DivergenceMessage())
         else:
             kwargs["verbose"] = 0
-            board = keras.callbacks.TensorBoard
-            callbacks = [c for c in callbacks if not isinstance(c, board)]
+            boards = [c for c in callbacks if isinstance(c, keras.callbacks.TensorBoard)]
+            callbacks = [c for c in callbacks if c not in boards]
         return super().fit(*args, callbacks=callbacks, **kwargs)
-
-    def predict_each(
-        self,
-        batches: list[tuple[Callable[[], Any], int]],
-        verbose: int | str = "auto",
-        callbacks: list[keras.callbacks.Callback] | None = None,
-    ) -> list:
-        """Predicts batches one after the other, like `predict`, without an input pipeline.
-
-        A batch is a function that makes its inputs, and the number of rows to return; the others
-        are padding. The list of outputs ends where a callback sets `stop_predicting`.
-        """
-        callbacks = keras.callbacks.CallbackList(
-            callbacks,
-            add_progbar=verbose != 0,
-            verbose=verbose,
-            epochs=1,
-            steps=len(batches),
-            model=self,
-        )
-        outputs, self.stop_predicting = [], False
-        callbacks.on_predict_begin()
-        for step, (make, rows) in enumerate(batches):
-            callbacks.on_predict_batch_begin(step)
-            made = self.predict_on_batch(make())
-            made = keras.tree.map_structure(lambda array, rows=rows: array[:rows], made)
-            if callbacks.callbacks:  # Keras copies what it shows
-                callbacks.on_predict_batch_end(step, {"outputs": made})
-            outputs.append(made)
-            if self.stop_predicting:
-                break
-        callbacks.on_predict_end()
-        return outputs
 
     def set_accumulation(self, accumulation_steps: int) -> None:
         """Sets the number of parts that each replica splits its batch into."""
@@ -139,26 +105,19 @@ class GlobalLoss(TrainerHooks):
         for path, loss, *_ in losses:
             if loss.reduction == _BY_WEIGHTS:
                 divided[path] = None
-            elif used is not None and loss.reduction in _MEANS and has_slots(self, *path or [None]):
-                divided[path] = used
+            elif used is not None and loss.reduction in _MEANS:
+                name = path[0] if path else None
+                if has_slots(self, name):
+                    divided[path] = used
         if sample_weight is None or not divided:
             return sample_weight
-
-        def scaled(weights, by):
-            if weights is None:
-                return None
-            weights = keras.ops.cast(weights, "float32")
-            rows = total(keras.ops.cast(keras.ops.size(weights), "float32"))
-            sums = total(keras.ops.sum(weights if by is None else by))
-            return weights * keras.ops.divide_no_nan(rows, sums)
-
         if () in divided:
-            return scaled(sample_weight, divided[()])
+            return _divided_by_mean(sample_weight, divided[()], total)
         if not keras.tree.is_nested(sample_weight):
             sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)
         by_output = sample_weight.copy()
-        for (key,), by in divided.items():
-            by_output[key] = scaled(by_output[key], by)
+        for (name,), divisors in divided.items():
+            by_output[name] = _divided_by_mean(by_output[name], divisors, total)
         return by_output
 
     def loss_and_metrics(self, part: tuple, examples: Any, training: bool) -> Any:
@@ -177,7 +136,11 @@ class GlobalLoss(TrainerHooks):
         if used is None:
             return y, y_pred, sample_weight
         weights = slot_weights(self, used, y, sample_weight)
-        return tuple(slots_as_rows(self, part) for part in (y, y_pred, weights))
+        return (
+            slots_as_rows(self, y),
+            slots_as_rows(self, y_pred),
+            slots_as_rows(self, weights),
+        )
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
@@ -185,8 +148,10 @@ class GlobalLoss(TrainerHooks):
         used = used_slots(x, y)
         if used is None:
             return super().compute_metrics(x, y, y_pred, sample_weight)
-        weights = [slot_weights(self, used, y, given) for given in (None, sample_weight)]
-        update_metrics(self, *(slots_as_rows(self, part) for part in (y, y_pred, *weights)))
+        unweighted = slot_weights(self, used, y, None)
+        weighted = slot_weights(self, used, y, sample_weight)
+        values = [slots_as_rows(self, part) for part in (y, y_pred, unweighted, weighted)]
+        update_metrics(self, *values)
         return self.get_metrics_result()
 
     def compares_examples(self, y: Any) -> bool:
@@ -194,12 +159,16 @@ class GlobalLoss(TrainerHooks):
 
         Such a loss, a `BatchLoss`, has the attribute `over_batch`. It gets the global batch.
         """
-        return any(getattr(loss, "over_batch", False) for _, loss, *_ in compiled_losses(self, y))
+        losses = [loss for _, loss, _, _ in compiled_losses(self, y)]
+        return any(getattr(loss, "over_batch", False) for loss in losses)
 
     def seed_states(self) -> list:
         """Returns the states of all dropout seeds, to embed a part of a batch twice alike."""
-        layers = [layer for layer in all_layers(self) if hasattr(layer, "seed_generator")]
-        return [layer.seed_generator.state for layer in layers]
+        states = []
+        for layer in all_layers(self):
+            if hasattr(layer, "seed_generator"):
+                states.append(layer.seed_generator.state)
+        return states
 
     def loss_context(self) -> contextlib.AbstractContextManager:
         """Turns means into row means, for use with `scaled_weights`."""
@@ -208,7 +177,13 @@ class GlobalLoss(TrainerHooks):
 
 def num_rows(x: Any) -> int | None:
     """Returns the number of rows of inputs, None if their shapes don't tell it."""
-    return next(part for part in keras.tree.flatten(x) if part is not None).shape[0]
+    inputs = [values for values in keras.tree.flatten(x) if values is not None]
+    return inputs[0].shape[0]
+
+
+def same(value: Any) -> Any:
+    """Returns a value, which is its sum over a single replica."""
+    return value
 
 
 @contextlib.contextmanager
@@ -217,12 +192,13 @@ def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
 
     Keras weights them by a static number of rows, or by 1, and counts unused slots of packed rows.
     """
+
+    def weighted(update):
+        return lambda values, sample_weight=None: update(values, sample_weight=examples)
+
     means = loss_means(model)
     for mean in means:
-        update = functools.partial(type(mean).update_state, mean)
-        mean.update_state = lambda values, sample_weight=None, update=update: update(
-            values, sample_weight=examples
-        )
+        mean.update_state = weighted(mean.update_state)
     try:
         yield
     finally:
@@ -230,15 +206,25 @@ def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
             del mean.update_state
 
 
+def _divided_by_mean(weights, divisors, total):
+    """Divides weights by the mean of `divisors`, None for the weights, over the global batch."""
+    if weights is None:
+        return None
+    weights = keras.ops.cast(weights, "float32")
+    rows = total(keras.ops.cast(keras.ops.size(weights), "float32"))
+    sums = total(keras.ops.sum(weights if divisors is None else divisors))
+    return weights * keras.ops.divide_no_nan(rows, sums)
+
+
 def _mean_over_rows(loss):
     if loss.reduction not in _MEANS:
         return loss
     call = loss.call
 
-    def losses(*values):  # Keras divides every mean by the replicas but that of a scalar
-        found = call(*values)
-        return found if len(found.shape) else found[None]
+    def call_with_axis(*values):  # Keras divides means by the replicas, except of a scalar
+        losses = call(*values)
+        return losses if len(losses.shape) else losses[None]
 
     over_rows = object.__new__(type(loss))  # `copy` would serialize it, functions of a user too
-    vars(over_rows).update(vars(loss), reduction="mean", call=losses)
+    vars(over_rows).update(vars(loss), reduction="mean", call=call_with_axis)
     return over_rows

@@ -1,6 +1,7 @@
 """`fit` and `evaluate` on JAX: global losses, accumulation, several steps in one loop."""
 
 import functools
+import operator
 import threading
 import warnings
 import zlib
@@ -12,7 +13,7 @@ import keras
 import numpy as np
 from jax import numpy as jnp
 
-from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
+from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows, same
 from keras_bert.training.keras_internals import (
     StateAfterErrors,
     dataset_specs,
@@ -45,22 +46,24 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     - a model keeps its weights if data or a callback raise an error, or the user interrupts.
     """
 
-    def predict_step(self, state: tuple, data: Any) -> tuple:
+    def predict_step(self, state, data):
         if not self._is_compiled():
             return super().predict_step(state, data)
         outputs, others = super().predict_step(state, _sharded(data))
         return _replicated(outputs), others
 
-    def train_step(self, state: tuple, data: Any) -> tuple[dict[str, Any], tuple]:
+    def train_step(self, state, data):
         trainable, others, optimizer, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        parts = self.accumulation_steps
-        if parts > 1 and self.compares_examples(y):
+        num_parts = self.accumulation_steps
+        is_split = num_parts > 1
+        if is_split and self.compares_examples(y):
             return self._step_over_batch(state, x, y, sample_weight)
-        weights = self.scaled_weights(x, y, sample_weight, lambda value: value, parts > 1)
-        rows, density = num_rows(x), sequences_per_row(x, lambda value: value)
+        weights = self.scaled_weights(x, y, sample_weight, same, is_split)
+        rows = num_rows(x)
+        density = sequences_per_row(x, same)
         # Gradients of parts of equal size are added unscaled, and scaled after the loop.
-        scale = parts if rows % parts == 0 else 1
+        scale = num_parts if rows % num_parts == 0 else 1
         gradient_of = jax.value_and_grad(self.compute_loss_and_updates, has_aux=True)
 
         def pass_part(carried, part):
@@ -68,78 +71,91 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             x, y, sample_weight, weights = part
             examples = num_rows(x) * density
             with losses_weighted_by(self, examples):
-                values = (trainable, others, metrics, x, y, weights)
-                (_, aux), gradients = gradient_of(
-                    *values, training=True, optimizer_variables=optimizer
+                (_, results), gradients = gradient_of(
+                    trainable,
+                    others,
+                    metrics,
+                    x,
+                    y,
+                    weights,
+                    training=True,
+                    optimizer_variables=optimizer,
                 )
-            loss, y_pred, others, metrics = aux
+            loss, y_pred, others, metrics = results
             metrics = self._updated(metrics, loss, examples, (x, y, y_pred, sample_weight))
             share = scale * num_rows(x) / rows
             sums = [s + share * g for s, g in zip(sums, gradients, strict=True)]
             return (sums, others, metrics), None
 
         carried = (_zeros(trainable), others, metrics)
-        carried, _ = _over_parts(pass_part, carried, (x, y, sample_weight, weights), parts)
-        sums, others, metrics = carried
-        gradients = [s / scale for s in sums]
-        trainable, optimizer = self._applied(optimizer, gradients, trainable, others)
+        batch = (x, y, sample_weight, weights)
+        (sums, others, metrics), _ = _over_parts(pass_part, carried, batch, num_parts)
+        gradients = [gradient / scale for gradient in sums]
+        trainable, optimizer = self._take_step(optimizer, gradients, trainable, others)
         return self._logs(metrics), (trainable, others, optimizer, metrics)
 
     def _step_over_batch(self, state, x, y, sample_weight):
         """Takes a step with a loss that compares examples, in parts; see `BatchLoss`."""
         trainable, others, optimizer, metrics = state
         rows = num_rows(x)
-        parts = min(self.accumulation_steps, rows)
+        num_parts = min(self.accumulation_steps, rows)
 
-        def embed(trainable, others, part):
-            return self.stateless_call(trainable, others, part, training=True)
+        def embed(others, part):
+            outputs, others = self.stateless_call(trainable, others, part, training=True)
+            return others, outputs
 
-        def add_gradients(carried, part):
-            (sums, others), (x, upstream) = carried, part
-            _, backward, others = jax.vjp(
-                lambda trainable: embed(trainable, others, x), trainable, has_aux=True
-            )
-            (gradients,) = backward(upstream)
-            return ([s + g for s, g in zip(sums, gradients, strict=True)], others), None
-
-        carry_on = lambda others, part: embed(trainable, others, part)[::-1]  # noqa: E731
-        _, outputs = _over_parts(carry_on, others, x, parts)
-        weights = self.scaled_weights(None, y, sample_weight, lambda value: value, True)
+        _, outputs = _over_parts(embed, others, x, num_parts)
+        weights = self.scaled_weights(None, y, sample_weight, same, True)
         variables = [*self.metrics_variables, *self.optimizer.variables]
+        values = [*metrics, *optimizer]
 
         def loss_of(outputs):
-            mapping = list(zip(variables, [*metrics, *optimizer], strict=True))
-            with keras.StatelessScope(state_mapping=mapping):
+            with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
                 loss = step_loss(self, None, y, outputs, weights, True)
                 return self.optimizer.scale_loss(loss), loss
 
         (_, loss), upstream = jax.value_and_grad(loss_of, has_aux=True)(outputs)
-        carried = (_zeros(trainable), others)  # the second pass drops alike
-        (gradients, others), _ = _over_parts(add_gradients, carried, (x, upstream), parts)
-        trainable, optimizer = self._applied(optimizer, gradients, trainable, others)
+
+        def add_gradients(carried, part):
+            sums, others = carried
+            x, upstream = part
+
+            def embed_with(trainable):
+                return self.stateless_call(trainable, others, x, training=True)
+
+            _, backward, others = jax.vjp(embed_with, trainable, has_aux=True)
+            [gradients] = backward(upstream)
+            sums = [s + g for s, g in zip(sums, gradients, strict=True)]
+            return (sums, others), None
+
+        carried = (_zeros(trainable), others)  # the same `others` repeat the dropout
+        (gradients, others), _ = _over_parts(add_gradients, carried, (x, upstream), num_parts)
+        trainable, optimizer = self._take_step(optimizer, gradients, trainable, others)
         metrics = self._updated(metrics, loss, rows, (None, y, outputs, sample_weight))
         return self._logs(metrics), (trainable, others, optimizer, metrics)
 
-    def _applied(self, optimizer, gradients, trainable, others):
-        """Returns new values; the optimizer may know weights that are frozen now."""
-        known = updated_variables(self.optimizer)
-        ids = [id(variable) for variable in self.trainable_variables]
-        frozen = zip(self.non_trainable_variables, others, strict=True)
-        pairs = {id(variable): (None, value) for variable, value in frozen}
-        pairs |= zip(ids, zip(gradients, trainable, strict=True), strict=True)
-        pairs = [pairs.get(id(v)) or (None, jnp.zeros(v.shape, v.dtype)) for v in known]
-        gradients, values = map(list, zip(*pairs, strict=True))
+    def _take_step(self, optimizer, gradients, trainable, others):
+        """Returns new values; weights that the optimizer knows may be frozen now."""
+        gradient_of = _by_variable(self.trainable_variables, gradients)
+        value_of = _by_variable(self.trainable_variables, trainable)
+        value_of |= _by_variable(self.non_trainable_variables, others)
+        updated = updated_variables(self.optimizer)
+        gradients = [gradient_of.get(id(v)) for v in updated]
+        values = []
+        for variable in updated:
+            value = value_of.get(id(variable))  # None after LoRA's matrices were merged
+            values.append(jnp.zeros(variable.shape, variable.dtype) if value is None else value)
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Gradients do not exist")  # of weights frozen now
+            warnings.filterwarnings("ignore", "Gradients do not exist")  # of frozen weights
             values, optimizer = self.optimizer.stateless_apply(optimizer, gradients, values)
-        values = dict(zip(map(id, known), values, strict=True))
-        return [values[key] for key in ids], optimizer
+        value_of = _by_variable(updated, values)
+        return [value_of[id(variable)] for variable in self.trainable_variables], optimizer
 
-    def test_step(self, state: tuple, data: Any) -> tuple[dict[str, Any], tuple]:
+    def test_step(self, state, data):
         trainable, others, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = self.scaled_weights(x, y, sample_weight, lambda value: value, False)
-        examples = num_rows(x) * sequences_per_row(x, lambda value: value)
+        weights = self.scaled_weights(x, y, sample_weight, same, False)
+        examples = num_rows(x) * sequences_per_row(x, same)
         with losses_weighted_by(self, examples):
             _, (loss, y_pred, others, metrics) = self.compute_loss_and_updates(
                 trainable, others, metrics, x, y, weights, training=False
@@ -147,55 +163,59 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         metrics = self._updated(metrics, loss, examples, (x, y, y_pred, sample_weight))
         return self._logs(metrics), (trainable, others, metrics)
 
-    def make_predict_function(self, force: bool = False) -> None:
+    def make_predict_function(self, force=False):
         """Makes a function that reads the weights, and writes only those that change.
 
         Keras's own moves all weights out of their variables, which other threads read.
         """
         if self.predict_function is not None and not force:
             return
-        variables = (self.trainable_variables, self.non_trainable_variables)
+        weights = self.trainable_variables
+        others = self.non_trainable_variables
 
         def step(state, batch):
-            outputs, others = self.predict_step(state, batch)
-            pairs = zip(others, state[1], strict=True)
-            return outputs, [None if new is old else new for new, old in pairs]
+            outputs, values = self.predict_step(state, batch)
+            changed = {}  # such as the seed of dropout that is never off
+            for index, (new, old) in enumerate(zip(values, state[1], strict=True)):
+                if new is not old:
+                    changed[index] = new
+            return outputs, changed
 
-        step = jax.jit(step) if self._is_compiled() else step
+        if self._is_compiled():
+            step = jax.jit(step)
 
         def function(state, iterator):
             batch = next(iterator)
-            values = [[variable.value for variable in part] for part in variables]
+            values = [v.value for v in weights], [v.value for v in others]
             with _IN_ORDER:
                 outputs, changed = step(values, batch)
-            for variable, value in zip(variables[1], changed, strict=True):
-                if value is not None:  # such as the seed of dropout that is never off
-                    variable.assign(value)
+            for index, value in changed.items():
+                others[index].assign(value)
             return outputs, state
 
         self.predict_function = function
 
-    def make_train_function(self, force: bool = False) -> None:
+    def make_train_function(self, force=False):
         if self.train_function is None or force:
-            self.train_function = self._many_steps(self.train_step, kept=(0, 1, 2, 3))
+            self.train_function = self._many_steps(self.train_step, state=(0, 1, 2, 3))
 
-    def make_test_function(self, force: bool = False) -> None:
+    def make_test_function(self, force=False):
         if self.test_function is None or force:
-            self.test_function = self._many_steps(self.test_step, kept=(0, 1, 3))
+            self.test_function = self._many_steps(self.test_step, state=(0, 1, 3))
 
-    def _many_steps(self, step, kept):
+    def _many_steps(self, step, state):
         """Makes a function of state and iterator: `steps_per_execution` steps, or the remaining.
 
-        `kept` holds the indices of the step's state in `(trainable, others, optimizer, metrics)`.
+        `state` has the indices of the step's state in `(trainable, others, optimizer, metrics)`.
         """
-        is_compiled = self._is_compiled()
-        steps = one_or_more(step, _sharded if is_compiled else lambda batch: batch)
-        if is_compiled:
+        if not self._is_compiled():
+            steps = one_or_more(step, same)
+        else:
             shardings = None
             if keras.distribution.distribution() is not None:
                 all_shardings = state_shardings(self)
-                shardings = tuple(all_shardings[number] for number in kept)
-            steps = compiled(steps, shardings)
+                shardings = tuple(all_shardings[index] for index in state)
+            steps = compiled(one_or_more(step, _sharded), shardings)
 
         checked = None  # an iterator
 
@@ -205,8 +225,8 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             if checked is not iterator:
                 _check_same_batch(batches[0])
                 checked = iterator
-            shapes = {tuple(v.shape for v in jax.tree.leaves(batch)) for batch in batches}
-            if len(shapes) == 1:
+            shapes = [jax.tree.map(jnp.shape, batch) for batch in batches]
+            if all(shape == shapes[0] for shape in shapes):
                 return steps(state, batches)
             for batch in batches:
                 logs, state = steps(state, (batch,))
@@ -215,11 +235,11 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         return function
 
     def batch_spec(self, iterator: Any) -> Any:
-        def symbol(spec):  # with 2 for each unknown size
-            return keras.KerasTensor([size or 2 for size in spec.shape], spec.dtype.name)
+        def symbol(spec):
+            shape = [size or 2 for size in spec.shape]  # 2 for an unknown size
+            return keras.KerasTensor(shape, spec.dtype.name)
 
-        specs = dataset_specs(iterator)
-        return None if specs is None else jax.tree.map(symbol, specs)
+        return jax.tree.map(symbol, dataset_specs(iterator))  # None stays None
 
     def _is_compiled(self):
         return bool(self.jit_compile and not self.run_eagerly)
@@ -248,21 +268,27 @@ def one_or_more(step: Callable, shard: Callable) -> Callable:
         if len(batches) == 1:
             return step_of(state, batches[0])
 
-        def turn(state, batch):
+        def scanned(state, batch):
             logs, state = step_of(state, batch)
             return state, logs
 
         stacked = jax.tree.map(lambda *values: jnp.stack(values), *batches)
-        state, logs = jax.lax.scan(turn, state, stacked)
-        return jax.tree.map(lambda values: values[-1], logs), state
+        state, logs = jax.lax.scan(scanned, state, stacked)
+        last_logs = jax.tree.map(lambda values: values[-1], logs)
+        return last_logs, state
 
     return steps
 
 
 def compiled(steps: Callable, shardings: Any = None) -> Callable:
-    """Compiles `steps` into one program, whose new state, of these shardings, replaces the old."""
-    shardings = None if shardings is None else (None, shardings)
+    """Compiles `steps` with donated state and the given shardings of the new state."""
+    if shardings is not None:
+        shardings = (None, shardings)
     return jax.jit(steps, donate_argnums=0, out_shardings=shardings)
+
+
+def _by_variable(variables, values):
+    return dict(zip(map(id, variables), values, strict=True))
 
 
 def _laid_out(data, by_row):
@@ -315,15 +341,22 @@ def _over_parts(function, carried, batch, parts):
 
         carried, results = jax.lax.scan(function, carried, jax.tree.map(interleaved, batch))
         return carried, jax.tree.map(in_order, results)
-    results, parts = [], min(parts, rows)
-    for number in range(parts):
-        part = jax.tree.map(lambda values, number=number: values[number::parts], batch)
+    results = []
+    order = []  # the rows of the parts, one after the other
+    for index in range(min(parts, rows)):
+        part_rows = slice(index, None, parts)
+        part = jax.tree.map(operator.itemgetter(part_rows), batch)
         carried, result = function(carried, part)
         results.append(result)
-    places = np.argsort(np.concatenate([np.arange(rows)[i::parts] for i in range(parts)]))
-    return carried, jax.tree.map(lambda *values: jnp.concatenate(values)[places], *results)
+        order.extend(range(rows)[part_rows])
+    positions = np.argsort(order)
+    return carried, jax.tree.map(lambda *values: jnp.concatenate(values)[positions], *results)
 
 
 def _zeros(values):
     """Returns zeros to add gradients to, in float32 at least."""
-    return [jnp.zeros_like(v, dtype=jnp.promote_types(v.dtype, "float32")) for v in values]
+    zeros = []
+    for value in values:
+        dtype = jnp.promote_types(value.dtype, "float32")
+        zeros.append(jnp.zeros_like(value, dtype=dtype))
+    return zeros

@@ -59,8 +59,8 @@ class TrainerHooks:
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         strategy = getattr(self, "_distribute_strategy", None)  # only TensorFlow's trainer has it
-        own = getattr(self.optimizer, "_distribution_strategy", strategy)
-        if strategy is not None and own is not strategy:  # Keras's message names no scope
+        of_optimizer = getattr(self.optimizer, "_distribution_strategy", strategy)
+        if strategy is not None and of_optimizer is not strategy:  # Keras's error names no scope
             raise ValueError(
                 f"The optimizer was created outside the scope of the {type(strategy).__name__}. "
                 "Create it, and create and compile the model, in `with strategy.scope():`."
@@ -114,7 +114,8 @@ class StateAfterErrors:
             return [], []
         state = super()._get_jax_state(purge_model_variables=purge_model_variables, **kinds)
         if purge_model_variables:  # Keras's own record begins with the first step
-            self._jax_state = dict(zip(filter(kinds.get, kinds), state, strict=True))
+            names = [name for name in kinds if kinds[name]]
+            self._jax_state = dict(zip(names, state, strict=True))
         return state
 
 
@@ -168,7 +169,7 @@ def replaced_losses(model: keras.Model, replacement: Callable) -> Iterator[None]
         yield
         return
     losses = compiled._flat_losses
-    compiled._flat_losses = [each._replace(loss=replacement(each.loss)) for each in losses]
+    compiled._flat_losses = [entry._replace(loss=replacement(entry.loss)) for entry in losses]
     try:
         yield
     finally:
@@ -223,10 +224,15 @@ def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, wei
         return
     if not compiled.built:
         compiled.build(y, y_pred)
-    y, y_pred, *weights = map(compiled._flatten_y, (y, y_pred, unweighted, weighted))
-    metrics = (compiled._flat_metrics, compiled._flat_weighted_metrics)
-    for of_outputs, of_labels in zip(metrics, weights, strict=True):
-        for metric, *values in zip(of_outputs, y, y_pred, of_labels, strict=True):
+    labels = compiled._flatten_y(y)
+    outputs = compiled._flatten_y(y_pred)
+    unweighted = compiled._flatten_y(unweighted)
+    weighted = compiled._flatten_y(weighted)
+    for metrics, weights in (
+        (compiled._flat_metrics, unweighted),
+        (compiled._flat_weighted_metrics, weighted),
+    ):
+        for metric, *values in zip(metrics, labels, outputs, weights, strict=True):
             if metric is not None:
                 metric.update_state(*values)
 
@@ -332,13 +338,13 @@ def autocast_variables(model: keras.Model) -> list[tuple[keras.Variable, str]]:
     for layer in all_layers(model):
         for variable in layer.variables:
             dtypes[id(variable)] = layer.compute_dtype
-    return [
-        (variable, dtypes[id(variable)])
-        for variable in model.variables
-        if variable._autocast
-        and keras.backend.is_float_dtype(variable.dtype)
-        and variable.dtype != dtypes[id(variable)]
-    ]
+    pairs = []
+    for variable in model.variables:
+        dtype = dtypes[id(variable)]
+        is_cast = variable._autocast and keras.backend.is_float_dtype(variable.dtype)
+        if is_cast and variable.dtype != dtype:
+            pairs.append((variable, dtype))
+    return pairs
 
 
 def resolve_policies(model: keras.Model) -> None:
@@ -364,20 +370,23 @@ def lora_table(layer: keras.layers.Layer) -> tuple[str, keras.Variable]:
     With LoRA, `layer.kernel` is the sum, an array without a path; the variable is private.
     """
     kernel = getattr(layer, "_kernel", None)
-    return ("embeddings", layer._embeddings) if kernel is None else ("kernel", kernel)
+    if kernel is None:
+        return "embeddings", layer._embeddings
+    return "kernel", kernel
 
 
 @contextlib.contextmanager
 def exact_lora(model: keras.layers.Layer) -> Iterator[None]:
     """Has Keras add LoRA's matrices in the weights' dtype; it rounds to the compute dtype."""
-    layers = [layer for layer in all_layers(model) if getattr(layer, "lora_enabled", False)]
-    policies = [(layer, layer.dtype_policy) for layer in layers if not layer.quantization_mode]
-    for layer, policy in policies:
-        layer._dtype_policy = keras.DTypePolicy(policy.variable_dtype)
+    policies = {}  # by layer
+    for layer in all_layers(model):
+        if getattr(layer, "lora_enabled", False) and not layer.quantization_mode:
+            policies[layer] = layer.dtype_policy
+            layer._dtype_policy = keras.DTypePolicy(layer.variable_dtype)
     try:
         yield
     finally:
-        for layer, policy in policies:
+        for layer, policy in policies.items():
             layer._dtype_policy = policy
 
 
@@ -392,16 +401,18 @@ def merge_lora(layer: keras.layers.Layer) -> None:
             sums = layer._get_weight_with_merged_lora(name)
         else:
             sums = getattr(layer, f"_get_{name}_with_merged_lora")()
-    parts = [table, *(getattr(layer, name + part, None) for part in ("_scale", "_zero"))]
-    for variable, value in zip(parts, sums, strict=True):
+    scale = getattr(layer, name + "_scale", None)
+    zero = getattr(layer, name + "_zero", None)
+    for variable, value in zip((table, scale, zero), sums, strict=True):
         if value is not None:
             variable.assign(value)
     layer._tracker.unlock()
-    for part in [attribute for attribute in vars(layer) if attribute.startswith("lora_")]:
-        if isinstance(getattr(layer, part), keras.Variable):
-            delattr(layer, part)
+    for attribute, value in list(vars(layer).items()):
+        if attribute.startswith("lora_") and isinstance(value, keras.Variable):
+            delattr(layer, attribute)
     layer._tracker.lock()
-    layer.lora_enabled, layer.lora_rank = False, None
+    layer.lora_enabled = False
+    layer.lora_rank = None
 
 
 def writes_assets() -> bool:

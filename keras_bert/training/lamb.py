@@ -8,7 +8,7 @@ from keras import ops
 from keras_bert.training.adamw import AdamW
 
 # Their last axis holds queries, keys and values; `lora_kernel_a`'s last axis is LoRA's rank.
-_OF_THREE = ("query_key_value/kernel", "query_key_value/lora_kernel_b")
+_IN_THREE_PARTS = ("query_key_value/kernel", "query_key_value/lora_kernel_b")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -50,7 +50,9 @@ class Lamb(AdamW):
         if self.built:
             return
         super().build(variables)
-        self._num_parts = [3 if variable.path.endswith(_OF_THREE) else 1 for variable in variables]
+        self._num_parts = []
+        for variable in variables:
+            self._num_parts.append(3 if variable.path.endswith(_IN_THREE_PARTS) else 1)
 
     def direction(self, gradient: Any, weight: Any, index: int) -> Any:
         update = super().direction(gradient, weight, index)
@@ -61,15 +63,15 @@ class Lamb(AdamW):
 
 def _trust(weight, update, parts):
     """Computes |w| / |u| for each part of the last axis."""
-    shape = (*weight.shape[:-1], parts, weight.shape[-1] // parts)
-    axes = [axis for axis in range(len(shape)) if axis != len(shape) - 2]
-    weight_norm, update_norm = (
-        ops.sqrt(ops.sum(ops.square(ops.reshape(values, shape)), axis=axes))  # [parts]
-        for values in (weight, update)
-    )
-    trust = ops.where(
-        (weight_norm > 0) & (update_norm > 0),
-        weight_norm / ops.maximum(update_norm, 1e-30),
-        ops.ones_like(weight_norm),
-    )
-    return ops.repeat(trust, weight.shape[-1] // parts)
+    width = weight.shape[-1] // parts
+
+    def norms(values):
+        values = ops.reshape(values, (-1, parts, width))
+        return ops.sqrt(ops.sum(ops.square(values), axis=[0, 2]))  # [parts]
+
+    weight_norm = norms(weight)
+    update_norm = norms(update)
+    has_norms = (weight_norm > 0) & (update_norm > 0)
+    ratio = weight_norm / ops.maximum(update_norm, 1e-30)
+    trust = ops.where(has_norms, ratio, ops.ones_like(ratio))
+    return ops.repeat(trust, width)

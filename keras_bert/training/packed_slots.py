@@ -21,11 +21,13 @@ def used_slots(x: Any, y: Any) -> Any:
     >>> used_slots(x, y=np.array([[2, 0, 0]])).numpy().tolist()
     [[1.0, 1.0, 0.0]]
     """
-    ids, positions = _input(x, "sequence_ids"), _input(x, "cls_positions")
+    ids = _input(x, "sequence_ids")
+    positions = _input(x, "cls_positions")
     if ids is None or positions is None or y is None:
         return None
     count = ops.max(ids, axis=1, keepdims=True)  # [B, 1]
-    return ops.cast(ops.arange(ops.shape(positions)[1], dtype=count.dtype) < count, "float32")
+    slots = ops.arange(ops.shape(positions)[1], dtype=count.dtype)  # [K]
+    return ops.cast(slots < count, "float32")
 
 
 def sequences_per_row(x: Any, total: Callable) -> Any:
@@ -45,12 +47,14 @@ def slot_weights(model: keras.Model, used: Any, y: Any, sample_weight: Any) -> A
     """Returns weights in the structure of labels: those given, times 0 at unused slots."""
 
     def weights_of(name):
-        given = sample_weight
+        weights = sample_weight
         if name is not None and isinstance(sample_weight, dict):
-            given = sample_weight.get(name)
+            weights = sample_weight.get(name)
         if not has_slots(model, name):
-            return given
-        return used if given is None else used * ops.cast(given, "float32")
+            return weights
+        if weights is None:
+            return used
+        return used * ops.cast(weights, "float32")
 
     return _by_output(weights_of, y)
 
@@ -59,10 +63,10 @@ def slots_as_rows(model: keras.Model, values: Any) -> Any:
     """Reshapes labels, outputs or weights with slots, `[B, K, ...]`, to `[B x K, ...]`."""
 
     def rows_of(name):
-        part = values if name is None else values[name]
-        if part is None or not has_slots(model, name):
-            return part
-        return ops.reshape(part, (-1, *ops.shape(part)[2:]))
+        of_output = values if name is None else values[name]
+        if of_output is None or not has_slots(model, name):
+            return of_output
+        return ops.reshape(of_output, (-1, *ops.shape(of_output)[2:]))
 
     return _by_output(rows_of, values)
 

@@ -56,8 +56,8 @@ def numbers_of_all(number: int, strategy: "Strategy | keras.Model | None" = None
     if workers is not None:
         import tensorflow as tf
 
-        own = workers.run(tf.constant, args=([number],))  # on each of its devices
-        return workers.gather(own, axis=0).numpy().tolist()
+        on_devices = workers.run(tf.constant, args=([number],))
+        return workers.gather(on_devices, axis=0).numpy().tolist()
     if process_count() > 1:
         import numpy as np
         from jax.experimental import multihost_utils

@@ -74,17 +74,17 @@ def get_strategy(
     else:
         hint = " On JAX 'auto' is all devices of all connected processes, on PyTorch it is one."
         check_one_of("strategy", name, ("auto", "single"), hint)
-    own = _own_of_auto(address) if name == "auto" and backend != "jax" else name
-    _check_uses(name, own, address, devices)
+    resolved = _resolved_auto(address) if name == "auto" and backend != "jax" else name
+    _check_uses(name, resolved, address, devices)
     if backend == "jax":
         return _jax_devices(name, devices)
     if backend == "torch":
         return OneDevice()
-    if own == "mirrored":
+    if resolved == "mirrored":
         return _mirrored(devices)
-    if own == "multiworker":
+    if resolved == "multiworker":
         return _multiworker()
-    if own == "tpu":
+    if resolved == "tpu":
         return _tpu(address or "local")
     import tensorflow as tf
 
@@ -146,8 +146,8 @@ def device_kind() -> str:
         return "GPU" if torch.cuda.is_available() else "CPU"
     import tensorflow as tf
 
-    kinds = ("TPU", "GPU", "CPU")
-    return next(kind for kind in kinds if tf.config.list_logical_devices(kind))
+    types = ("TPU", "GPU", "CPU")
+    return next(filter(tf.config.list_logical_devices, types))
 
 
 def scope_of(owner: Any) -> contextlib.AbstractContextManager:
@@ -156,7 +156,7 @@ def scope_of(owner: Any) -> contextlib.AbstractContextManager:
     return strategy.scope() if hasattr(strategy, "scope") else contextlib.nullcontext()
 
 
-def _own_of_auto(address):
+def _resolved_auto(address):
     if keras.backend.backend() == "torch":
         return "single"
     if address is not None:
@@ -168,15 +168,17 @@ def _own_of_auto(address):
     return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "single"
 
 
-def _check_uses(name, own, address, devices):
-    if address is not None and own != "tpu":
+def _check_uses(name, resolved, address, devices):
+    if address is not None and resolved != "tpu":
         raise ValueError(
             f"The strategy {name!r} doesn't accept a TPU address; got {address!r}: choose 'tpu'."
         )
-    if devices is None or own in ("auto", "mirrored") or (own == "single" and devices == 1):
+    if devices is None or resolved in ("auto", "mirrored"):
         return
-    here = "" if name == own else f", which is {own!r} here,"
-    taken = "one device" if own == "single" else "all devices that it finds"
+    if resolved == "single" and devices == 1:
+        return
+    here = "" if name == resolved else f", which is {resolved!r} here,"
+    taken = "one device" if resolved == "single" else "all devices that it finds"
     raise ValueError(
         f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Omit it, or choose "
         "'mirrored' on TensorFlow, or 'auto' on JAX."
@@ -188,8 +190,9 @@ def _mirrored(devices):
 
     gpus = tf.config.list_logical_devices("GPU")
     names = [device.name for device in gpus or tf.config.list_logical_devices("CPU")]
+    names = _first(names, devices)
     sums = None if gpus else tf.distribute.ReductionToOneDevice()
-    return tf.distribute.MirroredStrategy(_some(names, devices), cross_device_ops=sums)
+    return tf.distribute.MirroredStrategy(names, cross_device_ops=sums)
 
 
 def _tpu(address):
@@ -247,18 +250,20 @@ def _jax_devices(name, devices):
     if jax.default_backend() != "cpu" and not jax.config.jax_compilation_cache_dir:
         folder = Path.home() / ".cache" / "keras_bert" / "jax"  # programs that take minutes
         jax.config.update("jax_compilation_cache_dir", str(folder))
-    processes, names = jax.process_count(), keras.distribution.list_devices()
-    devices = 1 if name == "single" else devices
+    processes = jax.process_count()
+    names = keras.distribution.list_devices()
+    if name == "single":
+        devices = 1
     if processes > 1 and devices not in (None, len(names)):
         raise ValueError(
             f"{processes} processes train together, on all of their {len(names)} devices; got "
             f"{name!r} with devices={devices}. Choose 'auto' without a number of devices, or start "
             "one process without the variables KERAS_DISTRIBUTION_*."
         )
-    return JaxDevices(_some(names, devices))
+    return JaxDevices(_first(names, devices))
 
 
-def _some(names, number):
-    if number is not None:
-        check_int("devices", number, at_most=len(names))
-    return names[:number]
+def _first(names, devices):
+    if devices is not None:
+        check_int("devices", devices, at_most=len(names))
+    return names[:devices]

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.training.global_loss import GlobalLoss, num_rows
+from keras_bert.training.global_loss import GlobalLoss, num_rows, same
 from keras_bert.training.keras_internals import (
     replica_specs,
     step_loss,
@@ -17,6 +17,7 @@ from keras_bert.training.keras_internals import (
     without_tracing_warning,
 )
 from keras_bert.training.packed_slots import sequences_per_row
+from keras_bert.training.prediction import predict_each
 
 _ONE_AT_A_TIME = threading.RLock()  # replicas of several threads would miss rows
 
@@ -36,7 +37,7 @@ class TrainLoop(GlobalLoss):
     - arrays of a `PyDataset` or a generator keep their values with several replicas.
     """
 
-    def train_step(self, data: Any) -> dict[str, Any]:
+    def train_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
         is_split = parts * self.distribute_strategy.num_replicas_in_sync > 1
@@ -56,7 +57,7 @@ class TrainLoop(GlobalLoss):
             self._take_step(self._sum_over_parts(pass_part, batch, rows, density))
         return self.get_metrics_result()
 
-    def test_step(self, data: Any) -> dict[str, Any]:
+    def test_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
         if is_split and self.compares_examples(y):
@@ -67,18 +68,18 @@ class TrainLoop(GlobalLoss):
         self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
         return self.get_metrics_result()
 
-    def predict_step(self, data: Any) -> Any:
+    def predict_step(self, data):
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
         return super().predict_step(_copied(data) if is_split and not self.jit_compile else data)
 
-    def make_train_function(self, force: bool = False) -> None:
+    def make_train_function(self, force=False):
         if self.train_function is None or force:
             if not self.optimizer.built:  # variables created in a trace make TensorFlow trace twice
                 with self.distribute_strategy.scope():
                     self.optimizer.build(self.trainable_variables)
             self.train_function = self._many_steps(self.train_step)
 
-    def make_test_function(self, force: bool = False) -> None:
+    def make_test_function(self, force=False):
         if self.test_function is None or force:
             self.test_function = self._many_steps(self.test_step)
 
@@ -99,15 +100,15 @@ class TrainLoop(GlobalLoss):
         has_strategy = self.distribute_strategy is not tf.distribute.get_strategy()
         if not is_plain or has_strategy or tf.distribute.has_strategy():
             return super().predict(x, batch_size, verbose, steps, callbacks)
-        size, rows = batch_size or 32, len(arrays[0])
+        size = batch_size or 32
 
-        def part(start):
+        def batch(start):
             return keras.tree.map_structure(lambda values: values[start : start + size], x)
 
-        starts = range(0, rows, size)
-        batches = [(functools.partial(part, start), size) for start in starts]
-        outputs = self.predict_each(batches, verbose, callbacks)
-        return keras.tree.map_structure(lambda *parts: np.concatenate(parts), *outputs)
+        starts = range(0, len(arrays[0]), size)
+        batches = [(functools.partial(batch, start), size) for start in starts]
+        outputs = predict_each(self, batches, verbose, callbacks)
+        return keras.tree.map_structure(lambda *arrays: np.concatenate(arrays), *outputs)
 
     def predict_on_batch(self, x: Any) -> Any:
         if self.distribute_strategy.num_replicas_in_sync == 1:
@@ -119,80 +120,82 @@ class TrainLoop(GlobalLoss):
         """Updates weights. Keras looks for an overflow of float16 in the first replica alone."""
         replicas = self.distribute_strategy.num_replicas_in_sync
         if replicas > 1 and isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
-            overflows = _total(1.0 - tf.cast(self.optimizer.check_finite(gradients), "float32"))
-            found = tf.where(overflows > 0, math.nan, 0.0)
-            gradients = [g if g is None else g + tf.cast(found, g.dtype) for g in gradients]
+            is_finite = self.optimizer.check_finite(gradients)
+            overflows = _total(1.0 - tf.cast(is_finite, "float32"))
+            nan_or_zero = tf.where(overflows > 0, math.nan, 0.0)
+            gradients = [_plus(g, nan_or_zero) for g in gradients]
         self.optimizer.apply(gradients, self.trainable_variables)
 
     def _pass_part(self, part, rows, density):
         """Returns a part's gradients times its share of all `rows` (None means a share of 1)."""
-        own_rows = _num_rows(part[0])
+        part_rows = _num_rows(part[0])
         with tf.GradientTape() as tape:
-            loss = self.loss_and_metrics(part, own_rows * density, training=True)
+            loss = self.loss_and_metrics(part, part_rows * density, training=True)
             if rows is not None:
-                loss = loss * tf.cast(own_rows / rows, loss.dtype)
+                loss = loss * tf.cast(part_rows / rows, loss.dtype)
             loss = self.optimizer.scale_loss(loss)
-        gradients = tape.gradient(loss, self.trainable_variables)
-        return [g if g is None else tf.convert_to_tensor(g) for g in gradients]  # dense
+        return _dense(tape.gradient(loss, self.trainable_variables))
 
     def _sum_over_parts(self, pass_part, batch, rows, density):
-        parts, known = self.accumulation_steps, num_rows(batch[0])
-        if known:  # more parts would be empty, and a million of them take minutes
-            parts = min(parts, known)
+        num_parts = self._num_parts(batch[0])
 
-        def add(number, sums):
-            part = tf.nest.map_structure(lambda values: _part(values, number, parts), batch)
+        def add(index, sums):
+            part = _part(batch, index, num_parts)
             if num_rows(part[0]) == 0:  # a mean over no rows; in a graph Keras makes it 0
-                return number + 1, sums
-            return number + 1, _added(sums, pass_part(part, rows, density))
+                return index + 1, sums
+            return index + 1, _added(sums, pass_part(part, rows, density))
 
-        return self._summed(add, parts)
+        return self._sum_gradients(add, num_parts)
 
-    def _summed(self, add, parts):
-        """Adds gradients of parts by `add(number, sums)`, one after the other, in float32."""
-        zeros = [
-            tf.zeros(variable.shape, keras.backend.result_type(variable.dtype, "float32"))
-            for variable in self.trainable_variables
-        ]
-        return _looped(add, zeros, parts)
+    def _num_parts(self, x):
+        rows = num_rows(x)
+        if not rows:
+            return self.accumulation_steps
+        return min(self.accumulation_steps, rows)  # a million empty parts would take minutes
+
+    def _sum_gradients(self, add, num_parts):
+        """Adds gradients of parts by `add(index, sums)`, one after the other, in float32."""
+        zeros = []
+        for variable in self.trainable_variables:
+            dtype = keras.backend.result_type(variable.dtype, "float32")
+            zeros.append(tf.zeros(variable.shape, dtype))
+        return _loop(add, zeros, num_parts)
 
     def _gradients_over_batch(self, x, y, sample_weight):
         """Returns this replica's gradients of a loss that compares examples; see `BatchLoss`."""
         embed = lambda part: self(part, training=True)  # noqa: E731 (tf.function takes it)
         if self.jit_compile and not self.run_eagerly:
             embed = tf.function(embed, jit_compile=True)
-        known = num_rows(x)
-        parts = self.accumulation_steps if known is None else min(self.accumulation_steps, known)
-        if parts == 1:
+        num_parts = self._num_parts(x)
+        if num_parts == 1:
             with tf.GradientTape() as tape:
                 outputs = embed(x)
             upstream = self._loss_over_batch(y, outputs, sample_weight, training=True)
-            gradients = tape.gradient(outputs, self.trainable_variables, upstream)
-            return [g if g is None else tf.convert_to_tensor(g) for g in gradients]  # dense
+            return _dense(tape.gradient(outputs, self.trainable_variables, upstream))
         states = self.seed_states()
         seeds = [tf.identity(state.value) for state in states]
-        outputs = self._outputs_of_parts(embed, x, parts)
+        outputs = self._outputs_of_parts(embed, x, num_parts)
         upstream = self._loss_over_batch(y, outputs, sample_weight, training=True)
         for state, seed in zip(states, seeds, strict=True):
             state.assign(seed)  # the same dropout again
 
-        def add(number, sums):
-            part = tf.nest.map_structure(lambda v: _part(v, number, parts), (x, upstream))
+        def add(index, sums):
+            part, part_upstream = _part((x, upstream), index, num_parts)
             with tf.GradientTape() as tape:
-                outputs = embed(part[0])
-            gradients = tape.gradient(outputs, self.trainable_variables, part[1])
-            return number + 1, _added(sums, gradients)
+                outputs = embed(part)
+            gradients = tape.gradient(outputs, self.trainable_variables, part_upstream)
+            return index + 1, _added(sums, gradients)
 
-        return self._summed(add, parts)
+        return self._sum_gradients(add, num_parts)
 
-    def _outputs_of_parts(self, embed, x, parts):
-        outputs = tf.TensorArray(self.output.dtype, parts, infer_shape=False)
+    def _outputs_of_parts(self, embed, x, num_parts):
+        outputs = tf.TensorArray(self.output.dtype, num_parts, infer_shape=False)
 
-        def add(number, outputs):
-            part = tf.nest.map_structure(lambda values: _part(values, number, parts), x)
-            return number + 1, outputs.write(number, embed(part))
+        def add(index, outputs):
+            part = _part(x, index, num_parts)
+            return index + 1, outputs.write(index, embed(part))
 
-        outputs = _looped(add, outputs, parts).concat()
+        outputs = _loop(add, outputs, num_parts).concat()
         texts = [len(x)] if isinstance(x, tuple) else []
         return tf.ensure_shape(outputs, [num_rows(x), *texts, self.output.shape[-1]])
 
@@ -202,11 +205,10 @@ class TrainLoop(GlobalLoss):
         The loss is that of the global batch, from its outputs on all replicas.
         """
         is_one = self.distribute_strategy.num_replicas_in_sync == 1
-        labels, vectors, weights = [
-            tf.nest.map_structure(lambda v: v if is_one or v is None else _gathered(v), part)
-            for part in (y, outputs, sample_weight)
-        ]
-        weights = self.scaled_weights(None, labels, weights, lambda value: value, True)
+        labels, vectors, weights = y, outputs, sample_weight
+        if not is_one:
+            labels, vectors, weights = tf.nest.map_structure(_gathered, (y, outputs, sample_weight))
+        weights = self.scaled_weights(None, labels, weights, same, True)
         with tf.GradientTape() as tape:
             tape.watch(vectors)
             loss = step_loss(self, None, labels, vectors, weights, training)
@@ -216,7 +218,7 @@ class TrainLoop(GlobalLoss):
         if not training:
             return None
         upstream = tape.gradient(scaled, vectors)
-        return upstream if is_one else _own(upstream, outputs)
+        return upstream if is_one else _rows_of_replica(upstream, outputs)
 
     def _many_steps(self, step):
         """Makes a function of an iterator: `steps_per_execution` steps, or the remaining."""
@@ -269,7 +271,7 @@ class TrainLoop(GlobalLoss):
 
         return function
 
-    def make_predict_function(self, force: bool = False) -> None:
+    def make_predict_function(self, force=False):
         if self.predict_function is not None and not force:
             return
         super().make_predict_function(force)
@@ -291,39 +293,51 @@ def _for_any_size(function, inputs):
     """
     traced = set()
 
-    def spec(path, values):
-        shape = getattr(inputs.get(path[-1]), "shape", [None] * values.ndim)
-        return tf.TensorSpec(shape, values.dtype)
+    def trace(batches):
+        specs = []
+        for path, values in keras.tree.flatten_with_path(batches):
+            if not hasattr(values, "dtype"):
+                return
+            shape = getattr(inputs.get(path[-1]), "shape", [None] * values.ndim)
+            specs.append((path, tf.TensorSpec(shape, values.dtype)))
+        if tuple(specs) not in traced:
+            traced.add(tuple(specs))
+            specs = [spec for _, spec in specs]
+            function.get_concrete_function(keras.tree.pack_sequence_as(batches, specs))
 
     def call(batches):
-        parts = keras.tree.flatten_with_path(batches)
-        are_arrays = all(hasattr(values, "dtype") for _, values in parts)
-        kind = are_arrays and tuple((path, values.dtype, values.ndim) for path, values in parts)
-        if are_arrays and kind not in traced:
-            specs = [spec(path, values) for path, values in parts]
-            function.get_concrete_function(keras.tree.pack_sequence_as(batches, specs))
-            traced.add(kind)
+        trace(batches)
         return function(batches)
 
     call.__wrapped__ = function
     return call
 
 
-def _looped(step, carried, times):
-    """Calls `step(number, carried)`, which returns the next of both, one after the other."""
-    is_left = lambda number, _: number < times  # noqa: E731
-    return tf.while_loop(is_left, step, (tf.constant(0), carried), parallel_iterations=1)[1]
+def _loop(step, carried, times):
+    """Calls `step(index, carried)`, which returns the next of both, one after the other."""
+    is_left = lambda index, _: index < times  # noqa: E731
+    _, carried = tf.while_loop(is_left, step, (tf.constant(0), carried), parallel_iterations=1)
+    return carried
 
 
-def _part(values, number, parts):
-    """Returns the rows of part `number` of `parts`, with a static count if the batch has one."""
-    if values is None:
-        return None
-    rows = values.shape[0]
-    if rows is not None and rows % parts == 0:
-        return tf.reshape(values, (parts, rows // parts, *values.shape[1:]))[number]
-    rows = tf.shape(values)[0]
-    return values[rows * number // parts : rows * (number + 1) // parts]
+def _part(batch, index, num_parts):
+    """Returns the rows of a part of a batch, with a static count if the batch has one."""
+
+    def rows_of(values):
+        if values is None:
+            return None
+        rows = values.shape[0]
+        if rows is not None and rows % num_parts == 0:
+            shape = (num_parts, rows // num_parts, *values.shape[1:])
+            return tf.reshape(values, shape)[index]
+        rows = tf.shape(values)[0]
+        return values[rows * index // num_parts : rows * (index + 1) // num_parts]
+
+    return tf.nest.map_structure(rows_of, batch)
+
+
+def _dense(gradients):
+    return [None if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 
 def _added(sums, gradients):
@@ -342,15 +356,21 @@ def _copied(data):
     return tf.nest.map_structure(lambda v: None if v is None else tf.raw_ops.DeepCopy(x=v), data)
 
 
+def _plus(gradient, number):
+    return None if gradient is None else gradient + tf.cast(number, gradient.dtype)
+
+
 def _total(value):
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 
 def _gathered(value):
+    if value is None:
+        return None
     return tf.distribute.get_replica_context().all_gather(value, axis=0)
 
 
-def _own(values, like):
+def _rows_of_replica(values, like):
     """Returns this replica's rows of values that were gathered from all replicas."""
     rows = tf.shape(like)[:1]
     replica = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -361,13 +381,14 @@ def _own(values, like):
 
 def _are_columns(arrays):
     """Returns whether values are arrays or tensors with the same number of rows, at least one."""
-    counts = {
-        values.shape[0] if isinstance(values, (np.ndarray, tf.Tensor)) and values.ndim else 0
-        for values in arrays
-    }
+    counts = set()
+    for values in arrays:
+        if not isinstance(values, (np.ndarray, tf.Tensor)) or not values.ndim:
+            return False
+        counts.add(values.shape[0])
     return len(counts) == 1 and 0 not in counts
 
 
 def _num_rows(x):
-    first = next(part for part in tf.nest.flatten(x) if part is not None)
-    return tf.cast(tf.shape(first)[0], "float32")
+    inputs = [values for values in tf.nest.flatten(x) if values is not None]
+    return tf.cast(tf.shape(inputs[0])[0], "float32")

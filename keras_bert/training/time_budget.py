@@ -100,7 +100,7 @@ class TimeBudget(keras.callbacks.Callback):
         checkpoint.wait()
         self._epoch_end = self._now() - self.seconds
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs=None):
         if self.seconds > self._total:
             raise ValueError(
                 f"The model was trained for {self.seconds:,.0f} seconds before, longer than the "
@@ -108,14 +108,14 @@ class TimeBudget(keras.callbacks.Callback):
                 "another folder."
             )
         self._start = self._clock() - self.seconds
-        self._set_at, self._latest = -self._total, self.seconds
+        self._set_at = -self._total
+        self._latest = self.seconds
         self._strategy = getattr(self.model, "distribute_strategy", None)
 
-    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_train_batch_begin(self, batch, logs=None):
         self._began = self._now()
-        ends_epoch = batch + self.model.steps_per_execution >= (
-            self.params.get("steps") or math.inf
-        )
+        last_batch = self.params.get("steps") or math.inf
+        ends_epoch = batch + self.model.steps_per_execution >= last_batch
         after_another = self._began + 2 * self._execution + (1 + ends_epoch) * self._epoch_end
         self._is_last = after_another > self._total
         if self._is_last and optimizer_step(self.model) <= self.model.steps_per_execution:
@@ -130,7 +130,7 @@ class TimeBudget(keras.callbacks.Callback):
             rate = self._schedule(self._total if self._is_last else self._began)
             self._assign(self._optimizer.learning_rate, rate)
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_train_batch_end(self, batch, logs=None):
         self._ended = self._now()
         self._execution = self._ended - self._began
         if self._is_due or batch + 1 == self.params.get("steps"):
@@ -138,13 +138,13 @@ class TimeBudget(keras.callbacks.Callback):
         if self._is_last:
             self.model.stop_training = True
 
-    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_end(self, logs=None):
         self._keep(self._now())  # for the checkpoint of the epoch
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         self.on_train_end()
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs=None):
         now = self._now()
         self._epoch_end = max(self._epoch_end, now - self._ended)
         self._keep(now)

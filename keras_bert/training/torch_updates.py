@@ -19,8 +19,11 @@ def clip_by_global_norm_(gradients: Sequence[torch.Tensor], clip_norm: float) ->
     """
     if not gradients:
         return
-    rows = (torch.linalg.vector_norm(gradient, dim=-1) for gradient in gradients)
-    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(row) for row in rows]))
+    norms = []
+    for gradient in gradients:
+        of_rows = torch.linalg.vector_norm(gradient, dim=-1)
+        norms.append(torch.linalg.vector_norm(of_rows))
+    norm = torch.linalg.vector_norm(torch.stack(norms))
     scale = torch.clamp(clip_norm / norm, max=1.0) + (norm - norm)
     for gradient in gradients:
         gradient.mul_(scale)

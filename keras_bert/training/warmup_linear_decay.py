@@ -65,10 +65,14 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         check_number("final_fraction", self.final_fraction, at_least=0, below=1)
 
     def __call__(self, step: Any) -> Any:
-        warmup, total = float(self.warmup_steps), float(self.total_steps)
+        warmup = float(self.warmup_steps)
+        total = float(self.total_steps)
         step = ops.minimum(ops.cast(step, "float32"), total)
         rising = (step + self.continuous) / max(warmup, 1.0)
-        falling = (total - step) / (total - warmup) if self.continuous else 1 - step / total
+        if self.continuous:
+            falling = (total - step) / (total - warmup)
+        else:
+            falling = 1 - step / total
         falling = self.final_fraction + (1 - self.final_fraction) * falling
         is_rising = rising < falling if self.continuous else step < warmup
         return self.peak_learning_rate * ops.where(is_rising, rising, falling)

@@ -126,7 +126,7 @@ def _check(examples, predictions, null_odds, null_threshold):
         raise ValueError("null_threshold is a threshold of null_odds: give null_odds too.")
     ids = [example["id"] for example in examples]
     for name, by_id in {"predictions": predictions, "null_odds": null_odds}.items():
-        missing = [] if by_id is None else [id_ for id_ in ids if id_ not in by_id]
+        missing = [id_ for id_ in ids if by_id is not None and id_ not in by_id]
         if missing:
             raise ValueError(
                 f"{name} lacks {len(missing)} of the {len(examples)} questions, such as "

@@ -48,8 +48,9 @@ def plot_vectors(
     ```
     """
     points, shares = principal_components(vectors)  # [n, 2] and [2]
-    labels = [""] * len(points) if labels is None else [str(label) for label in labels]
-    texts = [""] * len(points) if texts is None else texts
+    empty = [""] * len(points)
+    labels = empty if labels is None else list(map(str, labels))
+    texts = empty if texts is None else texts
     check_one_each(len(points), "vectors", labels=labels, texts=texts)
     figure = new_figure(7, 5.5)
     panel = figure.subplots()

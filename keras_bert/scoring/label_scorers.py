@@ -27,34 +27,41 @@ class ClassScorer(Scorer):
     def score(self, answers, x, y=None):
         labels = self.preprocessor.targets(y)
         if self.preprocessor.multi_label:
-            return multi_label_scores(labels, np.stack([a["is_label"] for a in answers]))
-        labels = _one_each(labels)
+            return multi_label_scores(labels, _column(answers, "is_label"))
+        labels = _class_numbers(labels)
         if self.preprocessor.is_regression:
-            return regression_scores(labels, np.array([answer["score"] for answer in answers]))
-        known = numbers_of(self.preprocessor.label_names)
-        numbers = [known[answer["label"]] for answer in answers]
-        return classification_scores(labels, np.array(numbers), len(known))
+            return regression_scores(labels, _column(answers, "score"))
+        classes = numbers_of(self.preprocessor.label_names)
+        predictions = [classes[label] for label in _column(answers, "label")]
+        return classification_scores(labels, predictions, len(classes))
 
     def table(self, answers):
         """Returns the score, or the label and probabilities; several labels with "|" between."""
         if self.preprocessor.is_regression:
-            return ["score"], ([answer["score"]] for answer in answers)
+            return ["score"], [[answer["score"]] for answer in answers]
         names = self.preprocessor.label_names
-        rows = ([_label(answer, names), *answer["probabilities"]] for answer in answers)
+        rows = []
+        for answer in answers:
+            label = answer["label"] if "label" in answer else _joined(answer["is_label"], names)
+            rows.append([label, *answer["probabilities"]])
         return ["label", *names], rows
 
 
-def _one_each(labels):
-    """Returns labels `[n]` of those that `fit` takes: `[n]`, `[n, 1]`, or one-hot, `[n, C]`."""
+def _column(answers, name):
+    return [answer[name] for answer in answers]
+
+
+def _class_numbers(labels):
+    """Converts labels `[n]`, `[n, 1]`, or one-hot, `[n, C]`, to `[n]`."""
     labels = np.asarray(labels).reshape(len(labels), -1)
-    return labels.argmax(axis=-1) if labels.shape[1] > 1 else labels[:, 0]
+    if labels.shape[1] > 1:
+        return labels.argmax(axis=-1)
+    return labels[:, 0]
 
 
-def _label(answer, names):
-    if "label" in answer:
-        return answer["label"]
-    pairs = zip(names, answer["is_label"], strict=True)
-    return "|".join(name for name, is_label in pairs if is_label)
+def _joined(is_label, names):
+    pairs = zip(names, is_label, strict=True)
+    return "|".join(name for name, is_in in pairs if is_in)
 
 
 class ChoiceScorer(Scorer):
@@ -63,20 +70,23 @@ class ChoiceScorer(Scorer):
     names = ("accuracy",)
 
     def has_labels(self, x, y=None):
-        return y is not None or all(isinstance(q, dict) and "label" in q for q in listed(x))
+        if y is not None:
+            return True
+        return all(isinstance(question, dict) and "label" in question for question in listed(x))
 
     def score(self, answers, x, y=None):
         if y is None:
-            y = [question["label"] for question in listed(x)]
-        labels = _one_each(self.preprocessor.targets(y))
-        scores = classification_scores(labels, np.array([answer["label"] for answer in answers]))
+            y = _column(listed(x), "label")
+        labels = _class_numbers(self.preprocessor.targets(y))
+        scores = classification_scores(labels, _column(answers, "label"))
         return {"accuracy": scores["accuracy"]}
 
     def table(self, answers):
         """Returns the label and the probability of each choice."""
-        most = max(len(answer["probabilities"]) for answer in answers)
-        header = ["label", *(f"probability{number}" for number in range(most))]
-        return header, ([int(answer["label"]), *answer["probabilities"]] for answer in answers)
+        rows = [[int(answer["label"]), *answer["probabilities"]] for answer in answers]
+        num_choices = max(map(len, rows)) - 1
+        header = [f"probability{index}" for index in range(num_choices)]
+        return ["label", *header], rows
 
 
 class TagScorer(Scorer):
@@ -90,7 +100,7 @@ class TagScorer(Scorer):
             raise ValueError("scores needs words, a list of sentences; texts have no tags.")
 
     def score(self, answers, x, y=None):
-        return entity_scores(self._tags(y), [answer["label"] for answer in answers])
+        return entity_scores(self._tags(y), _column(answers, "label"))
 
     def write(self, folder, split, answers, x, y=None):
         """Writes `{split}_predictions.txt` for `conlleval`: word, true tag and predicted tag.
@@ -100,11 +110,13 @@ class TagScorer(Scorer):
         if not holds_words(x):
             super().write(folder, split, answers, x, y)
             return
-        tags = [] if y is None else [self._tags(y)]
         words, _ = words_and_documents(x)
-        path = Path(folder) / f"{split}_predictions.txt"
-        write_conll(path, words, *tags, [answer["label"] for answer in answers])
+        columns = [words, _column(answers, "label")]
+        if y is not None:
+            columns.insert(1, self._tags(y))
+        write_conll(Path(folder) / f"{split}_predictions.txt", *columns)
 
     def _tags(self, labels):
         names = self.preprocessor.label_names
-        return [[names[number] for number in row] for row in self.preprocessor.targets(labels)]
+        sentences = self.preprocessor.targets(labels)
+        return [[names[index] for index in sentence] for sentence in sentences]

@@ -38,17 +38,18 @@ class RelevanceScorer(Scorer):
 
     def score(self, answers, x, y=None):
         queries = text_examples(x, self.preprocessor.max_texts).columns[0]
-        relevance, scores = {}, {}
-        examples = zip(queries, self.preprocessor.targets(y), answers, strict=True)
-        for number, (query, label, answer) in enumerate(examples):
-            document = f"{number:012d}"  # in the order of strings, which decides ties
-            relevance.setdefault(query, {})[document] = float(label)
-            scores.setdefault(query, {})[document] = answer["score"]
-        without = [query for query, labels in relevance.items() if max(labels.values()) <= 0]
-        if without:
+        labels = self.preprocessor.targets(y)
+        relevance = {query: {} for query in queries}
+        scores = {query: {} for query in queries}
+        for index, query in enumerate(queries):
+            document = f"{index:012d}"  # ties are ranked in the order of these strings
+            relevance[query][document] = float(labels[index])
+            scores[query][document] = answers[index]["score"]
+        irrelevant = [query for query, judged in relevance.items() if max(judged.values()) <= 0]
+        if irrelevant:
             logger.warning(
-                f"{len(without)} of {len(relevance)} queries have no relevant document and count "
-                f"as 0, the first {without[0]!r}. Remove them to score the others alone."
+                f"{len(irrelevant)} of {len(relevance)} queries have no relevant document and "
+                f"count as 0, the first {irrelevant[0]!r}. Remove them to score only the others."
             )
         all_scores = retrieval_scores(relevance, scores, k=10)
         return {name: all_scores[name] for name in self.names}
@@ -56,7 +57,7 @@ class RelevanceScorer(Scorer):
     def table(self, answers):
         if np.ndim(answers[0]["score"]):  # of the documents of each example
             return None
-        return ["score"], ([answer["score"]] for answer in answers)
+        return ["score"], [[answer["score"]] for answer in answers]
 
 
 class VectorScorer(Scorer):
@@ -73,10 +74,12 @@ class VectorScorer(Scorer):
         return y is not None or len(text_columns(x)) > 1
 
     def names_for(self, x, y=None):
-        texts = len(text_columns(x))
-        if y is None:
-            return ("accuracy",) if texts > 2 else ("mrr@10", "accuracy")
-        return ("accuracy",) if texts == 1 else ("spearman", "pearson", "mean_squared_error")
+        num_texts = len(text_columns(x))
+        if y is None and num_texts == 2:
+            return ("mrr@10", "accuracy")
+        if y is None or num_texts == 1:
+            return ("accuracy",)
+        return ("spearman", "pearson", "mean_squared_error")
 
     def check(self, x, y=None):
         if not self.has_labels(x, y):
@@ -89,4 +92,6 @@ class VectorScorer(Scorer):
 
     def score(self, answers, x, y=None):
         vectors = np.stack([answer["embedding"] for answer in answers])
-        return pair_scores(vectors, None if y is None else one_each(np.asarray(as_arrays(y))))
+        if y is not None:
+            y = one_each(np.asarray(as_arrays(y)))
+        return pair_scores(vectors, y)

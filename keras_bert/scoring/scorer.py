@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -80,18 +79,21 @@ class Scorer:
         `{split}_answers.jsonl`.
         """
         table = self.table(answers)
-        name = f"{split}_answers.jsonl" if table is None else f"{split}_predictions.tsv"
-        with whole_file(Path(folder) / name) as file:
-            if table is None:
+        if table is None:
+            with whole_file(Path(folder) / f"{split}_answers.jsonl") as file:
                 for answer in answers:
                     print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
-                return
-            header, rows = table
+            return
+        header, rows = table
+        with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
             print("index", *header, sep="\t", file=file)
             for index, row in enumerate(rows):
-                cells = (cell if isinstance(cell, (str, int)) else f"{cell:.6g}" for cell in row)
-                print(index, *cells, sep="\t", file=file)
+                print(index, *map(_cell, row), sep="\t", file=file)
 
-    def table(self, answers: list[dict]) -> tuple[list[str], Iterable[list]] | None:
+    def table(self, answers: list[dict]) -> tuple[list[str], list[list]] | None:
         """Returns the header and the rows of a table of answers; None if they have another form."""
         return None
+
+
+def _cell(value):
+    return value if isinstance(value, (str, int)) else f"{value:.6g}"

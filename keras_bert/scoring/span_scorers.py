@@ -16,7 +16,7 @@ class SpanScorer(Scorer):
     answer_options = {"n_best": 20}  # as many as run_squad.py writes
 
     def has_labels(self, x, y=None):
-        return all(isinstance(each, dict) and "answers" in each for each in listed(x))
+        return all(isinstance(example, dict) and "answers" in example for example in listed(x))
 
     def check(self, x, y=None):
         def is_scored(example):
@@ -28,8 +28,10 @@ class SpanScorer(Scorer):
     def score(self, answers, x, y=None):
         examples = listed(x)
         if not _may_be_impossible(examples):
-            return squad_scores(examples, _by_id(examples, (a["answer"] for a in answers)))
-        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
+            texts = [answer["answer"] for answer in answers]
+            return squad_scores(examples, _by_id(examples, texts))
+        texts = _best_texts(examples, answers)
+        odds = _null_odds(examples, answers)
         return squad_scores(examples, texts, odds, self.preprocessor.null_threshold)
 
     def tuned(self, answers, x, y=None):
@@ -40,13 +42,17 @@ class SpanScorer(Scorer):
         examples = listed(x)
         if not _may_be_impossible(examples):
             return self.preprocessor, self.score(answers, x)
-        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
-        best, never = squad_scores(examples, texts, odds)["best_f1_thresh"], min(odds.values()) - 1
+        texts = _best_texts(examples, answers)
+        odds = _null_odds(examples, answers)
+        threshold = squad_scores(examples, texts, odds)["best_f1_thresh"]
+        scores = squad_scores(examples, texts, odds, threshold)
         # If it is best never to answer, Google's search gives 0.0, below all probabilities.
-        scores = {each: squad_scores(examples, texts, odds, each) for each in (best, never)}
-        threshold = max(scores, key=lambda each: scores[each]["f1"])
+        never = min(odds.values()) - 1
+        unanswered = squad_scores(examples, texts, odds, never)
+        if unanswered["f1"] > scores["f1"]:
+            threshold, scores = never, unanswered
         preprocessor = self.preprocessor.like(self.preprocessor, null_threshold=threshold)
-        return preprocessor, {**scores[threshold], "null_threshold": threshold}
+        return preprocessor, {**scores, "null_threshold": threshold}
 
     def write(self, folder, split, answers, x, y=None):
         """Writes the JSON files that SQuAD's scripts read and Google's `run_squad.py` writes.
@@ -57,43 +63,49 @@ class SpanScorer(Scorer):
         names begin with the split.
         """
         examples = listed(x)
-        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
-        files = {"predictions": texts, "null_odds": odds}
+        texts = _best_texts(examples, answers)
+        odds = _null_odds(examples, answers)
+        contents = {"predictions": texts, "null_odds": odds}
         if answers and "n_best_answer" in answers[0]:
-            files["nbest_predictions"] = _by_id(examples, map(_n_best, answers))
-        limit = self.preprocessor.null_threshold
-        if limit is not None:
-            files["answers"] = {i: "" if odds[i] > limit else text for i, text in texts.items()}
-        for name, content in files.items():
-            name = name if split == "dev" else f"{split}_{name}"
-            write_json(Path(folder) / f"{name}.json", content, indent=1)
+            contents["nbest_predictions"] = _by_id(examples, map(_n_best, answers))
+        threshold = self.preprocessor.null_threshold
+        if threshold is not None:
+            contents["answers"] = texts | {id_: "" for id_ in texts if odds[id_] > threshold}
+        prefix = "" if split == "dev" else f"{split}_"
+        for name, content in contents.items():
+            write_json(Path(folder) / f"{prefix}{name}.json", content, indent=1)
 
 
 def _may_be_impossible(examples):
     return any("is_impossible" in example for example in examples)
 
 
+def _by_id(examples, values):
+    """Returns values by the `id` of their questions, or by index if questions have none."""
+    by_id = {}
+    for index, (example, value) in enumerate(zip(examples, values, strict=True)):
+        by_id[example.get("id", str(index))] = value
+    return by_id
+
+
 def _best_texts(examples, answers):
     """Returns the best non-empty answer to each question, by id; "" if there is none."""
-    candidates = ([answer["answer"], *answer.get("n_best_answer", ())] for answer in answers)
-    return _by_id(examples, (next(filter(None, texts), "") for texts in candidates))
+    texts = []
+    for answer in answers:
+        candidates = [answer["answer"], *answer.get("n_best_answer", ())]
+        texts.append(next(filter(None, candidates), ""))
+    return _by_id(examples, texts)
 
 
 def _null_odds(examples, answers):
-    return _by_id(examples, (answer["null_odds"] for answer in answers))
-
-
-def _by_id(examples, values):
-    """Names values by the `id` of their questions, or by their places if questions have none."""
-    pairs = enumerate(zip(examples, values, strict=True))
-    return {example.get("id", str(place)): value for place, (example, value) in pairs}
+    return _by_id(examples, [answer["null_odds"] for answer in answers])
 
 
 def _n_best(answer):
     """Formats the best answers to a question as `run_squad.py` does."""
-    names = ("score", "start_logit", "end_logit")
-    rows = zip(*(answer[f"n_best_{name}"] for name in ("answer", *names)), strict=True)
-    keys = ("probability", "start_logit", "end_logit")
-    return [
-        {"text": text, **dict(zip(keys, map(float, values), strict=True))} for text, *values in rows
-    ]
+    names = {"score": "probability", "start_logit": "start_logit", "end_logit": "end_logit"}
+    rows = []
+    for index, text in enumerate(answer["n_best_answer"]):
+        numbers = {theirs: float(answer[f"n_best_{ours}"][index]) for ours, theirs in names.items()}
+        rows.append({"text": text, **numbers})
+    return rows

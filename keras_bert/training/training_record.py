@@ -17,10 +17,11 @@ def record_training(
     """Records how a model was trained; see `PresetModel.record_training`."""
     if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
         raise ValueError(f"settings must be a dict, such as {{'epochs': 3}}; got {settings!r}")
-    settings = {name: _plain(v) for name, v in settings.items() if v is not None}
-    record, run = _record(model), {"task": type(model).__name__, "settings": settings}
-    if record["runs"][-1:] != [run]:
-        record["runs"].append(run)
+    settings = {name: _plain(value) for name, value in settings.items() if value is not None}
+    run = {"task": type(model).__name__, "settings": settings}
+    runs = _record(model)["runs"]
+    if run not in runs[-1:]:
+        runs.append(run)
     model.recorded_scores = None
     record_scores(model, scores or {})
 
@@ -34,12 +35,10 @@ def record_scores(model: keras.Model, scores: dict[str, dict[str, Any]]) -> None
         raise ValueError(
             f"scores must be a dict of dicts, such as {{'dev': {{'accuracy': 0.91}}}}; got {scores}"
         )
-    known, _ = getattr(model, "recorded_scores", None) or ({}, None)
-    for name, values in scores.items():
-        finite = {s: float(v) for s, v in values.items() if _is_number(v) and math.isfinite(v)}
-        known = {**known, name: finite}
+    known, _ = _recorded_scores(model)
+    finite = {name: _finite_numbers(values) for name, values in scores.items()}
     # With the result of the last `fit`: after another one, the scores no longer hold.
-    model.recorded_scores = known, getattr(model, "history", None)
+    model.recorded_scores = known | finite, getattr(model, "history", None)
 
 
 def start_record(
@@ -63,23 +62,42 @@ def start_record(
         record["runs"].append({"task": run.text("task", ""), "settings": settings.values})
     if not has_new_weights and saved.text("scored") == type(model).__name__:
         sets = saved.fields("scores")
-        fields = {name: sets.fields(name) for name in sets.values}
-        record_scores(model, {n: {s: f.number(s) for s in f.values} for n, f in fields.items()})
+        scores = {}
+        for examples in sets.values:
+            numbers = sets.fields(examples)
+            scores[examples] = {name: numbers.number(name) for name in numbers.values}
+        record_scores(model, scores)
 
 
 def training_of(model: keras.Model) -> dict[str, Any]:
     """Returns a model's record as JSON: `source`, `runs`, `scores`; {} if nothing is known."""
-    record, history = {**_record(model)}, getattr(model, "history", None)
-    scores, of_history = getattr(model, "recorded_scores", None) or ({}, None)
-    if history is not None and of_history is not history:
-        run = {"task": type(model).__name__, "settings": _settings_of_fit(model, history)}
-        record["runs"] = [*record["runs"], run]
-        of_dev = {n: v for n, v in history.history.items() if n.startswith("val_") and v}
-        last = {name.removeprefix("val_"): values[-1] for name, values in of_dev.items()}
-        scores = {"validation": {n: float(v) for n, v in last.items() if math.isfinite(v)}}
-    record["scores"] = {name: values for name, values in scores.items() if values}
-    record["scored"] = record["scores"] and type(model).__name__
+    task = type(model).__name__
+    record = dict(_record(model))
+    scores, scored_history = _recorded_scores(model)
+    history = getattr(model, "history", None)
+    if history is not None and scored_history is not history:
+        run = {"task": task, "settings": _settings_of_fit(model, history)}
+        record["runs"] = record["runs"] + [run]
+        last = {}
+        for name, values in history.history.items():
+            if name.startswith("val_") and values:
+                last[name.removeprefix("val_")] = values[-1]
+        scores = {"validation": _finite_numbers(last)}
+    scores = {examples: numbers for examples, numbers in scores.items() if numbers}
+    if scores:
+        record["scores"] = scores
+        record["scored"] = task
     return {name: value for name, value in record.items() if value}
+
+
+def _recorded_scores(model):
+    """Returns a model's scores, and the result of the `fit` before them."""
+    return getattr(model, "recorded_scores", None) or ({}, None)
+
+
+def _finite_numbers(values):
+    numbers = {name: value for name, value in values.items() if _is_number(value)}
+    return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}
 
 
 def _record(model):
@@ -92,7 +110,8 @@ def _record(model):
 
 def _settings_of_fit(model, history):
     settings = {"epochs of the last fit": len(history.epoch)}
-    if steps := (history.params or {}).get("steps"):
+    steps = (history.params or {}).get("steps")
+    if steps:
         settings["steps per epoch"] = int(steps)
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None:
@@ -100,7 +119,9 @@ def _settings_of_fit(model, history):
     rate = optimizer.get_config().get("learning_rate")
     if isinstance(rate, dict):  # a schedule
         settings["learning_rate"] = rate.get("class_name", "a schedule")
-        settings |= {k: v for k, v in rate.get("config", {}).items() if _is_number(v)}
+        for name, value in rate.get("config", {}).items():
+            if _is_number(value):
+                settings[name] = value
     elif rate is not None:
         settings["learning_rate"] = float(rate)
     return {**settings, "optimizer": type(optimizer).__name__}
@@ -115,14 +136,16 @@ def _plain(value):
     if isinstance(value, bool):
         return value
     if _is_number(value):
-        number = int(value) if isinstance(value, numbers.Integral) else float(value)
-        return number if math.isfinite(number) else str(number)
+        value = int(value) if isinstance(value, numbers.Integral) else float(value)
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(_plain(each)) for each in value)
+        return ", ".join(str(_plain(item)) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {_plain(each)}" for key, each in value.items())
+        return ", ".join(f"{key}: {_plain(item)}" for key, item in value.items())
     if not isinstance(value, (str, os.PathLike, type(None))):
         return type(value).__name__
     text = str(value)
     is_path = "://" in text or text.startswith("~") or ntpath.isabs(text) or os.path.isabs(text)
-    return ntpath.basename(text.rstrip("/\\")) if is_path and not text.isspace() else text
+    if is_path and not text.isspace():
+        return ntpath.basename(text.rstrip("/\\"))
+    return text

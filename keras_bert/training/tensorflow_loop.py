@@ -68,6 +68,13 @@ class TrainLoop(GlobalLoss):
         self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
         return self.get_metrics_result()
 
+    def get_metrics_result(self):
+        """Returns the metrics of all replicas, also in the step of one of them."""
+        if tf.distribute.in_cross_replica_context():
+            return super().get_metrics_result()
+        results = super().get_metrics_result
+        return tf.distribute.get_replica_context().merge_call(lambda _: results())
+
     def predict_step(self, data):
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
         return super().predict_step(_copied(data) if is_split and not self.jit_compile else data)
@@ -228,33 +235,26 @@ class TrainLoop(GlobalLoss):
             with tf.control_dependencies([v for v in tf.nest.flatten(data) if v is not None]):
                 return step(_copied(data))
 
-        def run(data):
-            strategy.run(with_data, args=(data,))
-            return True
-
         @tf.autograph.experimental.do_not_convert
         def one(data):
-            """Returns metrics over all replicas; what else a step returns, of the first one."""
+            """Returns a step's logs; those of a user's own are means over replicas, as in Keras."""
             logs = strategy.run(with_data, args=(data,))
-            logs = {name: strategy.experimental_local_results(v)[0] for name, v in logs.items()}
-            metrics = self.get_metrics_result()
-            return {name: metrics.get(name, value) for name, value in logs.items()}
+            return tf.nest.map_structure(lambda v: strategy.reduce("mean", v, axis=None), logs)
 
         @tf.autograph.experimental.do_not_convert
         def many(iterator):
+            logs = one(iterator.get_next())
             if limit == 1:
-                return tf.constant(1), one(iterator.get_next())
+                return logs
 
-            def turn(done, _):
+            def turn(done, _, logs):
                 data = iterator.get_next_as_optional()
                 has_data = data.has_value()
-                tf.cond(has_data, lambda: run(data.get_value()), lambda: False)
-                return done + tf.cast(has_data, "int32"), has_data
+                logs = tf.cond(has_data, lambda: one(data.get_value()), lambda: logs)
+                return done + 1, has_data, logs
 
-            done, _ = tf.while_loop(
-                lambda done, has_data: (done < limit) & has_data, turn, (0, True)
-            )
-            return done, self.get_metrics_result()
+            is_left = lambda done, has_data, _: (done < limit) & has_data  # noqa: E731
+            return tf.while_loop(is_left, turn, (1, True, logs))[-1]
 
         if not self.run_eagerly:
             one, many = (tf.function(each, reduce_retracing=True) for each in (one, many))
@@ -264,10 +264,7 @@ class TrainLoop(GlobalLoss):
         def function(iterator):
             if not isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
                 return one(next(iterator))  # from train_on_batch
-            done, logs = many(iterator)
-            if not int(done):
-                raise StopIteration
-            return logs
+            return many(iterator)
 
         return function
 

@@ -219,10 +219,13 @@ class WithTestStep(BertClassifier):
         return {**logs, "seen": logs["loss"]}
 
 
-def test_a_test_step_of_ones_own(preset, texts, labels, assert_close):
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_test_step_of_ones_own(steps, preset, texts, labels, assert_close):
+    if steps > 1 and keras.backend.backend() == "torch":
+        pytest.skip("Keras has no steps_per_execution on PyTorch")
     model = WithTestStep.from_preset(preset)
-    model.compile(SGD(0.1))
-    scores = model.evaluate(texts, labels, return_dict=True, verbose=0)
+    model.compile(SGD(0.1), steps_per_execution=steps)
+    scores = model.evaluate(texts, labels, 4, return_dict=True, verbose=0)
     assert_close(scores["seen"], scores["loss"])
 
 

@@ -68,13 +68,6 @@ class TrainLoop(GlobalLoss):
         self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
         return self.get_metrics_result()
 
-    def get_metrics_result(self):
-        """Returns the metrics of all replicas, also in the step of one of them."""
-        if tf.distribute.in_cross_replica_context():
-            return super().get_metrics_result()
-        results = super().get_metrics_result
-        return tf.distribute.get_replica_context().merge_call(lambda _: results())
-
     def predict_step(self, data):
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
         return super().predict_step(_copied(data) if is_split and not self.jit_compile else data)
@@ -237,9 +230,14 @@ class TrainLoop(GlobalLoss):
 
         @tf.autograph.experimental.do_not_convert
         def one(data):
-            """Returns a step's logs; those of a user's own are means over replicas, as in Keras."""
+            """Returns a step's logs; over replicas, metrics as a whole and other logs as means."""
             logs = strategy.run(with_data, args=(data,))
-            return tf.nest.map_structure(lambda v: strategy.reduce("mean", v, axis=None), logs)
+            if strategy.num_replicas_in_sync == 1:
+                return logs
+            metrics = self.get_metrics_result()
+            for name, value in logs.items():
+                logs[name] = metrics.get(name, strategy.reduce("mean", value, axis=None))
+            return logs
 
         @tf.autograph.experimental.do_not_convert
         def many(iterator):

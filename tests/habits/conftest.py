@@ -155,7 +155,7 @@ def by_hand(preset):
         rows=ROWS,
         prepare=lambda model: None,
     ):
-        model = keras_bert.BertClassifier.from_preset(preset)
+        model = keras_bert.BertClassifier.from_preset(preset, dtype="float32")
         prepare(model)
         rows, targets = np.array(rows), np.array(labels)
         weights = np.ones(len(TEXTS)) if weights is None else np.array(weights)

@@ -114,6 +114,21 @@ def deviation(values):
     return np.sqrt(np.mean(np.square(values)))
 
 
+def difference(found, expected, size_of):
+    """Returns the relative error of the output that differs most."""
+    keras.tree.assert_same_structure(found, expected)
+    errors = []
+    pairs = zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True)
+    for one, other in pairs:
+        one, other = (np.asarray(v, "float64") for v in (one, other))
+        assert one.shape == other.shape, f"shape {one.shape} for {other.shape}"
+        assert np.isfinite(one).all(), "not finite"
+        is_real = np.abs(other) < 1e8  # missing choices
+        assert np.array_equal(np.abs(one) < 1e8, is_real), "other choices are missing"
+        errors.append(size_of((one - other)[is_real]) / max(size_of(other[is_real]), 1e-3))
+    return max(errors)
+
+
 class Case:
     """A trained model, what it predicts, and a folder for files."""
 
@@ -135,20 +150,12 @@ class Case:
         """Asserts that outputs are equal up to the rounding of the run's dtype."""
         if bound is None:  # kernels of float32 approximate exp, tanh and erf to several units
             bound = max(2**0.5 * rounding(self.run["dtype"]), 2e-5)  # both are rounded
-        keras.tree.assert_same_structure(found, expected)
-        pairs = zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True)
-        for one, other in pairs:
-            one, other = (np.asarray(v, "float64") for v in (one, other))
-            assert one.shape == other.shape, f"shape {one.shape} for {other.shape}"
-            assert np.isfinite(one).all(), "not finite"
-            is_real = np.abs(other) < 1e8  # missing choices
-            assert np.array_equal(np.abs(one) < 1e8, is_real), "other choices are missing"
-            error = size_of((one - other)[is_real]) / max(size_of(other[is_real]), 1e-3)
-            assert error <= bound, f"outputs differ by {error:.1e}"
+        error = difference(found, expected, size_of)
+        assert error <= bound, f"outputs differ by {error:.1e} (bound {bound:.1e})"
 
-    def same(self, model, bound=None):
+    def same(self, model, bound=None, size_of=largest):
         assert type(model) is type(self.model), type(model)
-        self.close(self.predict(model), self.outputs, bound)
+        self.close(self.predict(model), self.outputs, bound, size_of)
 
 
 def predict_twice(case):
@@ -299,18 +306,38 @@ RUN = {"onnx": run_onnx, "litert": run_litert, "openvino": run_openvino}
 
 
 def int8(case):
+    rounded = max(2**0.5 * rounding(case.run["dtype"]), 2e-5)
+    noise = effect_of_noise(case)
     case.model.quantize("int8")
     outputs = case.predict(case.model)
-    # The largest of some normal numbers, 2.5 of their deviations, is 127 steps; so rounding is off
-    # by 2.5 / 127 / 12 ** .5. It is done to weights and inputs of 9 layers; three deviations.
-    step = 2.5 / 127 / 12**0.5
-    rounded = max(2**0.5 * rounding(case.run["dtype"]), 2e-5)
-    case.close(outputs, case.outputs, 3 * 18**0.5 * step + rounded, deviation)
+    # Weights and inputs of layers are rounded, each with about this effect; three deviations.
+    case.close(outputs, case.outputs, 3 * 2**0.5 * noise + rounded, deviation)
     case.outputs = outputs
     case.model.save_to_preset(case.folder / "preset")
     # Merging LoRA rounds the weights again.
-    again = 3 * 9**0.5 * step if case.run["lora"] == "yes" else 0
-    case.same(BertTask.from_preset(case.folder / "preset"), rounded + again)
+    again = 3 * noise if case.run["lora"] == "yes" else 0
+    case.same(BertTask.from_preset(case.folder / "preset"), again + rounded, deviation)
+
+
+def effect_of_noise(case, draws=8):
+    """Returns by how much outputs change if weights do, at random, as much as int8 rounds them."""
+    weights = []
+    for layer in case.model._flatten_layers():
+        if isinstance(layer, keras.layers.Dense):
+            weights.append((layer._kernel, 0))
+        elif isinstance(layer, keras.layers.Embedding):
+            weights.append((layer._embeddings, -1))
+    arrays = [np.asarray(keras.ops.convert_to_numpy(weight), "float32") for weight, _ in weights]
+    generator = np.random.default_rng(0)
+    differences = []
+    for _ in range(draws):
+        for (weight, axis), array in zip(weights, arrays, strict=True):
+            step = np.abs(array).max(axis, keepdims=True) / 127
+            weight.assign(array + step * generator.uniform(-0.5, 0.5, array.shape))
+        differences.append(difference(case.predict(case.model), case.outputs, deviation))
+    for (weight, _), array in zip(weights, arrays, strict=True):
+        weight.assign(array)
+    return deviation(differences)
 
 
 def merge_lora(case):

@@ -1,6 +1,7 @@
 """Public names of a package, listed in its `__init__.pyi` and loaded on first use."""
 
 import ast
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 
+@functools.cache
 def homes(package: str) -> dict[str, str]:
     """Returns the names that a package's `__init__.pyi` imports, each with its module."""
     return {

@@ -79,7 +79,7 @@ def _matthews_correlation(num_right, num_true, num_predicted):
     variance_predicted = n**2 - num_predicted @ num_predicted
     if not variance_true or not variance_predicted:
         return 0.0
-    return float(covariance / np.sqrt(variance_true) / np.sqrt(variance_predicted))
+    return float(covariance / np.sqrt(variance_true * variance_predicted))
 
 
 def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:

@@ -55,7 +55,6 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     card_task = "encodes texts, a vector for each token"
     architecture = None  # in the files of other libraries, such as "bert"; None if they have none
     preprocessor = None  # tasks have one
-    adapted = None  # the layers with LoRA
     size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values
     causal = False  # whether a token sees only itself and earlier ones
     num_segments = 1  # of `segment_ids`
@@ -79,6 +78,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     ):
         _check_contract(type(self).__name__, inputs, outputs, blocks, hidden_dim)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.adapted = None  # the layers with LoRA
         self.embeddings = embeddings
         self.blocks = blocks
         self.num_layers = len(blocks)

@@ -229,7 +229,7 @@ class TrainLoop(GlobalLoss):
                 return step(_copied(data))
 
         @tf.autograph.experimental.do_not_convert
-        def one(data):
+        def one_step(data):
             """Returns a step's logs; over replicas, metrics as a whole and other logs as means."""
             logs = strategy.run(with_data, args=(data,))
             if strategy.num_replicas_in_sync == 1:
@@ -241,21 +241,22 @@ class TrainLoop(GlobalLoss):
 
         @tf.autograph.experimental.do_not_convert
         def many(iterator):
-            logs = one(iterator.get_next())
+            logs = one_step(iterator.get_next())
             if limit == 1:
                 return logs
 
             def turn(done, _, logs):
                 data = iterator.get_next_as_optional()
                 has_data = data.has_value()
-                logs = tf.cond(has_data, lambda: one(data.get_value()), lambda: logs)
+                logs = tf.cond(has_data, lambda: one_step(data.get_value()), lambda: logs)
                 return done + 1, has_data, logs
 
             is_left = lambda done, has_data, _: (done < limit) & has_data  # noqa: E731
             return tf.while_loop(is_left, turn, (1, True, logs))[-1]
 
+        one = one_step
         if not self.run_eagerly:
-            one, many = (tf.function(each, reduce_retracing=True) for each in (one, many))
+            one, many = (tf.function(each, reduce_retracing=True) for each in (one_step, many))
             without_tracing_warning(one)
             without_tracing_warning(many)
 

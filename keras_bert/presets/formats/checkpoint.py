@@ -231,7 +231,9 @@ def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> No
         arguments["tokenizer.pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
     for name, values in supported.items():
         if name in arguments and arguments[name] not in values:
-            advice = "" if name in checkpoint.backbone else ", or write model.backbone instead"
+            advice = ", or write model.backbone instead"
+            if name in checkpoint.backbone:
+                advice = ", or make the encoder with another architecture"
             raise ValueError(
                 f"This {checkpoint.model_class.__name__} has {name}={arguments[name]!r}; "
                 f"for {library} it must be {' or '.join(map(repr, values))}. Save the model with "

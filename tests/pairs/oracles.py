@@ -314,18 +314,16 @@ def int8(case):
     case.close(outputs, case.outputs, 3 * 2**0.5 * noise + rounded, deviation)
     case.outputs = outputs
     case.model.save_to_preset(case.folder / "preset")
-    # Merging LoRA rounds the weights again.
-    again = 3 * noise if case.run["lora"] == "yes" else 0
+    # Merging LoRA rounds the weights again, if need be to what they were without it.
+    again = max(3 * noise, effect_of_adapters(case)) if case.run["lora"] == "yes" else 0
     case.same(BertTask.from_preset(case.folder / "preset"), again + rounded, deviation)
 
 
 def effect_of_noise(case, draws=8):
     """Returns by how much outputs change if weights do, at random, as much as int8 rounds them."""
-    weights = []
+    weights = [(layer._kernel, 0) for layer in dense_layers(case.model)]
     for layer in case.model._flatten_layers():
-        if isinstance(layer, keras.layers.Dense):
-            weights.append((layer._kernel, 0))
-        elif isinstance(layer, keras.layers.Embedding):
+        if isinstance(layer, keras.layers.Embedding):
             weights.append((layer._embeddings, -1))
     arrays = [np.asarray(keras.ops.convert_to_numpy(weight), "float32") for weight, _ in weights]
     generator = np.random.default_rng(0)
@@ -338,6 +336,22 @@ def effect_of_noise(case, draws=8):
     for (weight, _), array in zip(weights, arrays, strict=True):
         weight.assign(array)
     return deviation(differences)
+
+
+def effect_of_adapters(case):
+    """Returns by how much outputs change without LoRA."""
+    layers = [layer for layer in dense_layers(case.model) if layer.lora_enabled]
+    arrays = [keras.ops.convert_to_numpy(layer.lora_kernel_b) for layer in layers]
+    for layer, array in zip(layers, arrays, strict=True):
+        layer.lora_kernel_b.assign(np.zeros_like(array))
+    change = difference(case.predict(case.model), case.outputs, deviation)
+    for layer, array in zip(layers, arrays, strict=True):
+        layer.lora_kernel_b.assign(array)
+    return change
+
+
+def dense_layers(model):
+    return [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Dense)]
 
 
 def merge_lora(case):

@@ -135,6 +135,8 @@ class Case:
     def __init__(self, run, trained, folder):
         self.run, self.trained, self.folder = run, trained, folder
         self.model = trained.model
+        if run["encoder"] == "own":  # which takes the global policy; its plain run has set another
+            keras.config.set_dtype_policy(run["dtype"])
         self.x, self.y, self.weights = raw_data({**run, "weights": "none"})
         if is_pretrainer(run):
             self.y = None

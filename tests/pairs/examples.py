@@ -14,7 +14,7 @@ LENGTH, NUMBER, ROWS = 16, 8, 4  # of a sequence, of examples, of a batch
 LETTERS = "abcdefghijklmnopqrstuvwxy"
 NAMES = {"binary": ["no", "yes"], "labels": ["x", "y", "z"], "tags": ["O", "B-X", "I-X"]}
 NAMES |= dict.fromkeys(("classes", "pairs", "windows", "features"), ["low", "mid", "high"])
-WHOLE = 64  # rows of a batch that holds all examples
+WHOLE = 128  # rows of a batch that holds all examples
 
 
 def texts(number, most, seed):

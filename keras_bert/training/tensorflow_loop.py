@@ -230,20 +230,26 @@ class TrainLoop(GlobalLoss):
 
         @tf.autograph.experimental.do_not_convert
         def one_step(data):
-            """Returns a step's logs; over replicas, metrics as a whole and other logs as means."""
+            """Returns a step's logs, each a tuple with the value of each local replica."""
             logs = strategy.run(with_data, args=(data,))
-            if strategy.num_replicas_in_sync == 1:
-                return logs
-            metrics = self.get_metrics_result()
-            for name, value in logs.items():
-                logs[name] = metrics.get(name, strategy.reduce("mean", value, axis=None))
-            return logs
+            return {n: strategy.experimental_local_results(value) for n, value in logs.items()}
+
+        def over_replicas(logs):
+            """Returns metrics of all replicas, once an execution; other logs as means."""
+            metrics = {}
+            if strategy.num_replicas_in_sync > 1:
+                metrics = self.get_metrics_result()
+            return {n: metrics[n] if n in metrics else _mean(v) for n, v in logs.items()}
+
+        @tf.autograph.experimental.do_not_convert
+        def one(data):
+            return over_replicas(one_step(data))
 
         @tf.autograph.experimental.do_not_convert
         def many(iterator):
             logs = one_step(iterator.get_next())
             if limit == 1:
-                return logs
+                return over_replicas(logs)
 
             def turn(done, _, logs):
                 data = iterator.get_next_as_optional()
@@ -252,11 +258,10 @@ class TrainLoop(GlobalLoss):
                 return done + 1, has_data, logs
 
             is_left = lambda done, has_data, _: (done < limit) & has_data  # noqa: E731
-            return tf.while_loop(is_left, turn, (1, True, logs))[-1]
+            return over_replicas(tf.while_loop(is_left, turn, (1, True, logs))[-1])
 
-        one = one_step
         if not self.run_eagerly:
-            one, many = (tf.function(each, reduce_retracing=True) for each in (one_step, many))
+            one, many = (tf.function(each, reduce_retracing=True) for each in (one, many))
             without_tracing_warning(one)
             without_tracing_warning(many)
 
@@ -354,6 +359,10 @@ def _copied(data):
 
 def _plus(gradient, number):
     return None if gradient is None else gradient + tf.cast(number, gradient.dtype)
+
+
+def _mean(values):
+    return values[0] if len(values) == 1 else tf.reduce_mean(tf.stack(values), axis=0)
 
 
 def _total(value):

@@ -60,9 +60,11 @@ def make_student(args, teacher):
 
 def make_model(args):
     """Makes the student and its teacher, and compiles them."""
+    from keras_bert.recipes._relation_distiller import RelationDistiller
+
     teacher = keras_bert.BertBackbone.from_preset(args.teacher)
     length = args.sequence_length
-    model = keras_bert.RelationDistiller(
+    model = RelationDistiller(
         make_student(args, teacher),
         teacher,
         teacher_layer=args.teacher_layer,

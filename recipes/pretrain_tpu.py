@@ -42,7 +42,7 @@ from keras_bert.sizes import SIZES
 
 MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
 SHAPE = ["num_layers", "hidden_dim", "num_heads"]
-SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed ramp".split()
+SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed".split()
 SETTINGS += "learning_rate warmup_proportion final_fraction beta_2 weight_decay lamb".split()
 SETTINGS += ["google_optimizer", "dropout", "attention_dropout"] + MASKING + SHAPE
 DAY = {"masked_lm_rate": 0.3, "no_next_sentence": True, "packed": True, "attention_dropout": 0.0}
@@ -98,7 +98,6 @@ def parse_args(argv=None):
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
-    add("--ramp", type=float, help="fraction of the training in which the batch grows from 1/8")
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
     _shared.add_device_arguments(parser)
@@ -114,8 +113,6 @@ def parse_args(argv=None):
             parser.error(f"--{name} must be at least 1; got {getattr(args, name)}")
     if args.hours is not None and not 0 < args.hours < 1e6:
         parser.error(f"--hours must be above 0, below a million; got {args.hours}")
-    if args.ramp is not None and not (0 < args.ramp < 1 and args.batch_size % 8 == 0):
-        parser.error("--ramp must be above 0 and below 1, and --batch_size a multiple of 8")
     if args.preset_every and args.preset_every % args.save_every:
         parser.error(f"--preset_every must be a multiple of --save_every={args.save_every}")
     for name in ("dropout", "attention_dropout", *SHAPE):
@@ -189,13 +186,6 @@ def phase_steps(args):
     return (0, args.steps - boundary) if args.init else (boundary, args.steps)
 
 
-def batch_after(args, share):
-    """Returns the rows of a batch, and its parts, after a share of the phase: all after --ramp."""
-    divisor = 8 >> min(3, int(3 * share / args.ramp)) if args.ramp else 1
-    rows, parts = args.batch_size // divisor, -(-args.accumulation_steps // divisor)
-    return rows, next(n for n in range(parts, rows + 1) if rows % n == 0)
-
-
 def check_intervals(args, steps):
     """Raises a ValueError if a checkpoint is due within an execution."""
     for interval in (min(args.save_every, steps), steps % args.save_every):
@@ -264,10 +254,7 @@ def main(argv=None):
         if args.hours:
             budget = keras_bert.callbacks.TimeBudget(model.optimizer, make_schedule(args))
         done = checkpoint.restore(model)
-    for rows, parts in sorted(
-        {batch_after(args, (n + 0.5) / 3 * (args.ramp or 1)) for n in range(4)}
-    ):
-        print(describe_training(strategy, rows, model, parts))
+    print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     check_intervals(args, stop - done)
     settings |= {"recipe": args.recipe, "hours": args.hours, "first_step": start, "init": None}
     settings |= {f"corpus_{n}": getattr(corpus, f"num_{n}") for n in ("documents", "tokens")}
@@ -286,17 +273,9 @@ def main(argv=None):
             model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
 
-    def batch_now():
-        steps = (steps_done() - start) / (stop - start)
-        return batch_after(args, budget.seconds / 3600 / args.hours if budget else steps)
-
-    def grow(epoch, logs):
-        model.stop_training |= batch_now() != batch
-
     saved = done  # the step of the last checkpoint
     throughput = keras_bert.callbacks.Throughput(args.batch_size * args.phase)
     callbacks = [throughput, keras_bert.callbacks.Perplexity()]
-    callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=grow))
     if args.preset_every:  # before the checkpoint, after which a resumed run would not write it
         callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
     callbacks += [keras_bert.callbacks.TrainingCurves(logs), checkpoint]
@@ -308,19 +287,14 @@ def main(argv=None):
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
         first = done // args.save_every
-        rows, parts = batch = batch_now()
-        if args.ramp:
-            model.train_function = None  # it may be traced for fewer rows
-        throughput.tokens_per_step = rows * args.phase
-        # Counted in steps of this batch: after smaller ones, some of the data is skipped.
-        data = data_settings(args, rows) | {"start_step": done - start}
+        data = data_settings(args, args.batch_size) | {"start_step": done - start}
         model.fit(
             keras_bert.pretraining_dataset(corpus, **data),
             validation_data=heldout,
             initial_epoch=first,
             epochs=first + epochs,
             steps_per_epoch=interval,
-            accumulation_steps=parts,
+            accumulation_steps=args.accumulation_steps,
             callbacks=callbacks,
         )
         done = steps_done()

@@ -327,6 +327,33 @@ def randomized():
 
 
 @pytest.fixture(scope="session")
+def eager():
+    """Compiles a model to run eagerly, by default with SGD: few steps cost less than a graph."""
+
+    def compile_eagerly(model, **arguments):
+        if "loss" not in arguments:
+            arguments = {**model.default_compile_args(), "optimizer": "sgd", **arguments}
+        model.compile(**arguments, run_eagerly=True)
+        return model
+
+    return compile_eagerly
+
+
+@pytest.fixture(scope="session")
+def varied():
+    """Gives a model weights under which tokens and texts differ."""
+
+    def vary(model):
+        generator = np.random.default_rng(5)
+        for weight in model.weights:
+            if weight.path.endswith(("kernel", "embeddings", "relative_bias/bias")):
+                weight.assign(generator.normal(0, 0.7, weight.shape))
+        return model
+
+    return vary
+
+
+@pytest.fixture(scope="session")
 def assert_close():
     """A function that asserts that values differ by float32's roundings alone, on any processor.
 

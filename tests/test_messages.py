@@ -43,7 +43,6 @@ INVALID = {  # {class: {argument: values}}
         "window_stride": [2.5, "2"],
         "sequence_length": [True],
         "truncation": [["head"], np.array(["head", "tail"]), keras.ops.zeros(2)],
-        "window_pooling": [None],
         "label_names": LABEL_NAMES,
     },
     "BertTokenClassifierPreprocessor": {"label_names": LABEL_NAMES},

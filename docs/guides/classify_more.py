@@ -225,8 +225,7 @@ for numbers in ([1, 5], [10, 85]):
 #
 # A text beyond `sequence_length` loses its end. `truncation="tail"` keeps the end instead, and
 # `"head_tail"` some of both. With `window_stride` the whole text is read, in windows that begin so
-# many tokens apart. Their logits are pooled: `window_pooling="max"` finds what is said in one
-# place, and `"mean"`, the default, what is said throughout. The model that finds several labels
+# many tokens apart; the text's logits are the mean of theirs. The model that finds several labels
 # reads a text here whose middle is about the price:
 
 # %%
@@ -235,11 +234,10 @@ long_text = "The parcel took a month. " + "My sister has one, too. " * 12
 long_text += (
     "It was far too expensive. " + "I use it on Sundays. " * 12 + "The wood is very sturdy."
 )
-windows = {"window_stride": 16, "window_pooling": "max"}
-for arguments in ({}, {"truncation": "tail"}, windows):
+for arguments in ({}, {"truncation": "tail"}, {"window_stride": 16}):
     reader = keras_bert.BertClassifier.from_preset("aspects", **arguments)
     is_label = reader.answer(long_text)["is_label"]
-    print(f"{arguments!s:47}", [name for name, found in zip(said, is_label) if found])
+    print(f"{arguments!s:23}", [name for name, found in zip(said, is_label) if found])
 
 # %% [markdown]
 # ## The same as a command

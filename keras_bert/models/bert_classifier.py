@@ -78,7 +78,7 @@ class BertClassifier(BertTask):
     javascript_pipeline = "text-classification"
     their_head = "ForSequenceClassification"
     own_key = "keras_bert_classifier"
-    own_settings = ("threshold", "window_stride", "window_pooling")
+    own_settings = ("threshold", "window_stride")
     card_task = "classifies texts"
     card_example = 'answer("What a book!")'
 

@@ -45,8 +45,7 @@ class Batching:
             takes part in the softmax over a row's tokens, as in Google's BERT, and packed sequences
             have none. Sequences in memory are packed once, and shuffling draws a new order of rows
             for each epoch; a `tf.data.Dataset` is packed as it comes. For `BertClassifier`,
-            `BertTokenClassifier`, `BertSpanLabeler` and `RelationDistiller`; prediction sorts rows
-            by length instead.
+            `BertTokenClassifier` and `BertSpanLabeler`; prediction sorts rows by length instead.
         sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
             fit.
 

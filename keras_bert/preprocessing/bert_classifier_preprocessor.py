@@ -35,13 +35,12 @@ class BertClassifierPreprocessor(BertPreprocessor):
         threshold: float, the lowest probability at which a `multi_label` model assigns a label, or
             a model of two classes the second one. See `BertClassifier.choose_threshold`.
         window_stride: int. A text longer than a sequence is read in overlapping windows that start
-            `window_stride` tokens apart. Each window trains on its text's label, and the windows'
-            logits are pooled. None truncates texts.
-        window_pooling: `"mean"` or `"max"`, how the windows' logits are pooled.
+            `window_stride` tokens apart. Each window trains on its text's label; the text's logits
+            are the mean of its windows'. None truncates texts.
 
     Raises:
-        ValueError: if `label_names` repeat a name, `threshold` is not between 0 and 1,
-            `window_pooling` is unknown, or the windows skip tokens.
+        ValueError: if `label_names` repeat a name, `threshold` is not between 0 and 1, or the
+            windows skip tokens.
 
     Example:
     >>> from keras_bert import BertClassifierPreprocessor, BertTokenizer
@@ -56,7 +55,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
     multi_label: bool = False
     threshold: float = 0.5
     window_stride: int | None = None
-    window_pooling: str = "mean"
 
     packs = "sequences"
 
@@ -64,7 +62,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
         super().__post_init__()
         check_bool("multi_label", self.multi_label)
         check_number("threshold", self.threshold, at_least=0, exclusive=True, below=1)
-        check_one_of("window_pooling", self.window_pooling, ("mean", "max"))
         if self.window_stride is not None:  # with room for [CLS] and [SEP]
             check_int("window_stride", self.window_stride, at_most=self.sequence_length - 2)
         self.label_names = as_label_names(self.label_names)
@@ -106,8 +103,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         if not isinstance(rows, WindowRows):
             return outputs
         ops = ops_of(outputs)
-        pool = ops.segment_max if self.window_pooling == "max" else ops.segment_mean
-        return pool(outputs, rows.text, ops.num_rows(rows.counts))
+        return ops.segment_mean(outputs, rows.text, ops.num_rows(rows.counts))
 
     def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
         """Turns pooled logits `[B, C]` into labels and probabilities.

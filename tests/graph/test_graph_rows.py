@@ -174,10 +174,9 @@ def test_texts_and_pairs(in_both, same, count, truncation):
     assert same(*in_both(classified, classifier, texts, pairs, truncation=truncation, **settings))
 
 
-@pytest.mark.parametrize("pooling", ["mean", "max"])
-def test_windows(in_both, same, count, pooling):
-    settings = {"label_names": NAMES, "multi_label": pooling == "max", "window_pooling": pooling}
-    settings |= {"window_stride": 5}
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_windows(in_both, same, count, multi_label):
+    settings = {"label_names": NAMES, "multi_label": multi_label, "window_stride": 5}
     assert same(*in_both(classified, BertClassifierPreprocessor, odd_texts(count, 3), **settings))
 
 

@@ -31,7 +31,7 @@ SPANS = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
 CLASSES = ([0, 1, 2, 0], (4, 3), "probabilities")
 FEATURES = {"text": TEXTS, "features": np.arange(8.0).reshape(4, 2)}
 DOCUMENTS = (["a b", "a b", "c", "c"], TEXTS)
-WINDOWS = {"window_stride": 4, "window_pooling": "max"}
+WINDOWS = {"window_stride": 4}
 NAMES = {"label_names": ["O", "B-X", "I-X"]}
 SEVERAL = {"label_names": ["x", "y", "z"], "multi_label": True}
 LABELS = ([["x"], [], ["y", "z"], ["x"]], (4, 3), "is_label")
@@ -114,33 +114,6 @@ def assert_same():
 def tf():
     """TensorFlow for `tf.data`, whatever the backend."""
     return pytest.importorskip("tensorflow", reason="pip install tensorflow")
-
-
-@pytest.fixture(scope="session")
-def eager():
-    """Compiles a model to run eagerly, by default with SGD: few steps cost less than a graph."""
-
-    def compile_eagerly(model, **arguments):
-        if "loss" not in arguments:
-            arguments = {**model.default_compile_args(), "optimizer": "sgd", **arguments}
-        model.compile(**arguments, run_eagerly=True)
-        return model
-
-    return compile_eagerly
-
-
-@pytest.fixture(scope="session")
-def varied():
-    """Gives a model weights under which tokens and texts differ."""
-
-    def vary(model):
-        generator = np.random.default_rng(5)
-        for weight in model.weights:
-            if weight.path.endswith(("kernel", "embeddings", "relative_bias/bias")):
-                weight.assign(generator.normal(0, 0.7, weight.shape))
-        return model
-
-    return vary
 
 
 @pytest.fixture

@@ -127,7 +127,6 @@ PREPROCESSORS = {
         "multi_label": True,
         "threshold": 0.3,
         "window_stride": 2,
-        "window_pooling": "max",
     },
     "BertTokenClassifierPreprocessor": {"label_names": ["O", "B-X"]},
     "BertSpanLabelerPreprocessor": {

@@ -211,27 +211,6 @@ def test_the_recipe_of_a_day_is_mosaicberts_and_each_flag_is_free(module, corpus
     assert module.parse_args([*needed, "--init", "b"]).attention_dropout is None
 
 
-def test_a_batch_grows_over_a_part_of_the_steps(module, corpus, tmp_path, monkeypatch, capsys):
-    found = []
-
-    def fit(model, data, *, callbacks, initial_epoch, epochs, steps_per_epoch, **settings):
-        model.stop_training = False
-        for epoch in range(initial_epoch, epochs):
-            rows = data.element_spec[0]["token_ids"].shape[0]
-            found.append((rows, settings["accumulation_steps"]))
-            model.optimizer.iterations.assign_add(steps_per_epoch)
-            callbacks[2].on_epoch_end(epoch, {})
-            if model.stop_training:
-                break
-
-    monkeypatch.setattr(keras_bert.BertPretrainer, "fit", fit)
-    options = ["--phase", "16", "--steps", "40", "--ramp", "0.6", "--batch_size", "16"]
-    module.main([*arguments(corpus, tmp_path, *options), "--accumulation_steps", "4"])
-    assert found == [(2, 1)] * 2 + [(4, 1)] * 2 + [(8, 2)] * 2 + [(16, 4)] * 4
-    printed = capsys.readouterr().out
-    assert all(f"batches of {rows} rows" in printed for rows in (2, 4, 8, 16))
-
-
 @pytest.mark.slow
 def test_a_run_ends_on_its_hours_with_the_last_rate(
     module, corpus, curves, tmp_path, monkeypatch, capsys

@@ -207,8 +207,6 @@ NEEDED = {
         ("pretrain_tpu", "--hours 2 --steps 9", "--steps: not allowed with argument --hours"),
         ("pretrain_tpu", "--hours 0", "--hours must be above 0, below a million; got 0.0"),
         ("pretrain_tpu", "--recipe dya", "invalid choice: 'dya' (choose from "),
-        ("pretrain_tpu", "--ramp 1.5", "--ramp must be above 0 and below 1"),
-        ("pretrain_tpu", "--ramp 0.5 --batch_size 12", "--batch_size a multiple of 8"),
         ("pretrain_tpu", "--preset_every 6", "must be a multiple of --save_every=4"),
         ("quickstart", "--steps 4", "at least 5 steps and 1 epoch"),
         ("quickstart", "--epochs 0", "at least 5 steps and 1 epoch"),

@@ -77,7 +77,7 @@ TASKS = {
     "windows": (
         "BertClassifier",
         {"num_classes": 3, "num_features": 2},
-        {"label_names": CLASSES, "window_stride": 4, "window_pooling": "max"},
+        {"label_names": CLASSES, "window_stride": 4},
         texts_and_features,
     ),
     "labels": (

@@ -23,6 +23,7 @@ import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
 import keras_bert  # noqa: E402
+from keras_bert.recipes._relation_distiller import RelationDistiller  # noqa: E402
 
 SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
 ROWS, LENGTH, SLOTS, STEPS = 16, 12, 4, 20
@@ -218,7 +219,7 @@ def reranker(rng, rows, dropout):
 
 def distiller(rng, rows, dropout):
     teacher = backbone(0.1, hidden_dim=32, num_layers=2)
-    return keras_bert.RelationDistiller(backbone(dropout), teacher), inputs(rng, rows), None, None
+    return RelationDistiller(backbone(dropout), teacher), inputs(rng, rows), None, None
 
 
 def backbone(dropout, **settings):

@@ -6,14 +6,13 @@ import math
 import keras
 from keras import ops
 
+import keras_bert
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.plain_attention import Visibility, attention_scores
 from keras_bert.losses import divergence
 from keras_bert.messages import check_int
-from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import check_backbone
 from keras_bert.presets.save_model import save_preset
-from keras_bert.training.adamw import AdamW
 
 _HEAD_WIDTH = 16  # of the teacher's relation heads in the paper: 48 heads of Base, 64 of Large
 
@@ -59,13 +58,13 @@ class Divergence(keras.layers.Layer):
         return keras.KerasTensor((*student[0].shape[:2], 1), dtype="float32")
 
 
-class RelationDistiller(BertTask):
+class RelationDistiller(keras_bert.BertTask):
     """Training of a small encoder, the student, on the self-attention of a larger one, the teacher.
 
     Use it before fine-tuning, on texts without labels. The queries, keys and values of a student's
     layer learn to relate tokens as the teacher's do; width, heads and layers may differ. `fit`
-    takes texts in any form, or prepared inputs, such as the rows of a corpus (see
-    recipes/distill.py). `save_to_preset` writes the student alone, for every task to load.
+    takes texts in any form, or prepared inputs, such as the rows of a corpus. `save_to_preset`
+    writes the student alone, for every task to load.
 
     The relations of a token are a softmax over the tokens that it sees. The loss is the divergence
     KL(teacher || student), a mean over relation heads and the tokens of the batch, summed over
@@ -97,7 +96,8 @@ class RelationDistiller(BertTask):
     Example:
     >>> import tempfile
     >>> from keras_bert import BertBackbone, BertPreprocessor, BertTokenizer
-    >>> from keras_bert import RelationDistiller, sizes
+    >>> from keras_bert import sizes
+    >>> from keras_bert.recipes._relation_distiller import RelationDistiller
     >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
     >>> teacher, student = (BertBackbone(len(words), **size) for size in (sizes.mini, sizes.tiny))
     >>> reader = BertPreprocessor(BertTokenizer(words), sequence_length=8)
@@ -141,7 +141,7 @@ class RelationDistiller(BertTask):
     def default_compile_args(self):
         """AdamW at 1e-4, and the mean of the tokens' divergences, whose target is 0."""
         loss = keras.losses.MeanAbsoluteError(reduction="mean_with_sample_weight")
-        return {"optimizer": AdamW(1e-4), "loss": loss}
+        return {"optimizer": keras_bert.AdamW(1e-4), "loss": loss}
 
     def scaled_weights(self, x, y, sample_weight, total, is_split):
         """Weighs tokens by 1 and padding by 0; see `GlobalLoss`."""

@@ -11,8 +11,8 @@ from keras_bert import (
     BertBackbone,
     BertClassifier,
     BertPreprocessor,
-    RelationDistiller,
 )
+from keras_bert.recipes._relation_distiller import RelationDistiller
 
 LETTERS = [*"abcdefghijklmnopqrstuvwxy"]
 SIZES = {"num_layers": 3, "num_heads": 4, "hidden_dim": 32, "intermediate_dim": 48}

@@ -157,9 +157,8 @@ def main(argv=None):
             print(parts[name])
     tag_names = parts["train"].tag_names()
     if args.validation_split:
-        (parts["train"],), (parts["dev"],) = _runs.split_examples(
-            (parts["train"],), args.validation_split
-        )
+        first = _runs.first_to_validate_on(len(parts["train"]), args.validation_split)
+        parts["train"], parts["dev"] = parts["train"][:first], parts["train"][first:]
     classes = {name: part.class_numbers(tag_names) for name, part in parts.items()}
     encoder = make_encoder(args)
     with strategy.scope():

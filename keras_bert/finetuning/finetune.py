@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 
@@ -16,8 +16,8 @@ from keras_bert.messages import check_int, check_number, check_one_of, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.compiling import check_trainable
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.data import RawExamples
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.forms import count, split_examples
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
@@ -140,7 +140,7 @@ def finetune(
         teaching = start_teaching(model, teacher, *of_run, **weights)
     parts = {"train": train if teaching.needs_labels else None, "dev": dev, "test": test}
     _check_examples(model, parts, is_scored=scores is None)
-    print(f"{count(train.x):,} training examples; {count(dev.x):,} select the best epoch.")
+    print(f"{train.count:,} training examples; {dev.count:,} select the best epoch.")
     if hasattr(model, "class_counts"):
         print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(model.scorer, select, scores, dev), local_path(output)
@@ -175,8 +175,8 @@ def finetune(
         learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, teaching)
     loss = teaching.loss
     settings = {
-        "training examples": count(train.x),
-        "development examples": count(dev.x),
+        "training examples": train.count,
+        "development examples": dev.count,
         "epochs": epochs,
         "learning rate": learning_rate,
         "warm-up": warmup,
@@ -235,21 +235,16 @@ def finetune(
     return history
 
 
-class _Examples(NamedTuple):
-    x: Any
-    y: Any = None
-    sample_weight: Any = None
-
-
 def _examples(model, part, name):
     part = part if isinstance(part, tuple) and 0 < len(part) < 4 else (part,)
     data = data_of(model, *part)
-    if data.is_streamed or data.count is None:
+    examples = data if data.is_streamed else data.in_memory()
+    if not isinstance(examples, RawExamples):
         raise ValueError(
             f"finetune takes raw examples in memory, (x, y); {name} is {shown(data.x)}. Pass "
             "texts, or call fit, which takes any batches."
         )
-    return _Examples(data.x, data.y, data.sample_weight)
+    return examples
 
 
 def _train_and_dev(model, train, dev, validation_split):
@@ -262,7 +257,7 @@ def _train_and_dev(model, train, dev, validation_split):
     train = _examples(model, train, "train")
     if dev is not None:
         return train, _examples(model, dev, "dev")
-    return [_Examples(*part) for part in split_examples(train, validation_split)]
+    return train.split(validation_split)
 
 
 def _check_examples(model, parts, is_scored):
@@ -299,7 +294,7 @@ def _selected(scorer, select, scores, dev):
 
 
 def _training_rows(model, train, class_weight):
-    data = model.data_to_fit(data_of(model, *train), {"class_weight": class_weight})
+    data = model.data_to_fit(train, {"class_weight": class_weight})
     return model.preprocessor.read(data.x, data.y, data.sample_weight, with_labels=True)
 
 
@@ -321,7 +316,7 @@ def _as_floats(scores):
 
 def _write_test(model, output, answers, test, scores):
     """Writes the answers to the test set; returns and writes their scores if it has labels."""
-    scorer, (x, y, _) = model.scorer, test
+    scorer, x, y = model.scorer, test.x, test.y
     if is_chief(model):
         scorer.write(output, "test", answers, x, y)
     if not scorer.has_labels(x, y):

@@ -24,7 +24,6 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import Examples
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.text_rows import LONGEST, Rows
-from keras_bert.preprocessing.texts import text_columns
 from keras_bert.training.processes import is_chief
 from keras_bert.training.strategy import Strategy, scope_of
 
@@ -90,7 +89,7 @@ def start_teaching(
 
 def rows_of_texts(preprocessor: Any, x: Examples) -> Rows:
     """Reads each text of an embedder's examples once, with the prompt that `fit` gives it."""
-    columns, plain = text_columns(x), copy.copy(preprocessor)
+    columns, plain = preprocessor.listed(x).columns, copy.copy(preprocessor)
     several = len(columns) > 1
     readers = preprocessor.of_columns(len(columns), None) if several else [preprocessor]
     texts = (r.prompt + text for r, column in zip(readers, columns, strict=True) for text in column)

@@ -194,7 +194,7 @@ def _evaluate_pooled(data, batch_size, return_dict=False, steps=None, **kwargs):
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     sample_weight = example_weights(task, y, data.sample_weight, data.count)
-    logits = keras.ops.convert_to_tensor(task.predict(data.x, batch_size, **kwargs))
+    logits = keras.ops.convert_to_tensor(data.outputs(batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
     if sample_weight is not None:
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")

@@ -146,7 +146,7 @@ class BertClassifier(BertTask):
                     "The features of datasets and batches can't be looked at before training: call "
                     "model.adapt_features(features) first, with those of the training data."
                 )
-            self.adapt_features(data.x["features"])
+            self.adapt_features(data.extra_inputs["features"])
         if class_weight is None:
             return data
         if data.y is not None and not data.is_packed:
@@ -294,9 +294,8 @@ class BertClassifier(BertTask):
         if data.y is None:
             raise ValueError("Give examples, and their labels y.")
         check_columns(self, y=data.y)
-        if data.count is not None:
-            check_one_each(data.count, "examples", labels=data.y)
-        labels, logits = self._labels(data.y), self.predict(data.x, batch_size, verbose=0)
+        check_one_each(data.count, "examples", labels=data.y)
+        labels, logits = self._labels(data.y), data.outputs(batch_size, verbose=0)
         if self.is_multi_label:
             logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)
         return labels.reshape(-1), logits

@@ -15,7 +15,6 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.forms import is_dataset, is_raw
 from keras_bert.preprocessing.task_checks import preprocessor_of
-from keras_bert.preprocessing.texts import text_columns
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
 
@@ -155,7 +154,8 @@ class BertEmbedder(BertTask):
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
-        columns, preprocessor = text_columns(x), preprocessor_of(self)
+        preprocessor = preprocessor_of(self)
+        columns = preprocessor.listed(x).columns
         vectors = [
             self.predict_rows(each.read(column), batch_size, verbose=verbose)
             for each, column in zip(preprocessor.of_columns(len(columns), y), columns, strict=True)

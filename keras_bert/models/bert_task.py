@@ -296,7 +296,7 @@ class BertTask(
         batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
         steps, epochs = kwargs.get("steps_per_epoch"), kwargs.get("epochs") or 1
         most = None if steps is None else steps * batching.batch_size
-        data = data_of(self, x, y, sample_weight, most=most, by_pass=True)
+        data = data_of(self, x, y, sample_weight, most=most)
         held_out = None
         if validation_data is not None:
             held_out = validation_data_of(self, validation_data)

@@ -106,6 +106,6 @@ def _ids_of_texts(task, texts):
     reader.tokenizer = copy.copy(reader.tokenizer)  # with no ids used yet
     reader.truncation = "tail"  # reads whole texts
     for each in (reader, *reader.variants().values()):
-        for chunk in data.chunks(each):
+        for chunk in data.chunks():
             each.read(chunk)
     return reader.tokenizer.used_ids

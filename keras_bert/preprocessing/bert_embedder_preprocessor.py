@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import math
 from typing import Any, Self
 
 import keras
@@ -20,8 +21,8 @@ from keras_bert.preprocessing.embedding_rows import (
 )
 from keras_bert.preprocessing.forms import Dataset, Examples, Labels, as_arrays
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
-from keras_bert.preprocessing.text_rows import Rows
-from keras_bert.preprocessing.texts import text_columns
+from keras_bert.preprocessing.text_rows import Rows, TextRows
+from keras_bert.preprocessing.texts import check_texts
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -49,6 +50,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     prompts: dict[str, str] | None = None
     default_prompt_name: str | None = None
 
+    max_texts = math.inf  # of an example to train on; to embed, up to 2
     packs = None
 
     def __post_init__(self):
@@ -80,7 +82,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             return super().read(x, y, sample_weight, with_labels)
         if y is not None and sample_weight is not None:
             raise ValueError("Examples with scores or classes take no sample_weight.")
-        columns = text_columns(x)
+        columns = self.listed(x).columns
         weights = weight_arrays(sample_weight)
         if len(columns) > 1:
             return text_columns_rows(self, columns, as_arrays(y), weights)
@@ -89,6 +91,10 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 "Texts alone don't train an embedder: give pairs, scores of pairs, or classes."
             )
         return labelled_texts(self, columns[0], as_arrays(y))
+
+    def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
+        check_texts(columns, 2)
+        return super().rows(columns, extra_inputs, targets)
 
     def streamed(self, dataset: Dataset, batching: Batching, with_labels: bool) -> Dataset:
         if not with_labels:

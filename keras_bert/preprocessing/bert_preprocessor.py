@@ -173,19 +173,13 @@ class BertPreprocessor:
         """Makes rows of columns of texts, lists of str or tensors."""
         return TextRows(self.packer, tuple(map(self.tokenized, columns)), extra_inputs, targets)
 
-    def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
-        """Yields raw examples in parts, so that answering them takes bounded memory."""
-        if is_dataset(x):
-            from keras_bert.preprocessing.text_streams import text_batches
-
-            for columns, extra, _ in text_batches(x, size, False, self.max_texts):
-                yield text_examples({"text": tuple(columns), **extra}, self.max_texts)
-            return
-        yield from in_parts(self.listed(x), size)
-
     def listed(self, x: Examples) -> Any:
-        """Returns raw examples in memory as a sequence that can be sliced for `read`."""
+        """Returns raw examples in memory, in any form, as a sequence; itself unchanged."""
         return text_examples(x, self.max_texts)
+
+    def parts(self, x: Examples, size: int = 1024) -> Iterator[Any]:
+        """Lists raw examples in parts, so that answering them takes bounded memory."""
+        return in_parts(self.listed(x), size)
 
     def batches(
         self,

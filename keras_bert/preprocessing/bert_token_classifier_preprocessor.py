@@ -12,7 +12,7 @@ from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each
-from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
+from keras_bert.preprocessing.tagged_rows import Sentences, TaggedRows, holds_words
 from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.preprocessing.text_words import (
     ExplainedRow,
@@ -22,6 +22,7 @@ from keras_bert.preprocessing.text_words import (
     log_odds,
     text_words,
 )
+from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.text import numpy_ops
 
 
@@ -83,30 +84,27 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         Raises:
             ValueError: if there are no words, a word has no tag, or a tag is unknown.
         """
-        if not holds_words(x):
+        examples = self.listed(x)
+        if not isinstance(examples, Sentences):
             if with_labels or y is not None:
                 raise ValueError(
                     "A BertTokenClassifier trains on lists of words and tags; got texts."
                 )
-            return text_words(self.located(self.listed(x).columns[0]), self.packer)
+            return text_words(self.located(examples.columns[0]), self.packer)
         if (with_labels and y is None) or sample_weight is not None:
             raise ValueError("With words, give the tags of each sentence, and no sample_weight.")
-        words, documents = words_and_documents(x)
-        return TaggedRows(words, self, documents, None if y is None else self.targets(y))
+        return TaggedRows(examples, self, None if y is None else self.targets(y))
 
-    def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
-        """Yields texts or sentences in parts; the sentences of a document stay together."""
-        if not holds_words(x):
-            yield from super().parts(x, size)
-            return
-        words, documents = words_and_documents(x)
-        own = np.arange(len(words)) if documents is None else np.asarray(documents)
-        ends, start = np.append(1 + np.flatnonzero(own[1:] != own[:-1]), len(words)), 0
-        while start < len(words):
-            end = int(ends[np.searchsorted(ends, min(start + size, len(words)))])
-            part = words[start:end]
-            yield part if documents is None else {"words": part, "documents": own[start:end]}
-            start = end
+    def listed(self, x: Examples) -> Sentences | TextExamples:
+        if isinstance(x, Sentences):
+            return x
+        return Sentences.of(x) if holds_words(x) else super().listed(x)
+
+    def parts(self, x: Examples, size: int = 1024) -> Iterator[Any]:
+        examples = self.listed(x)
+        if isinstance(examples, Sentences):
+            return examples.parts(size)
+        return super().parts(examples, size)
 
     def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""

@@ -8,18 +8,17 @@ import keras
 import numpy as np
 
 from keras_bert.losses import Distillation
-from keras_bert.messages import shown
+from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing import task_checks
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import (
     check_not_empty,
-    count,
     first_element,
+    first_to_validate_on,
     is_dataset,
     is_raw,
     is_single,
-    split_examples,
     take,
 )
 from keras_bert.preprocessing.prepared_inputs import PACKED, input_arrays, with_input_checks
@@ -39,7 +38,7 @@ class Data:
     is_streamed = False  # whether examples are read as they are needed
     is_packed = False  # whether rows hold several sequences
     pools_windows = False  # whether the outputs of an example's windows become one
-    count = None  # the number of raw examples, if it is known
+    count = None  # the number of examples in memory
 
     def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
         self.task, self.x, self.y, self.sample_weight = task, x, y, sample_weight
@@ -67,7 +66,7 @@ class Data:
         """Like `for_keras`, for several passes."""
         return self.for_keras(batching)
 
-    def chunks(self, preprocessor: Any) -> Iterator[Any]:
+    def chunks(self) -> Iterator[Any]:
         """Yields raw examples in chunks, so that reading them takes bounded memory."""
         raise ValueError(
             f"This needs texts, before they are prepared; got a {type(self.x).__name__} of inputs."
@@ -90,9 +89,11 @@ class InMemory(Data):
     """Examples or inputs in memory."""
 
     def split(self, validation_split: float) -> tuple[Data, Data]:
-        examples = (self.x, self.y, self.sample_weight)
-        first, last = split_examples(examples, validation_split)
-        return type(self)(self.task, *first), type(self)(self.task, *last)
+        for column in (self.y, self.sample_weight):
+            if column is not None and not isinstance(column, dict):
+                check_one_each(self.count, "examples", **{"labels or weights": column})
+        first = first_to_validate_on(self.count, validation_split)
+        return self.part(slice(first)), self.part(slice(first, None))
 
     def part(self, part: slice) -> Self:
         """Returns some of the examples, with their labels and weights."""
@@ -124,41 +125,47 @@ class Raw(Data):
         task_checks.check_has_labels(self.task, has_labels(made))
         return made
 
-    def chunks(self, preprocessor: Any) -> Iterator[Any]:
-        return preprocessor.parts(self.x)
-
-    def checked_inputs(self) -> Any:
-        """Returns `x` with the task's extra inputs checked."""
-        return task_checks.with_extra_arrays(self.task, self.x, is_single(self.x))
+    def checked(self) -> Any:
+        """Returns `x`, after a check of the task's extra inputs."""
+        raise NotImplementedError
 
     def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
-        for chunk in self.preprocessor.parts(self.checked_inputs()):
+        self.checked()
+        for chunk in self.chunks():
             rows = self.preprocessor.read(chunk)
             yield self.task.predict_rows(rows, batch_size, verbose=verbose), rows
 
 
 class RawExamples(Raw, InMemory):
-    """Raw examples in memory: lists, arrays, tables, and dicts of them."""
+    """Raw examples in memory, whatever their form was: `x` is what the preprocessor lists."""
+
+    def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
+        super().__init__(task, x, y, sample_weight)
+        self.is_single = is_single(x)
+        self.x = self.preprocessor.listed(x)
+        self.count = len(self.x)
 
     @property
-    def is_single(self) -> bool:
-        return is_single(self.x)
+    def extra_inputs(self) -> dict[str, np.ndarray]:
+        """What examples hold alongside text."""
+        return getattr(self.x, "extra_inputs", {})
 
-    @property
-    def count(self) -> int:
-        return count(self.x)
+    def checked(self) -> Any:
+        task_checks.check_extra_inputs(self.task, self.extra_inputs)
+        return self.x
 
     def batches(self, batching: Batching) -> Any:
         batching.check_model(self.task)
-        preprocessor, x = self.preprocessor, self.checked_inputs()
         weights = task_checks.example_weights(self.task, self.y, self.sample_weight)
-        return preprocessor.batches(x, self.y, weights, batching=batching)
+        return self.preprocessor.batches(self.checked(), self.y, weights, batching=batching)
+
+    def chunks(self) -> Iterator[Any]:
+        return self.preprocessor.parts(self.x)
 
     def outputs(self, batch_size: int, steps: int | None = None, **kwargs: Any) -> Any:
-        examples = self.checked_inputs()
-        if steps is not None:
-            examples = self.preprocessor.listed(examples)[: steps * batch_size]
-        return self.task.predict_rows(self.preprocessor.read(examples), batch_size, **kwargs)
+        most = None if steps is None else steps * batch_size
+        rows = self.preprocessor.read(self.checked()[:most])
+        return self.task.predict_rows(rows, batch_size, **kwargs)
 
 
 class RawDataset(Raw):
@@ -169,24 +176,30 @@ class RawDataset(Raw):
     def in_memory(self, most: int | None = None) -> Data:
         return RawExamples(self.task, *arrays_of_dataset(self, most))
 
-    def checked_inputs(self) -> Any:
+    def checked(self) -> Any:
         task_checks.check_extra_specs(self.task, self.x)
         return self.x
 
+    def chunks(self) -> Iterator[Any]:
+        from keras_bert.preprocessing.text_streams import text_batches
+
+        most = self.preprocessor.max_texts
+        for columns, extra_inputs, _ in text_batches(self.x, 1024, False, most):
+            yield self.preprocessor.listed({"text": tuple(columns), **extra_inputs})
+
     def batches(self, batching: Batching) -> Any:
         batching.check_model(self.task)
-        preprocessor, dataset = self.preprocessor, self.checked_inputs()
+        preprocessor, dataset = self.preprocessor, self.checked()
         check_not_empty(dataset)
         made = preprocessor.batches(dataset, self.y, self.sample_weight, batching=batching)
         task_checks.check_dataset_labels(self.task, made)
         return self.task.with_checked_labels(made) if has_labels(made) else made
 
     def outputs(self, batch_size: int, steps: int | None = None, **kwargs: Any) -> Any:
-        preprocessor, dataset = self.preprocessor, self.checked_inputs()
+        preprocessor, dataset = self.preprocessor, self.checked()
         if preprocessor.cuts_windows:
             most = None if steps is None else steps * batch_size
-            examples = RawExamples(self.task, self.in_memory(most).x)
-            return examples.outputs(batch_size, steps, **kwargs)
+            return self.in_memory(most).outputs(batch_size, steps, **kwargs)
         has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(self.task.output))
         pad_to = "full" if has_tokens else "auto"
         batching = Batching(batch_size, pad_to=pad_to, drop_remainder=False)
@@ -196,6 +209,16 @@ class RawDataset(Raw):
 
 class InputArrays(InMemory):
     """Prepared inputs in memory: a dict of arrays, or a tuple of dicts, one for each text."""
+
+    @property
+    def count(self) -> int:
+        inputs = self.x[0] if isinstance(self.x, tuple) else self.x
+        return len(inputs.get("token_ids", ()))
+
+    @property
+    def extra_inputs(self) -> dict[str, Any]:
+        """All inputs, those alongside token ids among them."""
+        return self.x
 
     @property
     def is_packed(self) -> bool:

@@ -26,7 +26,6 @@ def data_of(
     *,
     with_labels: bool = True,
     most: int | None = None,
-    by_pass: bool = False,
 ) -> Data:
     """Returns the `Data` of what a user gave to a verb of a task.
 
@@ -37,7 +36,6 @@ def data_of(
         sample_weight: weights, unless `x` contains them.
         with_labels: bool, whether an iterable of raw examples yields labels, too.
         most: int, the most examples to read from an iterable.
-        by_pass: bool, whether an iterable that may change is read again for each epoch.
     """
     _check_labels_apart(x, y)
     given = (_listed_column(y), _listed_column(sample_weight))
@@ -46,11 +44,8 @@ def data_of(
         return dataset_class(task, x, *given)
     are_labelled = with_labels and y is None and not task.takes_columns
     passes, x = raw_passes(x, with_labels=are_labelled, most=most)
-    if passes is not None and not with_labels:
-        return RawExamples(task, passes.read()[0], *given)
     if passes is not None:
-        data = RawPasses(task, passes, *given)
-        return data if by_pass else data.in_memory()
+        return RawPasses(task, passes, *given)
     if is_raw(x):
         return RawExamples(task, x, *given)
     are_columns = isinstance(x, tuple) and bool(x) and all(isinstance(part, dict) for part in x)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_one_each, is_missing, shown
+from keras_bert.messages import is_missing, shown
 
 if TYPE_CHECKING:
     from tensorflow import Tensor
@@ -22,6 +22,10 @@ Strings are a string, or a list, array, pandas Series or DataFrame of them. A pa
 tuple. Questions are dicts, alone or in a list. A dict may add extra inputs to `text`. A
 `tf.data.Dataset` yields such examples.
 """
+
+
+class ExampleList(Sequence):
+    """Raw examples in one form, whatever a user gave: what a preprocessor's `listed` makes."""
 
 
 NO_EXAMPLES = "There are no examples: the dataset is empty."
@@ -46,7 +50,7 @@ def is_raw(x: Any) -> bool:
     if is_dataset(x):
         spec = x.element_spec
         return is_raw(spec[0] if isinstance(spec, tuple) else spec)
-    if isinstance(x, (str, bytes)):
+    if isinstance(x, (str, bytes, ExampleList)):
         return True
     if isinstance(x, dict):
         return "token_ids" not in x and any(map(is_raw, x.values()))
@@ -98,22 +102,9 @@ def take(x: Any, part: slice) -> Any:
     return None if x is None else as_arrays(x)[part]
 
 
-def count(x: Any) -> int:
-    """Counts examples in memory."""
-    if is_single(x) or getattr(x, "shape", None) == ():
-        return 1
-    if isinstance(x, dict) and x:
-        return count(x["text"] if "text" in x else next(iter(x.values())))
-    if isinstance(x, tuple) and x:
-        return count(x[0])
-    if not hasattr(x, "__len__"):
-        raise ValueError(f"Examples must be a list, an array or a column; got {shown(x)}.")
-    return len(x)
-
-
 def is_iterable(x: Any) -> bool:
     """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
-    known = (str, bytes, dict, list, tuple, set, frozenset, keras.utils.PyDataset)
+    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList, keras.utils.PyDataset)
     if isinstance(x, known) or is_dataset(x) or hasattr(x, "dtype") or hasattr(x, "dtypes"):
         return False
     return hasattr(x, "__iter__")
@@ -161,21 +152,14 @@ def is_text(value: Any) -> bool:
     return isinstance(value, (str, bytes))
 
 
-def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tuple]:
-    """Splits `(x, y, ...)` in memory into the first examples, and the last ones, to validate on.
+def first_to_validate_on(number: int, validation_split: float) -> int:
+    """Returns the place in a number of examples where the last ones begin, to validate on.
 
-    The order is kept, so shuffle examples that are sorted.
-
-    >>> split_examples((["a", "b", "c", "d"], [0, 1, 0, 1]), 0.25)
-    ((['a', 'b', 'c'], [0, 1, 0]), (['d'], [1]))
+    >>> first_to_validate_on(4, 0.25)
+    3
     """
-    number = count(examples[0])
-    for part in examples[1:]:
-        if part is not None and not isinstance(part, dict):
-            check_one_each(number, "examples", **{"labels or weights": part})
-    cut = int(number * (1 - validation_split))
-    if not 0 < cut < number:
-        use = "train" if cut < 1 else "validate"
+    first = int(number * (1 - validation_split))
+    if not 0 < first < number:
+        use = "train" if first < 1 else "validate"
         raise ValueError(f"{validation_split=} of {number} examples leaves none to {use} on.")
-    first, last = slice(cut), slice(cut, None)
-    return tuple(take(p, first) for p in examples), tuple(take(p, last) for p in examples)
+    return first

@@ -15,7 +15,7 @@ import numpy as np
 from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import Data, RawExamples
+from keras_bert.preprocessing.data import Data, Raw, RawExamples
 from keras_bert.preprocessing.forms import first_element, is_iterable, is_raw
 
 _MOST = 10_000_000  # examples of an iterable that is taken to end
@@ -81,7 +81,7 @@ class Passes:
                 yield tuple(element) if collate and isinstance(element, list) else element
 
 
-class RawPasses(Data):
+class RawPasses(Raw):
     """Raw examples of an iterable, which `fit` may read again for each epoch."""
 
     def __init__(self, task: keras.Model, passes: Passes, y: Any = None, sample_weight: Any = None):
@@ -102,6 +102,18 @@ class RawPasses(Data):
 
     def split(self, validation_split: float) -> tuple[Data, Data]:
         return self.in_memory().split(validation_split)
+
+    def batches(self, batching: Batching) -> Batches:
+        return self.in_memory().batches(batching)
+
+    def chunks(self) -> Iterator[Any]:
+        return self.in_memory().chunks()
+
+    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
+        return self.in_memory().outputs(batch_size, **kwargs)
+
+    def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
+        return self.in_memory().chunks_of_outputs(batch_size, verbose)
 
     def for_epochs(self, batching: Batching, epochs: int) -> tuple[Any, Any, Any]:
         """Reads one pass while a model trains on another, if they may differ."""

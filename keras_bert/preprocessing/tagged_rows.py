@@ -1,17 +1,53 @@
 """Tagged words as rows for the model. W words in all sentences, T pieces, N rows."""
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.forms import as_arrays
+from keras_bert.preprocessing.forms import ExampleList, as_arrays
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.tokens import Tokens, numbered
+
+
+@dataclasses.dataclass
+class Sentences(ExampleList):
+    """Sentences of words; those of a document, in a row, are each other's context."""
+
+    words: list[Sequence[str]]  # of each of n sentences
+    documents: np.ndarray | None = None  # `[n]`
+
+    @classmethod
+    def of(cls, x: Any) -> Self:
+        """Reads a list of sentences, or a dict of these as `words` and perhaps of `documents`."""
+        words, documents = (x["words"], x.get("documents")) if isinstance(x, dict) else (x, None)
+        words = list(as_arrays(words))
+        if documents is not None:
+            check_one_each(len(words), "sentences", documents=documents)
+            documents = np.asarray(documents)
+        return cls(words, documents)
+
+    def __len__(self):
+        return len(self.words)
+
+    def __getitem__(self, part):
+        if not isinstance(part, slice):
+            return self.words[part]
+        return Sentences(self.words[part], None if self.documents is None else self.documents[part])
+
+    def parts(self, size: int) -> Iterator[Self]:
+        """Cuts sentences into parts of at least `size`, with all sentences of a document in one."""
+        own = np.arange(len(self)) if self.documents is None else self.documents
+        ends, start = np.append(1 + np.flatnonzero(own[1:] != own[:-1]), len(self)), 0
+        while start < len(self):
+            end = int(ends[np.searchsorted(ends, min(start + size, len(self)))])
+            yield self[start:end]
+            start = end
 
 
 class TaggedRows(TextRows):
@@ -24,13 +60,12 @@ class TaggedRows(TextRows):
 
     def __init__(
         self,
-        words: Sequence[Sequence[str]],  # of each sentence
+        sentences: Sentences,
         preprocessor: Any,
-        documents: Sequence[int] | np.ndarray | None = None,  # of each sentence, in order
         labels: Sequence[Sequence[int]] | None = None,  # the class of each word
     ):
-        self.labels = None if labels is None else _flat_labels(words, labels)  # [W]
-        words = [_sentence_words(index, sentence) for index, sentence in enumerate(words)]
+        self.labels = None if labels is None else _flat_labels(sentences, labels)  # [W]
+        words = [_sentence_words(index, sentence) for index, sentence in enumerate(sentences)]
         self.lengths = np.array([*map(len, words)], "int64")  # [n], words of each sentence
         if not self.lengths.sum():
             raise ValueError("There are no words: give at least one sentence with words.")
@@ -39,8 +74,9 @@ class TaggedRows(TextRows):
         ends = np.cumsum(self.lengths)
         own = _split(self.starts, ends - self.lengths, ends, room)  # [N, 2]
         context = own
-        if documents is not None:
-            context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
+        if sentences.documents is not None:
+            bounds = _bounds(sentences.documents, self.lengths)
+            context = _with_context(self.starts, own, bounds, room)
         # [N, 4], word numbers: from the context before, from and to its own words, to the context
         self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
         first, last = self.starts[context].T
@@ -105,7 +141,7 @@ def _split(starts, first_words, last_words, room):
 
 def _bounds(documents, lengths):
     """Returns the first word and the end of each word's document, `[W, 2]`."""
-    documents = np.repeat(np.asarray(documents), lengths)
+    documents = np.repeat(documents, lengths)
     cuts = np.flatnonzero(np.concatenate([[True], documents[1:] != documents[:-1]]))
     bounds = np.stack([cuts, np.append(cuts[1:], len(documents))], axis=1)
     return np.repeat(bounds, bounds[:, 1] - bounds[:, 0], axis=0)
@@ -125,9 +161,9 @@ def _with_context(starts, own, bounds, room):
     return np.stack([np.maximum(first, first_word), last], axis=1)
 
 
-def _flat_labels(words, labels):
-    check_one_each(len(words), "sentences", **{"lists of labels": labels})
-    for index, (sentence, numbers) in enumerate(zip(words, labels, strict=True)):
+def _flat_labels(sentences, labels):
+    check_one_each(len(sentences), "sentences", **{"lists of labels": labels})
+    for index, (sentence, numbers) in enumerate(zip(sentences, labels, strict=True)):
         check_one_each(len(sentence), f"words in sentence {index}", labels=numbers)
     return np.array([number for numbers in labels for number in numbers], "int32")
 
@@ -142,12 +178,3 @@ def holds_words(x: Any) -> bool:
     sentences = [sentence for sentence in x if not isinstance(sentence, (str, bytes))]
     is_words = (isinstance(s, (list, tuple, np.ndarray)) for s in sentences)
     return bool(sentences) and all(is_words)
-
-
-def words_and_documents(x: Any) -> tuple[list, Any]:
-    """Returns `(sentences, documents)`, the documents None if sentences are alone."""
-    words, documents = (x["words"], x.get("documents")) if isinstance(x, dict) else (x, None)
-    words = list(as_arrays(words))
-    if documents is not None:
-        check_one_each(len(words), "sentences", documents=documents)
-    return words, documents

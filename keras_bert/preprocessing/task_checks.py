@@ -112,8 +112,8 @@ def rows_as_slots(values: Any, slots: tuple[int, int]) -> np.ndarray | None:
     return None if values is None else np.reshape(values, (*slots, *np.shape(values)[1:]))
 
 
-def with_extra_arrays(task: keras.Model, x: Any, is_single: bool = False) -> Any:
-    """Returns examples in memory with the task's extra inputs, such as features, as float32.
+def with_extra_arrays(task: keras.Model, x: Any) -> Any:
+    """Returns prepared inputs with the task's extra inputs, such as features, as float32.
 
     Raises:
         ValueError: if an extra input is missing, has the wrong shape, or is not finite.
@@ -124,8 +124,15 @@ def with_extra_arrays(task: keras.Model, x: Any, is_single: bool = False) -> Any
     if isinstance(x, dict):
         extra = {name: extra_input_array(name, x[name]) for name in shapes if name in x}
         x = {**as_arrays(x), **extra}
-    _check_extra_inputs(task, x, shapes, may_be_one=is_single)
+    _check_extra_inputs(task, x, shapes)
     return x
+
+
+def check_extra_inputs(task: keras.Model, extra_inputs: dict[str, np.ndarray]) -> None:
+    """Raises a ValueError unless raw examples have the extra inputs that a task takes."""
+    shapes = _extra_shapes(task)
+    if shapes:
+        _check_extra_inputs(task, extra_inputs, shapes)
 
 
 def check_extra_specs(task: keras.Model, dataset: Any) -> None:
@@ -146,7 +153,7 @@ def _extra_shapes(task):
     }
 
 
-def _check_extra_inputs(task, x, shapes, may_be_one):
+def _check_extra_inputs(task, x, shapes, may_be_one=False):
     forms = {name: f"[{', '.join(['n', *map(str, shape)])}]" for name, shape in shapes.items()}
     if not isinstance(x, dict) or not shapes.keys() <= x.keys():
         numbers = ", ".join(f"'{name}': {form} numbers" for name, form in forms.items())

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -40,8 +39,7 @@ def stream_batches(
     batching.check_unsorted("Texts of a dataset")
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
-    most = preprocessor.max_texts if rows_of is None else math.inf
-    dataset = text_batches(dataset, size, with_labels, most)
+    dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
     if batching.packed:
         check_packable(dataset.element_spec[1])
         dataset = dataset.rebatch(_PACKED_AT_ONCE)

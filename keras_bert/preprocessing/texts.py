@@ -1,6 +1,7 @@
 """Texts in memory, in any form, as columns of str. n texts."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,15 +9,22 @@ import numpy as np
 
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.checked_numbers import extra_input_array
-from keras_bert.preprocessing.forms import Examples, as_arrays, is_dataset, is_single, is_text
+from keras_bert.preprocessing.forms import (
+    ExampleList,
+    Examples,
+    as_arrays,
+    is_dataset,
+    is_single,
+    is_text,
+)
 from keras_bert.text.base_tokenizer import as_str
 
 CHARACTERS_AT_ONCE = 2**23
 
 
 @dataclasses.dataclass
-class TextExamples:
-    """Texts or pairs in memory, with the model's extra inputs."""
+class TextExamples(ExampleList):
+    """Examples in memory: texts, or tuples of them; with extra inputs, dicts of both."""
 
     columns: tuple[list[str], ...]  # n texts, the second text of each, and so on
     extra_inputs: dict[str, np.ndarray]  # `[n, ...]`
@@ -25,8 +33,12 @@ class TextExamples:
         return len(self.columns[0])
 
     def __getitem__(self, part):
-        columns = tuple(column[part] for column in self.columns)
-        return TextExamples(columns, {name: v[part] for name, v in self.extra_inputs.items()})
+        texts = tuple(column[part] for column in self.columns)
+        extra_inputs = {name: values[part] for name, values in self.extra_inputs.items()}
+        if isinstance(part, slice):
+            return TextExamples(texts, extra_inputs)
+        text = texts if len(texts) > 1 else texts[0]
+        return {"text": text, **extra_inputs} if extra_inputs else text
 
 
 def in_parts(examples: Any, size: int) -> Iterator[Any]:
@@ -46,7 +58,7 @@ def in_parts(examples: Any, size: int) -> Iterator[Any]:
         start = end
 
 
-def text_examples(x: Examples, most: int = 2) -> TextExamples:
+def text_examples(x: Examples, most: float = 2) -> TextExamples:
     """Reads texts in memory, in any form, up to `most` of them in an example.
 
     `x` is a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
@@ -81,7 +93,7 @@ def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
     return x["text"], {name: values for name, values in x.items() if name != "text"}
 
 
-def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
+def text_columns(x: Any, most: float = math.inf) -> tuple[list[str], ...]:
     """Converts texts, pairs, or examples of up to `most` texts to columns, lists of n str."""
     x = as_arrays(x)
     if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
@@ -90,15 +102,20 @@ def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
             "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs."
         )
     columns = _columns(x)
-    if most is not None and len(columns) > most:
+    check_texts(columns, most)
+    for part in columns[1:]:
+        check_one_each(len(columns[0]), "texts", **{"second texts": part})
+    return columns
+
+
+def check_texts(columns: tuple, most: float) -> None:
+    """Raises a ValueError if examples have more than `most` texts."""
+    if len(columns) > most:
         most = "1 text" if most == 1 else f"{most} texts"
         raise ValueError(
             f"An example has up to {most}; got {len(columns)} together. Pairs are a list of "
             "tuples, or a tuple of two columns. Batches of a generator are arrays."
         )
-    for part in columns[1:]:
-        check_one_each(len(columns[0]), "texts", **{"second texts": part})
-    return columns
 
 
 def _columns(x):

@@ -7,8 +7,7 @@ import numpy as np
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 from keras_bert.preprocessing.class_labels import numbers_of
-from keras_bert.preprocessing.forms import listed
-from keras_bert.preprocessing.tagged_rows import holds_words, words_and_documents
+from keras_bert.preprocessing.tagged_rows import Sentences
 from keras_bert.readers.conll import write_conll
 from keras_bert.scoring.scorer import Scorer
 
@@ -72,11 +71,11 @@ class ChoiceScorer(Scorer):
     def has_labels(self, x, y=None):
         if y is not None:
             return True
-        return all(isinstance(question, dict) and "label" in question for question in listed(x))
+        return all("label" in question for question in self.preprocessor.listed(x))
 
     def score(self, answers, x, y=None):
         if y is None:
-            y = _column(listed(x), "label")
+            y = _column(self.preprocessor.listed(x), "label")
         labels = _class_numbers(self.preprocessor.targets(y))
         scores = classification_scores(labels, _column(answers, "label"))
         return {"accuracy": scores["accuracy"]}
@@ -96,7 +95,7 @@ class TagScorer(Scorer):
 
     def check(self, x, y=None):
         super().check(x, y)
-        if not holds_words(x):
+        if not isinstance(self.preprocessor.listed(x), Sentences):
             raise ValueError("scores needs words, a list of sentences; texts have no tags.")
 
     def score(self, answers, x, y=None):
@@ -107,11 +106,11 @@ class TagScorer(Scorer):
 
         Answers to raw texts are written as lines of JSON.
         """
-        if not holds_words(x):
+        sentences = self.preprocessor.listed(x)
+        if not isinstance(sentences, Sentences):
             super().write(folder, split, answers, x, y)
             return
-        words, _ = words_and_documents(x)
-        columns = [words, _column(answers, "label")]
+        columns = [sentences.words, _column(answers, "label")]
         if y is not None:
             columns.insert(1, self._tags(y))
         write_conll(Path(folder) / f"{split}_predictions.txt", *columns)

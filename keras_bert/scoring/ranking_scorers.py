@@ -7,7 +7,6 @@ from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import score_array
 from keras_bert.preprocessing.forms import as_arrays, one_each
-from keras_bert.preprocessing.texts import text_columns, text_examples
 from keras_bert.scoring.scorer import Scorer
 
 
@@ -23,7 +22,7 @@ class RelevanceScorer(Scorer):
 
     def check(self, x, y=None):
         super().check(x, y)
-        columns = text_examples(x, self.preprocessor.max_texts).columns
+        columns = self.preprocessor.listed(x).columns
         labels = self.preprocessor.targets(y)
         if len(columns) != 2 or labels.ndim != 1:
             raise ValueError(
@@ -37,7 +36,7 @@ class RelevanceScorer(Scorer):
             )
 
     def score(self, answers, x, y=None):
-        queries = text_examples(x, self.preprocessor.max_texts).columns[0]
+        queries = self.preprocessor.listed(x).columns[0]
         labels = self.preprocessor.targets(y)
         relevance = {query: {} for query in queries}
         scores = {query: {} for query in queries}
@@ -71,10 +70,10 @@ class VectorScorer(Scorer):
     """
 
     def has_labels(self, x, y=None):
-        return y is not None or len(text_columns(x)) > 1
+        return y is not None or len(self.preprocessor.listed(x).columns) > 1
 
     def names_for(self, x, y=None):
-        num_texts = len(text_columns(x))
+        num_texts = len(self.preprocessor.listed(x).columns)
         if y is None and num_texts == 2:
             return ("mrr@10", "accuracy")
         if y is None or num_texts == 1:
@@ -86,7 +85,7 @@ class VectorScorer(Scorer):
             raise ValueError(
                 "scores needs pairs of texts, (texts, others), or texts with their classes as y."
             )
-        columns = text_columns(x)
+        columns = self.preprocessor.listed(x).columns
         if y is not None and len(columns) > 1:
             score_array(as_arrays(y), columns)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from keras_bert.files.json_files import write_json
 from keras_bert.metrics.squad import squad_scores
-from keras_bert.preprocessing.forms import listed
+from keras_bert.preprocessing.forms import check_each
 from keras_bert.preprocessing.question_windows import check_answers
 from keras_bert.scoring.scorer import Scorer
 
@@ -16,17 +16,18 @@ class SpanScorer(Scorer):
     answer_options = {"n_best": 20}  # as many as run_squad.py writes
 
     def has_labels(self, x, y=None):
-        return all(isinstance(example, dict) and "answers" in example for example in listed(x))
+        return all("answers" in example for example in self.preprocessor.listed(x))
 
     def check(self, x, y=None):
         def is_scored(example):
-            return isinstance(example, dict) and {"id", "answers"} <= set(example)
+            return {"id", "answers"} <= example.keys()
 
-        examples = listed(x, is_scored, "scores needs an id and answers of questions")
+        examples = self.preprocessor.listed(x)
+        check_each(examples, is_scored, "scores needs an id and answers of questions")
         check_answers(examples, with_starts=False)
 
     def score(self, answers, x, y=None):
-        examples = listed(x)
+        examples = self.preprocessor.listed(x)
         if not _may_be_impossible(examples):
             texts = [answer["answer"] for answer in answers]
             return squad_scores(examples, _by_id(examples, texts))
@@ -39,7 +40,7 @@ class SpanScorer(Scorer):
 
         Answers need an `n_best` of 2 or more; the scores include the threshold.
         """
-        examples = listed(x)
+        examples = self.preprocessor.listed(x)
         if not _may_be_impossible(examples):
             return self.preprocessor, self.score(answers, x)
         texts = _best_texts(examples, answers)
@@ -62,7 +63,7 @@ class SpanScorer(Scorer):
         `answers.json` has "" for questions without an answer. For splits other than "dev", file
         names begin with the split.
         """
-        examples = listed(x)
+        examples = self.preprocessor.listed(x)
         texts = _best_texts(examples, answers)
         odds = _null_odds(examples, answers)
         contents = {"predictions": texts, "null_odds": odds}

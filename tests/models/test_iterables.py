@@ -144,7 +144,7 @@ def test_each_pass_is_read_again(train, expected):
 def test_passes_of_unequal_length_are_refused(make, refused):
     model, batching = make(), Batching(2, shuffle=False)
     data = Loader(ROWS[:2], ROWS)  # before the passes, a look at the first example
-    batches, *_ = data_of(model, data, by_pass=True).for_epochs(batching, 2)
+    batches, *_ = data_of(model, data).for_epochs(batching, 2)
     assert len(list(batches)) == 3
     refused("makes 1 batches.* 3", list, batches)
 

@@ -130,12 +130,12 @@ def test_a_dataset_is_read_in_a_graph_and_not_autotuned_which_delays_its_end(tok
 
 def test_texts_are_cut_into_parts_of_bounded_size(preprocessor):
     x = {"text": (TEXTS, SECONDS), "features": np.arange(6)}
-    for form in (x, slices(x)):
-        parts = list(preprocessor.parts(form, size=4))
-        assert [len(part) for part in parts] == [4, 2]
-        assert sum((part.columns[1] for part in parts), []) == SECONDS
-        numbers = np.concatenate([part.extra_inputs["features"] for part in parts])
-        assert numbers.tolist() == list(range(6))
+    parts = list(preprocessor.parts(x, size=4))
+    assert [len(part) for part in parts] == [4, 2]
+    assert sum((part.columns[1] for part in parts), []) == SECONDS
+    numbers = np.concatenate([part.extra_inputs["features"] for part in parts])
+    assert numbers.tolist() == list(range(6))
+    assert parts[1][0] == {"text": (TEXTS[4], SECONDS[4]), "features": 4}
 
 
 def test_parts_of_long_texts_have_fewer(preprocessor, monkeypatch):

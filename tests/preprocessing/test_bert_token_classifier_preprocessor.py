@@ -43,10 +43,10 @@ def test_sentences_of_a_document_stay_together(preprocessor):
     words, documents = [[letter] for letter in "abcdefghij"], [0, 0, 0, 1, 2, 2, 2, 2, 3, 3]
     assert [*map(len, preprocessor.parts(words, size=4))] == [4, 4, 2]
     parts = preprocessor.parts({"words": words, "documents": documents}, size=4)
-    assert [[*part["documents"]] for part in parts] == [[0, 0, 0, 1], [2] * 4, [3, 3]]
+    assert [[*part.documents] for part in parts] == [[0, 0, 0, 1], [2] * 4, [3, 3]]
     parts = list(preprocessor.parts({"words": words, "documents": documents}, size=2))
-    assert [len(part["words"]) for part in parts] == [3, 5, 2]
-    assert sum((part["words"] for part in parts), []) == words
+    assert [*map(len, parts)] == [3, 5, 2]
+    assert sum((part.words for part in parts), []) == words
 
 
 def test_words_get_their_tags_and_probabilities(preprocessor):

@@ -77,5 +77,5 @@ def test_a_verb_takes_a_form_or_says_what_to_give(model, form, verb, is_taken):
 
 @pytest.mark.parametrize("form", sorted({form for form, *_ in rows_of_page()}))
 def test_the_door_looks_once_and_returns_the_class_of_the_form(model, form):
-    data = data_of(model, *given(model, form), by_pass=True)
+    data = data_of(model, *given(model, form))
     assert type(data).__name__ == form

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching
-from keras_bert.preprocessing.tagged_rows import TaggedRows
+from keras_bert.preprocessing.tagged_rows import Sentences, TaggedRows
 
 LETTERS = "abcdefghijklmnopqrst"
 FULL, LONGEST = Batching(pad_to="full"), Batching(pad_to="longest")
@@ -23,6 +23,10 @@ def sentences():
 def pieces(tokenizer, sentences):
     """The pieces of each word, as many as fit a sequence, one word at a time."""
     return [ids[:8] for ids in tokenizer([word for sentence in sentences[0] for word in sentence])]
+
+
+def listed(words, documents=None):
+    return Sentences.of({"words": words, "documents": documents})
 
 
 def batch_of(rows, numbers=None, batching=FULL):
@@ -49,7 +53,7 @@ def labeled_words(batch, tokenizer):
 @pytest.mark.parametrize("batching", [FULL, LONGEST])
 def test_first_pieces_are_trained_on_once(preprocessor, sentences, pieces, documents, batching):
     words, labels = sentences
-    rows = TaggedRows(words, preprocessor, documents, labels)
+    rows = TaggedRows(listed(words, documents), preprocessor, labels)
     batch = batch_of(rows, batching=batching)
     found = labeled_words(batch, preprocessor.tokenizer)
     assert found == list(zip(pieces, sum(labels, []), strict=True))
@@ -58,7 +62,7 @@ def test_first_pieces_are_trained_on_once(preprocessor, sentences, pieces, docum
 
 def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
     words = [["ab", "c"], ["d"], ["abc", "defg", "h"]]
-    rows = TaggedRows(words, preprocessor, labels=[[1, 2], [3], [4, 5, 6]])
+    rows = TaggedRows(listed(words), preprocessor, labels=[[1, 2], [3], [4, 5, 6]])
     inputs, labels, weights = batch_of(rows, [2, 0, 1])
     for name, values in preprocessor(["abc defg h", "ab c", "d"]).items():
         assert np.array_equal(inputs[name], values)
@@ -73,7 +77,7 @@ def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
 def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentences, seed):
     words, _ = sentences
     documents = np.sort(np.random.default_rng(seed).integers(0, 20, 100))
-    rows = TaggedRows(words, preprocessor, documents)
+    rows = TaggedRows(listed(words, documents), preprocessor)
     document = np.repeat(documents, rows.lengths)
     for first, own_first, own_last, last in rows.windows:
         assert first <= own_first < own_last <= last
@@ -85,7 +89,7 @@ def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentenc
 
 def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
     words, labels = [["\u200d", "a"], ["abcdefghijklmnop", "b"]], [[1, 2], [3, 4]]
-    inputs, labels, _ = batch_of(TaggedRows(words, preprocessor, labels=labels))
+    inputs, labels, _ = batch_of(TaggedRows(listed(words), preprocessor, labels=labels))
     assert inputs["token_ids"][0, :4].tolist() == [2, 1, 5, 3]
     assert labels[0, :4].tolist() == [0, 1, 2, 0]
     assert labels[1:, 1].tolist() == [3, 4]

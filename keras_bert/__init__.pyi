@@ -17,6 +17,7 @@ from keras_bert.corpus.pretraining_dataset import heldout_dataset as heldout_dat
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset as pretraining_dataset
 from keras_bert.corpus.shards import Corpus as Corpus
 from keras_bert.finetuning.finetune import finetune as finetune
+from keras_bert.finetuning.settings import FineTuning as FineTuning
 from keras_bert.models.backbone import Backbone as Backbone
 from keras_bert.models.bert_backbone import BertBackbone as BertBackbone
 from keras_bert.models.bert_classifier import BertClassifier as BertClassifier

@@ -95,16 +95,18 @@ def loading_settings(args: argparse.Namespace) -> dict:
     return {"load_weights": not args.from_scratch, **settings}
 
 
-def finetuning_settings(args: argparse.Namespace) -> dict:
-    """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`."""
+def finetuning_arguments(args: argparse.Namespace, **settings: object) -> dict:
+    """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`.
+
+    Other settings of a `FineTuning` may be added.
+    """
     names = ("batch_size", "bucket_lengths", "tokens_per_batch", "packed")
     batching = keras_bert.Batching(**{name: getattr(args, name) for name in names})
     names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
-    names += ("teacher", "temperature", "alpha", "seed")
-    settings = {name: getattr(args, name) for name in names}
-    if hasattr(args, "validation_split"):
-        settings["validation_split"] = args.validation_split or 0.0
-    return {**settings, "warmup": args.warmup_proportion, "batching": batching}
+    names += ("temperature", "alpha", "seed")
+    settings |= {name: getattr(args, name) for name in names}
+    settings = keras_bert.FineTuning(warmup=args.warmup_proportion, **settings)
+    return {"settings": settings, "batching": batching, "teacher": args.teacher}
 
 
 def _fraction(text):

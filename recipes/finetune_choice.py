@@ -38,14 +38,14 @@ def main(argv=None):
 
     strategy = start_training(args)
     train = read_labeled(args.train)
-    dev = read_labeled(args.dev) if args.dev else None
+    dev = read_labeled(args.dev) if args.dev else args.validation_split
     test = keras_bert.readers.read_choices(args.test) if args.test else None
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(
             args.init, **_shared.loading_settings(args)
         )
-    settings = _shared.finetuning_settings(args)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
+    others = _shared.finetuning_arguments(args)
+    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **others)
 
 
 if __name__ == "__main__":

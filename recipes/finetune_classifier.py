@@ -91,7 +91,7 @@ def main(argv=None):
 
     strategy = start_training(args)
     train, label_names = read_examples(args.train, args)
-    dev = read_examples(args.dev, args, label_names)[0] if args.dev else None
+    dev = read_examples(args.dev, args, label_names)[0] if args.dev else args.validation_split
     test = read_examples(args.test, args, label_names)[0] if args.test else None
     with strategy.scope():
         model = make_model(args, label_names)
@@ -101,9 +101,8 @@ def main(argv=None):
         dev,
         args.output,
         test=test,
-        class_weight=args.class_weight,
         strategy=strategy,
-        **_shared.finetuning_settings(args),
+        **_shared.finetuning_arguments(args, class_weight=args.class_weight),
     )
 
 

@@ -69,7 +69,7 @@ def main(argv=None):
 
     strategy = start_training(args)
     train = read_examples(args.train, args)
-    dev = read_examples(args.dev, args) if args.dev else None
+    dev = read_examples(args.dev, args) if args.dev else args.validation_split
     test = read_examples(args.test, args) if args.test else None
     own = {"pooling": args.pooling, "matryoshka_dims": args.matryoshka_dims}
     with strategy.scope():
@@ -85,7 +85,7 @@ def main(argv=None):
         args.output,
         test=test,
         strategy=strategy,
-        **_shared.finetuning_settings(args),
+        **_shared.finetuning_arguments(args),
     )
 
 

@@ -190,7 +190,7 @@ def main(argv=None):
         scores=lambda answers, x, y: score(dev, predictions(answers, label_names)),
         shared={name: getattr(args, name) for name in SHARED + own},
         strategy=strategy,
-        **_shared.finetuning_settings(args),
+        **_shared.finetuning_arguments(args),
     )
     print(*results[0], sep="\t")
     for result in results:  # the best run first

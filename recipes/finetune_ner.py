@@ -51,7 +51,7 @@ def main(argv=None):
 
     strategy = start_training(args)
     train, tag_names = read_examples(args.train, args)
-    dev = read_examples(args.dev, args, tag_names)[0] if args.dev else None
+    dev = read_examples(args.dev, args, tag_names)[0] if args.dev else args.validation_split
     test = read_examples(args.test, args, tag_names)[0] if args.test else None
     with strategy.scope():
         model = keras_bert.BertTokenClassifier.from_preset(
@@ -61,8 +61,8 @@ def main(argv=None):
             label_names=tag_names,
         )
         model = with_bilstm(model, args.bilstm_units)
-    settings = _shared.finetuning_settings(args)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
+    others = _shared.finetuning_arguments(args)
+    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **others)
 
 
 if __name__ == "__main__":

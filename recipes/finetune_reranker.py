@@ -71,7 +71,7 @@ def main(argv=None):
         train, loss = read_taught(args.train, args)
     else:
         train, loss = read_pairs(args.train, args), None
-    dev = read_pairs(args.dev, args) if args.dev else None
+    dev = read_pairs(args.dev, args) if args.dev else args.validation_split
     test = read_pairs(args.test, args) if args.test else None
     with strategy.scope():
         model = keras_bert.BertReranker.from_preset(
@@ -85,9 +85,8 @@ def main(argv=None):
         dev,
         args.output,
         test=test,
-        loss=loss,
         strategy=strategy,
-        **_shared.finetuning_settings(args),
+        **_shared.finetuning_arguments(args, loss=loss),
     )
 
 

@@ -41,7 +41,7 @@ def main(argv=None):
 
     strategy = start_training(args)
     train = keras_bert.readers.read_squad(args.train)
-    dev = keras_bert.readers.read_squad(args.dev) if args.dev else None
+    dev = keras_bert.readers.read_squad(args.dev) if args.dev else args.validation_split
     test = keras_bert.readers.read_squad(args.test) if args.test else None
     has_impossible = any("is_impossible" in question for question in train)
     with strategy.scope():
@@ -62,7 +62,7 @@ def main(argv=None):
         test=test,
         answer_options={"n_best": max(args.n_best, 2)},
         strategy=strategy,
-        **_shared.finetuning_settings(args),
+        **_shared.finetuning_arguments(args),
     )
 
 

@@ -181,13 +181,11 @@ def main(argv=None):
     _runs.train_epochs(
         model,
         output,
-        epochs=args.epochs,
+        keras_bert.FineTuning(epochs=args.epochs, select=args.select, patience=args.patience),
         batches=lambda e: batches(features["train"], classes["train"], args, args.seed + e),
         predict=lambda: predict(model, dev_batches, tag_names),
         score=lambda predicted: keras_bert.metrics.entity_scores(dev.tags, predicted),
-        select=args.select,
         keep=keep,
-        patience=args.patience,
     )
     if test:
         model = keras.models.load_model(best)

@@ -66,7 +66,8 @@ strategy = keras_bert.get_strategy()
 with strategy.scope():
     model = kind.from_preset(f"{FOLDER}/BertClassifier")
 model.fit(x, y, batching=packed, verbose=0)
-keras_bert.finetune(model, (x, y), (x, y), f"{FOLDER}/run", epochs=1, strategy=strategy)
+settings = keras_bert.FineTuning(epochs=1)
+keras_bert.finetune(model, (x, y), (x, y), f"{FOLDER}/run", settings, strategy=strategy)
 assert kind.from_preset(f"{FOLDER}/run/best").answer("a b")["label"] in ("no", "yes")
 pretrainer = keras_bert.BertPretrainer.from_preset(f"{FOLDER}/run/best")
 assert len(pretrainer.fill_mask("a [MASK] c", top_k=3)[0]) == 3

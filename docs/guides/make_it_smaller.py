@@ -67,10 +67,9 @@ settings = {"label_names": list(templates), "sequence_length": 32}
 # %%
 keras.utils.set_random_seed(1)
 batching = keras_bert.Batching(8)
+run = keras_bert.FineTuning(epochs=6, learning_rate=2e-4, temperature=2.0, alpha=0.9)
 teacher = keras_bert.BertClassifier.from_preset(source, **settings)
-history = keras_bert.finetune(
-    teacher, train, dev, "messages/teacher", epochs=6, learning_rate=2e-4, batching=batching
-)
+history = keras_bert.finetune(teacher, train, dev, "messages/teacher", run, batching=batching)
 teacher = keras_bert.BertClassifier.from_preset("messages/teacher/best")
 print(f"{teacher.count_params() / 1e6:.1f} million weights:", teacher.scores(*test))
 
@@ -89,16 +88,7 @@ print(f"{teacher.count_params() / 1e6:.1f} million weights:", teacher.scores(*te
 # %%
 student = keras_bert.BertClassifier.from_preset(source, keep_layers=(0, 2, 5), **settings)
 history = keras_bert.finetune(
-    student,
-    train,
-    dev,
-    "messages/student",
-    epochs=6,
-    learning_rate=2e-4,
-    batching=batching,
-    teacher=teacher,
-    temperature=2.0,
-    alpha=0.9,
+    student, train, dev, "messages/student", run, batching=batching, teacher=teacher
 )
 student = keras_bert.BertClassifier.from_preset("messages/student/best")
 print(f"{student.count_params() / 1e6:.1f} million weights:", student.scores(*test))

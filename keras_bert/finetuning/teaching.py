@@ -15,6 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from keras_bert.files.whole import whole_path
+from keras_bert.finetuning.settings import FineTuning
 from keras_bert.losses import Distillation
 from keras_bert.messages import check_all_finite, shown
 from keras_bert.models.bert_embedder import BertEmbedder
@@ -54,15 +55,16 @@ class Teaching(NamedTuple):
 
 def start_teaching(
     model: BertTask,
-    teacher: BertTask | str | os.PathLike,
+    teacher: BertTask | str | os.PathLike | None,
+    settings: FineTuning,
     batching: Batching,
     strategy: "Strategy | None",
-    loss: Any,
     sample_weight: Any,
-    **weights: float,
 ) -> Teaching:
     """Checks the arguments of `finetune` that concern a teacher, and loads it from a preset."""
-    Distillation("mean_squared_error", **weights)  # checks the weights
+    loss = settings.loss
+    if teacher is None:
+        return Teaching(loss)
     if isinstance(teacher, (str, os.PathLike)):
         with scope_of(strategy):
             teacher = type(model).from_preset(teacher)
@@ -78,6 +80,7 @@ def start_teaching(
                 "With a teacher a loss gets labels of `[N, 1]`, which a function may not expect: "
                 "pass a keras.losses.Loss, or leave loss out for the task's own."
             )
+        weights = {"temperature": settings.temperature, "alpha": settings.alpha}
         return Teaching(loss, teacher, weights)
     if sample_weight is not None or hasattr(loss, "over_batch"):
         raise ValueError(

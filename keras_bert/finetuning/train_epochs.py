@@ -10,7 +10,7 @@ import keras
 from keras_bert.callbacks import TrainingCurves
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import local_path
-from keras_bert.messages import check_int
+from keras_bert.finetuning.settings import FineTuning
 from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.divergence import check_loss, check_weights
 from keras_bert.training.processes import is_chief
@@ -19,30 +19,27 @@ from keras_bert.training.processes import is_chief
 def train_epochs(
     model: keras.Model,
     output: str | os.PathLike,
+    settings: FineTuning,
     *,
-    epochs: int,
     batches: Callable,
     predict: Callable,
     score: Callable,
-    select: str,
     keep: Callable,
-    patience: int | None = None,
-    accumulation_steps: int = 1,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
     """Trains a compiled model, scores it after each epoch, and has the best epoch kept.
 
     `batches(epoch)`, from 0, gives batches of known length, and `predict()` the predictions of the
-    dev set. `score(predictions)` returns a dict of floats, of which `select` decides, the first of
-    equal epochs winning; other values are only kept in `scores.json`. `keep(predictions)` saves
-    each new best model, and what belongs to it; each of several processes calls it.
+    dev set. `score(predictions)` returns a dict of floats, of which `settings.select` decides, the
+    first of equal epochs winning; other values are only kept in `scores.json`. `keep(predictions)`
+    saves each new best model, and what belongs to it; each of several processes calls it.
 
-    Returns the scores of each trained epoch. Other arguments and the folder are those of
-    `finetune`.
+    Returns the scores of each trained epoch. Of the settings, those of epochs and parts count;
+    other arguments and the folder are those of `finetune`.
     """
-    check_int("epochs", epochs)
-    check_int("patience", 1 if patience is None else patience)
-    arguments = {"accumulation_steps": accumulation_steps} if accumulation_steps != 1 else {}
+    epochs, select, patience = settings.epochs, settings.select, settings.patience
+    parts = settings.accumulation_steps
+    arguments = {} if parts == 1 else {"accumulation_steps": parts}  # any Keras model is taken
     output = local_path(output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
     first = batches(0)

@@ -25,13 +25,13 @@ def finetune_grid(
     train: Any,
     dev: Any,
     output: str | Path,
+    settings: keras_bert.FineTuning,
     *,
     grid: Mapping[str, Sequence],
-    select: str,
     shared: dict,
     strategy: Any,
     batching: keras_bert.Batching,
-    **settings: Any,
+    **others: Any,
 ) -> list[dict]:
     """Fine-tunes with each combination of some settings, and keeps the best model of all.
 
@@ -48,33 +48,35 @@ def finetune_grid(
         train: training examples; see `finetune`.
         dev: examples to select the best epoch and the best run.
         output: a folder, used only for this grid.
-        grid: `batch_size` or names of `finetune`'s settings, each with the values to try.
-        select: name of the score that selects the best run; of equal runs, the first.
+        settings: the `FineTuning` of all runs; its `select` also selects the best run, of equal
+            ones the first.
+        grid: `batch_size` or names of settings, each with the values to try.
         shared: settings that all runs in the folder share, such as the task.
         strategy: the result of `get_strategy`.
         batching: the `Batching` of all runs.
-        **settings: settings of `finetune` that all runs share.
+        **others: other arguments of `finetune`.
 
     Returns:
         A list of dicts, the best run first: the settings, `epoch` and scores of each finished run's
         best epoch.
     """
+    select = settings.select
     runs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     output = Path(output)
     keep_settings(output, shared, strategy=strategy)
 
     def trained(run, folder):
         gc.collect()  # the previous run's model
-        run = {**settings, **run}
-        size = run.pop("batch_size", batching.batch_size)
-        run["batching"] = dataclasses.replace(batching, batch_size=size)
-        if "seed" in run:
-            keras.utils.set_random_seed(run["seed"])
+        own = {name: value for name, value in run.items() if name != "batch_size"}
+        own = dataclasses.replace(settings, **own)
+        size = run.get("batch_size", batching.batch_size)
+        batches = dataclasses.replace(batching, batch_size=size)
+        keras.utils.set_random_seed(own.seed)
         with strategy.scope():
             model = make_model()
         try:
             return keras_bert.finetune(
-                model, train, dev, folder, select=select, strategy=strategy, **run
+                model, train, dev, folder, own, batching=batches, strategy=strategy, **others
             )
         except DivergedError as error:  # the other runs may do better
             print(f"The run diverged. {error}", flush=True)

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import keras
@@ -5,7 +6,13 @@ import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer, finetune
+from keras_bert import (
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertTokenizer,
+    FineTuning,
+    finetune,
+)
 from keras_bert.finetuning.finetune import shown_classes
 from keras_bert.losses import MarginMeanSquaredError
 from keras_bert.scoring.scorer import Scorer
@@ -17,6 +24,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "book", "f
 TEXTS = ["good book", "bad book", "good film", "bad film"] * 2
 LABELS = ["pro", "contra"] * 4
 BATCHING = keras_bert.Batching(4)
+SETTINGS = {field.name for field in dataclasses.fields(FineTuning)}
 
 
 def make_model(**settings):
@@ -30,8 +38,10 @@ def make_model(**settings):
 
 def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), **options):
     model = model or make_model()
-    options = {"epochs": 2, "batching": BATCHING, **options}
-    return model, finetune(model, train, dev, output, **options)
+    settings = FineTuning(**{"epochs": 2, **{n: options[n] for n in options.keys() & SETTINGS}})
+    options = {n: value for n, value in options.items() if n not in SETTINGS}
+    options = {"batching": BATCHING, **options}
+    return model, finetune(model, train, dev, output, settings, **options)
 
 
 @pytest.fixture(scope="module")
@@ -136,9 +146,9 @@ def test_answers_of_any_preprocessor_can_be_written(tmp_path):
         ({"select": "f2"}, "select must be one of 'accuracy', 'f1', 'mcc'; got 'f2'"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
         ({"epochs": 0}, "epochs.*got 0"),
-        ({"dev": None}, "dev.*validation_split.*neither"),
-        ({"validation_split": 0.5}, "dev.*validation_split.*both"),
-        ({"dev": None, "validation_split": 0.99}, "leaves none to train on"),
+        ({"dev": None}, "finetune takes raw examples in memory.*dev is None"),
+        ({"dev": 1.5}, "the share of train.*1.5"),
+        ({"dev": 0.99}, "leaves none to train on"),
         ({"class_weight": "even"}, "balanced"),
         ({"output": "gs://bucket/run"}, "must be on this machine.*got gs:/+bucket/run"),
     ],
@@ -164,10 +174,10 @@ def test_a_reranker_of_triplets_has_scores_of_the_users_own(tmp_path, backbone, 
     reader = keras_bert.BertRerankerPreprocessor(letters, sequence_length=12)
     model = keras_bert.BertReranker(backbone, preprocessor=reader)
     triplets, margins = (["a", "b"], ["a c", "b d"], ["e", "f"]), [0.5, 1.0]
-    loss, options = MarginMeanSquaredError(), {"select": "own", "epochs": 1}
+    settings = FineTuning(loss=MarginMeanSquaredError(), select="own", epochs=1)
     own = lambda answers, x, y: {"own": answers[1]["score"][0]}  # noqa: E731
     data = (triplets, margins)
-    [scores] = finetune(model, data, data, tmp_path / "run", loss=loss, scores=own, **options)
+    [scores] = finetune(model, data, data, tmp_path / "run", settings, scores=own)
     lines = (tmp_path / "run" / "dev_answers.jsonl").read_text().splitlines()
     assert [len(json.loads(line)["score"]) for line in lines] == [2, 2]
     assert json.loads(lines[1])["score"][0] == pytest.approx(scores["own"])
@@ -185,8 +195,8 @@ def test_questions_without_an_id_are_refused_before_training(tmp_path, backbone,
 
 def test_the_classes_and_their_examples_are_shown(tmp_path, capsys, refused):
     labels = [["pro"], ["pro", "contra"], [], ["pro"]] * 2
-    own, split = {"train": (TEXTS, ["pro"] * 5 + ["contra"] * 3)}, {"validation_split": 0.25}
-    for options, line in (({}, "contra 3, pro 5"), ({"dev": None, **split}, "contra 1, pro 5")):
+    own = {"train": (TEXTS, ["pro"] * 5 + ["contra"] * 3)}
+    for options, line in (({}, "contra 3, pro 5"), ({"dev": 0.25}, "contra 1, pro 5")):
         refused("select must be", run, tmp_path, select="none", **own, **options)
         printed = capsys.readouterr().out
         assert f"\n2 classes: {line}.\n" in printed

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.finetuning.settings import FineTuning
 from keras_bert.finetuning.train_epochs import train_epochs
 from keras_bert.recipes._runs import keep_model
 
@@ -38,15 +39,15 @@ def run(output, *scores, model=None, **options):
         kept.append(int(model.optimizer.iterations) // 3)
         keep_model(model, output / "best.keras")
 
+    names = options.keys() & {"epochs", "patience", "select", "accumulation_steps"}
+    settings = {"epochs": 3, "select": "f1", **{name: options.pop(name) for name in names}}
     defaults = {
-        "epochs": 3,
         "batches": batches,
         "predict": lambda: "predictions",
         "score": lambda _: {"f1": scores.pop(0), "types": {"a": 1}},
-        "select": "f1",
         "keep": keep,
     }
-    found = train_epochs(model, output, **{**defaults, **options})
+    found = train_epochs(model, output, FineTuning(**settings), **{**defaults, **options})
     return model, [score["f1"] for score in found], kept
 
 

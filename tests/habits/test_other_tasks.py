@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert import Batching, BertEmbedder, BertPretrainer, BertReranker, finetune
+from keras_bert import (
+    Batching,
+    BertEmbedder,
+    BertPretrainer,
+    BertReranker,
+    FineTuning,
+    finetune,
+)
 from keras_bert.losses import MarginMeanSquaredError
 from keras_bert.metrics.entities import tagged_entities
 from tests.habits.conftest import PLAIN
@@ -35,7 +42,7 @@ def test_a_frozen_embedder_has_nothing_to_train(embedder, texts):
 def test_a_frozen_embedder_in_finetune(embedder, texts, tmp_path):
     embedder.backbone.freeze()
     with pytest.raises(ValueError, match=r"backbone\.unfreeze\(\)"):
-        finetune(embedder, (texts, texts[::-1]), None, tmp_path)
+        finetune(embedder, (texts, texts[::-1]), 0.5, tmp_path)
 
 
 @pytest.mark.slow
@@ -63,9 +70,7 @@ def test_triplets_with_scores_of_ones_own(reranker, texts, tmp_path):
         (x, margins),
         (x, margins),
         tmp_path,
-        epochs=1,
-        loss=MarginMeanSquaredError(),
-        select="mine",
+        FineTuning(epochs=1, loss=MarginMeanSquaredError(), select="mine"),
         scores=scores,
     )
     assert result is not None
@@ -75,7 +80,8 @@ def test_triplets_with_scores_of_ones_own(reranker, texts, tmp_path):
 @pytest.mark.slow
 def test_uneven_parts_in_finetune(model, texts, labels, tmp_path):
     data = (texts, labels)
-    finetune(model, data, data, tmp_path, epochs=1, batching=Batching(4), accumulation_steps=3)
+    settings = FineTuning(epochs=1, accumulation_steps=3)
+    finetune(model, data, data, tmp_path, settings, batching=Batching(4))
     assert (tmp_path / "best").is_dir()
 
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit, log_softmax, logsumexp
 
 import keras_bert
-from keras_bert import AdamW, Batching, finetune
+from keras_bert import AdamW, Batching, FineTuning, finetune
 from keras_bert.finetuning import teaching
 from keras_bert.losses import Distillation
 from keras_bert.preprocessing.text_rows import LONGEST
@@ -41,9 +41,10 @@ def first_loss(eager_compile):
         keep = keras.callbacks.LambdaCallback(
             on_epoch_end=lambda _, logs: losses.append(logs["loss"])
         )
-        run = {"epochs": 1, "learning_rate": 0.0, "batching": Batching(64), "callbacks": [keep]}
-        run |= {"teacher": teacher, "temperature": T, "alpha": ALPHA, "select": "none", **options}
-        finetune(student, train, train, output, scores=lambda *_: {"none": 0.0}, **run)
+        run = {"batching": Batching(64), "callbacks": [keep], "teacher": teacher, **options}
+        settings = {"temperature": T, "alpha": ALPHA, "select": "none", "learning_rate": 0.0}
+        settings = FineTuning(epochs=1, **settings)
+        finetune(student, train, train, output, settings, scores=lambda *_: {"none": 0.0}, **run)
         return losses[0]
 
     return call
@@ -187,7 +188,9 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     data = cases["classes"][1:3]
 
     def check(message, teacher, model=student, data=data, **options):
-        refused(message, finetune, model, data, data, tmp_path / "run", teacher=teacher, **options)
+        settings = FineTuning(loss=options.pop("loss", None))
+        output, others = tmp_path / "run", {"teacher": teacher, **options}
+        refused(message, finetune, model, data, data, output, settings, **others)
 
     def other(names=("0", "1", "2"), **settings):
         reader = keras_bert.BertClassifierPreprocessor(
@@ -210,7 +213,7 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     teacher = keras_bert.BertClassifier(make_backbone(max_sequence_length=8), 3, short)
     check("rows of 12 tokens, and the teacher has 8 positions", teacher)
     for name, value in {"temperature": 0, "alpha": 1.5}.items():
-        check(name, pair("classes")[1], **{name: value})
+        refused(name, FineTuning, **{name: value})
     check(
         "which a function may not expect", pair("classes")[1], loss=lambda y, outputs: 0 * outputs
     )

@@ -7,7 +7,13 @@ from collections import UserList
 import keras
 import pytest
 
-from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor, finetune
+from keras_bert import (
+    Batching,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    FineTuning,
+    finetune,
+)
 from keras_bert.preprocessing.batches import prepared_batches
 from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.iterables import PassBatches
@@ -169,7 +175,7 @@ def test_an_iterable_is_scored_and_split_like_a_list(make, eager_compile, tmp_pa
     model.compile()
     assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
     assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
-    options = {"epochs": 1, "batching": Batching(2)}
+    options = {"settings": FineTuning(epochs=1), "batching": Batching(2)}
     with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
     assert finetune(make(), iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
     model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)

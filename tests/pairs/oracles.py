@@ -425,21 +425,22 @@ def keep_layers(case):
 
 def finetune(case, **others):
     run = case.run
-    arguments = {"epochs": 2, "batching": batching_of(run), **others}
-    arguments["accumulation_steps"] = run["accumulation_steps"]
+    arguments = {"epochs": 2, "accumulation_steps": run["accumulation_steps"]}
     if run["optimizer"] == "layer decay":
         arguments["layer_decay"] = 0.8
     if has_own_loss(run):
         arguments["loss"] = own_loss(case.model, run)
     if run["weights"] == "class_weight":
         arguments["class_weight"] = CLASS_WEIGHT
-    data = raw_data(run)
+    settings = keras_bert.FineTuning(**arguments)
+    data, others = raw_data(run), {"batching": batching_of(run), **others}
     history = keras_bert.finetune(
         case.model,
         tuple(data[: 3 if data[2] is not None else 2]),
         (case.x, case.y),
         case.folder / "run",
-        **arguments,
+        settings,
+        **others,
     )
     assert len(history) == 2
     best = BertTask.from_preset(case.folder / "run" / "best")
@@ -449,7 +450,8 @@ def finetune(case, **others):
         tuple(data[: 3 if data[2] is not None else 2]),
         (case.x, case.y),
         case.folder / "run",
-        **arguments,
+        settings,
+        **others,
     )
     assert again == history, f"{again} for {history}"
 

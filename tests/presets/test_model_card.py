@@ -124,8 +124,8 @@ def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
 
 def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, eagerly):
     examples = (["a b", "c d"] * 4, ["n", "y"] * 4)
-    settings = {"epochs": 1, "learning_rate": 3e-5}
-    keras_bert.finetune(classifier, examples, examples, tmp_path, test=examples, **settings)
+    settings = keras_bert.FineTuning(epochs=1, learning_rate=3e-5)
+    keras_bert.finetune(classifier, examples, examples, tmp_path, settings, test=examples)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
     lines = ["Trained as a `BertClassifier`:", "- `training examples`: `8`", "On `dev`:"]

@@ -1,15 +1,21 @@
+import dataclasses
 import json
 import os
 
 import pytest
 
 import keras_bert
-from keras_bert import Batching
+from keras_bert import Batching, FineTuning
 from keras_bert.recipes.glue import grid as module
 from keras_bert.training.divergence import DivergedError
 
+SETTINGS = FineTuning(select="score")
 GRID = {"batch_size": [1, 2], "learning_rate": [0.5, 0.25]}
-RUNS = [{"batch_size": size, "learning_rate": rate} for size in (1, 2) for rate in (0.5, 0.25)]
+RUNS = [
+    (Batching(size), FineTuning(learning_rate=rate, select="score"))
+    for size in (1, 2)
+    for rate in (0.5, 0.25)
+]
 
 
 class Trainer:
@@ -22,16 +28,16 @@ class Trainer:
     def __init__(self, cut_at=None, score=None):
         self.calls, self.cut_at, self.score = [], cut_at, score
 
-    def __call__(self, model, train, dev, folder, *, batching, select, strategy, **settings):
-        self.calls.append({"batch_size": batching.batch_size, **settings})
+    def __call__(self, model, train, dev, folder, settings, *, batching, strategy):
+        self.calls.append((batching, settings))
         for part in ("best", "checkpoints"):
             (folder / part).mkdir(parents=True, exist_ok=True)
             (folder / part / "model").write_text(folder.name)
         if len(self.calls) == self.cut_at:
             raise KeyboardInterrupt
         if self.score is not None:
-            return self.score(**settings)
-        score = settings["learning_rate"] * batching.batch_size
+            return self.score(settings.seed)
+        score = settings.learning_rate * batching.batch_size
         return [{"f1": score / 2, "score": score}, {"f1": score, "score": score / 2}]
 
 
@@ -40,13 +46,13 @@ def run_grid(monkeypatch):
     """`finetune_grid` with a trainer in place of `finetune`, which makes no model to collect."""
     monkeypatch.setattr(module.gc, "collect", lambda: None)
 
-    def run(output, grid, trainer, select="score", **options):
+    def run(output, grid, trainer, settings=SETTINGS, **options):
         monkeypatch.setattr(keras_bert, "finetune", trainer, raising=False)
         options = {"shared": {}, "batching": Batching(), **options}
         strategy = keras_bert.get_strategy("single")
         return module.finetune_grid(
-            *(lambda: None, "train", "dev", output),
-            **{"grid": grid, "select": select, "strategy": strategy, **options},
+            *(lambda: None, "train", "dev", output, settings),
+            **{"grid": grid, "strategy": strategy, **options},
         )
 
     return run
@@ -72,7 +78,7 @@ def test_no_score_is_worse_than_nan(run_grid, tmp_path):
     scores = {1: [nan, nan], 2: [nan, 0.2, 0.9, 0.4], 3: [0.8, nan], 4: [nan]}
 
     trainer = Trainer(score=lambda seed: [{"f1": score} for score in scores[seed]])
-    results = run_grid(tmp_path, {"seed": [*scores]}, trainer, select="f1")
+    results = run_grid(tmp_path, {"seed": [*scores]}, trainer, FineTuning(select="f1"))
     best = [(result["seed"], result["epoch"]) for result in results]
     assert best == [(2, 3), (3, 1), (1, 1), (4, 1)]
     assert json.loads((tmp_path / "best.json").read_text()) == results[0]
@@ -82,10 +88,10 @@ def test_no_score_is_worse_than_nan(run_grid, tmp_path):
 def test_a_run_that_diverges_does_not_stop_the_others(rows_of, run_grid, tmp_path, capsys):
     trainer = Trainer()
 
-    def diverges(model, train, dev, folder, **settings):
-        if settings["learning_rate"] == 0.5:
+    def diverges(model, train, dev, folder, settings, **others):
+        if settings.learning_rate == 0.5:
             raise DivergedError("The loss became nan at step 1.")
-        return trainer(model, train, dev, folder, **settings)
+        return trainer(model, train, dev, folder, settings, **others)
 
     results = run_grid(tmp_path, {"learning_rate": [0.5, 0.25]}, diverges)
     assert "The run diverged. The loss became nan at step 1." in capsys.readouterr().out
@@ -145,9 +151,12 @@ def test_other_values_add_their_runs(run_grid, tmp_path):
 def test_settings_and_batching_reach_every_run_and_of_equal_ones_the_first_is_kept(
     run_grid, tmp_path
 ):
-    trainer = Trainer(score=lambda **settings: [{"score": 1.0}])
-    run_grid(tmp_path, {"seed": [3, 1]}, trainer, batching=Batching(7, pad_to="full"), epochs=2)
-    assert trainer.calls == [{"batch_size": 7, "epochs": 2, "seed": seed} for seed in (3, 1)]
+    trainer = Trainer(score=lambda seed: [{"score": 1.0}])
+    settings, batching = FineTuning(epochs=2, select="score"), Batching(7, pad_to="full")
+    run_grid(tmp_path, {"seed": [3, 1]}, trainer, settings, batching=batching)
+    assert trainer.calls == [
+        (batching, dataclasses.replace(settings, seed=seed)) for seed in (3, 1)
+    ]
     assert (tmp_path / "best" / "model").read_text() == "seed=3"
 
 

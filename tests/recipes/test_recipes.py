@@ -16,7 +16,7 @@ from keras_bert.recipes._runs import keep_settings
 from keras_bert.recipes._shared import (
     add_file_arguments,
     add_finetuning_arguments,
-    finetuning_settings,
+    finetuning_arguments,
     run_recipe,
 )
 
@@ -109,13 +109,12 @@ def test_settings_come_from_the_command_line():
     more = "--bucket_lengths 8 16 --warmup_proportion 0.2"
     args = parser.parse_args([*line.split(), *more.split()])
     assert keras_bert.get_strategy(args.strategy, args.tpu, args.devices).num_replicas_in_sync == 1
-    settings = finetuning_settings(args)
-    assert settings.pop("batching") == keras_bert.Batching(32, bucket_lengths=[8, 16])
-    assert settings == {
-        "epochs": 3, "learning_rate": 5e-5, "layer_decay": None, "accumulation_steps": 1,
-        "select": None, "patience": None, "seed": 0, "warmup": 0.2, "validation_split": 0.25,
-        "teacher": None, "temperature": 2.0, "alpha": 0.5,
-    }  # fmt: skip
+    assert args.validation_split == 0.25
+    assert finetuning_arguments(args, class_weight="balanced") == {
+        "batching": keras_bert.Batching(32, bucket_lengths=[8, 16]),
+        "settings": keras_bert.FineTuning(learning_rate=5e-5, warmup=0.2, class_weight="balanced"),
+        "teacher": None,
+    }
 
 
 def test_every_default_is_shown(recipe, capsys):

@@ -42,11 +42,10 @@ def finetuned():
     scores = train_epochs(
         model,
         FOLDER,
-        epochs=2,
+        keras_bert.FineTuning(epochs=2, select="logit"),
         batches=batches,
         predict=lambda: model.predict(x, batch_size=BATCH, verbose=0),
         score=lambda logits: {"logit": float(logits[:, 0].mean())},
-        select="logit",
         keep=lambda predictions: model.save_to_preset(f"{FOLDER}/best"),
     )
     resumed, *_ = make_classifier()

@@ -82,13 +82,6 @@ def check_path(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a path, a str or a Path; got {reprlib.repr(value)}.")
 
 
-def check_bool(name: str, value: Any) -> None:
-    """Raises a ValueError unless an argument is True or False; "no" would count as True."""
-    is_bool = isinstance(value, (bool, np.bool_))
-    if not is_bool and not (type(value) is int and value in (0, 1)):
-        raise ValueError(f"{name} must be True or False; got {reprlib.repr(value)}.")
-
-
 def check_one_of(
     name: str,
     value: Any,

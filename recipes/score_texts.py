@@ -18,7 +18,7 @@ from pathlib import Path
 
 import keras_bert
 from keras_bert.recipes import _shared
-from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
+from keras_bert.recipes.paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
 
 
 def parse_args(argv=None):
@@ -55,7 +55,7 @@ def accuracies(model, pairs, args):
     """Returns the accuracy of each paradigm, and their mean."""
     found = {}
     for name, (good, bad) in pairs.items():
-        found[name] = model.minimal_pair_accuracy(good, bad, args.batch_size)
+        found[name] = minimal_pair_accuracy(model, good, bad, args.batch_size)
         print(f"{name}: {found[name]:.3f}", flush=True)
     return {"minimal_pairs": sum(found.values()) / len(found), "paradigms": found}
 

@@ -92,15 +92,14 @@ for step in (200, 400, 600, 800, 1000):
 # ## How probable is a text?
 #
 # `score_texts` masks each token in turn, with no fine-tuning, and sums the logarithms of their
-# probabilities. `minimal_pair_accuracy` tells how often the better text of a pair is the more
-# probable one. `recipes/score_texts.py --minimal_pairs` scores the files of BLiMP and Zorro.
+# probabilities. `recipes/score_texts.py --minimal_pairs` tells how often the better text of a pair is
+# the more probable one, in the files of BLiMP and Zorro.
 
 # %%
 good = ["The function is called.", "A list of objects.", "It is an error."]
 bad = ["The function are called.", "A lists of objects.", "It are an error."]
-for score, text in zip(model.score_texts([good[0], bad[0]]), [good[0], bad[0]]):
+for score, text in zip(model.score_texts(good + bad), good + bad):
     print(f"perplexity {score['perplexity']:6.1f}  {text}")
-model.minimal_pair_accuracy(good, bad)
 
 # %% [markdown]
 # ## Keep it

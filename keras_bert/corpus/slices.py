@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from keras_bert.corpus.decoding import detect_encoding
 from keras_bert.files.remote import packing
-from keras_bert.messages import check_bool, check_int, check_one_of
+from keras_bert.messages import check_int, check_one_of
 from keras_bert.reports import Reports
 
 _EXPANSIONS = {".gz": 3, ".bz2": 4, ".zst": 3, ".parquet": 2}  # bytes of text per byte, about
@@ -33,7 +33,6 @@ class Settings:
             if getattr(self, name) is not None and self.text_format == "sentences":
                 raise ValueError(f"text_format='sentences' takes no {name}. Omit it.")
         check_int("min_tokens", self.min_tokens, at_most=2**15)
-        check_bool("drop_repeated", self.drop_repeated)
         try:
             re.compile(self.document_separator or "")
         except re.error as error:

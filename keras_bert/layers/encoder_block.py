@@ -8,7 +8,7 @@ from keras_bert.layers.dropout import Dropout, with_drawn_seeds
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.self_attention import SelfAttention
-from keras_bert.messages import check_bool, check_int
+from keras_bert.messages import check_int
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -42,7 +42,6 @@ class EncoderBlock(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         check_int("intermediate_dim", intermediate_dim)
-        check_bool("remat", remat)
         self.num_heads = num_heads
         self.hidden_dim = hidden_dim
         self.intermediate_dim = intermediate_dim

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert.messages import check_bool, check_int, check_one_of
+from keras_bert.messages import check_int, check_one_of
 
 POOLINGS = ("mean", "max", "cls")
 
@@ -21,7 +21,6 @@ class Pooling(keras.layers.Layer):
     def __init__(self, pooling="mean", normalize=False, truncate_dim=None, **kwargs):
         super().__init__(**kwargs)
         check_one_of("pooling", pooling, (*POOLINGS, None))  # None: the vectors of all tokens
-        check_bool("normalize", normalize)
         if truncate_dim is not None:
             check_int("truncate_dim", truncate_dim)
             check_one_of("pooling with truncate_dim", pooling, POOLINGS)

@@ -7,7 +7,7 @@ from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.plain_attention import Visibility, attention_scores
-from keras_bert.messages import check_bool, check_int
+from keras_bert.messages import check_int
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -29,7 +29,6 @@ class SelfAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         check_int("num_heads", num_heads)
         check_int("hidden_dim", hidden_dim)
-        check_bool("causal", causal)
         if hidden_dim % num_heads:
             raise ValueError(
                 f"hidden_dim must be a multiple of num_heads; got hidden_dim={hidden_dim} and "

@@ -7,7 +7,7 @@ from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import ClsVectors, packed_rows
-from keras_bert.messages import check_bool, check_int, check_one_of, plain_int
+from keras_bert.messages import check_int, check_one_of, plain_int
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import split_inputs
@@ -123,8 +123,6 @@ class BertBackbone(Backbone):
         max_sequence_length, num_segments = plain_int(max_sequence_length), plain_int(num_segments)
         embedding_dim = plain_int(embedding_dim)
         check_int("num_layers", num_layers)
-        check_bool("causal", causal)
-        check_bool("relative_bias", relative_bias)
         if architecture is not None:
             check_one_of("architecture", architecture, ARCHITECTURES)
         policy = own_policy(dtype)

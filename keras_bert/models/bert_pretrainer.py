@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert.layers.dense_and_norms import dense, table
 from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.losses import LogitCrossentropy
-from keras_bert.messages import check_bool, check_int, shown
+from keras_bert.messages import check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.scoring import token_likelihoods
 from keras_bert.models.task_parts import head_policy
@@ -74,10 +74,8 @@ class BertPretrainer(BertTask):
         dtype=None,
         **kwargs,
     ):
-        check_bool("next_sentence", next_sentence)
         output = "pooled_output" if next_sentence else "sequence_output"
         policy = head_policy("BertPretrainer", backbone, dtype, output)
-        check_bool("tie_embeddings", tie_embeddings)
         if next_sentence and backbone.causal:
             raise ValueError(
                 "A causal encoder is trained to predict the next word, not the next sentence: pass "
@@ -170,7 +168,7 @@ class BertPretrainer(BertTask):
             )
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k, batch_size)[0]
-        _check_list("texts", texts)
+        _check_list(texts)
         preprocessor = preprocessor_of(self)
         tokens = preprocessor.tokenizer.get_vocabulary()
         answers = []
@@ -209,7 +207,7 @@ class BertPretrainer(BertTask):
         """
         if isinstance(texts, str):
             return self.score_texts([texts], batch_size)[0]
-        _check_list("texts", texts)
+        _check_list(texts)
         preprocessor = preprocessor_of(self)
         rows = whole_texts(texts, preprocessor)
         found = token_likelihoods(self, rows, batch_size)
@@ -224,33 +222,6 @@ class BertPretrainer(BertTask):
             for row, values in zip(rows, found, strict=True)
         ]
 
-    def minimal_pair_accuracy(self, good, bad, batch_size=32):
-        """Computes the fraction of pairs in which the acceptable text is more probable.
-
-        The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020). Ties
-        count as half.
-
-        Args:
-            good: list of str, the acceptable texts.
-            bad: list of str, the unacceptable one of each pair.
-            batch_size: int, as of `score_texts`.
-
-        Raises:
-            ValueError: if the lists are empty or differ in length, or `score_texts` refuses a text.
-        """
-        _check_list("good", good)
-        _check_list("bad", bad)
-        if len(good) != len(bad) or not good:
-            counts = f"{len(good)} and {len(bad)}"
-            raise ValueError(f"Give as many good as bad texts, at least one; got {counts}.")
-        preprocessor = preprocessor_of(self)
-        rows = whole_texts(good, preprocessor, "Good text")
-        rows += whole_texts(bad, preprocessor, "Bad text")
-        found = token_likelihoods(self, rows, batch_size)
-        likelihoods = np.array([values.sum() for values in found]).reshape(2, -1)
-        difference = likelihoods[0] - likelihoods[1]
-        return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
-
     def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
 
@@ -259,6 +230,6 @@ def _words(tokens, ids, scores):
     return [{"token": tokens[i], "score": float(scores[i])} for i in ids]
 
 
-def _check_list(name, texts):
+def _check_list(texts):
     if not isinstance(texts, (list, tuple)):
-        raise ValueError(f"{name} must be a list of texts; got {shown(texts)}.")
+        raise ValueError(f"texts must be a list of texts; got {shown(texts)}.")

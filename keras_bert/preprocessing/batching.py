@@ -9,7 +9,7 @@ from typing import Any, Self
 import keras
 import numpy as np
 
-from keras_bert.messages import check_bool, check_int, check_one_of, shown
+from keras_bert.messages import check_int, check_one_of, shown
 from keras_bert.training.strategy import device_kind
 
 PAD_TO = ("auto", "longest", "full")
@@ -70,9 +70,6 @@ class Batching:
 
     def __post_init__(self):
         check_int("batch_size", self.batch_size)
-        for name in ("shuffle", "packed", "drop_remainder"):
-            if getattr(self, name) is not None:
-                check_bool(name, getattr(self, name))
         if self.seed is not None:
             check_int("seed", self.seed, at_least=0, at_most=2**63 - 1)
         if isinstance(self.pad_to, str):

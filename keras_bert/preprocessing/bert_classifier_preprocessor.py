@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.messages import check_bool, check_int, check_number, check_one_of
+from keras_bert.messages import check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import (
     as_label_names,
@@ -60,7 +60,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     def __post_init__(self):
         super().__post_init__()
-        check_bool("multi_label", self.multi_label)
         check_number("threshold", self.threshold, at_least=0, exclusive=True, below=1)
         if self.window_stride is not None:  # with room for [CLS] and [SEP]
             check_int("window_stride", self.window_stride, at_most=self.sequence_length - 2)

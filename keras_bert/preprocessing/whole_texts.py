@@ -15,9 +15,9 @@ from keras_bert.text.tokens import Tokens
 from keras_bert.text.vocabulary import MASK
 
 
-def whole_texts(texts: Sequence[str], preprocessor: Any, kind: str = "Text") -> list[np.ndarray]:
-    """Tokenizes texts as `[CLS] text [SEP]`, without truncation; `kind` names them in messages."""
-    texts = [as_str(f"{kind} {number}", text) for number, text in enumerate(texts)]
+def whole_texts(texts: Sequence[str], preprocessor: Any) -> list[np.ndarray]:
+    """Tokenizes texts as `[CLS] text [SEP]`, without truncation."""
+    texts = [as_str(f"Text {number}", text) for number, text in enumerate(texts)]
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
@@ -25,7 +25,7 @@ def whole_texts(texts: Sequence[str], preprocessor: Any, kind: str = "Text") -> 
         if not 0 < len(ids) <= longest - 2:
             size = f"{len(ids)} tokens, above the {longest - 2} of sequence_length={longest}"
             size = size if len(ids) else "no token to score"
-            raise ValueError(f"{kind} {number} has {size}: {shown(texts[number])}.")
+            raise ValueError(f"Text {number} has {size}: {shown(texts[number])}.")
         rows.append(np.array([*first, *ids, *last], "int32"))
     return rows
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_bool, check_int
+from keras_bert.messages import check_int
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, ascii_words, read_vocabulary
 from keras_bert.text.wordpieces import Wordpieces
@@ -67,7 +67,6 @@ class BertTokenizer(Tokenizer):
         max_word_characters: int = 200,
         family: str | None = None,
     ):
-        check_bool("lowercase", lowercase)
         check_int("max_word_characters", max_word_characters)
         self.lowercase = bool(lowercase)
         self.max_word_characters = int(max_word_characters)

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.messages import check_bool, check_number
+from keras_bert.messages import check_number
 from keras_bert.training.keras_internals import SummedOptimizer
 
 
@@ -100,7 +100,6 @@ class AdamW(SummedOptimizer):
         check_number("epsilon", epsilon, at_least=0)
         check_number("beta_1", beta_1, at_least=0, below=1)
         check_number("beta_2", beta_2, at_least=0, below=1)
-        check_bool("bias_correction", bias_correction)
         if global_clipnorm is not None:
             check_number("global_clipnorm", global_clipnorm, at_least=0, exclusive=True)
         if layer_decay is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.messages import check_bool, check_number
+from keras_bert.messages import check_number
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -61,7 +61,6 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         check_number("peak_learning_rate", self.peak_learning_rate, at_least=0)
         check_number("total_steps", self.total_steps)
         check_number("warmup_steps", self.warmup_steps, at_least=0, below=self.total_steps)
-        check_bool("continuous", self.continuous)
         check_number("final_fraction", self.final_fraction, at_least=0, below=1)
 
     def __call__(self, step: Any) -> Any:

@@ -1,9 +1,12 @@
-"""Reader of minimal pairs, in the formats of BLiMP and Zorro."""
+"""Minimal pairs, in the formats of BLiMP and Zorro: read, and scored."""
 
 import os
 from pathlib import Path
 
+import numpy as np
+
 from keras_bert.files.remote import read_utf8
+from keras_bert.models.bert_pretrainer import BertPretrainer
 from keras_bert.readers import read_table
 
 
@@ -60,3 +63,11 @@ def _read_lines(path):
     if not lines or len(lines) % 2:
         raise ValueError(f"{path} has {len(lines)} sentences. Bad and good ones must take turns.")
     return lines[1::2], lines[::2]
+
+
+def minimal_pair_accuracy(model: BertPretrainer, good: list, bad: list, batch_size: int) -> float:
+    """Computes the share of pairs in which the acceptable text is more probable; ties are half."""
+    scores = model.score_texts([*good, *bad], batch_size)
+    likelihoods = np.reshape([score["log_likelihood"] for score in scores], (2, -1))
+    difference = likelihoods[0] - likelihoods[1]
+    return float(np.mean((difference > 0) + 0.5 * (difference == 0)))

@@ -89,35 +89,14 @@ def test_one_text_gives_one_score(model):
     assert len(model.score_texts("b " * 10)["tokens"]) == 10  # as many as the preprocessor reads
 
 
-def test_pairs_are_right_where_the_good_text_is_likelier(model):
-    scores = [score["log_likelihood"] for score in model.score_texts(TEXTS)]
-    best, worst = np.argmax(scores), np.argmin(scores)
-    good, bad = TEXTS[best], TEXTS[worst]
-    for pairs, share in (
-        ([(good, bad)], 1.0),
-        ([(bad, good)], 0.0),
-        ([(good, bad), (good, bad), (bad, good), (good, bad)], 0.75),
-        ([(good, bad), (bad, bad)], 0.75),
-    ):
-        assert model.minimal_pair_accuracy(*map(list, zip(*pairs, strict=True))) == share
-
-
-def test_equal_texts_are_ties_in_whatever_batches_they_are(model):
+def test_equal_texts_have_equal_scores_in_whatever_batches_they_are(model):
     alike = [text.upper() for text in TEXTS]  # the same tokens
     for batch_size in (3, 5):
-        assert model.minimal_pair_accuracy(TEXTS, alike, batch_size) == 0.5
+        scores = [found["log_likelihood"] for found in model.score_texts(TEXTS + alike, batch_size)]
+        assert scores[: len(TEXTS)] == scores[len(TEXTS) :]
 
 
-def test_texts_and_pairs_that_have_no_score_are_refused(masked, refused):
-    for good, bad, message in (
-        (["a", "b"], ["a"], "as many good as bad texts.*; got 2 and 1"),
-        ([], [], "at least one; got 0 and 0"),
-        ("a", ["a"], "good must be a list of texts"),
-        (["a"], "a", "bad must be a list of texts"),
-        (["a", "b"], ["a", ""], "Bad text 1 has no token to score"),
-        (["a", "b " * 11], ["a", "a"], "Good text 1 has 11 tokens, above the 10"),
-    ):
-        refused(message, masked.minimal_pair_accuracy, good, bad)
+def test_texts_that_have_no_score_are_refused(masked, refused):
     refused("Text 2 has no token to score: ' '", masked.score_texts, ["a", "b", " "])
     message = r"Text 1 has 11 tokens, .* sequence_length=12: 'b b"
     refused(message, masked.score_texts, ["a", "b " * 11])
@@ -126,10 +105,9 @@ def test_texts_and_pairs_that_have_no_score_are_refused(masked, refused):
 
 def test_what_scores_need_is_named(make_backbone, masked, refused):
     bare = BertPretrainer(make_backbone())
-    for call in (bare.score_texts, bare.fill_mask, lambda x: bare.minimal_pair_accuracy(x, x)):
+    for call in (bare.score_texts, bare.fill_mask):
         refused("Text needs a preprocessor", call, ["a"])
-    for call in (masked.score_texts, lambda *x: masked.minimal_pair_accuracy(["a"], *x)):
-        refused("batch_size", call, ["a"], 0)
+    refused("batch_size", masked.score_texts, ["a"], 0)
 
 
 def test_masks_are_filled_with_the_tokens_of_the_largest_logits(masked, assert_close):

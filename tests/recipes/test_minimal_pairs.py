@@ -1,10 +1,11 @@
 """Minimal pairs of BLiMP and Zorro."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
+from keras_bert.recipes.paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
 
 PAIRS = [("it rains .", "it rain ."), ("they rain .", "they rains .")]
 GOOD, BAD = map(list, zip(*PAIRS, strict=True))
@@ -38,3 +39,19 @@ def test_what_has_no_pairs_is_refused_by_name(tmp_path, name, text, message, ref
     (tmp_path / name).write_text(text)
     refused(message, read_minimal_pairs, tmp_path)
     refused("absent has no minimal pairs", read_minimal_pairs, tmp_path / "absent")
+
+
+def test_pairs_are_right_where_the_good_text_is_likelier():
+    likelihoods = {"a": -1.0, "b": -2.0, "A": -1.0}
+
+    def score_texts(texts, batch_size):
+        return [{"log_likelihood": likelihoods[text]} for text in texts]
+
+    model = SimpleNamespace(score_texts=score_texts)
+    for good, bad, share in (
+        ("a", "b", 1.0),
+        ("b", "a", 0.0),
+        ("aaba", "bbab", 0.75),
+        ("aa", "bA", 0.75),
+    ):
+        assert minimal_pair_accuracy(model, [*good], [*bad], 4) == share

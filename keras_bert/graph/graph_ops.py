@@ -102,17 +102,6 @@ def gather_nd(values, rows, columns):
     return tf.gather_nd(values, tf.stack([rows, columns], axis=1))
 
 
-def nonzero(values):
-    return tf.unstack(tf.where(values), axis=1)
-
-
-def scatter_nd(indices, updates, shape):
-    axes = tf.stack([tf.cast(length, tf.int64) for length in shape])
-    inner = tf.shape(updates, tf.int64)[1:]
-    shape = tf.concat([axes, inner], axis=0)
-    return tf.scatter_nd(tf.stack(indices, axis=-1), updates, shape)
-
-
 def scatter_update(values, indices, updates):
     return tf.tensor_scatter_nd_update(values, indices[:, None], updates)
 

@@ -44,8 +44,8 @@ class Batching:
             metrics are those of sequences in rows of their own, except those of spans: padding
             takes part in the softmax over a row's tokens, as in Google's BERT, and packed sequences
             have none. Sequences in memory are packed once, and shuffling draws a new order of rows
-            for each epoch; a `tf.data.Dataset` is packed as it comes. For `BertClassifier`,
-            `BertTokenClassifier` and `BertSpanLabeler`; prediction sorts rows by length instead.
+            for each epoch. For `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`;
+            prediction sorts rows by length instead.
         sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
             fit.
 

@@ -1,15 +1,12 @@
 """Packing: several sequences share a row. M sequences of a batch, K of a row."""
 
-from types import ModuleType
-from typing import Any
-
 import keras
 import numpy as np
 import numpy.typing as npt
 
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.text_rows import LONGEST, Rows
+from keras_bert.preprocessing.text_rows import LONGEST, Rows, scattered
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import numbered
 
@@ -26,22 +23,18 @@ def packed_batches(rows: Rows, batching: Batching, length: int, packs: str) -> B
     with weight 0 in unused slots. Tags and their weights are `[B, S]`. Answers are positions in
     the packed row.
     """
-    check_packable(getattr(rows, "extra_inputs", None))
+    extra_inputs = getattr(rows, "extra_inputs", None)
+    if extra_inputs:
+        raise ValueError(f"Texts with {', '.join(extra_inputs)} can't be packed: leave packed out.")
     seed = batching.seed if batching.shuffle else None
     numbers = best_fit(rows.num_tokens(), length, batching.sequences_per_row, seed)  # [rows, K]
 
     def make(part):
         is_used = numbers[part] >= 0
         unpacked = rows.batch(numbers[part][is_used], LONGEST)
-        return packed(unpacked, is_used, length, packs, numpy_ops)
+        return packed(unpacked, is_used, length, packs)
 
     return row_batches(np.full(len(numbers), length), make, batching)
-
-
-def check_packable(extra_inputs: dict | None) -> None:
-    """Raises a ValueError if examples have numbers alongside text."""
-    if extra_inputs:
-        raise ValueError(f"Texts with {', '.join(extra_inputs)} can't be packed: leave packed out.")
 
 
 def best_fit(
@@ -92,39 +85,38 @@ def best_fit(
     return packed
 
 
-def packed(unpacked: tuple, is_used: Any, length: int, packs: str, ops: ModuleType) -> tuple:
+def packed(unpacked: tuple, is_used: np.ndarray, length: int, packs: str) -> tuple:
     """Puts the rows of M sequences, `(inputs, labels, weights)`, into packed rows of S tokens.
 
     The rows are in the order of the slots that they get; `is_used`, bool `[B, K]`, are the slots
     that hold a sequence. See `BertPreprocessor.packs`.
     """
     inputs, *targets = unpacked
-    batch, slots = ops.num_rows(is_used), is_used.shape[1]
-    row, slot = ops.nonzero(is_used)  # [M]
-    lengths = ops.row_sums(inputs["padding_mask"])
-    own = ops.scatter_nd((row, slot), lengths, [batch, slots])
-    starts = ops.where(is_used, ops.cumsum(own, axis=1) - own, 0)  # [B, K]
-    sequence, place = numbered(lengths, ops)  # of each token
-    places = ops.take(row, sequence), ops.take(ops.gather_nd(starts, row, slot), sequence) + place
+    row, slot = np.nonzero(is_used)  # [M]
+    lengths = inputs["padding_mask"].sum(axis=1)
+    of_slots = scattered((row, slot), lengths, is_used.shape)
+    starts = np.where(is_used, np.cumsum(of_slots, axis=1) - of_slots, 0)  # [B, K]
+    sequence, place = numbered(lengths, numpy_ops)  # of each token
+    places = row[sequence], starts[row, slot][sequence] + place
 
     def of_tokens(values):  # [M, S'] to [B, S]
-        return ops.scatter_nd(places, ops.gather_nd(values, sequence, place), [batch, length])
+        return scattered(places, values[sequence, place], (len(is_used), length))
 
     def of_sequences(values):  # [M, ...] to [B, K, ...]
-        return ops.scatter_nd((row, slot), values, [batch, slots])
+        return scattered((row, slot), values, is_used.shape)
 
     rows = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
-    numbers = ops.cast(ops.take(slot, sequence) + 1, "int32")
-    rows["sequence_ids"] = ops.scatter_nd(places, numbers, [batch, length])
+    numbers = (slot[sequence] + 1).astype("int32")
+    rows["sequence_ids"] = scattered(places, numbers, (len(is_used), length))
     if packs == "tokens":
         return (rows, *map(of_tokens, targets))
-    rows["cls_positions"] = ops.cast(starts, "int32")
+    rows["cls_positions"] = starts.astype("int32")
     if not targets:
         return (rows,)
     labels, *weights = keras.tree.map_structure(of_sequences, targets)
-    used = ops.cast(is_used, "float32")
+    used = is_used.astype("float32")
     if packs == "positions":
         starts = rows["cls_positions"]
-        labels = {n: ops.where(is_used, starts + place, 0) for n, place in labels.items()}
+        labels = {n: np.where(is_used, starts + place, 0) for n, place in labels.items()}
         return rows, labels, dict.fromkeys(labels, used)
     return rows, labels, *(weights or [used])

@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import ExampleList, as_arrays
-from keras_bert.preprocessing.text_rows import TextRows
+from keras_bert.preprocessing.text_rows import TextRows, scattered
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.tokens import Tokens, numbered
@@ -90,8 +90,8 @@ class TaggedRows(TextRows):
             return (inputs,)
         row, word, position = self._first_pieces(self.windows[rows])
         shape, places = inputs["token_ids"].shape, (row, position)
-        weights = numpy_ops.scatter_nd(places, np.ones(len(word), "float32"), shape)
-        return inputs, numpy_ops.scatter_nd(places, self.labels[word], shape), weights
+        weights = scattered(places, np.ones(len(word), "float32"), shape)
+        return inputs, scattered(places, self.labels[word], shape), weights
 
     def at_words(self, outputs: np.ndarray) -> np.ndarray:
         """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""

@@ -129,6 +129,15 @@ def row_by_row(columns: Sequence) -> Any:
     return tf.reshape(tf.stack(columns, axis=1), [-1])
 
 
+def scattered(
+    indices: Sequence[np.ndarray], values: np.ndarray, shape: Sequence[int]
+) -> np.ndarray:
+    """Makes an array of zeros with values at the indices, which are given for each axis."""
+    array = np.zeros((*shape, *values.shape[1:]), values.dtype)
+    array[tuple(indices)] = values
+    return array
+
+
 def ops_of(outputs: Any) -> ModuleType:
     """Returns the functions for a model's outputs, arrays or tensors: one, or a dict of them."""
     if isinstance(keras.tree.flatten(outputs)[0], np.ndarray):

@@ -8,19 +8,16 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.corpus.packed_rows import best_fit
 from keras_bert.graph import graph_ops
-from keras_bert.graph.datasets import map_batches, prefetched
+from keras_bert.graph.datasets import map_batches
 from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import with_finite_check, with_target_checks
 from keras_bert.preprocessing.embedding_rows import TextColumns
 from keras_bert.preprocessing.forms import NO_EXAMPLES
-from keras_bert.preprocessing.packed_batches import check_packable, packed
-from keras_bert.preprocessing.text_rows import LONGEST, TextRows
+from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.preprocessing.texts import split_inputs
 
-_PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait for
 _as_written = tf.autograph.experimental.do_not_convert  # AutoGraph takes time
 
 
@@ -37,13 +34,12 @@ def stream_batches(
     by default, the preprocessor does.
     """
     batching.check_unsorted("Texts of a dataset")
+    if batching.packed:
+        raise ValueError("Texts of a dataset can't be packed: give them in memory.")
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
     dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
-    if batching.packed:
-        check_packable(dataset.element_spec[1])
-        dataset = dataset.rebatch(_PACKED_AT_ONCE)
-    elif drop:
+    if drop:
         dataset = dataset.rebatch(size, drop_remainder=True)
 
     def read(columns, extra, rest, batching=batching):
@@ -51,36 +47,12 @@ def stream_batches(
         rows = (rows_of or preprocessor.stream_rows)(columns, with_finite_check(extra), rest)
         return rows.as_batch(batching)
 
-    if batching.packed:
-        unpacked = _as_written(functools.partial(read, batching=LONGEST))
-        return _packed(preprocessor, dataset.map(unpacked, tf.data.AUTOTUNE), batching)
     if not preprocessor.cuts_windows:
         return map_batches(dataset, lambda *batch: alone(read(*batch)))
     whole = dataclasses.replace(batching, pad_to="full")
     windows = dataset.map(_as_written(functools.partial(read, batching=whole)), tf.data.AUTOTUNE)
     windows = windows.unbatch().batch(size, drop_remainder=drop)
     return map_batches(windows, lambda x, *rest: alone((trimmed(x, batching), *rest)))
-
-
-def _packed(preprocessor, batches, batching):
-    """Packs the rows of each large batch together, in the order of their first sequences."""
-    length = preprocessor.sequence_length
-    most = batching.sequences_per_row or length // 2  # of [CLS] and [SEP] alone
-
-    def pack(*unpacked):
-        lengths = tf.reduce_sum(unpacked[0]["padding_mask"], axis=1)
-        numbers = best_fit(lengths, tf.zeros_like(lengths), (length, 0, most))
-        last = tf.size(lengths)
-        numbers = tf.sort(tf.where(numbers < 0, last, numbers), axis=1)  # [rows, K]
-        numbers = tf.gather(numbers, tf.argsort(numbers[:, 0]))
-        is_used = tf.ensure_shape(numbers < last, [None, most])
-        order = tf.boolean_mask(numbers, is_used)
-        rows = tf.nest.map_structure(lambda part: tf.gather(part, order), unpacked)
-        return packed(rows, is_used, length, preprocessor.packs, graph_ops)
-
-    rows = batches.map(_as_written(pack), tf.data.AUTOTUNE)
-    rows = rows.rebatch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
-    return prefetched(rows.map(lambda *parts: alone(parts)))
 
 
 def stream_columns(

@@ -109,7 +109,6 @@ def top_k(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 # Indexing
 
 flatnonzero = np.flatnonzero
-nonzero = np.nonzero
 take = operator.getitem
 take_along_axis = functools.partial(np.take_along_axis, axis=1)
 take_columns = functools.partial(np.take, axis=1)  # `[N, S]` and `[...]` give `[N, ...]`
@@ -122,18 +121,6 @@ def gather_nd(
 ) -> np.ndarray:
     """Takes `values[rows[k], columns[k]]`."""
     return values[rows, columns]
-
-
-def scatter_nd(
-    indices: Sequence[np.ndarray],
-    updates: np.ndarray,
-    shape: Sequence[int],
-) -> np.ndarray:
-    """Makes an array of zeros with updates at the indices, which are given for each axis."""
-    inner = updates.shape[1:]
-    values = np.zeros((*shape, *inner), updates.dtype)
-    values[tuple(indices)] = updates
-    return values
 
 
 def scatter_update(

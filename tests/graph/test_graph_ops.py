@@ -39,7 +39,6 @@ def cases(generator, n):
     columns, segments = generator.integers(0, 4, (n, 3)), generator.integers(-1, 3, n)
     full = np.concatenate([np.arange(3), segments[segments >= 0]])  # no segment is empty
     words = np.array(generator.choice(WORDS, n).tolist(), object)
-    places = np.arange(n), counts % 3
     of_segments = [(values, segments, 3) for values in (ints, floats, grid)]
     of_segments += [(columns, np.tile(segments[:, None], 3), 4)]
     return {
@@ -61,8 +60,6 @@ def cases(generator, n):
         "maximum": [(ints, counts), (ints, 2), (floats, -1e30)],
         "max_or_zero": [(counts,)],
         "minimum": [(ints, counts), (ints, 2), (floats, 0.5)],
-        "nonzero": [(columns > 1,)],
-        "scatter_nd": [(places, ints, (n, 3)), (places, grid, (n, 3))],
         "from_row_lengths": [(np.arange(counts.sum()), counts)],
         "unique_indices": [(np.sort(columns, axis=None).reshape(n, 3),)],
         "repeat": [(ints, counts), (ints, 3)],

@@ -18,7 +18,6 @@ from keras_bert import (
     BertTokenClassifierPreprocessor,
     BertTokenizer,
 )
-from keras_bert.preprocessing.packed_batches import packed
 from keras_bert.preprocessing.question_windows import question_windows
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import text_words
@@ -90,22 +89,6 @@ def answered(preprocessor, questions, contexts):
     places = rows.places(LENGTH)
     parts = rows.question, rows.first, rows.length, places["begins"], places["in_context"]
     return inputs, parts, preprocessor.answers(outputs, rows)
-
-
-def in_packed_rows(preprocessor, is_used, labels, *columns):
-    """Packed rows of classifiers' sequences, of tags and of answers."""
-    rows = preprocessor.rows(columns, {}, ())
-    [inputs] = rows.as_batch()
-    place = labels % rows.ops.row_sums(inputs["padding_mask"])
-    targets = {
-        "sequences": (labels,),
-        "tokens": (inputs["token_ids"], inputs["padding_mask"]),
-        "positions": ({"start": rows.ops.cast(place, "int32")},),
-    }
-    return [
-        packed((inputs, *each), is_used, SLOTS * LENGTH, packs, rows.ops)
-        for packs, each in targets.items()
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -197,15 +180,6 @@ def test_answers_to_questions(in_both, same, count, null_threshold):
     columns = odd_texts(count, 8, most=4), odd_texts(count, 9)
     kind = BertSpanLabelerPreprocessor
     assert same(*in_both(answered, kind, *columns, null_threshold=null_threshold, **settings))
-
-
-def test_packed_rows(in_both, same, count):
-    generator = np.random.default_rng(10)
-    is_used = np.arange(SLOTS) < generator.integers(1, SLOTS + 1, count)[:, None]
-    total = int(is_used.sum())
-    columns = odd_texts(total, 11), odd_texts(total, 12)
-    labels = generator.integers(0, 1000, total)
-    assert same(*in_both(in_packed_rows, BertClassifierPreprocessor, is_used, labels, *columns))
 
 
 def test_choices(tokenizer, same, count):

@@ -165,11 +165,8 @@ def test_class_weights_multiply_weights_in_batches(model, eager, tf):
     expected = loss(TEXTS, names)
     assert loss(batches) == pytest.approx(expected, rel=1e-5)
     assert loss(*batches[0][:2]) == pytest.approx(expected, rel=1e-5)
-    assert loss(slices((TEXTS, names)), batching=packed) == pytest.approx(expected, rel=1e-5)
     expected = loss(TEXTS, names, sample_weight=own)
-    for batching in (None, packed):
-        found = loss(slices((TEXTS, names, own)), batching=batching)
-        assert found == pytest.approx(expected, rel=1e-5)
+    assert loss(slices((TEXTS, names, own))) == pytest.approx(expected, rel=1e-5)
     one_hot = slices((dict(model.preprocessor(TEXTS)), np.eye(3)[LABELS], own)).batch(8)
     eager(model, optimizer="sgd", loss=keras.losses.CategoricalCrossentropy(from_logits=True))
     assert loss(one_hot) == pytest.approx(expected, rel=1e-5)

@@ -133,6 +133,11 @@ REFUSED = [
         "a dataset can't be sorted by length",
     ),
     Refusal(
+        {"data": ("tf.data of texts",), "batching": ("packed",)},
+        "takes no packed rows|can't be packed",
+        "texts must be in memory, to fill rows with those that fit",
+    ),
+    Refusal(
         {"task": ("embedder of labels",), "batching": ("tokens",)},
         "can't be sorted by length",
         "texts with classes are paired at random",

@@ -119,10 +119,9 @@ def test_without_labels_there_are_inputs_alone_perhaps_without_the_last(preproce
         assert batches.element_spec["token_ids"].shape == (4, 10)
 
 
-@pytest.mark.parametrize("batching", [FULL, Batching(4, packed=True)])
-def test_a_dataset_is_read_in_a_graph_and_not_autotuned_which_delays_its_end(tokenizer, batching):
+def test_a_dataset_is_read_in_a_graph_and_not_autotuned_which_delays_its_end(tokenizer):
     preprocessor = BertClassifierPreprocessor(tokenizer, sequence_length=10)
-    dataset = preprocessor.batches(slices(TEXTS, LABELS), batching=batching)
+    dataset = preprocessor.batches(slices(TEXTS, LABELS), batching=FULL)
     graph = dataset._as_serialized_graph().numpy()
     assert b"ParallelMapDataset" in graph and b"PyFunc" not in graph
     assert dataset.options().autotune.enabled is False

@@ -99,7 +99,7 @@ def test_texts_come_in_any_form_without_labels(make_model, texts, eager, refused
     dataset = tf.data.Dataset.from_tensor_slices(texts)
     for x in (dataset, (text for text in texts), model.batches(texts)):
         assert model.evaluate(x, verbose=0) == pytest.approx(loss, rel=1e-5)
-    model.fit(dataset.repeat(), steps_per_epoch=1, batching=Batching(packed=True), verbose=0)
+    model.fit(dataset.repeat(), steps_per_epoch=1, verbose=0)
     model.fit((texts, texts), verbose=0)  # pairs
     refused("learns from texts alone", model.fit, texts, [0] * 21)
     refused("There are no", model.fit, [])

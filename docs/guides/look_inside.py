@@ -139,7 +139,7 @@ keras_bert.pictures.show_explanation(text, explained)
 # %%
 embedder = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
 vectors = embedder.predict(texts, verbose=0)
-keras_bert.pictures.plot_vectors(vectors, labels, texts)
+keras_bert.pictures.plot_vectors(vectors, labels)
 
 # %% [markdown]
 # TensorBoard's projector shows them in three dimensions, with search and other maps. It reads two

@@ -10,7 +10,7 @@ from keras_bert.layers.packed_rows import ClsVectors, packed_rows
 from keras_bert.messages import check_int, check_one_of, plain_int
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy, set_policy
-from keras_bert.models.row_inputs import split_inputs
+from keras_bert.models.row_inputs import inputs_and_packed
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 
 
@@ -199,7 +199,7 @@ class BertBackbone(Backbone):
         Number 0 comes from the embeddings and number i from the i-th block, as in transformers. The
         inputs may be Keras tensors such as `backbone.input`, to build a new model.
         """
-        inputs, packed = split_inputs(self, inputs)
+        inputs, packed = inputs_and_packed(self, inputs)
         with packed_rows(packed):
             states = [self.embeddings(inputs["token_ids"], inputs.get("segment_ids"))]
             bias = self.embeddings.position_bias(inputs["token_ids"])

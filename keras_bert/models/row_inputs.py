@@ -13,12 +13,12 @@ class RowInputs:
     takes_packed_rows = True  # False if a head combines vectors of several tokens
 
     def __call__(self, inputs, *args, **kwargs):
-        inputs, packed = split_inputs(self, inputs)
+        inputs, packed = inputs_and_packed(self, inputs)
         with packed_rows(packed):
             return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
-        inputs, packed = split_inputs(self, inputs)
+        inputs, packed = inputs_and_packed(self, inputs)
         with packed_rows(packed):
             return super().call(inputs, training=training, mask=mask)
 
@@ -36,7 +36,7 @@ class RowInputs:
         return super().compute_output_spec(inputs)
 
 
-def split_inputs(model, inputs):
+def inputs_and_packed(model, inputs):
     """Returns the inputs of a model's graph, None where Keras misses one, and those of packed rows.
 
     Raises:

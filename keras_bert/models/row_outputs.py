@@ -5,7 +5,7 @@ import functools
 import keras
 import numpy as np
 
-from keras_bert.preprocessing.batches import Batches, by_length, in_parts
+from keras_bert.preprocessing.batches import Batches, by_length, cut_rows
 from keras_bert.preprocessing.batching import Batching, quarters
 from keras_bert.training.prediction import predict_each
 
@@ -87,7 +87,7 @@ def _distributed(model, rows, longest, lengths, order, batch_size, verbose, call
         numbers = order[width == cut]
         batching = Batching(batch_size, pad_to=(int(cut),), drop_remainder=False).for_rows(longest)
         batches = Batches(
-            lambda _, numbers=numbers, batching=batching: in_parts(numbers, batching),
+            lambda _, numbers=numbers, batching=batching: cut_rows(numbers, batching),
             lambda part, batching=batching: rows.batch(part, batching)[:1],
             batching,
         )

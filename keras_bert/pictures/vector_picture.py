@@ -10,18 +10,10 @@ import numpy.typing as npt
 from keras_bert.messages import check_all_finite, check_one_each
 from keras_bert.pictures.drawing import Figure, new_figure, plain, save_figure
 
-_SIDES = [  # offset, and which side of the text is at the point
-    ((5, 0), "left", "center"),
-    ((-5, 0), "right", "center"),
-    ((0, 5), "center", "bottom"),
-    ((0, -5), "center", "top"),
-]
-
 
 def plot_vectors(
     vectors: npt.ArrayLike,
     labels: Sequence[Any] | None = None,
-    texts: Sequence[str] | None = None,
     path: str | os.PathLike | None = None,
 ) -> Figure:
     """Draws vectors as points, along the two directions in which they differ most (PCA).
@@ -31,15 +23,14 @@ def plot_vectors(
     Args:
         vectors: `[n, H]` numbers, such as those of `BertEmbedder.predict`.
         labels: n class names or numbers, one color per class; or None.
-        texts: n strings, written next to their points where there is room; or None.
         path: the file to write, such as `.svg` or `.png`; or None.
 
     Returns:
         A `matplotlib.figure.Figure`, which a notebook shows.
 
     Raises:
-        ValueError: if there are fewer than two vectors, a number isn't finite, or vectors, labels
-            and texts differ in number.
+        ValueError: if there are fewer than two vectors, a number isn't finite, or vectors and
+            labels differ in number.
         ImportError: if matplotlib isn't installed.
 
     Example:
@@ -48,10 +39,8 @@ def plot_vectors(
     ```
     """
     points, shares = principal_components(vectors)  # [n, 2] and [2]
-    empty = [""] * len(points)
-    labels = empty if labels is None else list(map(str, labels))
-    texts = empty if texts is None else texts
-    check_one_each(len(points), "vectors", labels=labels, texts=texts)
+    labels = [""] * len(points) if labels is None else list(map(str, labels))
+    check_one_each(len(points), "vectors", labels=labels)
     figure = new_figure(7, 5.5)
     panel = figure.subplots()
     _draw_points(panel, points, np.array(labels))
@@ -59,9 +48,6 @@ def plot_vectors(
     panel.set_ylabel(f"{shares[1]:.0%} of the variance", fontsize=9)
     if len(set(labels)) > 1:
         panel.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
-    if any(texts):
-        figure.draw_without_rendering()  # lays out the panel
-        _write_texts(panel, points, texts)
     return save_figure(figure, path)
 
 
@@ -93,28 +79,3 @@ def _draw_points(panel, points, labels):
         else:
             color = colormaps["turbo"](index / (len(classes) - 1))
         panel.scatter(*points[labels == label].T, s=size, color=color, label=plain(label))
-
-
-def _write_texts(panel, points, texts):
-    """Writes texts next to their points where they cover neither points nor each other."""
-    from matplotlib.transforms import Bbox
-
-    pixels = panel.transData.transform(points)
-    taken = [Bbox([pixel - 3, pixel + 3]) for pixel in pixels]
-    for point, text in zip(points, texts, strict=True):
-        for offset, ha, va in _SIDES:
-            label = panel.annotate(
-                plain(text, 40),
-                point,
-                offset,
-                textcoords="offset points",
-                fontsize=7,
-                ha=ha,
-                va=va,
-            )
-            box = label.get_window_extent()
-            is_inside = panel.bbox.x0 < box.x0 and box.x1 < panel.bbox.x1
-            if is_inside and not box.count_overlaps(taken):
-                taken.append(box)
-                break
-            label.remove()

@@ -75,12 +75,12 @@ def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> B
             rows = generator.permutation(rows)
         if batching.bucket_lengths is not None:
             return _bucketed(rows, lengths, batching)
-        return in_parts(rows, batching)
+        return cut_rows(rows, batching)
 
     return Batches(order, make, batching)
 
 
-def in_parts(rows: np.ndarray, batching: Batching) -> list[np.ndarray]:
+def cut_rows(rows: np.ndarray, batching: Batching) -> list[np.ndarray]:
     """Cuts rows into those of batches."""
     size = batching.batch_size
     parts = [rows[start : start + size] for start in range(0, len(rows), size)]
@@ -115,14 +115,12 @@ def by_length(lengths: npt.ArrayLike) -> np.ndarray:
 
 
 def prepared_batches(
-    x: Mapping[str, npt.ArrayLike] | Dataset,
+    x: Mapping[str, npt.ArrayLike],
     y: Labels | None,
     sample_weight: npt.ArrayLike | None,
     batching: Batching,
-) -> Batches | Dataset:
-    """Batches prepared inputs in memory; a dataset is returned unchanged."""
-    if is_dataset(x):
-        return x
+) -> Batches:
+    """Batches prepared inputs in memory."""
     parts = tuple(as_arrays(part, True) for part in (x, y, sample_weight) if part is not None)
     lengths = np.zeros(len(keras.tree.flatten(parts)[0]))  # rows keep their padding
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from keras_bert.messages import check_one_each, is_missing, shown
-from keras_bert.preprocessing.batches import Batches, in_parts
+from keras_bert.preprocessing.batches import Batches, cut_rows
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import number_array
 from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.forms import check_each, one_each
-from keras_bert.preprocessing.text_rows import TextRows, packed
+from keras_bert.preprocessing.text_rows import TextRows, inputs_of
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -34,7 +34,7 @@ class TextColumns(TextRows):
         Inputs are a tuple of k dicts of `[B, S]`, each as long as its own longest text. Labels are
         scores, `[B]`, or the numbers of the texts in the batch, `[B, k]`.
         """
-        inputs = tuple(packed([each.take(rows)], self.packer, batching) for each in self.columns)
+        inputs = tuple(inputs_of([each.take(rows)], self.packer, batching) for each in self.columns)
         targets = tuple(self.ops.take(values, rows) for values in self.targets)
         if self.numbers is None:
             return (inputs, *targets)
@@ -77,7 +77,7 @@ class LabelledTexts(TextRows):
             negative = np.where(draws[1] < start, draws[1], draws[1] + stop - start)
             anchors = generator.permutation(count) if batching.shuffle else np.arange(count)
             numbers = [anchors, *(by_class[p[anchors]] for p in (positive, negative))]
-            return in_parts(np.stack(numbers, axis=1), batching)
+            return cut_rows(np.stack(numbers, axis=1), batching)
 
         return Batches(order, lambda numbers: self.batch(numbers, batching), batching)
 
@@ -94,10 +94,6 @@ def text_columns_rows(
         known = {}
         numbers = [[known.setdefault(text, len(known)) for text in column] for column in columns]
         numbers = np.array(numbers, "int32").T
-        if len(columns) == 2 and len(numbers) > 1 and np.ptp(numbers[:, 1]) == 0:
-            raise ValueError(
-                f"All {len(numbers)} positives are the same text: give others, or hard negatives."
-            )
         targets = () if weights is None else (weights,)
         for part in targets:
             check_one_each(len(columns[0]), "examples", weights=part)
@@ -133,16 +129,12 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
 
 
 def score_array(scores: Any, columns: Sequence[list[str]]) -> np.ndarray:
-    """Returns the scores of pairs as float32 `[n]`, not all of them equal."""
+    """Returns the scores of pairs as float32 `[n]`."""
     if len(columns) != 2:
         raise ValueError(f"Scores are those of pairs; got examples of {len(columns)} texts with y.")
     what, expected = "The scores of pairs", "numbers, one for each"
     scores = one_each(number_array(what, scores, expected, fix="Leave the pair out."))
     check_one_each(len(columns[0]), "pairs", scores=scores)
-    if np.ptp(scores) == 0:
-        raise ValueError(
-            f"All pairs have the score {scores[0]:g}: no order to learn. Leave the scores out."
-        )
     return scores
 
 

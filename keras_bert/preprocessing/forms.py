@@ -110,9 +110,7 @@ def is_iterable(x: Any) -> bool:
     return hasattr(x, "__iter__")
 
 
-def listed(
-    x: Any, is_right: Callable[[Any], bool] = lambda question: True, expected: str = ""
-) -> list:
+def listed(x: Any, is_right: Callable[[Any], bool], expected: str) -> list:
     """Returns questions, which are dicts, or one of them, as a list; see `check_each`."""
     is_one = isinstance(x, (dict, str, bytes)) or is_dataset(x) or getattr(x, "shape", None) == ()
     questions = [x] if is_one or not hasattr(x, "__getitem__") else list(x)

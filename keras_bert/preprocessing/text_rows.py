@@ -53,7 +53,7 @@ class TextRows:
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         """Makes the model's inputs, a dict of `[B, ...]`, for rows by number."""
-        return packed([column.take(rows) for column in self.columns], self.packer, batching)
+        return inputs_of([column.take(rows) for column in self.columns], self.packer, batching)
 
     def as_batch(self, batching: Batching = LONGEST) -> tuple:
         """Makes one batch of all rows."""
@@ -99,7 +99,7 @@ class PairRows(TextRows):
         return lengths.reshape(-1, self.num_sequences).max(axis=1)  # of each row's longest pair
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
-        ops, inputs = self.ops, packed(self._pairs(rows), self.packer, batching)
+        ops, inputs = self.ops, inputs_of(self._pairs(rows), self.packer, batching)
         width = inputs["token_ids"].shape[-1] or ops.num_columns(inputs["token_ids"])
         shape = [ops.num_rows(rows), self.num_sequences, width]
         inputs = {name: ops.reshape(values, shape) for name, values in inputs.items()}
@@ -114,7 +114,7 @@ class PairRows(TextRows):
         return firsts.take(ops.repeat(rows, number)), seconds.take(ops.reshape(numbers, [-1]))
 
 
-def packed(columns: Sequence[Tokens], packer: SegmentPacker, batching: Batching) -> dict:
+def inputs_of(columns: Sequence[Tokens], packer: SegmentPacker, batching: Batching) -> dict:
     """Packs one or two texts a row to the width of a `Batching`."""
     width = batching.width(packer.lengths(*columns), packer.sequence_length, columns[0].ops)
     return packer(*columns, width=width)

@@ -109,7 +109,6 @@ class TimeBudget(keras.callbacks.Callback):
             )
         self._start = self._clock() - self.seconds
         self._set_at = -self._total
-        self._latest = self.seconds
         self._strategy = getattr(self.model, "distribute_strategy", None)
 
     def on_train_batch_begin(self, batch, logs=None):
@@ -151,14 +150,7 @@ class TimeBudget(keras.callbacks.Callback):
 
     def _now(self):
         hundredths = round(100 * (self._clock() - self._start))
-        now = numbers_of_all(hundredths, self._strategy)[0] / 100  # of the first process
-        if now < self._latest - 0.01:
-            raise ValueError(
-                f"The clock ran backwards, from {self._latest:,.1f} to {now:,.1f} seconds of "
-                "training: give one that doesn't, such as time.monotonic."
-            )
-        self._latest = now
-        return now
+        return numbers_of_all(hundredths, self._strategy)[0] / 100  # of the first process
 
     def _keep(self, seconds):
         most = np.nextafter(np.float32(self._total), 0)

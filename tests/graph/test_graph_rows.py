@@ -23,7 +23,7 @@ from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import text_words
 from keras_bert.text import numpy_ops
 
-FEW, MORE, MANY, LENGTH, SLOTS = 300, 4_000, 20_000, 14, 3
+FEW, MORE, MANY, LENGTH = 300, 4_000, 20_000, 14
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
 PIECES = [*"abcdeé中字Σσς.,()'#", "ab", "bc", "ss", "ᄒ", "ᅡ", "ᆫ"]
 ODD = [*"ABÉßΣΣσςİıǅﬁ龍한ß한«»$\0\t\n"]

@@ -111,14 +111,6 @@ def test_the_end_of_the_last_epoch_is_within_the_budget(tmp_path, total):
     assert budget.is_over and total - 4 - 21 < used <= total
 
 
-def test_a_clock_that_ran_backwards_is_refused(tmp_path, refused):
-    class Backwards(Clock):
-        def on_train_batch_end(self, batch, logs=None):
-            self.now -= 9
-
-    refused(r"The clock ran backwards, from 0\.0 to -9\.0 ", train, tmp_path, Backwards())
-
-
 def test_a_budget_that_cannot_be_kept_is_refused(refused, tmp_path):
     for seconds, told in ((2, "0.0 are over after 0 steps"), (10, "4.0 are over after 1 steps")):
         short, folder = WarmupLinearDecay(0.1, 0, seconds), tmp_path / str(seconds)

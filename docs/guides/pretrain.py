@@ -144,9 +144,8 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # | watch unseen text | `--heldout others` |
 # | fill rows with several sequences | `--packed`, see [speed and memory](speed_and_memory.py) |
 # | leave out Adam's bias correction, as Google | `--google_optimizer` |
-# | train on batches of many thousand rows | `--lamb` |
-# | train for a time, with a learning rate that follows the clock | `--hours 24` |
-# | take newer settings than the paper's | `--recipe day`, see [a BERT in a day](../day.md) |
+# | train for a time, with a learning rate that follows the clock | `pretrain_day.py --hours 24` |
+# | take newer settings than the paper's | `pretrain_day.py`, see [a BERT in a day](../day.md) |
 # | keep presets along the way | `--preset_every 10000` |
 #
 # ## The paper's ablations

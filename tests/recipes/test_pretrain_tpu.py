@@ -1,5 +1,3 @@
-import functools
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -137,23 +135,22 @@ def test_it_starts_from_a_preset(module, corpus, preset, tmp_path):
     saved = keras_bert.BertPretrainer.from_preset(preset)
     assert all(map(np.array_equal, model.get_weights(), saved.get_weights()))
     assert model.preprocessor.sequence_length == 32 > saved.preprocessor.sequence_length
-    assert module.phase_steps(args) == (0, 9) and module.make_schedule(args).total_steps == 9
-    assert isinstance(model.optimizer, keras_bert.AdamW)
+    assert module.phase_steps(args) == (0, 9)
+    rate = model.optimizer.get_config()["learning_rate"]["config"]
+    assert rate["total_steps"] == 9
 
 
 def test_switches_reach_the_model_and_the_data(module, corpus, tmp_path):
-    shape = ["--num_layers", "3", "--hidden_dim", "24", "--num_heads", "4", "--beta_2", "0.98"]
+    shape = ["--num_layers", "3", "--hidden_dim", "24", "--num_heads", "4"]
     args = module.parse_args(arguments(corpus, tmp_path, *shape, "--mask_token_rate", "0.5"))
     model = module.make_model(args, keras_bert.Corpus(args.corpus))
     names = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "causal")
     assert [getattr(model.backbone, name) for name in names] == [3, 24, 4, 96, False]
-    assert model.optimizer.beta_2 == 0.98
-    data = module.data_settings(args, 2)
+    data = module.data_settings(args)
     assert data["mask_token_rate"] == 0.5 and data["random_token_rate"] == 0.1
     causal = ["--left_to_right", "--no_next_sentence"]
     args = module.parse_args(arguments(corpus, tmp_path, *causal))
-    data = module.data_settings(args, 2)
-    assert data["left_to_right"] and "mask_token_rate" not in data
+    assert module.data_settings(args)["left_to_right"]
     assert module.make_model(args, keras_bert.Corpus(args.corpus)).backbone.causal
 
 
@@ -163,16 +160,15 @@ def test_what_does_not_fit_is_refused_first(
     other, init = other_corpus, ["--init", preset]
     executions = ["--phase", "16", "--steps_per_execution", "2"]
     for text, more, message in (
-        (corpus, ["--left_to_right", "--no_next_sentence", *init], "bidirectional, not for --left"),
+        (corpus, ["--left_to_right", "--no_next_sentence", *init], "left_to_right is True, unlike"),
+        (corpus, ["--left_to_right"], "pass next_sentence=False"),
         (other, init, "a different vocabulary"),
         (corpus, ["--heldout", other], "has a different vocabulary"),
-        (corpus, ["--phase", "512"], "Phase 512 starts at step 9.*is at step 0"),
-        (corpus, [*executions, "--steps", "9"], "steps_per_execution=2 must divide"),
+        (corpus, ["--phase", "512"], "phase 128 to step 9 first.*this is 0"),
+        (corpus, [*executions, "--steps", "9"], "steps_per_execution=2 must divide 9"),
         (corpus, [*executions, "--save_every", "3"], "steps_per_execution=2 must divide"),
     ):
         refused(message, module.main, arguments(text, tmp_path / "out", *map(str, more)))
-    args = module.parse_args(arguments(corpus, tmp_path, *executions, "--save_every", "999"))
-    module.check_intervals(args, 8)  # which ends before
 
 
 def test_the_defaults_are_those_of_the_paper(module):
@@ -182,56 +178,3 @@ def test_the_defaults_are_those_of_the_paper(module):
     assert module.phase_steps(args) == (0, 900_000)
     args.phase = 512
     assert module.phase_steps(args) == (900_000, 1_000_000)
-
-
-def test_the_recipe_of_a_day_is_mosaicberts_and_each_flag_is_free(module, corpus, tmp_path):
-    needed = ["--corpus", str(corpus), "--output", str(tmp_path), "--recipe", "day"]
-    args = module.parse_args(needed)
-    assert module.phase_steps(args) == (0, 70_000) and args.batch_size == 4096
-    assert args.weight_decay * args.learning_rate == pytest.approx(1e-5)
-    schedule = module.make_schedule(args)
-    rates = [float(schedule(step)) for step in (4199, 4200, 70_000)]
-    np.testing.assert_allclose(rates, [5e-4, 5e-4, 1e-5], rtol=1e-6)
-    data = module.data_settings(args, 2)
-    assert (data["masked_lm_rate"], data["next_sentence"], data["packed"]) == (0.3, False, True)
-    small = module.parse_args([*needed, "--size", "tiny"])
-    assert small.weight_decay * small.learning_rate == pytest.approx(1e-5)
-    assert small.learning_rate == 1e-3
-    model = module.make_model(small, keras_bert.Corpus(corpus))
-    assert model.backbone.attention_dropout == 0.0 and model.backbone.dropout == 0.1
-    assert (model.optimizer.beta_2, model.optimizer.epsilon) == (0.98, 1e-6)
-
-    line = "--next_sentence --padded --masked_lm_rate 0.15 --hours 2 --learning_rate 1e-4"
-    args = module.parse_args([*needed, *line.split(), "--attention_dropout", "0.2"])
-    data = module.data_settings(args, 2)
-    assert (data["masked_lm_rate"], data["next_sentence"], data["packed"]) == (0.15, True, False)
-    assert args.attention_dropout == 0.2 and args.beta_2 == 0.98
-    schedule = module.make_schedule(args)
-    assert (schedule.total_steps, schedule.peak_learning_rate) == (7200, 1e-4)
-    assert module.parse_args([*needed, "--init", "b"]).attention_dropout is None
-
-
-@pytest.mark.slow
-def test_a_run_ends_on_its_hours_with_the_last_rate(
-    module, corpus, curves, tmp_path, monkeypatch, capsys
-):
-    ticks = functools.partial(next, itertools.count(step=0.25))  # each time it is read
-    budget = functools.partial(keras_bert.callbacks.TimeBudget, clock=ticks)
-    monkeypatch.setattr(keras_bert.callbacks, "TimeBudget", budget)
-    options = arguments(corpus, tmp_path, "--recipe", "day", "--heldout", str(corpus))
-    del options[options.index("--steps") : options.index("--steps") + 2]
-    options += ["--batch_size", "4", "--num_layers", "1", "--phase", "16", "--hours", "0.004"]
-    module.main(options)
-    printed = capsys.readouterr().out
-    shown = "Recipe day: hours 0.004, masked_lm_rate 0.3, no_next_sentence True, packed True, "
-    assert shown in printed
-    assert "TimeBudget(0 of 14 seconds)" in printed
-    found = curves(tmp_path)
-    last = max(found["loss"])
-    assert found["learning_rate"][last] == pytest.approx(0.02 * 1e-3)
-    assert last in found["validation/masked_lm_perplexity"]
-    assert f"Pre-trained to step {last:,}." in printed
-    module.main(options)
-    assert f"Pre-trained to step {last:,}." in capsys.readouterr().out
-    with pytest.raises(ValueError, match="14 seconds before, longer than the budget of 11"):
-        module.main([*options, "--hours", "0.003"])

@@ -32,6 +32,10 @@ OWN_DEFAULTS = {
     "finetune_reranker": {"learning_rate": 2e-5},
     "finetune_squad": {"sequence_length": 384},
     "plan": {"batch_size": 256},
+    "pretrain_day": {
+        **{"batch_size": 4096, "learning_rate": None, "warmup_proportion": 0.06},
+        **{"masked_lm_rate": 0.3, "attention_dropout": 0.0},
+    },
     "pretrain_tpu": {
         **{"batch_size": 256, "learning_rate": 1e-4},
         **dict.fromkeys(("epochs", "warmup_proportion", "dropout")),
@@ -42,6 +46,7 @@ OWN_DEFAULTS = {
 PRETRAINING = ("dropout", "epochs", "warmup_proportion", "learning_rate")
 OWN_HELP = {(name, "pretrain_tpu") for name in PRETRAINING} | {("dev", "few_labels")}
 OWN_HELP |= {(name, "train_bilstm_tagger") for name in ("learning_rate", "select")}
+OWN_HELP |= {(name, "pretrain_day") for name in (*PRETRAINING, "attention_dropout")}
 OWN_HELP |= {(name, "distill") for name in ("teacher", "texts")}
 
 
@@ -157,7 +162,6 @@ def test_all_files_are_read_before_a_model_is_made(flags):
 
 
 FILES = "--init b --output o --train t --dev d"
-CAUSAL = "--left_to_right --no_next_sentence"
 NEEDED = {
     "ablations": "--output o",
     "distill": "--teacher b --output o --corpus c",
@@ -167,6 +171,7 @@ NEEDED = {
     "finetune_glue": "--init b --task rte --data y --output o",
     "finetune_reranker": "--init b --output o --train t --validation_split 0.1",
     "plan": "",
+    "pretrain_day": "--corpus c --output o",
     "pretrain_tpu": "--corpus c --output o --save_every 4",
     "quickstart": "",
     "score_texts": "--init b --output o",
@@ -198,15 +203,14 @@ NEEDED = {
         ("finetune_reranker", "--negative_column a", "--negative_column needs"),
         ("finetune_reranker", "--teacher_column a", "--teacher_column needs"),
         ("plan", "--utilization 40", "is a fraction of the peak, in (0, 1]; got 40.0"),
-        ("pretrain_tpu", "--save_every 0", "--save_every must be at least 1; got 0"),
+        (
+            "pretrain_tpu",
+            "--save_every 0",
+            "--save_every, --steps_per_execution and --batch_size: at least 1",
+        ),
         ("pretrain_tpu", "--init b --dropout 0.2", "--dropout is for new models"),
         ("pretrain_tpu", "--init b --num_layers 2", "--num_layers is for new models"),
-        ("pretrain_tpu", "--left_to_right", "give --no_next_sentence too"),
-        ("pretrain_tpu", f"{CAUSAL} --masked_lm_rate 0.4", "masks nothing: leave out --masked_lm_"),
-        ("pretrain_tpu", "--hours 2 --steps 9", "--steps: not allowed with argument --hours"),
-        ("pretrain_tpu", "--hours 0", "--hours must be above 0, below a million; got 0.0"),
-        ("pretrain_tpu", "--recipe dya", "invalid choice: 'dya' (choose from "),
-        ("pretrain_tpu", "--preset_every 6", "must be a multiple of --save_every=4"),
+        ("pretrain_day", "--hours 0", "--hours must be above 0, below a million; got 0.0"),
         ("quickstart", "--steps 4", "at least 5 steps and 1 epoch"),
         ("quickstart", "--epochs 0", "at least 5 steps and 1 epoch"),
         ("score_texts", "", "give --texts, --minimal_pairs or --heldout_corpus"),

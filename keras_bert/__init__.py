@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 
 from keras_bert.lazy_names import homes, lazy_names
+from keras_bert.other_libraries import CLASSES
 
 __version__ = "0.2.0"
 
@@ -26,28 +27,7 @@ if Path(__file__).with_name("bert.py").exists():  # keras-bert has that file, th
         "uninstall keras-bert keras3-bert, then pip install keras3-bert."
     )
 
-# Names of KerasHub and transformers, for messages.
-_ELSEWHERE = {
-    "BertTextClassifier": "BertClassifier",
-    "BertTextClassifierPreprocessor": "BertClassifierPreprocessor",
-    "BertTextEmbedder": "BertEmbedder",
-    "BertTextEmbedderPreprocessor": "BertEmbedderPreprocessor",
-    "BertMaskedLM": "BertPretrainer",
-    "BertMaskedLMPreprocessor": "BertPreprocessor",
-    "BertModel": "BertBackbone",
-    "BertForPreTraining": "BertPretrainer",
-    "BertForMaskedLM": "BertPretrainer",
-    "BertForSequenceClassification": "BertClassifier",
-    "BertForTokenClassification": "BertTokenClassifier",
-    "BertForQuestionAnswering": "BertSpanLabeler",
-    "BertForMultipleChoice": "BertMultipleChoice",
-    "BertTokenizerFast": "BertTokenizer",
-    "XLMRobertaTokenizer": "SentencePieceTokenizer",
-    "RobertaTokenizer": "BytePairTokenizer",
-    "MPNetTokenizer": "BertTokenizer",
-}
-
-__all__, __getattr__, __dir__ = lazy_names(__name__, _ELSEWHERE)
+__all__, __getattr__, __dir__ = lazy_names(__name__, CLASSES)
 
 # Keras creates the objects of a .keras file only from registered classes. Without Keras nothing is
 # imported here, so that recipes print their help and corpora start their workers at once.

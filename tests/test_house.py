@@ -13,10 +13,11 @@ import pytest
 
 import keras_bert
 from keras_bert.lazy_names import homes
+from keras_bert.other_libraries import CLASSES
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = [  # from the ground up
-    "files lazy_names messages reports sizes",
+    "files lazy_names messages other_libraries reports sizes",
     "layers losses text metrics",
     "graph corpus readers training",
     "callbacks preprocessing",
@@ -145,8 +146,8 @@ def test_all_is_exact_and_short():
 
 
 def test_names_of_other_libraries_and_misspelt_ones_lead_to_ours():
-    assert set(keras_bert._ELSEWHERE.values()) <= set(keras_bert.__all__)
-    for name, ours in {**keras_bert._ELSEWHERE, "BertClasifier": "BertClassifier"}.items():
+    assert set(CLASSES.values()) <= set(keras_bert.__all__)
+    for name, ours in {**CLASSES, "BertClasifier": "BertClassifier"}.items():
         with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean {ours}"):
             getattr(keras_bert, name)
 

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert.other_libraries import INPUTS
 from keras_bert.preprocessing.checked_numbers import checked, with_finite_check, with_target_checks
 from keras_bert.preprocessing.forms import Dataset, as_arrays
 from keras_bert.preprocessing.text_rows import ops_of
@@ -14,15 +15,6 @@ PACKED = ("sequence_ids", "cls_positions")
 """Inputs of rows that hold several sequences each, in calls only."""
 
 OPTIONAL = ("segment_ids", "padding_mask")
-OTHER_NAMES = {  # in other libraries
-    "input_ids": "token_ids",
-    "input_word_ids": "token_ids",
-    "attention_mask": "padding_mask",
-    "input_mask": "padding_mask",
-    "token_type_ids": "segment_ids",
-    "input_type_ids": "segment_ids",
-    "masked_lm_positions": "mask_positions",
-}
 
 
 def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +41,7 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
     missing = [n for n in model.input if n not in (*names, *OPTIONAL)]
     if unknown or missing:
         what = f"has no input {unknown[0]!r}" if unknown else f"needs {', '.join(missing)}"
-        other = OTHER_NAMES.get(unknown[0]) if unknown else None
+        other = INPUTS.get(unknown[0]) if unknown else None
         hint = f" {unknown[0]} is called {other} here." if other in model.input else ""
         raise ValueError(
             f"{type(model).__name__} {what}; it takes a dict of {', '.join(taken)}.{hint}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import keras
 
+from keras_bert.other_libraries import ATTRIBUTES
 from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets import preset_arguments
 from keras_bert.presets.formats.checkpoint import public_class
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 Model = TypeVar("Model")  # jedi takes `Self` for the class of the method
-# Attributes of models in KerasHub, scikit-learn and transformers, and what to write here.
-_ELSEWHERE = {
-    "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
-    "predict_proba": 'answer(texts), whose dicts have "probabilities"',
-    "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",
-    "tokenizer": "preprocessor.tokenizer of a task",
-}
 
 
 class PresetModel:
@@ -46,12 +40,11 @@ class PresetModel:
     card_task = "has a task of its own"  # after "A BERT that"
     card_example: str | None = None  # a call of one of its methods
     example_texts: tuple[str, ...] = ("What a book!",)  # that a tokenizer reads
-    load_report: LoadReport | None = None  # of `from_preset`
 
     if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
 
         def __getattr__(self, name):
-            ours = _ELSEWHERE.get(name)
+            ours = ATTRIBUTES.get(name)
             if ours is not None:
                 raise AttributeError(f"{type(self).__name__} has no {name}: write {ours}.")
             return getattr(super(), "__getattr__", super().__getattribute__)(name)

@@ -6,9 +6,9 @@ from typing import Any
 import keras
 
 from keras_bert.messages import did_you_mean
+from keras_bert.other_libraries import ARGUMENTS
 from keras_bert.training.keras_internals import all_layers, writes_assets
 
-_ELSEWHERE = {"num_labels": "num_classes", "max_length": "sequence_length"}  # in transformers
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
 
 
@@ -56,7 +56,7 @@ def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueE
 
 def _did_you_mean(unknown, names):
     """Returns hints at our names for unknown ones, or at those they are most like; or ""."""
-    return "".join(did_you_mean(_ELSEWHERE.get(name, name), names, 0.75) for name in unknown)
+    return "".join(did_you_mean(ARGUMENTS.get(name, name), names, 0.75) for name in unknown)
 
 
 def check_spelling(cls: type, given: dict[str, Any]) -> None:

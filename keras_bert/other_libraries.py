@@ -1,0 +1,37 @@
+"""Names of other libraries, for messages that say what to write here."""
+
+CLASSES = {  # of KerasHub and transformers
+    "BertTextClassifier": "BertClassifier",
+    "BertTextClassifierPreprocessor": "BertClassifierPreprocessor",
+    "BertTextEmbedder": "BertEmbedder",
+    "BertTextEmbedderPreprocessor": "BertEmbedderPreprocessor",
+    "BertMaskedLM": "BertPretrainer",
+    "BertMaskedLMPreprocessor": "BertPreprocessor",
+    "BertModel": "BertBackbone",
+    "BertForPreTraining": "BertPretrainer",
+    "BertForMaskedLM": "BertPretrainer",
+    "BertForSequenceClassification": "BertClassifier",
+    "BertForTokenClassification": "BertTokenClassifier",
+    "BertForQuestionAnswering": "BertSpanLabeler",
+    "BertForMultipleChoice": "BertMultipleChoice",
+    "BertTokenizerFast": "BertTokenizer",
+    "XLMRobertaTokenizer": "SentencePieceTokenizer",
+    "RobertaTokenizer": "BytePairTokenizer",
+    "MPNetTokenizer": "BertTokenizer",
+}
+ATTRIBUTES = {  # of models in KerasHub, scikit-learn and transformers
+    "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
+    "predict_proba": 'answer(texts), whose dicts have "probabilities"',
+    "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",
+    "tokenizer": "preprocessor.tokenizer of a task",
+}
+ARGUMENTS = {"num_labels": "num_classes", "max_length": "sequence_length"}  # of transformers
+INPUTS = {  # of transformers, TensorFlow Model Garden and google-research/bert
+    "input_ids": "token_ids",
+    "input_word_ids": "token_ids",
+    "attention_mask": "padding_mask",
+    "input_mask": "padding_mask",
+    "token_type_ids": "segment_ids",
+    "input_type_ids": "segment_ids",
+    "masked_lm_positions": "mask_positions",
+}

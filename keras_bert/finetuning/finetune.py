@@ -296,7 +296,7 @@ def resumed_settings(run: _Run) -> dict[str, Any]:
     settings |= {name: getattr(model, name) for name in model.own_arguments}
     settings["precision"] = model.dtype_policy.name
     settings["bucket lengths"] = run.batching.bucket_lengths
-    report = getattr(model, "load_report", None)
+    report = model.load_report
     settings["started from"] = None if report is None else report.source
     for name in ("epochs", "tokenizer", "null_threshold"):
         settings.pop(name, None)  # more epochs extend a run, and each tunes the threshold

@@ -79,3 +79,14 @@ def test_a_verb_takes_a_form_or_says_what_to_give(model, form, verb, is_taken):
 def test_the_door_looks_once_and_returns_the_class_of_the_form(model, form):
     data = data_of(model, *given(model, form))
     assert type(data).__name__ == form
+
+
+def test_examples_in_their_one_form_pass_the_door_again(model, assert_close):
+    data = data_of(model, {"text": np.array(TEXTS)}, LABELS)
+    assert list(data.x) == TEXTS and data.x[1:3][1] == TEXTS[2] and data.count == 6
+    first, last = data.split(0.5)
+    assert list(first.x) + list(last.x) == TEXTS and last.y == LABELS[3:]
+    assert model.answer(data.x) == model.answer(TEXTS)
+    assert_close(model.predict(last.x, verbose=0), model.predict(TEXTS[3:], verbose=0))
+    pairs = data_of(model, (TEXTS, TEXTS[::-1])).x
+    assert list(pairs) == [*zip(TEXTS, TEXTS[::-1], strict=True)]

@@ -30,13 +30,14 @@ def files(write_table, tmp_path):
         ("--text_columns anchor --label_column kind", 1, ["a", "b"] * 2, "accuracy"),
     ],
 )
-def test_columns_decide_on_the_training(module, files, columns, texts, labels, score):
+def test_columns_decide_on_the_training(module, files, letters, columns, texts, labels, score):
     line = f"--init b --output o --train t --dev d {columns}".split()
     x, y = module.read_examples(files["dev"], module.parse_args(line))
     x = (x,) if texts == 1 else x
     assert len(x) == texts and x[0] == [pair[0] for pair in PAIRS]
     assert labels is None and y is None or list(y) == labels
-    assert VectorScorer(None).names_for(x if texts > 1 else x[0], y)[0] == score
+    reader = keras_bert.BertEmbedderPreprocessor(letters)
+    assert VectorScorer(reader).names_for(x if texts > 1 else x[0], y)[0] == score
 
 
 def test_it_writes_what_it_says(finetuned, files, tensorflow):

@@ -146,7 +146,7 @@ class BertClassifier(BertTask):
                     "The features of datasets and batches can't be looked at before training: call "
                     "model.adapt_features(features) first, with those of the training data."
                 )
-            self.adapt_features(data.extra_inputs["features"])
+            self._adapt(data.extra_inputs)
         if class_weight is None:
             return data
         if data.y is not None and not data.is_packed:
@@ -180,7 +180,10 @@ class BertClassifier(BertTask):
         Raises:
             ValueError: if they are not finite numbers of that shape.
         """
-        inputs = with_extra_arrays(self, {"features": features})
+        self._adapt({"features": features})
+
+    def _adapt(self, inputs):
+        inputs = with_extra_arrays(self, inputs)
         self.feature_normalization.adapt(inputs["features"])
 
     def class_sample_weight(self, labels, class_weight, sample_weight=None):

@@ -150,7 +150,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         return {**answers, "labels": ops.repeat(names[None], count, axis=0)}
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
-        text = self.located(self.listed(x).columns[0])
+        text = self.located(super().listed(x).columns[0])
         words = text_words(text, self.packer)
         check_int("target, a character of the text,", target, at_least=0)
         chosen = np.flatnonzero((words.start <= target) & (target < words.end))

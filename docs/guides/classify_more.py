@@ -225,15 +225,14 @@ for numbers in ([1, 5], [10, 85]):
 #
 # A text beyond `sequence_length` loses its end. `truncation="tail"` keeps the end instead, and
 # `"head_tail"` some of both. With `window_stride` the whole text is read, in windows that begin so
-# many tokens apart; the text's logits are the mean of theirs. The model that finds several labels
-# reads a text here whose middle is about the price:
+# many tokens apart; the text's logits are the mean of theirs, so what fills little of it may be
+# missed. The model that finds several labels reads a text here whose middle is about the price:
 
 # %%
 aspects.save_to_preset("aspects")
-long_text = "The parcel took a month. " + "My sister has one, too. " * 12
-long_text += (
-    "It was far too expensive. " + "I use it on Sundays. " * 12 + "The wood is very sturdy."
-)
+long_text = "The parcel took a month. " + "My sister has one, too. " * 4
+long_text += "It was far too expensive. " * 12 + "I use it on Sundays. " * 4
+long_text += "The wood is very sturdy."
 for arguments in ({}, {"truncation": "tail"}, {"window_stride": 16}):
     reader = keras_bert.BertClassifier.from_preset("aspects", **arguments)
     is_label = reader.answer(long_text)["is_label"]

@@ -174,7 +174,13 @@ class Answering:
             ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
         """
         scorer = self.scorer
-        data = data_of(self, x, y).in_memory()
+        data = data_of(self, x, y)
+        if scorer.reads_examples and not data.is_raw:
+            raise ValueError(
+                f"scores of a {type(self).__name__} compares answers with the raw examples: give "
+                "those, not inputs that were prepared from them."
+            )
+        data = data.in_memory()
         x, y = data.x, data.y
         check_columns(self, data.count, y=y)
         scorer.check(x, y)

@@ -1,5 +1,6 @@
 """What a user gives to a verb of a task: a class for each form of data."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any, Self
@@ -13,6 +14,7 @@ from keras_bert.preprocessing import task_checks
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import (
+    NO_EXAMPLES,
     check_not_empty,
     first_element,
     first_to_validate_on,
@@ -34,6 +36,7 @@ class Data:
         sample_weight: weights, unless `x` contains them.
     """
 
+    is_raw = False  # whether a preprocessor reads `x`
     is_single = False  # whether `x` is one example
     is_streamed = False  # whether examples are read as they are needed
     is_packed = False  # whether rows hold several sequences
@@ -56,7 +59,7 @@ class Data:
 
     def batches(self, batching: Batching) -> Any:
         """Makes the batches that `fit` trains on."""
-        raise ValueError(f"batches takes examples in memory or a dataset; got {shown(self.x)}.")
+        raise NotImplementedError
 
     def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
         """Returns the `(x, y, sample_weight)` of `keras.Model.fit` and `evaluate`."""
@@ -107,6 +110,8 @@ class InMemory(Data):
 
 class Raw(Data):
     """Raw examples, which the task's preprocessor reads."""
+
+    is_raw = True
 
     @property
     def preprocessor(self) -> Any:
@@ -272,7 +277,9 @@ class InputDataset(Data):
         return isinstance(inputs, dict) and "sequence_ids" in inputs
 
     def in_memory(self, most: int | None = None) -> Data:
-        return InputArrays(self.task, *arrays_of_dataset(self, most))
+        check_not_empty(self.x)
+        dataset = self.x if most is None else self.x.take(most)
+        return InputArrays(self.task, *_joined(dataset.as_numpy_iterator()))
 
     def batches(self, batching: Batching) -> Any:
         return self.for_keras(batching)[0]
@@ -303,6 +310,21 @@ class InputBatches(Data):
         batch = self.x[0] if isinstance(self.x, keras.utils.PyDataset) else None
         inputs = batch[0] if isinstance(batch, tuple) and batch else batch
         return isinstance(inputs, dict) and inputs.get("sequence_ids") is not None
+
+    def in_memory(self, most: int | None = None) -> Data:
+        if not hasattr(self.x, "__len__"):
+            raise ValueError(
+                f"A {type(self.x).__name__} of batches may have no end: give arrays, a PyDataset, "
+                "a loader or a tf.data.Dataset."
+            )
+        batches = self._checked(with_labels=False)
+        number = len(batches) if most is None else min(most, len(batches))
+        x, y, sample_weight = _joined(itertools.islice(batches, number))
+        y = self.y if y is None else y
+        return InputArrays(self.task, x, y, sample_weight)
+
+    def batches(self, batching: Batching) -> Any:
+        return self.in_memory().batches(batching)
 
     def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
         if isinstance(self.x, Batches) and keras.backend.backend() == "tensorflow":
@@ -339,6 +361,22 @@ class InputBatches(Data):
                 f"A {type(self.x).__name__} can't yield batches of raw examples: give single ones, "
                 "a list, or a tf.data.Dataset."
             )
+
+
+def _joined(batches):
+    """Joins batches of inputs, labels and weights to arrays `(x, y, sample_weight)`."""
+    arrays = [keras.tree.map_structure(keras.ops.convert_to_numpy, batch) for batch in batches]
+    if not arrays:
+        raise ValueError(NO_EXAMPLES)
+    arrays = [batch if isinstance(batch, (tuple, list)) else (batch,) for batch in arrays]
+    try:
+        joined = keras.tree.map_structure(lambda *parts: np.concatenate(parts), *arrays)
+    except ValueError as error:
+        raise ValueError(
+            "Batches of rows of different lengths make no array: pad all to one length, such as "
+            "with pad_to='full'."
+        ) from error
+    return (*joined, None, None)[:3]
 
 
 def no_inputs(task: keras.Model, x: Any) -> ValueError:

@@ -92,6 +92,7 @@ class TagScorer(Scorer):
     """Precision, recall and F1 of entities, as `conlleval` computes them."""
 
     names = ("f1", "precision", "recall", "accuracy")
+    reads_examples = True
 
     def check(self, x, y=None):
         super().check(x, y)

@@ -19,6 +19,7 @@ class RelevanceScorer(Scorer):
     """
 
     names = ("mrr@10", "ndcg@10", "map")
+    reads_examples = True
 
     def check(self, x, y=None):
         super().check(x, y)
@@ -68,6 +69,8 @@ class VectorScorer(Scorer):
     negatives, `accuracy` is the share whose positive is nearer than all of its own negatives; for
     texts with classes, the share whose nearest text has the same class.
     """
+
+    reads_examples = True
 
     def has_labels(self, x, y=None):
         return y is not None or len(self.preprocessor.listed(x).columns) > 1

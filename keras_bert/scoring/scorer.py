@@ -24,6 +24,9 @@ class Scorer:
     answer_options: ClassVar[dict[str, Any]] = {}
     """The options of `answer` that `score`, `tuned` and `write` need."""
 
+    reads_examples = False
+    """Whether `score` needs the raw examples, and not only their labels."""
+
     def __init__(self, preprocessor: Any):
         self.preprocessor = preprocessor
 

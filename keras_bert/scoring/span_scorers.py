@@ -14,6 +14,7 @@ class SpanScorer(Scorer):
 
     names = ("f1", "exact")
     answer_options = {"n_best": 20}  # as many as run_squad.py writes
+    reads_examples = True
 
     def has_labels(self, x, y=None):
         return all("answers" in example for example in self.preprocessor.listed(x))

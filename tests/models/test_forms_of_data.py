@@ -1,0 +1,72 @@
+"""Each verb takes each form of each task's data, or refuses it, as docs/forms.md says."""
+
+import numpy as np
+import pytest
+
+from keras_bert import Batching
+from keras_bert.preprocessing.data_of import data_of
+from tests.models.forms_of_data import (
+    CASES,
+    FORMS,
+    VERBS,
+    Loader,
+    all_said,
+    cells_of_page,
+    given,
+    make_task,
+    takes,
+)
+
+TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_verb_takes_a_form_or_says_what_to_give(case, tf):
+    table = cells_of_page()
+    assert table.keys() == {(form, verb) for form in FORMS for verb in VERBS}
+    for cell, said in all_said(case).items():
+        if said is not None:
+            assert takes(table[cell], case) == (said == ""), (cell, said)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make_task("classes")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_door_looks_once_and_returns_the_class_of_the_form(model, form, tf):
+    data = data_of(model, *given(model, "classes", form, with_labels=True))
+    assert type(data).__name__ == form
+
+
+def test_examples_in_their_one_form_pass_the_door_again(model, assert_close):
+    data = data_of(model, {"text": np.array(TEXTS)}, LABELS)
+    assert list(data.x) == TEXTS and data.x[1:3][1] == TEXTS[2] and data.count == 6
+    first, last = data.split(0.5)
+    assert list(first.x) + list(last.x) == TEXTS and last.y == LABELS[3:]
+    assert model.answer(data.x) == model.answer(TEXTS)
+    assert_close(model.predict(last.x, verbose=0), model.predict(TEXTS[3:], verbose=0))
+    pairs = data_of(model, (TEXTS, TEXTS[::-1])).x
+    assert list(pairs) == [*zip(TEXTS, TEXTS[::-1], strict=True)]
+
+
+def test_scores_and_batches_of_prepared_batches_are_those_of_texts(model, refused):
+    def batches(pad_to):
+        return model.batches(TEXTS, LABELS, batching=Batching(2, shuffle=False, pad_to=pad_to))
+
+    whole = batches("full")
+    assert model.scores(whole) == model.scores(TEXTS, LABELS)
+    [(inputs, labels)] = model.batches(whole, batching=Batching(6, shuffle=False))
+    assert labels.tolist() == LABELS and len(inputs["token_ids"]) == 6
+    alone = Loader(inputs)
+    assert model.scores(alone, LABELS) == model.scores(whole)
+    refused("rows of different lengths", model.scores, batches("longest"))
+    refused("may have no end", model.scores, (batch for batch in whole))
+
+
+def test_a_loader_of_pytorch_is_read_too(model, torch):
+    [(inputs, labels)] = model.batches(TEXTS, LABELS, batching=Batching(6, pad_to="full"))
+    rows = [({name: v[i] for name, v in inputs.items()}, labels[i]) for i in range(6)]
+    loader = torch.utils.data.DataLoader(rows, batch_size=4)
+    assert model.scores(loader) == model.scores(inputs, labels)

@@ -19,26 +19,39 @@ CARD_MARK = "<!-- Written by keras_bert, which replaces it. To keep an edit, rem
 """The last line of this library's cards."""
 
 BESIDE_WEIGHTS = (
-    *("config.json", "vocab.txt", "sentencepiece.bpe.model", "byte_pairs.json"),
-    *("vocab.json", "merges.txt"),
-    *("tokenizer.json", "tokenizer_config.json"),
-    *("special_tokens_map.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
-    *("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"),
+    "config.json",
+    "vocab.txt",
+    "sentencepiece.bpe.model",
+    "byte_pairs.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "modules.json",
+    "1_Pooling/config.json",
+    "2_Normalize/config.json",
 )
 """The files of transformers and sentence-transformers that hold no weights."""
-# The files that this library writes to a model folder, and may therefore replace: those of its
-# presets, of transformers, sentence-transformers, Google and KerasHub.
-WRITTEN = (
-    *(*BESIDE_WEIGHTS, "model.safetensors", "pooler.safetensors"),
-    *(
-        "model.weights.h5",
-        "checksums.json",
-        "preprocessor.json",
-        "bert_config.json",
-        "bert_model.ckpt.*",
-    ),
-    *("metadata.json", "task.json", "task.weights.h5", "assets/tokenizer/vocabulary.txt"),
+
+# The other files that this library writes to a model folder: those of its presets, of transformers,
+# Google and KerasHub. It may replace them.
+_WITH_WEIGHTS = (
+    "model.safetensors",
+    "pooler.safetensors",
+    "model.weights.h5",
+    "checksums.json",
+    "preprocessor.json",
+    "bert_config.json",
+    "bert_model.ckpt.*",
+    "metadata.json",
+    "task.json",
+    "task.weights.h5",
+    "assets/tokenizer/vocabulary.txt",
 )
+WRITTEN = BESIDE_WEIGHTS + _WITH_WEIGHTS
 
 
 @contextmanager
@@ -97,7 +110,7 @@ def _check_room(folder, num_bytes):
 def check_replaces(
     folder: str | os.PathLike,
     names: list[str],
-    own: Sequence[str] = (*WRITTEN, README),
+    own: Sequence[str] = WRITTEN + (README,),
     marks: Sequence[str] = MARKS,
 ) -> None:
     """Raises a ValueError if a folder holds files that aren't a writer's own, and would be lost.
@@ -108,7 +121,8 @@ def check_replaces(
     patterns = [path.partition("/")[0] for path in own]
     others = sorted(names)
     if not marks or set(marks) & set(names):
-        others = [name for name in others if not any(fnmatch(name, x) for x in patterns)]
+        for pattern in patterns:
+            others = [name for name in others if not fnmatch(name, pattern)]
     if others:
         raise ValueError(
             f"{folder} holds {', '.join(others[:5])}, which would be lost. Choose another folder, "

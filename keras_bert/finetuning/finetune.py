@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -132,10 +133,10 @@ def finetune(
         model,
         output,
         settings,
-        batches=lambda epoch: _batches(run, rows, epoch),
-        predict=lambda: _answers(run, model, dev),
-        score=lambda answers: _score_dev(run, answers),
-        keep=lambda answers: _keep_best(run, answers),
+        batches=partial(_batches, run, rows),
+        predict=partial(_answers, run, model, dev),
+        score=partial(_score_dev, run),
+        keep=partial(_keep_best, run),
         callbacks=callbacks,
     )
     if teacher is not None:  # labels alone are what `evaluate` and `fit` take
@@ -266,7 +267,9 @@ def _compile(run, steps):
 def card_settings(run: _Run) -> dict[str, Any]:
     """Returns the settings that the model card shows; those of None are left out."""
     settings, batching, teaching = run.settings, run.batching, run.teaching
-    loss, parts = settings.loss, settings.accumulation_steps
+    loss, parts, teacher = settings.loss, settings.accumulation_steps, teaching.teacher
+    if loss is not None and not isinstance(loss, str):
+        loss = type(loss).__name__
     return {
         "training examples": run.train.count,
         "development examples": run.dev.count,
@@ -274,15 +277,15 @@ def card_settings(run: _Run) -> dict[str, Any]:
         "learning rate": settings.learning_rate,
         "warm-up": settings.warmup,
         "layer decay": settings.layer_decay,
-        "loss": loss if loss is None or isinstance(loss, str) else type(loss).__name__,
+        "loss": loss,
         "class weights": settings.class_weight,
         "best epoch by": settings.select,
         "seed": settings.seed,
         "batch size": _batch_size(batching),
         "tokens per batch": batching.tokens_per_batch,
         "packed": batching.packed or None,
-        "parts per batch": parts if parts > 1 else None,
-        "teacher": None if teaching.teacher is None else repr(teaching.teacher),
+        "parts per batch": None if parts == 1 else parts,
+        "teacher": teacher and repr(teacher),
         "temperature": teaching.weights.get("temperature"),
         "weight of the teacher": teaching.weights.get("alpha"),
     }

@@ -21,12 +21,13 @@ def keep_settings(
     """
     path = f"{str(folder).rstrip('/')}/settings.json"
     settings = json.loads(json.dumps(settings, default=str))  # as they are read again
-    saved = _saved(path) if resume and "settings.json" in names_in(folder) else settings
-    changed = [
-        f"{name}={settings.get(name)!r} (there {saved.get(name)!r})"
-        for name in dict.fromkeys([*settings, *saved])
-        if settings.get(name) != saved.get(name)
-    ]
+    saved, changed = settings, []
+    if resume and "settings.json" in names_in(folder):
+        saved = _saved(path)
+    for name in settings | saved:
+        now, then = settings.get(name), saved.get(name)
+        if now != then:
+            changed.append(f"{name}={now!r} (there {then!r})")
     if changed:
         raise ValueError(
             f"{folder} holds a run with other settings: {', '.join(changed)}. Use the settings of "

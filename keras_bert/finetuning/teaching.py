@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import itertools
 import os
 import zlib
 from functools import partial
@@ -92,12 +91,16 @@ def start_teaching(
 
 def rows_of_texts(preprocessor: Any, x: Examples) -> Rows:
     """Reads each text of an embedder's examples once, with the prompt that `fit` gives it."""
-    columns, plain = preprocessor.listed(x).columns, copy.copy(preprocessor)
-    several = len(columns) > 1
-    readers = preprocessor.of_columns(len(columns), None) if several else [preprocessor]
-    texts = (r.prompt + text for r, column in zip(readers, columns, strict=True) for text in column)
+    columns = preprocessor.listed(x).columns
+    readers = [preprocessor]
+    if len(columns) > 1:
+        readers = preprocessor.of_columns(len(columns), None)
+    texts = {}
+    for reader, column in zip(readers, columns, strict=True):
+        texts |= dict.fromkeys(reader.prompt + text for text in column)
+    plain = copy.copy(preprocessor)
     plain.prompt = ""
-    return plain.read([*dict.fromkeys(texts)])
+    return plain.read(list(texts))
 
 
 @dataclasses.dataclass
@@ -167,8 +170,13 @@ def taught(
 
     if folder is not None:
         folder = folder / _fingerprint(teacher, rows, blocks, longest)
-    kept = _opened(folder, [(len(lengths), *one.shape[1:]) for one in answered(numbers[:1])])
-    missing = [block for block in blocks if any(np.isnan(v[block]).any() for v in kept)]
+    shapes = [(len(lengths), *one.shape[1:]) for one in answered(numbers[:1])]
+    kept = _opened(folder, shapes)
+
+    def is_missing(block):
+        return any(np.isnan(values[block]).any() for values in kept)
+
+    missing = [*filter(is_missing, blocks)]
     if missing and is_chief(model):
         print(f"The teacher answers {sum(map(len, missing)):,} rows.", flush=True)
     for block in tqdm(missing, unit_scale=_BLOCK, unit="row", disable=len(missing) < 2):
@@ -180,11 +188,13 @@ def taught(
 
 def _fingerprint(teacher, rows, blocks, longest):
     """Returns a checksum of the teacher's weights and of the inputs of all rows."""
-    arrays = (keras.ops.convert_to_numpy(weight) for weight in teacher.weights)
-    inputs = (values for block in blocks for values in rows.batch(block, LONGEST)[0].values())
     crc = longest
-    for array in itertools.chain(arrays, inputs):
-        crc = zlib.crc32(np.ascontiguousarray(array).tobytes(), crc)
+    for weight in teacher.weights:
+        crc = zlib.crc32(keras.ops.convert_to_numpy(weight).tobytes(), crc)
+    for block in blocks:
+        inputs, *_ = rows.batch(block, LONGEST)
+        for values in inputs.values():
+            crc = zlib.crc32(values.tobytes(), crc)
     return f"{crc:08x}"
 
 

@@ -210,17 +210,16 @@ class BertPretrainer(BertTask):
         _check_list(texts)
         preprocessor = preprocessor_of(self)
         rows = whole_texts(texts, preprocessor)
-        found = token_likelihoods(self, rows, batch_size)
-        tokens = preprocessor.tokenizer.get_vocabulary()
-        return [
-            {
+        tokens, scores = preprocessor.tokenizer.get_vocabulary(), []
+        for row, values in zip(rows, token_likelihoods(self, rows, batch_size), strict=True):
+            score = {
                 "log_likelihood": float(values.sum()),
                 "perplexity": float(np.exp(-values.mean())),
                 "tokens": [tokens[i] for i in row[1:-1]],
                 "token_log_likelihoods": values.tolist(),
             }
-            for row, values in zip(rows, found, strict=True)
-        ]
+            scores.append(score)
+        return scores
 
     def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers

@@ -100,15 +100,19 @@ class BertReranker(BertTask):
         documents = [_texts(own) for own in documents]
         if top_k is not None:
             check_int("top_k", top_k, at_most=min(map(len, documents)))
-        several = [*zip(queries, documents, strict=True)]
-        pairs = [(text, document) for text, own in several for document in own]
+        pairs = []
+        for text, own in zip(queries, documents, strict=True):
+            pairs += [(text, document) for document in own]
         scores = [answer["score"] for answer in self.answer(pairs, batch_size)]
         fix = "The training diverged, or the weights are damaged."
         check_all_finite("Scores of documents", np.array(scores), fix)
         scores, found = iter(scores), []
         for own in documents:
-            rows = [{"index": i, "score": next(scores), "text": t} for i, t in enumerate(own)]
-            found.append(sorted(rows, key=lambda row: -row["score"])[:top_k])
+            rows = []
+            for index, text in enumerate(own):
+                rows.append({"index": index, "score": next(scores), "text": text})
+            rows.sort(key=lambda row: -row["score"])
+            found.append(rows[:top_k])
         return found[0] if isinstance(query, str) else found
 
     def default_compile_args(self):

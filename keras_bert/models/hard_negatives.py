@@ -63,11 +63,10 @@ def triplets(
         raise ValueError(message)
     if few:
         logger.warning(message)
-    rows = [
-        (query, texts[positive], texts[negative])
-        for (query, positives), negatives in zip(own.items(), mined, strict=True)
-        for positive in dict.fromkeys(positives)
-        for negative in negatives
-    ]
-    queries, positives, negatives = map(list, zip(*rows, strict=True))
+    queries, positives, negatives = [], [], []
+    for query, near in zip(own, mined, strict=True):
+        for positive in dict.fromkeys(own[query]):
+            queries += [query] * len(near)
+            positives += [texts[positive]] * len(near)
+            negatives += [texts[number] for number in near]
     return queries, positives, negatives

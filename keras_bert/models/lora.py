@@ -121,7 +121,14 @@ class AdaptedLayers(keras.layers.Layer):
         super().__init__()
         self.built = True
         self.is_saved = True
-        self.adapted = lambda: [v for each in layers if each.lora_enabled for v in each.variables]
+
+        def adapted():
+            variables = []
+            for layer in layers:
+                variables += layer.variables if layer.lora_enabled else []
+            return variables
+
+        self.adapted = adapted
 
     def save_own_variables(self, store):
         for number, variable in enumerate(self.adapted() if self.is_saved else []):
@@ -175,8 +182,11 @@ def _described(dtype, shape):
 
 def adapters(encoder):
     """Returns the paths of an encoder's adapters."""
-    layers = [layer for layer in encoder.lora_layers() if layer.lora_enabled]
-    return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
+    paths = set()
+    for layer in encoder.lora_layers():
+        if layer.lora_enabled:
+            paths |= {layer.lora_kernel_a.path, layer.lora_kernel_b.path}
+    return paths
 
 
 def _saved(task):

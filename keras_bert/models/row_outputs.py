@@ -54,8 +54,9 @@ def _one_by_one(model, rows, longest, lengths, order, batch_size, verbose, callb
     if is_compiled:
         cuts = np.array([longest] if batching.pad_to == "full" else sorted(batching.pad_to))
         widths = cuts[np.searchsorted(cuts, widths)]
-    starts = range(0, len(order), batch_size)
-    ends = [start + end for start in starts for end in _ends(widths[start : start + batch_size])]
+    ends = []
+    for start in range(0, len(order), batch_size):
+        ends += [start + end for end in _ends(widths[start : start + batch_size])]
     batches = np.split(order, ends[:-1])
 
     def make(numbers):
@@ -85,12 +86,16 @@ def _distributed(model, rows, longest, lengths, order, batch_size, verbose, call
     parts = []
     for cut in np.unique(width)[::-1]:
         numbers = order[width == cut]
-        batching = Batching(batch_size, pad_to=(int(cut),), drop_remainder=False).for_rows(longest)
-        batches = Batches(
-            lambda _, numbers=numbers, batching=batching: cut_rows(numbers, batching),
-            lambda part, batching=batching: rows.batch(part, batching)[:1],
-            batching,
-        )
+        batches = _batches_in_order(rows, numbers, int(cut), longest, batch_size)
         outputs = model.predict_batches(batches, verbose=verbose, callbacks=callbacks)
         parts.append((numbers, outputs))
     return parts
+
+
+def _batches_in_order(rows, numbers, width, longest, batch_size):
+    batching = Batching(batch_size, pad_to=(width,), drop_remainder=False).for_rows(longest)
+    return Batches(
+        order=lambda _: cut_rows(numbers, batching),
+        make=lambda part: rows.batch(part, batching)[:1],
+        batching=batching,
+    )

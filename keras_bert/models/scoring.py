@@ -24,9 +24,11 @@ def token_likelihoods(model, rows, batch_size):
     found = {row.tobytes(): np.zeros(len(row) - 2) for row in distinct}
 
     def places():  # what the model predicts at once: a row, and the tokens in it
-        for row in (distinct[number] for number in by_length([*map(len, distinct)])):
+        for number in by_length([*map(len, distinct)]):
+            row = distinct[number]
             every = np.arange(len(row) - 2)
-            yield from [(row, every)] if causal else ((row, every[i : i + 1]) for i in every)
+            for part in [every] if causal else every[:, None]:
+                yield row, part
 
     waiting = places()
     for longest in waiting:  # of those to come

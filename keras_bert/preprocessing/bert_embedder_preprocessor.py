@@ -60,9 +60,10 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     def variants(self) -> dict[str, Self]:
         """Returns this preprocessor with the prompts of queries and documents, if it has any."""
-        variants = {kind: copy.copy(self) for kind in KINDS} if self.prompts else {}
-        for kind, variant in variants.items():
-            variant.prompt = prompt_of(self.prompts, kind)
+        variants = {}
+        for kind in KINDS if self.prompts else ():
+            variants[kind] = copy.copy(self)
+            variants[kind].prompt = prompt_of(self.prompts, kind)
         return variants
 
     def read(

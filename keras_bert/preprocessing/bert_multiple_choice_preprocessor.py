@@ -54,12 +54,14 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     def rows_of(self, examples: list[dict], targets: tuple) -> PairRows:
         texts = [list(example["choices"]) for example in examples]
         most = max(map(len, texts))
-        padded = [[*own, *[""] * (most - len(own))] for own in texts]
-        is_there = np.array([[*map(bool, own)] for own in padded])
+        padded = np.full((len(texts), most), "", object)
+        for row, choices in zip(padded, texts, strict=True):
+            row[: len(choices)] = choices
+        is_there = padded != ""
         if targets:
             checked_choices(targets[0], is_there)
         contexts = self.tokenized([example["context"] for example in examples])
-        choices = self.tokenized([text for own in padded for text in own])
+        choices = self.tokenized(padded.ravel().tolist())
         return PairRows(
             self.packer,
             (contexts, choices),
@@ -85,12 +87,11 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         label, probabilities = ops.argmax(outputs, axis=-1), ops.softmax(outputs)
         if rows is None:
             return {"probabilities": probabilities, "label": label}
-        own = zip(probabilities, rows.texts, strict=True)
-        return {
-            "probabilities": [row[: len(choices)] for row, choices in own],
-            "label": label,
-            "choice": [choices[n] for choices, n in zip(rows.texts, label, strict=True)],
-        }
+        own, choice = [], []
+        for row, choices, number in zip(probabilities, rows.texts, label, strict=True):
+            own.append(row[: len(choices)])
+            choice.append(choices[number])
+        return {"probabilities": own, "label": label, "choice": choice}
 
     def serve(self, predict: Predict, context: Tensor, choices: Tensor) -> dict:
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""

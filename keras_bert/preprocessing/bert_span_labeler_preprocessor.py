@@ -142,14 +142,17 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         window, start, end = int(spans["null"].argmin()), 0, 0
         if answer:
             window = int(spans["score"].argmax())
-            start, end = (int(spans[name][window, 0]) for name in ("first", "last"))
+            start, end = int(spans["first"][window, 0]), int(spans["last"][window, 0])
         question = self.located([example["question"]])
         tokens = [column.take([window]) for column in rows.columns]
         row = explained_row(self.packer, [question, rows.contexts], tokens, target=answer)
-        chosen = {"start": start, "end": end}
-        row.value = lambda outputs: sum(
-            keras.ops.log_softmax(outputs[name])[:, place] for name, place in chosen.items()
-        )
+
+        def value(outputs):
+            starts = keras.ops.log_softmax(outputs["start"])
+            ends = keras.ops.log_softmax(outputs["end"])
+            return starts[:, start] + ends[:, end]
+
+        row.value = value
         return row
 
     def serve(self, predict: Predict, question: Tensor, context: Tensor) -> dict:

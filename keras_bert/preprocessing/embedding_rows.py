@@ -34,8 +34,9 @@ class TextColumns(TextRows):
         Inputs are a tuple of k dicts of `[B, S]`, each as long as its own longest text. Labels are
         scores, `[B]`, or the numbers of the texts in the batch, `[B, k]`.
         """
-        inputs = tuple(inputs_of([each.take(rows)], self.packer, batching) for each in self.columns)
-        targets = tuple(self.ops.take(values, rows) for values in self.targets)
+        texts = [column.take(rows) for column in self.columns]
+        inputs = tuple(inputs_of([text], self.packer, batching) for text in texts)
+        _, targets = self.beside(rows)
         if self.numbers is None:
             return (inputs, *targets)
         numbers = self.ops.take(self.numbers, rows)
@@ -76,7 +77,7 @@ class LabelledTexts(TextRows):
             positive = start + (place - start + draws[0]) % (stop - start)
             negative = np.where(draws[1] < start, draws[1], draws[1] + stop - start)
             anchors = generator.permutation(count) if batching.shuffle else np.arange(count)
-            numbers = [anchors, *(by_class[p[anchors]] for p in (positive, negative))]
+            numbers = anchors, by_class[positive[anchors]], by_class[negative[anchors]]
             return cut_rows(np.stack(numbers, axis=1), batching)
 
         return Batches(order, lambda numbers: self.batch(numbers, batching), batching)

@@ -11,8 +11,8 @@ KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 def prompts_by_name(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
     """Returns prompts by name; None is a dict without any."""
     prompts = {} if prompts is None else prompts
-    is_dict = isinstance(prompts, dict)
-    if not is_dict or not all(isinstance(t, str) for pair in prompts.items() for t in pair):
+    strings = [*prompts, *prompts.values()] if isinstance(prompts, dict) else [None]
+    if not all(isinstance(text, str) for text in strings):
         raise ValueError(
             f"prompts must be a dict of strings, such as {{'query': 'query: '}}; got {prompts!r}."
         )

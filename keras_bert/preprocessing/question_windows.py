@@ -72,7 +72,7 @@ class QuestionWindows(TextRows):
         is_best = in_context & (score == ops.take(best, ops.maximum(token, 0)))
         row = ops.arange(ops.num_rows(part))[:, None] + 0 * token
         earliest = ops.segment_min(row, ops.where(is_best, token, -1), total)
-        starts, ends = (ops.take(x, flat) for x in (self.contexts.starts, self.contexts.ends))
+        starts, ends = ops.take(self.contexts.starts, flat), ops.take(self.contexts.ends, flat)
         in_context &= starts < ends  # a "▁" alone ends no answer
         return {
             "begins": is_best & (row == ops.take(earliest, ops.maximum(token, 0))),
@@ -108,12 +108,16 @@ def question_windows(
 def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
     """Makes `QuestionWindows` with targets from the examples that have an answer to train on."""
     check_answers(examples)
-    spans = [training_answer(example) for example in examples]
-    examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
-    if not examples:
+    trained, spans = [], []
+    for example in examples:
+        span = training_answer(example)
+        if span is not None:
+            trained.append(example)
+            spans.append(span)
+    if not trained:
         raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
-    windows = windows_of(examples, preprocessor)
-    labels = window_labels(windows, examples, [span for span in spans if span is not None])
+    windows = windows_of(trained, preprocessor)
+    labels = window_labels(windows, trained, spans)
     return dataclasses.replace(windows, targets=(labels,))
 
 

@@ -45,9 +45,8 @@ def span_answers(
         total = ops.logsumexp(ops.stack([total, null], axis=1))
         is_null |= odds > null_threshold
     total = ops.where(is_answered, total, null)
-    start, end = (
-        ops.where(is_null, 0, ops.take(spans[name][:, 0], row)) for name in ("start", "end")
-    )
+    start = ops.where(is_null, 0, ops.take(spans["start"][:, 0], row))
+    end = ops.where(is_null, 0, ops.take(spans["end"][:, 0], row))
     answers = {
         "answer": ops.substrings(windows.contexts.texts, windows.context, start, end),
         **ops.text_spans(windows.contexts.texts, windows.context, start, end),
@@ -56,8 +55,9 @@ def span_answers(
     }
     if n_best > 1:
         row = _first_row(spans["null"], null, question, ops)  # where "no answer" scores lowest
-        logits = (spans[f"null_{name}"][row] for name in ("start_logit", "end_logit"))
-        nulls = np.stack([null, *np.zeros((2, len(null))), *logits], axis=1).tolist()
+        nowhere = np.zeros(len(null))
+        logits = spans["null_start_logit"][row], spans["null_end_logit"][row]
+        nulls = np.stack([null, nowhere, nowhere, *logits], axis=1).tolist()
         answers |= _n_best(windows, spans, nulls, total, n_best, null_threshold is not None)
     return answers
 
@@ -98,10 +98,13 @@ def spans_of_windows(
     places = windows.places(length)
 
     def some(rows):
-        start, end = (ops.take(outputs[name], rows) for name in ("start", "end"))
-        begins, in_context = (ops.take(places[name], rows) for name in ("begins", "in_context"))
+        start = ops.take(outputs["start"], rows)
+        end = ops.take(outputs["end"], rows)
+        begins = ops.take(places["begins"], rows)
+        in_context = ops.take(places["in_context"], rows)
         spans = _best_spans(start, end, begins, in_context, max_answer_length, n_best, ops)
-        first, last = spans["start"], ops.minimum(spans["end"], length - 1)  # past it if no span
+        first = spans["start"]
+        last = ops.minimum(spans["end"], length - 1)  # past it if no span
         return {
             "score": spans["score"],
             "total": spans["total"],
@@ -138,11 +141,12 @@ def _n_best(windows, spans, nulls, total, n_best, may_be_null):
     """
     names = ("score", "start", "end", "start_logit", "end_logit")
     ends = np.searchsorted(windows.question, np.arange(1, len(total)))
-    columns = ([part.ravel().tolist() for part in np.split(spans[n], ends)] for n in names)
+    all_spans = np.stack([spans[name] for name in names], axis=-1)  # [N, K, 5]
     found = {f"n_best_{name}": [] for name in ("answer", *names)}
-    for number, rows in enumerate(zip(*columns, strict=True)):
-        ranked = [row for row in zip(*rows, strict=True) if row[0] > NO_SPAN]
-        ranked += [nulls[number]] if may_be_null or not ranked else []
+    for number, rows in enumerate(np.split(all_spans, ends)):
+        ranked = [row for row in rows.reshape(-1, len(names)).tolist() if row[0] > NO_SPAN]
+        if may_be_null or not ranked:
+            ranked.append(nulls[number])
         text, best = windows.contexts.texts[windows.context[number]], {}
         for row in sorted(ranked, key=lambda row: -row[0]):
             best.setdefault(text[int(row[1]) : int(row[2])], row)

@@ -46,10 +46,13 @@ class TextRows:
         return self.packer.lengths(*self.columns)
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
-        own = keras.tree.map_structure(
-            lambda values: self.ops.take(values, rows), (self.extra_inputs, *self.targets)
-        )
-        return ({**self.inputs(rows, batching), **own[0]}, *own[1:])
+        extra_inputs, targets = self.beside(rows)
+        return self.inputs(rows, batching) | extra_inputs, *targets
+
+    def beside(self, rows: Any) -> tuple[dict[str, Any], tuple]:
+        """Returns extra inputs and targets of rows by number, `[B]`."""
+        beside = (self.extra_inputs, self.targets)
+        return keras.tree.map_structure(lambda values: self.ops.take(values, rows), beside)
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         """Makes the model's inputs, a dict of `[B, ...]`, for rows by number."""
@@ -75,10 +78,7 @@ class WindowRows(TextRows):
         [texts] = rows.columns
         windows, counts = texts.windows(rows.packer.sequence_length - 2, window_stride)
         text, _ = numbered(counts, texts.ops)
-        extra_inputs, *targets = keras.tree.map_structure(
-            lambda values: texts.ops.take(values, text), (rows.extra_inputs, *rows.targets)
-        )
-        targets = tuple(targets)
+        extra_inputs, targets = rows.beside(text)
         return cls(rows.packer, (windows,), extra_inputs, targets, text=text, counts=counts)
 
 
@@ -95,11 +95,13 @@ class PairRows(TextRows):
     texts: list[list[str]] | None = None  # the second texts of each row, if answers name them
 
     def num_tokens(self) -> np.ndarray:
-        lengths = self.packer.lengths(*self._pairs(np.arange(len(self.columns[0].lengths))))
+        rows = np.arange(len(self.columns[0].lengths))
+        lengths = self.packer.lengths(*self._pairs(rows))
         return lengths.reshape(-1, self.num_sequences).max(axis=1)  # of each row's longest pair
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
-        ops, inputs = self.ops, inputs_of(self._pairs(rows), self.packer, batching)
+        ops = self.ops
+        inputs = inputs_of(self._pairs(rows), self.packer, batching)
         width = inputs["token_ids"].shape[-1] or ops.num_columns(inputs["token_ids"])
         shape = [ops.num_rows(rows), self.num_sequences, width]
         inputs = {name: ops.reshape(values, shape) for name, values in inputs.items()}
@@ -109,7 +111,8 @@ class PairRows(TextRows):
         return {name: values * is_there for name, values in inputs.items()}
 
     def _pairs(self, rows):
-        ops, number, (firsts, seconds) = self.ops, self.num_sequences, self.columns
+        ops, number = self.ops, self.num_sequences
+        firsts, seconds = self.columns
         numbers = rows[:, None] * number + ops.arange(number)  # [B, D]
         return firsts.take(ops.repeat(rows, number)), seconds.take(ops.reshape(numbers, [-1]))
 

@@ -73,7 +73,8 @@ def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
     In `so (it's)` the tokens "so", "(", "it", "'", "s", ")" are two runs between spaces. In the
     second one, "(" leads and ")" trails, and each is a word; "it's" is the word between.
     """
-    ops, text_of = read.tokens.ops, numbered(read.tokens.lengths, read.tokens.ops)[0]
+    ops = read.tokens.ops
+    text_of, _ = numbered(read.tokens.lengths, ops)
     kinds = _kinds(read, text_of, tokenizer)
     true, size = ops.full([1], True, "bool"), ops.num_rows(kinds)
     starts, ends = read.starts[:-1], read.ends[:-1]
@@ -91,9 +92,8 @@ def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
     in_run = ops.segment_sum(letters, run, ops.num_rows(runs))
     leads, trails = is_mark & (seen == 0), is_mark & (seen == ops.take(in_run, run))
     alone = leads | trails | is_character
-    alone_before, empty_before = (
-        ops.concat([~true, each[:-1]], axis=0)[:size] for each in (alone, is_empty)
-    )
+    alone_before = ops.concat([~true, alone[:-1]], axis=0)[:size]
+    empty_before = ops.concat([~true, is_empty[:-1]], axis=0)[:size]
     return begins_run | ((alone | alone_before) & (kinds != _GOES_ON) & ~empty_before)
 
 
@@ -105,8 +105,8 @@ def _kinds(read, text_of, tokenizer):
         _kinds_of_tokens[tokenizer] = np.array(kinds, "int64")
     kinds = ops.take(ops.array(_kinds_of_tokens[tokenizer]), ids)
     unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
-    places = (ops.take(values, unknown) for values in (text_of, read.starts, read.ends))
-    kinds_of_unknown = ops.classify_strings(ops.substrings(read.texts, *places), _kind)
+    text, start, end = [ops.take(values, unknown) for values in (text_of, read.starts, read.ends)]
+    kinds_of_unknown = ops.classify_strings(ops.substrings(read.texts, text, start, end), _kind)
     return ops.scatter_update(kinds, unknown, kinds_of_unknown)
 
 
@@ -127,12 +127,12 @@ def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -
     Tags may have no prefixes. See `BertTokenClassifierPreprocessor.answers` for the result.
     """
     ops = words.ops
-    parts = [split_tag(name) for name in label_names]
-    type_names = sorted({type_ for _, type_ in parts})
-    opens, closes, inside = (
-        ops.array([kind in kinds for kind, _ in parts]) for kinds in ("BS", "OES", "BIES")
-    )
-    types = ops.array(np.array([type_names.index(type_) for _, type_ in parts], "int64"))
+    prefixes, types_of_labels = zip(*map(split_tag, label_names), strict=True)
+    type_names, types = np.unique(types_of_labels, return_inverse=True)
+    opens = ops.array(np.isin(prefixes, ["B", "S"]))
+    closes = ops.array(np.isin(prefixes, ["O", "E", "S"]))
+    inside = ops.array(np.isin(prefixes, ["B", "I", "E", "S"]))
+    types = ops.array(types)
     logits = ops.gather_nd(outputs, words.window, words.position)  # [W, C]
     probabilities = ops.softmax(logits)
     label = ops.argmax(probabilities, axis=-1)  # [W]
@@ -148,7 +148,7 @@ def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -
     start, end = ops.take(words.start, first), ops.take(words.end, last)
     values = {
         "text": ops.substrings(words.texts, text, start, end),
-        "type": ops.take(ops.strings(type_names), ops.take(type_, first)),
+        "type": ops.take(ops.strings(type_names.tolist()), ops.take(type_, first)),
         **ops.text_spans(words.texts, text, start, end),
         "score": ops.segment_mean(ops.take(score, member), number, ops.num_rows(first)),
     }
@@ -179,7 +179,8 @@ def explained_row(
     **options: Any,
 ) -> ExplainedRow:
     """Packs a text or two, or those of their `tokens` that a window holds."""
-    tokens = [each.tokens for each in texts] if tokens is None else tokens
+    if tokens is None:
+        tokens = [text.tokens for text in texts]
     first_number = packer.tokenizer.vocabulary_size()  # numbers words above all ids
     words, numbered = [], []
     for column, (text, part) in enumerate(zip(texts, tokens, strict=True)):
@@ -187,20 +188,22 @@ def explained_row(
         numbers = first_number + len(words) - 1 + np.cumsum(is_first)
         numbered.append(dataclasses.replace(part, values=np.append(numbers, 0)))
         first = np.flatnonzero(is_first)
-        starts, ends = text.starts[first], text.ends[np.append(first[1:], is_first.size) - 1]
-        words += [(text.texts[0][s:e], column, s, e) for s, e in zip(starts, ends, strict=False)]
-    numbers = packer(*numbered, width=packer.lengths(*tokens)[0])["token_ids"][0]
+        last = np.append(first[1:], is_first.size) - 1
+        for start, end in zip(text.starts[first], text.ends[last], strict=False):
+            words.append((text.texts[0][start:end], column, start, end))
+    [width] = packer.lengths(*tokens)
+    numbers = packer(*numbered, width=width)["token_ids"][0]
     is_word = numbers >= first_number
     word = np.full(numbers.shape, -1)
     seen, word[is_word] = np.unique(numbers[is_word] - first_number, return_inverse=True)
-    columns = zip(*(words[number] for number in seen), strict=True) if seen.size else [()] * 4
-    names = ("word_text", "word_column", "word_start", "word_end")
-    return ExplainedRow(
-        packer(*tokens, width=numbers.size),
-        {name: np.array(values) for name, values in zip(names, columns, strict=True)},
-        word,
-        **options,
-    )
+    held = [words[number] for number in seen]
+    columns = {
+        "word_text": np.array([text for text, *_ in held]),
+        "word_column": np.array([column for _, column, *_ in held]),
+        "word_start": np.array([start for *_, start, _ in held]),
+        "word_end": np.array([end for *_, end in held]),
+    }
+    return ExplainedRow(packer(*tokens, width=width), columns, word, **options)
 
 
 def log_odds(logits: Any, number: int) -> Any:

@@ -19,14 +19,15 @@ def whole_texts(texts: Sequence[str], preprocessor: Any) -> list[np.ndarray]:
     """Tokenizes texts as `[CLS] text [SEP]`, without truncation."""
     texts = [as_str(f"Text {number}", text) for number, text in enumerate(texts)]
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
-    first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
     for number, ids in enumerate(numpy_ops.from_row_lengths(*tokenizer.flat_ids(texts))):
         if not 0 < len(ids) <= longest - 2:
-            size = f"{len(ids)} tokens, above the {longest - 2} of sequence_length={longest}"
-            size = size if len(ids) else "no token to score"
+            size = "no token to score"
+            if len(ids):
+                size = f"{len(ids)} tokens, above the {longest - 2} of sequence_length={longest}"
             raise ValueError(f"Text {number} has {size}: {shown(texts[number])}.")
-        rows.append(np.array([*first, *ids, *last], "int32"))
+        row = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
+        rows.append(np.array(row, "int32"))
     return rows
 
 
@@ -44,10 +45,12 @@ def masked_inputs(
         parts = re.split(rf"\s*{re.escape(MASK)}", as_str("A text", text))
         if len(parts) == 1:
             raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
-        first, *others = numpy_ops.from_row_lengths(*tokenizer.flat_ids(parts))
-        masked = (np.append(np.int32(tokenizer.mask_token_id), ids) for ids in others)
-        rows.append(np.concatenate([first, *masked]))
-        counts.append(len(others))
+        ids = numpy_ops.from_row_lengths(*tokenizer.flat_ids(parts))
+        row = ids[:1]
+        for part in ids[1:]:
+            row += [[tokenizer.mask_token_id], part]
+        rows.append(np.concatenate(row, dtype="int32"))
+        counts.append(len(parts) - 1)
     tokens = Tokens.of(np.concatenate(rows), np.array([*map(len, rows)], "int64"), numpy_ops)
     [inputs] = TextRows(preprocessor.packer, (tokens,)).as_batch()
     positions = [np.flatnonzero(r == tokenizer.mask_token_id) for r in inputs["token_ids"]]

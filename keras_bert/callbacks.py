@@ -195,9 +195,11 @@ class TrainingCurves(keras.callbacks.Callback):
         """Adds a point of every log of a batch: the mean since the last point, of means."""
         model = self.model
         if self._others is None:  # Keras puts the output's name before the metric's
-            metrics = [one for each in model.metrics for one in getattr(each, "metrics", [each])]
-            others = [each.name for each in metrics if not isinstance(each, keras.metrics.Mean)]
-            self._others = tuple(f"_{name}" for name in others)
+            metrics = []
+            for metric in model.metrics:
+                metrics += getattr(metric, "metrics", [metric])
+            others = [metric for metric in metrics if not isinstance(metric, keras.metrics.Mean)]
+            self._others = tuple(f"_{metric.name}" for metric in others)
         values, rows = dict(self._logs), examples_so_far(model)
         for name, value in self._logs.items():
             if not f"_{name}".endswith(self._others):  # a running mean over the epoch

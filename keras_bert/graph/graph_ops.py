@@ -34,14 +34,15 @@ def num_columns(values):
 def map_blocks(function, count, size, specs):
     """As in `numpy_ops`; `specs` are the `(dtype, shape of a row)` of what `function` returns."""
     size = tf.clip_by_value(count, 1, size)
-    blocks = tf.map_fn(
-        lambda start: function(tf.minimum(start + tf.range(size), count - 1)),
-        tf.range(0, count, size),
-        fn_output_signature={
-            name: tf.TensorSpec([None, *shape], dtype) for name, (dtype, shape) in specs.items()
-        },
-        parallel_iterations=1,
-    )
+    starts = tf.range(0, count, size)
+    signature = {}
+    for name, (dtype, shape) in specs.items():
+        signature[name] = tf.TensorSpec([None, *shape], dtype)
+
+    def block(start):
+        return function(tf.minimum(start + tf.range(size), count - 1))
+
+    blocks = tf.map_fn(block, starts, fn_output_signature=signature, parallel_iterations=1)
 
     def joined(values):
         inner = tf.shape(values)[2:]

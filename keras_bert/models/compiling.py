@@ -53,6 +53,11 @@ def check_no_rate(arguments):
         raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
 
 
+def _of_output(parts, name):
+    """Returns the part of an output; one that is no dict is that of all outputs."""
+    return parts.get(name) if isinstance(parts, dict) else parts
+
+
 def check_takes_logits(kind, given, own, loss):
     """Raises a ValueError at a loss or metric of probabilities, if the task's own takes logits.
 
@@ -60,9 +65,8 @@ def check_takes_logits(kind, given, own, loss):
     `loss` that to train with, by which Keras chooses the metric called "accuracy".
     """
     if isinstance(given, dict):
-        for name, each in given.items():
-            of_output = (part.get(name) if isinstance(part, dict) else part for part in (own, loss))
-            check_takes_logits(kind, each, *of_output)
+        for name, part in given.items():
+            check_takes_logits(kind, part, _of_output(own, name), _of_output(loss, name))
         return
     owns = own.values() if isinstance(own, dict) else [own]
     if not all(map(_from_logits, owns)):

@@ -92,7 +92,8 @@ def _slopes(function, x):
     if keras.backend.backend() == "jax":
         import jax
 
-        return np.asarray(jax.grad(lambda x: function(x).sum())(x))
+        gradient = jax.grad(lambda x: function(x).sum())
+        return np.asarray(gradient(x))
     import torch
 
     x = ops.convert_to_tensor(x).requires_grad_()

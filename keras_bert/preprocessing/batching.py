@@ -113,11 +113,12 @@ class Batching:
             raise ValueError(
                 f"bucket_lengths must reach {longest}, the longest row; got {self.bucket_lengths}."
             )
-        kind = device_kind()
-        pad_to = "full" if self.packed else self.pad_to
-        if pad_to == "auto":
+        kind, pad_to = device_kind(), self.pad_to
+        if self.packed or (pad_to == "auto" and kind == "TPU"):
+            pad_to = "full"
+        elif pad_to == "auto":
             is_compiled = keras.backend.backend() == "jax" or kind == "GPU"
-            pad_to = "full" if kind == "TPU" else quarters(longest) if is_compiled else "longest"
+            pad_to = quarters(longest) if is_compiled else "longest"
         drop = kind == "TPU" if self.drop_remainder is None else self.drop_remainder
         return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
 

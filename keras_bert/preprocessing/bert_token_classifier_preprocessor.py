@@ -110,10 +110,11 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
         check_each(labels, _is_list, "Each sentence must have a list of tags")
         known = numbers_of(self.label_names)
-        return [
-            [class_number(f"Sentence {n} has the tag", tag, known) for tag in tags]
-            for n, tags in enumerate(labels)
-        ]
+        numbers = []
+        for sentence, tags in enumerate(labels):
+            what = f"Sentence {sentence} has the tag"
+            numbers.append([class_number(what, tag, known) for tag in tags])
+        return numbers
 
     def stream_targets(self, labels: Tensor) -> Tensor:
         raise ValueError("Words and tags must be in memory: pass lists, or batches(words, tags).")

@@ -25,12 +25,9 @@ def as_label_names(names: Any) -> list[str] | None:
         return None
     is_list = isinstance(names, (list, tuple)) or hasattr(as_arrays(names), "tolist")
     listed = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
-    are_names = bool(listed) and all(
-        isinstance(name, str) or (isinstance(name, numbers.Real) and name == number)
-        for number, name in enumerate(listed)
-    )
+    are_names = all(isinstance(name, str) or name == n for n, name in enumerate(listed))
     listed = [*map(str, listed)]
-    if not are_names or len({*listed}) < len(listed):
+    if not listed or not are_names or len({*listed}) < len(listed):
         raise ValueError(
             "label_names must be a list of names that differ, or numbers in their places, 0, 1, "
             f"...; got {shown(names)}. Other numbers must be strings, here and as labels."
@@ -116,17 +113,18 @@ def class_targets(
     labels = label_array(labels)
     if labels.dtype.kind in "USOT" and labels.size:
         hint, known = _naming_hint(labels, names or []), numbers_of(names)
-        chosen = (
-            class_number(f"Label {n} is", label, known, hint) for n, label in enumerate(labels.flat)
-        )
-        labels = np.array([*chosen], "int32").reshape(labels.shape)
+        chosen = np.zeros(labels.shape, "int32")
+        for n, label in enumerate(labels.flat):
+            chosen.flat[n] = class_number(f"Label {n} is", label, known, hint)
+        labels = chosen
     is_one_each = labels.ndim == 1
     is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
     if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):
         raise ValueError(
             f"Labels must be [n] names or numbers, or one-hot, [n, C]; got shape {labels.shape}."
         )
-    labels = _of_classes(labels, len(names) if names is not None and is_one_each else None)
+    num_classes = None if names is None or not is_one_each else len(names)
+    labels = _of_classes(labels, num_classes)
     return labels.astype("int64") if "float" in labels.dtype.name else labels
 
 

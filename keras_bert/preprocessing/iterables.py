@@ -16,7 +16,13 @@ from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import Data, Raw, RawExamples
-from keras_bert.preprocessing.forms import first_element, is_iterable, is_raw
+from keras_bert.preprocessing.forms import (
+    first_element,
+    is_iterable,
+    is_raw,
+    is_single,
+    is_text,
+)
 
 _MOST = 10_000_000  # examples of an iterable that is taken to end
 
@@ -50,18 +56,18 @@ class Passes:
                     f"The {self._name} has no end after {_MOST:,} examples: give steps_per_epoch."
                 )
             parts.append(_parts(example, self.with_labels))
-            if _kind(parts[-1]) != _kind(parts[0]):
+            if _form(parts[-1]) != _form(parts[0]):
+                first = parts[0] if len(parts[0]) > 1 else parts[0][0]
                 raise ValueError(
                     f"Example {number} of the {self._name} is {shown(example)}, unlike the first: "
-                    f"{shown(parts[0][0] if len(parts[0]) == 1 else parts[0])}."
+                    f"{shown(first)}."
                 )
         if not parts:
             raise ValueError(f"There are no examples: the {self._name} is empty.")
-        x, *rest = map(list, zip(*parts, strict=True))
-        if isinstance(x[0], dict) and "text" in x[0]:
-            columns = {name: [example[name] for example in x] for name in x[0]}
-            x = {name: v if name == "text" else np.array(v) for name, v in columns.items()}
-        return (x, *rest, None, None)[:3]
+        columns = [list(column) for column in zip(*parts, strict=True)]
+        if _is_text_dict(columns[0][0]):
+            columns[0] = _dict_of_columns(columns[0])
+        return (*columns, None, None)[:3]
 
     @property
     def _name(self):
@@ -202,27 +208,39 @@ def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
         start = [*itertools.islice(x, 1)]
         x = (each for each in itertools.chain(start, x))  # Keras takes generators alone
         first = start[0] if start else ()
-    is_labelled = isinstance(first, (tuple, list)) and len(first)
-    return (Passes(x, **options) if is_raw(first[0] if is_labelled else first) else None), x
+    if isinstance(first, (tuple, list)) and len(first):
+        first = first[0]  # without its label
+    if not is_raw(first):
+        return None, x
+    return Passes(x, **options), x
 
 
 def _are_rows(x):
     """Returns whether a list holds dicts with `text`, or tuples with a label, a number."""
     first = x[0] if isinstance(x, list) and x else None
-    if isinstance(first, dict):
-        return "text" in first
-    return isinstance(first, tuple) and any(
-        isinstance(part, numbers.Real) and not is_missing(part) for part in first
-    )
+    if not isinstance(first, tuple):
+        return _is_text_dict(first)
+    return any(isinstance(part, numbers.Real) and not is_missing(part) for part in first)
+
+
+def _is_text_dict(example):
+    return isinstance(example, dict) and "text" in example
+
+
+def _dict_of_columns(examples):
+    """Joins dicts of `text` and extra inputs to a dict of a list and of arrays."""
+    columns = {name: [example[name] for example in examples] for name in examples[0]}
+    return {name: v if name == "text" else np.array(v) for name, v in columns.items()}
 
 
 def _parts(example, with_labels):
     """Splits an example into `(x,)`, `(x, label)` or `(x, label, weight)`."""
-    if isinstance(example, dict) and "text" in example and "label" in example:
+    if _is_text_dict(example) and "label" in example:
         x = {name: value for name, value in example.items() if name != "label"}
-        return (x["text"] if len(x) == 1 else x), _plain(example["label"])
-    are_texts = isinstance(example, tuple) and all(isinstance(p, (str, bytes)) for p in example)
-    if not isinstance(example, tuple) or (are_texts and not with_labels):
+        if len(x) == 1:
+            x = x["text"]
+        return x, _plain(example["label"])
+    if not isinstance(example, tuple) or (is_single(example) and not with_labels):
         return (example,)
     return (example[0], *map(_plain, example[1:]))
 
@@ -231,20 +249,21 @@ def _plain(value):
     return value.tolist() if hasattr(value, "tolist") else value  # of NumPy and PyTorch
 
 
-def _kind(parts):
+def _form(parts):
     """Returns what all examples of an iterable have in common."""
     x = parts[0]
-    if isinstance(x, dict):
-        return sorted(x) if "text" in x else dict, len(parts)
-    is_text = isinstance(x, (str, bytes))
-    return str if is_text else len(x) if isinstance(x, tuple) else type(x), len(parts)
+    if _is_text_dict(x):
+        return sorted(x), len(parts)
+    if isinstance(x, tuple):
+        return len(x), len(parts)
+    return str if is_text(x) else type(x), len(parts)
 
 
 def _examples_of(batch):
     """Returns the examples of a batch in columns: a dict, a tuple or an array of them."""
     if isinstance(batch, dict):
-        columns = map(_examples_of, batch.values())
-        return [dict(zip(batch, values, strict=True)) for values in zip(*columns, strict=True)]
+        rows = zip(*map(_examples_of, batch.values()), strict=True)
+        return [dict(zip(batch, row, strict=True)) for row in rows]
     if isinstance(batch, (tuple, list)) and not all(isinstance(part, str) for part in batch):
         return [*zip(*map(_examples_of, batch), strict=True)]
     return list(batch)

@@ -50,7 +50,7 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
 
 def input_names(model: keras.Model) -> list[str]:
     """Returns the names of inputs that a model may be called with."""
-    return [*model.input, *(PACKED if model.takes_packed_rows else ())]
+    return list(model.input) + list(PACKED if model.takes_packed_rows else ())
 
 
 def upper_limits(model: keras.Model) -> dict[str, int | None]:
@@ -139,12 +139,12 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
         fits = tf.debugging.Assert(length <= longest, [too_long(model, "this length"), length])
         with tf.control_dependencies([fits]):
             length = tf.cast(length, tf.float64)
-        others = {name: values for name, values in inputs.items() if name not in limits}
-        return with_finite_check(others) | {
-            name: _in_range(name, inputs[name], limit, length if limit is None else limit)
-            for name, limit in limits.items()
-            if name in inputs
-        }
+        checked = with_finite_check({name: inputs[name] for name in inputs.keys() - limits.keys()})
+        for name in inputs.keys() & limits.keys():
+            limit = limits[name]
+            below = length if limit is None else limit
+            checked[name] = _in_range(name, inputs[name], limit, below)
+        return checked
 
     def check(x, *rest):
         x = tuple(map(in_range, x)) if is_columns else in_range(x)

@@ -25,8 +25,10 @@ class Sentences(ExampleList):
     @classmethod
     def of(cls, x: Any) -> Self:
         """Reads a list of sentences, or a dict of these as `words` and perhaps of `documents`."""
-        words, documents = (x["words"], x.get("documents")) if isinstance(x, dict) else (x, None)
-        words = list(as_arrays(words))
+        documents = None
+        if isinstance(x, dict):
+            x, documents = x["words"], x.get("documents")
+        words = list(as_arrays(x))
         if documents is not None:
             check_one_each(len(words), "sentences", documents=documents)
             documents = np.asarray(documents)
@@ -38,7 +40,10 @@ class Sentences(ExampleList):
     def __getitem__(self, part):
         if not isinstance(part, slice):
             return self.words[part]
-        return Sentences(self.words[part], None if self.documents is None else self.documents[part])
+        documents = self.documents
+        if documents is not None:
+            documents = documents[part]
+        return Sentences(self.words[part], documents)
 
     def parts(self, size: int) -> Iterator[Self]:
         """Cuts sentences into parts of at least `size`, with all sentences of a document in one."""

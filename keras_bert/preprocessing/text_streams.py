@@ -95,7 +95,8 @@ def text_batches(
     are_texts = isinstance(spec, tuple) and not with_labels and all(map(is_strings, spec))
 
     def in_order(x, *rest):
-        x, rest = ((x, *rest), ()) if are_texts else (x, rest)
+        if are_texts:
+            x, rest = (x, *rest), ()
         text, extra = split_inputs(x)
         return (text if isinstance(text, tuple) else (text,)), extra, rest
 
@@ -131,8 +132,8 @@ def arrays_of(dataset: tf.data.Dataset, are_columns: bool = False) -> tuple[Any,
     if not elements:
         raise ValueError(NO_EXAMPLES)
     elements = [e if isinstance(e, tuple) else (e,) for e in elements]
-    is_batch = not any(isinstance(leaf, bytes) for leaf in tf.nest.flatten(elements[0][0]))
-    join = np.concatenate if is_batch else np.stack
+    is_one = any(isinstance(leaf, bytes) for leaf in tf.nest.flatten(elements[0][0]))
+    join = np.stack if is_one else np.concatenate
     joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
     spec = dataset.element_spec
     if are_columns and isinstance(spec, tuple) and all(map(is_strings, spec)):

@@ -130,7 +130,8 @@ def _columns(x):
             raise ValueError(
                 "Some texts are pairs and others are not; give all of them a second text, or none."
             )
-        x = (x,) if widths <= {0} else zip(*x, strict=True)
+        are_pairs = any(widths)
+        x = zip(*x, strict=True) if are_pairs else (x,)
     columns = tuple(map(_strings, x))
     if not columns or not columns[0]:
         raise ValueError("There are no texts: give at least one.")

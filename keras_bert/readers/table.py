@@ -212,12 +212,13 @@ def read_table(
 
 
 def _parquet_table(path):
-    rows = [row for *_, row in parquet_rows(path)]
-    if not rows:
+    cells = []
+    for *_, row in parquet_rows(path):
+        cells.append([_cell(value) for value in row.values()])
+    if not cells:
         raise ValueError(f"{path} has no rows.")
-    cells = [[*map(_cell, row.values())] for row in rows]
-    numbers = [*range(1, len(rows) + 1)]
-    return Table(path, [*rows[0]], cells, numbers, [], unit="row")
+    numbers = list(range(1, len(cells) + 1))
+    return Table(path, list(row), cells, numbers, [], unit="row")
 
 
 def _take_header(table):

@@ -342,8 +342,12 @@ def _dense(gradients):
 
 
 def _added(sums, gradients):
-    pairs = zip(sums, gradients, strict=True)
-    return [s if g is None else s + tf.cast(g, s.dtype) for s, g in pairs]
+    added = []
+    for total, gradient in zip(sums, gradients, strict=True):
+        if gradient is not None:
+            total += tf.cast(gradient, total.dtype)
+        added.append(total)
+    return added
 
 
 def _copied(data):
@@ -354,7 +358,11 @@ def _copied(data):
     """
     if not all("CPU" in device.device_type for device in tf.config.list_logical_devices()):
         return data
-    return tf.nest.map_structure(lambda v: None if v is None else tf.raw_ops.DeepCopy(x=v), data)
+
+    def copied(values):
+        return None if values is None else tf.raw_ops.DeepCopy(x=values)
+
+    return tf.nest.map_structure(copied, data)
 
 
 def _plus(gradient, number):

@@ -282,7 +282,9 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
 
 def _concatenate(tensors, spelling, source):
     pieces = [tensors[name] for name in spelling.names if name in tensors]
-    shapes = [piece.shape[::-1] if spelling.transposed else piece.shape for piece in pieces]
+    shapes = [piece.shape for piece in pieces]
+    if spelling.transposed:
+        shapes = [shape[::-1] for shape in shapes]
     are_alike = () not in shapes and len({shape[:-1] for shape in shapes}) == 1
     if len(pieces) < len(spelling.names) or not are_alike:
         faults = []

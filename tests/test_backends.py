@@ -32,14 +32,8 @@ def test_layers_models_and_training_work_on_other_backends(backend, run_python):
     assert "passed" in said and f"this is {backend}" in said
 
 
-# JAX compiles each program: some ten minutes.
-WITH_JAX_WEEKLY = [
-    pytest.param(*BACKENDS[0].values, marks=[*BACKENDS[0].marks, pytest.mark.weekly])
-]
-WITH_JAX_WEEKLY += BACKENDS[1:]
-
-
-@pytest.mark.parametrize("backend", WITH_JAX_WEEKLY)
+@pytest.mark.weekly
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_programs_of_keras_users_work_on_other_backends(backend, run_python):
     options = ["tests/habits", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
     said = run_python("-m", "pytest", *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)

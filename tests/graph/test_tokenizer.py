@@ -46,7 +46,7 @@ def test_every_kind_of_character_gives_the_tokens_of_python(alphabet, varied_cha
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("lowercase", [True, pytest.param(False, marks=pytest.mark.weekly)])
 def test_every_character_gives_the_tokens_of_python(alphabet, assigned_characters, lowercase):
     others = [chr(point) for point in range(0, 0x110000, 64) if not 0xD800 <= point < 0xE000]
     every = sorted({*assigned_characters, *others})

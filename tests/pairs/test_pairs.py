@@ -34,7 +34,7 @@ def test_the_docs_show_the_list():
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_part_of_the_pairs_works(backend, run_python, tmp_path):
-    options = ("--backends", backend, "--first", 10, "--folder", tmp_path)
+    options = ("--backends", backend, "--first", 4, "--folder", tmp_path)
     assert "failed 0" in run_python("-m", "tests.pairs", *options, cwd=ROOT)
 
 

@@ -244,7 +244,6 @@ def train(
     stock=False,
     shuffle=True,
     kernel=False,
-    growing=(),
 ):
     if kernel:
         take_tpu_attention()
@@ -280,16 +279,7 @@ def train(
     options = {} if stock else {"accumulation_steps": accumulation_steps}
     if use_ema:
         options["callbacks"] = [keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
-    traces, step = [], model.train_step
-    model.train_step = lambda *batch: traces.append(1) or step(*batch)
-    for number, (part_rows, parts) in enumerate(growing):  # each with an equal part of the data
-        stage = slice(number * total // len(growing), (number + 1) * total // len(growing))
-        data = keras.tree.map_structure(lambda v, stage=stage: v[stage], (x, y, weights))
-        model.train_function = None
-        options, batches["batch_size"] = {"accumulation_steps": parts}, part_rows
-        history = model.fit(*data[:2], sample_weight=data[2], shuffle=False, **options, **batches)
-    if not growing:
-        history = model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
+    history = model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
     if reload:  # out of the scope
         model = loaded(model)
     scores, predicted = {}, []
@@ -299,7 +289,6 @@ def train(
             predicted = keras.tree.flatten(model.predict(x, **batches))
     return {
         "steps": int(keras.ops.convert_to_numpy(model.optimizer.iterations)),
-        "traces": len(traces),
         "logs": {name: float(values[-1]) for name, values in history.history.items()},
         "scores": {name: float(value) for name, value in scores.items()},
         "weights": {

@@ -19,8 +19,8 @@ def squad_scores(
 
     Case, punctuation, the articles a, an and the, and spaces are ignored. F1 counts the words that
     an answer shares with a true answer; the best true answer counts. The scores equal those of
-    `evaluate-v2.0.py` if an example has `is_impossible`, and otherwise those of
-    `evaluate-v1.1.py`.
+    `evaluate-v2.0.py` if an example has `is_impossible` or lists no answers, and otherwise those
+    of `evaluate-v1.1.py`.
 
     Args:
         examples: dicts with `id`, `answers` and, for SQuAD 2.0, `is_impossible`, as `read_squad`
@@ -48,7 +48,7 @@ def squad_scores(
     """
     examples = list(examples)
     _check(examples, predictions, null_odds, null_threshold)
-    has_impossible = any("is_impossible" in example for example in examples)
+    has_impossible = may_be_impossible(examples)
     exact, f1, has_answer = {}, {}, {}  # by id
     for example in examples:
         id_ = example["id"]
@@ -76,6 +76,11 @@ def squad_scores(
                 means = _means(exact, f1, ids)
                 scores |= {prefix + name: mean for name, mean in means.items()}
     return scores | best_scores
+
+
+def may_be_impossible(examples: Iterable[Mapping]) -> bool:
+    """Returns whether questions are those of SQuAD 2.0, some of which have no answer."""
+    return any("is_impossible" in example or not example["answers"] for example in examples)
 
 
 def normalized_answer(text: str) -> str:

@@ -6,8 +6,22 @@ import numpy as np
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.losses import EmbeddingLoss, check_dims
-from keras_bert.messages import check_all_finite, check_int, check_number, check_one_each, shown
-from keras_bert.metrics.embeddings import EMBED_AGAIN, nearest, unit
+from keras_bert.messages import (
+    check_all_finite,
+    check_int,
+    check_number,
+    check_one_each,
+    check_one_of,
+    shown,
+)
+from keras_bert.metrics.embeddings import (
+    EMBED_AGAIN,
+    SIMILARITIES,
+    all_similarities,
+    comparable,
+    nearest,
+    similarities,
+)
 from keras_bert.models import hard_negatives
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
@@ -56,6 +70,9 @@ class BertEmbedder(BertTask):
         matryoshka_dims: ints, such as `(384, 256, 128)`: also trains vectors truncated to each of
             these lengths (Kusupati et al. 2022). None trains whole vectors. Lengths above
             `truncate_dim` are dropped.
+        similarity_fn_name: how vectors are compared by `similarity`, `search`, `scores` and
+            `mine_hard_negatives`: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`. Folders of
+            sentence-transformers name it; distances are negated, so that more is nearer.
         **kwargs: those of `BertTask`, like all arguments that aren't listed.
 
     Returns:
@@ -80,6 +97,7 @@ class BertEmbedder(BertTask):
 
     preprocessor_name = "BertEmbedderPreprocessor"
     own_arguments = ("pooling", "normalize", "combine", "truncate_dim", "matryoshka_dims")
+    own_arguments += ("similarity_fn_name",)
     scorer_class = VectorScorer
     hub_pipeline = "sentence-similarity"
     javascript_pipeline = "feature-extraction"
@@ -101,11 +119,13 @@ class BertEmbedder(BertTask):
         combine="concat",
         truncate_dim=None,
         matryoshka_dims=None,
+        similarity_fn_name="cosine",
         preprocessor=None,
         dtype=None,
         **kwargs,
     ):
         policy = head_policy("BertEmbedder", backbone, dtype)
+        check_one_of("similarity_fn_name", similarity_fn_name, SIMILARITIES)
         inputs = dict(backbone.input)
         pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
         if pooling == "cls" and backbone.causal:
@@ -127,6 +147,7 @@ class BertEmbedder(BertTask):
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`
         self.combine = combine
         self.truncate_dim = truncate_dim
+        self.similarity_fn_name = similarity_fn_name
         check_dims(matryoshka_dims, encoded.shape[-1])
         dims = tuple(dim for dim in matryoshka_dims or () if dim <= vectors.shape[-1])
         self.matryoshka_dims = dims or None
@@ -141,6 +162,12 @@ class BertEmbedder(BertTask):
             vectors = [self(each, training=training) for each in inputs]
             return keras.ops.stack(vectors, axis=1)  # [B, k, H]
         return super().call(inputs, training=training, mask=mask)
+
+    @property
+    def scorer(self):
+        scorer = super().scorer
+        scorer.similarity = self.similarity_fn_name
+        return scorer
 
     def default_compile_args(self):
         """AdamW at 2e-5; the loss that suits the data, `EmbeddingLoss`."""
@@ -179,7 +206,7 @@ class BertEmbedder(BertTask):
         return self._encoded(texts, "document", batch_size, verbose)
 
     def similarity(self, texts, others, batch_size=None):
-        """Computes the cosine of every text with every other.
+        """Computes the similarity of every text with every other, by default their cosine.
 
         Args:
             texts: a text, n texts, or vectors `[n, H]`.
@@ -187,47 +214,50 @@ class BertEmbedder(BertTask):
             batch_size: int; 32 by default.
 
         Returns:
-            `[n, m]` float32, from -1 to 1.
+            `[n, m]` float32; cosines are from -1 to 1.
 
         Raises:
             ValueError: if vectors differ in width or are not finite, or the model doesn't pool.
         """
-        texts, others = self._both(texts, others, batch_size)
-        return unit(texts) @ unit(others).T
+        texts, others = self._comparable(texts, others, batch_size)
+        return all_similarities(texts, others, self.similarity_fn_name)
 
     def similarity_pairwise(self, texts, others, batch_size=None):
-        """Computes the cosine of each text with its counterpart, `[n]` float32.
+        """Computes the similarity of each text with its counterpart, `[n]` float32.
 
         Arguments are those of `similarity`, with as many `others` as `texts`.
         """
-        texts, others = self._both(texts, others, batch_size)
+        texts, others = self._comparable(texts, others, batch_size)
         check_one_each(len(texts), "texts", others=others)
-        return np.sum(unit(texts) * unit(others), axis=-1)
+        return similarities(texts, others, self.similarity_fn_name)
 
     def search(self, queries, documents, top_k=10, batch_size=None):
-        """Finds the documents whose vectors are nearest to each query's, by cosine.
+        """Finds the documents whose vectors are nearest to each query's.
 
         The search is exact, and goes through the documents in blocks, so that a million of them
         need little more memory than their vectors, which may be a memory-mapped array.
 
         Args:
-            queries: a text, n texts, or vectors `[n, H]`. Texts are embedded by `encode_query`.
+            queries: a text, n texts, or vectors `[n, H]` or `[H]`. Texts are embedded by
+                `encode_query`.
             documents: texts or vectors `[m, H]`. Texts are embedded by `encode_document`; to search
                 them often, embed them once and give the vectors.
-            top_k: int, the number of documents for each query.
+            top_k: int, the number of documents for each query; all if there are fewer.
             batch_size: int; 32 by default.
 
         Returns:
-            `(indices, cosines)`, int64 and float32 `[n, top_k]`, the nearest first. Of equal
-            cosines, the document with the lower index comes first.
+            `(indices, similarities)`, int64 and float32 `[n, top_k]`, the nearest first. Of equal
+            ones, the document with the lower index comes first.
 
         Raises:
-            ValueError: if `top_k` is above the number of documents, and as `similarity`.
+            ValueError: as `similarity`.
         """
-        is_one = isinstance(documents, str) or not hasattr(documents, "__len__")
-        check_int("top_k", top_k, at_most=1 if is_one else len(documents))
+        check_int("top_k", top_k)
+        if isinstance(documents, (list, tuple, np.ndarray)) and not len(documents):
+            queries, _ = self._both(queries, queries, batch_size, ("query", "query"))
+            return nearest(queries, documents, 0)
         queries, documents = self._both(queries, documents, batch_size, ("query", "document"))
-        return nearest(queries, documents, top_k)
+        return nearest(queries, documents, min(top_k, len(documents)), self.similarity_fn_name)
 
     def mine_hard_negatives(
         self,
@@ -252,7 +282,7 @@ class BertEmbedder(BertTask):
             num_negatives: int, the number of negatives of a query.
             range_min: int, the number of nearest texts to skip. Positives and texts within the
                 margin don't count.
-            relative_margin: float, how far below the cosine of the query's positive, or its
+            relative_margin: float, how far below the similarity of the query's positive, or its
                 farthest one, that of a negative must be, as a share of it; None for no limit.
             batch_size: int; 32 by default.
             verbose: 0, or 1 for progress bars.
@@ -283,7 +313,12 @@ class BertEmbedder(BertTask):
         vectors = self.encode_document(texts, batch_size, verbose=verbose)
         queries = self.encode_query([*own], batch_size, verbose=verbose)
         possible = hard_negatives.candidates(
-            queries, vectors, [*own.values()], range_min + least + 2 * most, relative_margin
+            queries,
+            vectors,
+            [*own.values()],
+            range_min + least + 2 * most,
+            relative_margin,
+            self.similarity_fn_name,
         )
         mined = []
         for query, numbers in zip(own, possible, strict=True):
@@ -315,6 +350,10 @@ class BertEmbedder(BertTask):
         ]
         return np.concatenate(found)
 
+    def _comparable(self, texts, others, batch_size):
+        vectors = self._both(texts, others, batch_size)
+        return [comparable(part, self.similarity_fn_name) for part in vectors]
+
     def _both(self, texts, others, batch_size, kinds=(None, None)):
         found = []
         for x, kind in zip((texts, others), kinds, strict=True):
@@ -325,6 +364,8 @@ class BertEmbedder(BertTask):
                 vectors = x if isinstance(x, np.ndarray) else np.asarray(x, "float32")
             except (TypeError, ValueError):  # a dict, or lists of different lengths
                 vectors = np.array(0)
+            if vectors.ndim == 1:
+                vectors = vectors[None]
             if vectors.ndim != 2 or "float" not in vectors.dtype.name or not vectors.size:
                 raise ValueError(f"Give texts, or vectors as floats [n, H]; got {shown(x)}.")
             if not isinstance(vectors, np.memmap):

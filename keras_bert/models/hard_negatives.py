@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.messages import logger
-from keras_bert.metrics.embeddings import nearest, unit
+from keras_bert.metrics.embeddings import comparable, nearest, similarities
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.texts import text_columns
 
@@ -30,7 +30,12 @@ def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list
 
 
 def candidates(
-    queries: np.ndarray, texts: np.ndarray, own: list, top_k: int, relative_margin: float | None
+    queries: np.ndarray,
+    texts: np.ndarray,
+    own: list,
+    top_k: int,
+    relative_margin: float | None,
+    similarity: str,
 ) -> Iterator[list[int]]:
     """Finds the possible negatives of each query, by number, among its `top_k` nearest texts.
 
@@ -39,13 +44,14 @@ def candidates(
     """
     for start in range(0, len(queries), _QUERIES):
         rows = slice(start, start + _QUERIES)
-        part = unit(queries[rows])
-        found = nearest(part, texts, min(top_k, len(texts)))
-        for query, positives, numbers, cosines in zip(part, own[rows], *found, strict=True):
+        part = comparable(queries[rows], similarity)
+        found = nearest(part, texts, min(top_k, len(texts)), similarity)
+        for query, positives, numbers, scores in zip(part, own[rows], *found, strict=True):
             is_negative = ~np.isin(numbers, positives)
             if relative_margin is not None:
-                lowest = np.sum(unit(texts[positives]) * query, axis=-1).min()
-                is_negative &= cosines <= lowest - relative_margin * abs(lowest)
+                vectors = comparable(texts[positives], similarity)
+                lowest = similarities(vectors, query, similarity).min()
+                is_negative &= scores <= lowest - relative_margin * abs(lowest)
             yield numbers[is_negative].tolist()
 
 

@@ -20,6 +20,7 @@ from keras_bert.preprocessing.question_windows import (
 from keras_bert.preprocessing.span_answers import span_answers, spans_of_windows
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
+from keras_bert.readers.squad import listed_answers
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
@@ -100,7 +101,12 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return (trained_windows if with_labels else windows_of)(self.listed(x), self)
 
     def listed(self, x: Examples) -> list[dict]:
-        return listed(x, is_question, QUESTION)
+        questions = listed(x, is_question, QUESTION)
+        for number, question in enumerate(questions):
+            if question.get("answers"):
+                answers = listed_answers(question["answers"])
+                questions[number] = {**question, "answers": answers}
+        return questions
 
     def answers(
         self, outputs: dict[str, Any], rows: QuestionWindows | None = None, n_best: int = 1

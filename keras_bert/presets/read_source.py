@@ -63,6 +63,11 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
 
         return read_hugging_face(path)
     names = sorted(entry.name for entry in path.iterdir())
+    if "adapter_config.json" in names:
+        raise ValueError(
+            f"{path} holds a PEFT adapter, without the model that it adapts. Merge them with PEFT, "
+            "model.merge_and_unload().save_pretrained(folder), and load that folder."
+        )
     raise ValueError(
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
         "Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: "

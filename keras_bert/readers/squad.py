@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from typing import Any
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.files.remote import read_utf8
@@ -23,7 +24,7 @@ class SquadExamples(list):
         self.reports = reports
 
     def __repr__(self):
-        impossible = sum(example.get("is_impossible", False) for example in self)
+        impossible = sum(map(is_impossible, self))
         more = f", {impossible:,} impossible" if impossible else ""
         return f"SquadExamples({self.path!r}: {len(self):,} questions{more})"
 
@@ -32,11 +33,14 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
     """Reads a SQuAD 1.1 or 2.0 file (Rajpurkar et al. 2016 and 2018).
 
     Args:
-        path: the JSON file; any path that `tf.io.gfile` can open.
+        path: the JSON file, of nested paragraphs or, as Hugging Face's `datasets` write it, of one
+            object for each question, in a list or on a line each; any path that `tf.io.gfile` can
+            open.
 
     Returns:
         A list of dicts, one per question: `id`, `title`, `question`, `context`, `answers` (a list
-        of dicts of `text` and `answer_start`, in characters) and, in 2.0 files, `is_impossible`.
+        of dicts of `text` and `answer_start`, in characters; empty if the context has no answer)
+        and, if the file has it, `is_impossible`.
         Its attribute `reports` counts irregularities, which are also logged.
 
     Raises:
@@ -77,7 +81,7 @@ def training_answer(example: dict) -> tuple[int, int] | None:
 
     It is `(0, 0)` for an impossible question, and None if no answer is at its `answer_start`.
     """
-    if example.get("is_impossible"):
+    if is_impossible(example):
         return 0, 0
     for answer in example.get("answers", ()):
         text, start = answer["text"], answer["answer_start"]
@@ -88,6 +92,33 @@ def training_answer(example: dict) -> tuple[int, int] | None:
     return None
 
 
+def is_impossible(example: dict) -> bool:
+    """Returns whether a question has no answer in its context: it says so, or lists none."""
+    has_none = "answers" in example and not example["answers"]
+    return bool(example.get("is_impossible", has_none))
+
+
+def listed_answers(answers: Any) -> Any:
+    """Returns answers as a list of dicts, with whole numbers as int; anything else unchanged.
+
+    >>> listed_answers({"text": ["a book"], "answer_start": [6.0]})
+    [{'text': 'a book', 'answer_start': 6}]
+    """
+    if isinstance(answers, dict) and answers.keys() >= {"text", "answer_start"}:
+        pairs = zip(answers["text"], answers["answer_start"], strict=True)
+        answers = [{"text": text, "answer_start": start} for text, start in pairs]
+    if not isinstance(answers, (list, tuple)):
+        return answers
+    return [_with_whole_start(answer) for answer in answers]
+
+
+def _with_whole_start(answer):
+    start = answer.get("answer_start") if isinstance(answer, dict) else None
+    if isinstance(start, float) and start == int(start):
+        return {**answer, "answer_start": int(start)}
+    return answer
+
+
 def is_placed(context: str, answer: dict) -> bool:
     """Returns whether an answer is not blank and is at its `answer_start` in the context."""
     text, start = answer["text"], answer["answer_start"]
@@ -96,22 +127,35 @@ def is_placed(context: str, answer: dict) -> bool:
 
 def _examples(path):
     """Yields each example with its position in the file."""
-    text = read_utf8(path)
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not JSON: {error}. SQuAD is a single JSON file.") from error
-    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
-        raise ValueError(
-            f'{path} is JSON, but not SQuAD\'s, which is {{"data": [{{"title", "paragraphs": '
-            f'[{{"context", "qas": [{{"id", "question", "answers"}}]}}]}}]}}; got {shown(content)}.'
-        )
+    content = {"data": _rows(path)}
     for article in _Fields(path, content).listed_fields("data"):
         title = article.text("title") if "title" in article else ""
+        if "question" in article:
+            yield _example(article, title, article.text("context")), f"{path}: {article.place}"
+            continue
         for paragraph in article.listed_fields("paragraphs"):
             context = paragraph.text("context")
             for question in paragraph.listed_fields("qas"):
                 yield _example(question, title, context), f"{path}: {question.place}"
+
+
+def _rows(path):
+    """Returns the objects of a file: articles, or questions."""
+    text = read_utf8(path)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        try:
+            content = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            raise ValueError(f"{path} is not JSON: {error}. Give SQuAD's JSON.") from error
+    rows = content.get("data") if isinstance(content, dict) else content
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(
+            f'{path} is JSON, but not SQuAD\'s, which is {{"data": [{{"title", "paragraphs": '
+            f'[{{"context", "qas": [{{"id", "question", "answers"}}]}}]}}]}}; got {shown(content)}.'
+        )
+    return rows
 
 
 class _Fields(JsonFields):
@@ -130,18 +174,18 @@ class _Fields(JsonFields):
 
 
 def _example(question, title, context):
-    answers = []
-    if "answers" in question:
-        for answer in question.listed_fields("answers"):
-            start = answer.integer("answer_start", low=-(2**31))
-            answers.append({"text": answer.text("text"), "answer_start": start})
     example = {
-        "id": question.text("id"),
+        "id": str(question.value("id")),
         "title": title,
         "question": question.text("question"),
         "context": context,
-        "answers": answers,
     }
+    if "answers" in question:
+        question.values["answers"] = listed_answers(question.values["answers"])
+        example["answers"] = []
+        for answer in question.listed_fields("answers"):
+            start = answer.integer("answer_start", low=-(2**31))
+            example["answers"].append({"text": answer.text("text"), "answer_start": start})
     if "is_impossible" in question:
         example["is_impossible"] = question.boolean("is_impossible")
     return example
@@ -149,12 +193,11 @@ def _example(question, title, context):
 
 def _report(example, reports):
     question = f"question {example['id']}"
-    answers = example["answers"]
+    answers = example.get("answers", [])
     num_misplaced = sum(not is_placed(example["context"], answer) for answer in answers)
     if num_misplaced:
         reports.add(MISPLACED, num_misplaced, question)
-    is_impossible = example.get("is_impossible", False)
-    if is_impossible and answers:
+    if is_impossible(example) and answers:
         reports.add(CONTRADICTORY, 1, question)
-    if not is_impossible and not answers:
+    if not is_impossible(example) and not answers:
         reports.add(UNANSWERED, 1, question)

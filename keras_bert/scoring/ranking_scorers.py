@@ -61,7 +61,7 @@ class RelevanceScorer(Scorer):
 
 
 class VectorScorer(Scorer):
-    """Scores of the cosines of texts.
+    """Scores of the similarities of texts, by default their cosines.
 
     Answers have an `embedding`: `[k, H]`, the vectors of an example's k texts, or `[H]`. Pairs with
     scores have `spearman`, `pearson` and `mean_squared_error` of their cosines. For pairs, `mrr@10`
@@ -71,6 +71,7 @@ class VectorScorer(Scorer):
     """
 
     reads_examples = True
+    similarity = "cosine"  # of the task; see `BertEmbedder`
 
     def has_labels(self, x, y=None):
         return y is not None or len(self.preprocessor.listed(x).columns) > 1
@@ -96,4 +97,4 @@ class VectorScorer(Scorer):
         vectors = np.stack([answer["embedding"] for answer in answers])
         if y is not None:
             y = one_each(np.asarray(as_arrays(y)))
-        return pair_scores(vectors, y)
+        return pair_scores(vectors, y, self.similarity)

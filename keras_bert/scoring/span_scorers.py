@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from keras_bert.files.json_files import write_json
-from keras_bert.metrics.squad import squad_scores
+from keras_bert.metrics.squad import may_be_impossible, squad_scores
 from keras_bert.preprocessing.forms import check_each
 from keras_bert.preprocessing.question_windows import check_answers
 from keras_bert.scoring.scorer import Scorer
@@ -29,7 +29,7 @@ class SpanScorer(Scorer):
 
     def score(self, answers, x, y=None):
         examples = self.preprocessor.listed(x)
-        if not _may_be_impossible(examples):
+        if not may_be_impossible(examples):
             texts = [answer["answer"] for answer in answers]
             return squad_scores(examples, _by_id(examples, texts))
         texts = _best_texts(examples, answers)
@@ -42,7 +42,7 @@ class SpanScorer(Scorer):
         Answers need an `n_best` of 2 or more; the scores include the threshold.
         """
         examples = self.preprocessor.listed(x)
-        if not _may_be_impossible(examples):
+        if not may_be_impossible(examples):
             return self.preprocessor, self.score(answers, x)
         texts = _best_texts(examples, answers)
         odds = _null_odds(examples, answers)
@@ -76,10 +76,6 @@ class SpanScorer(Scorer):
         prefix = "" if split == "dev" else f"{split}_"
         for name, content in contents.items():
             write_json(Path(folder) / f"{prefix}{name}.json", content, indent=1)
-
-
-def _may_be_impossible(examples):
-    return any("is_impossible" in example for example in examples)
 
 
 def _by_id(examples, values):

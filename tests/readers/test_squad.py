@@ -54,7 +54,8 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
             question("misplaced", ("a book", 5)),
             question("outside", ("a book", -6), ("a book", 99)),
             question("one of two", ("book", 0), ("book", 8)),
-            question("none"),
+            question("none", is_impossible=False),
+            question("empty"),
             question("both", ("book", 8), is_impossible=True),
             question("blank", (" ", 2)),
             question("spaces", (" a book", 5)),
@@ -67,7 +68,7 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
     assert "5 answers that are not at their answer_start" in caplog.text
     assert {example["id"]: training_answer(example) for example in examples} == {
         "right": (6, 12), "misplaced": None, "outside": None, "one of two": (8, 12),
-        "none": None, "both": (0, 0), "blank": None, "spaces": (6, 12),
+        "none": None, "empty": (0, 0), "both": (0, 0), "blank": None, "spaces": (6, 12),
     }  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
         ("[1, 2]", r"is JSON, but not SQuAD's.*got \[1, 2\]"),
         ('{"texts": []}', r"not SQuAD's.*got .'texts'"),
         ('{"data": []}', "has no questions"),
-        ('{"data": [3]}', r"data must be a list of objects; got \[3\]"),
+        ('{"data": [3]}', r"not SQuAD's.*got .'data': \[3\]"),
         ('{"data": [{"title": "T"}]}', r"data\[0\].paragraphs must be given"),
     ],
 )

@@ -137,7 +137,7 @@ def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
         if isinstance(default, float):
             arguments[name] = config.number(key, default, low=0, high=1)
         else:
-            arguments[name] = config.integer(key, default, low=1)
+            arguments[name] = config.integer(key, default, low=int(name != "num_segments"))
     return arguments
 
 

@@ -31,10 +31,13 @@ _ACTIVATIONS = {
     "silu": "silu",
     "swish": "silu",
     "tanh": "tanh",
+    "gelu_python": "gelu",
+    "gelu_fast": "gelu_approximate",
 }
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the heads' weights
 _POOLED_HEADS = ("ForSequenceClassification", "ForMultipleChoice")
+_HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 _CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of the architecture
 _BUFFERS = ("position_ids", "token_type_ids")  # in older files
 
@@ -49,7 +52,7 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     backbone_class = public_class("BertBackbone")
     backbone, first_position = _backbone(config, architecture)
     tensors = _tensors(folder, architecture)
-    task = _task(config, tensors, architecture)
+    task, *others = _tasks(config, tensors, architecture)
     head = (task or backbone_class).their_head
     is_tied = config.boolean("tie_word_embeddings", True)
     tensors = _without_copies(tensors, architecture.spellings(0, head), is_tied)
@@ -59,6 +62,10 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     checkpoint = Checkpoint(
         source, backbone_class, backbone, task=task, task_arguments=arguments, **translated
     )
+    for other in others:
+        checkpoint.other_tasks[other] = _task_arguments(
+            other, config, translated["weights"], architecture, source
+        )
     if arguments.get("num_classes") == 1 and head == "ForSequenceClassification":
         checkpoint.other_tasks[public_class("BertReranker")] = (
             sentence_transformers.reranker_arguments(folder, config, arguments["dropout"])
@@ -132,18 +139,31 @@ def _tensors(folder, architecture):
     return tensors
 
 
-def _task(config, tensors, architecture):
-    """Returns the class whose head the tensors hold, or None."""
+def _tasks(config, tensors, architecture):
+    """Returns the classes whose heads the tensors can be, the likeliest first; or [None].
+
+    `architectures` names one; in folders that lack it, or name a class of somebody's own, the
+    tensors themselves tell.
+    """
     if any(name.startswith(_PRETRAINING) for name in tensors):
-        return public_class("BertPretrainer")
+        return [public_class("BertPretrainer")]
     for class_name in config.texts("architectures"):
         head = class_name.removeprefix(architecture.prefix)
         task = task_with_head(head)
-        spellings = architecture.spellings(0, head)
-        if task is not None and "logits/kernel" in spellings:
-            [name] = spellings["logits/kernel"].names
-            return task if name in tensors else None
-    return None
+        if task is not None and head != "ForMaskedLM":
+            return [task if _holds(tensors, architecture, head, ["logits/kernel"]) else None]
+    found = []
+    for head in _HEADS:
+        names = ["logits/kernel", "logits/bias"]
+        names += ["pooler/kernel"] if head in _POOLED_HEADS else []
+        if _holds(tensors, architecture, head, names):
+            found.append(task_with_head(head))
+    return found or [None]
+
+
+def _holds(tensors, architecture, head, names):
+    spellings = architecture.spellings(0, head)
+    return all(theirs in tensors for name in names for theirs in spellings[name].names)
 
 
 def _without_copies(tensors, spellings, is_tied):
@@ -198,8 +218,10 @@ def _task_arguments(task, config, weights, architecture, source):
         arguments |= {name: saved[name] for name in task.own_settings if name in saved}
     if "num_classes" in task.own_arguments:
         num_classes = weights["logits/kernel"].shape[-1]
-        names = config.fields("id2label")
-        labels = [names.text(str(i), str(i)) for i in range(num_classes)]
+        names = config.fields("id2label").values
+        if not names:
+            names = {str(number): name for name, number in config.fields("label2id").values.items()}
+        labels = [str(names.get(str(i), i)) for i in range(num_classes)]
         arguments["num_classes"] = num_classes
         arguments["label_names"] = _distinct(labels, source)
     if config.text("problem_type") == "multi_label_classification":
@@ -227,6 +249,12 @@ def _refuse_tasks(checkpoint, config, architecture):
                 f"{checkpoint} is a decoder, and classifies by [CLS], which sees only itself; this "
                 f"library would by the last token. {advice}"
             )
+    is_regression = config.text("problem_type") == "regression"
+    if is_regression and checkpoint.task_arguments.get("num_classes", 1) > 1:
+        checkpoint.refused[checkpoint.task] = (
+            f"{checkpoint} is a regression of several numbers, and a BertClassifier with several "
+            f"outputs has classes. {advice}"
+        )
     if checkpoint.head == "ForMultipleChoice":
         for key, only in architecture.summary.items():
             value = config.value(key, only)

@@ -81,6 +81,7 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
         "prompts": {},
         "default_prompt_name": None,
         "truncate_dim": config.fields(_OWN).integer("truncate_dim", low=1),
+        "similarity_fn_name": config.text("similarity_fn_name", None) or "cosine",
     }
     if any(prompts.values()):  # sentence-transformers writes empty ones
         sentences.embedder["prompts"] = prompts
@@ -120,7 +121,7 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     config = {
         "prompts": {**needed, **prompts},
         "default_prompt_name": arguments.get("default_prompt_name"),
-        "similarity_fn_name": "cosine",
+        "similarity_fn_name": arguments.get("similarity_fn_name", "cosine"),
     }
     truncate_dim = arguments.get("truncate_dim")
     if truncate_dim is not None:

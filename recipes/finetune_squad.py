@@ -43,7 +43,7 @@ def main(argv=None):
     train = keras_bert.readers.read_squad(args.train)
     dev = keras_bert.readers.read_squad(args.dev) if args.dev else args.validation_split
     test = keras_bert.readers.read_squad(args.test) if args.test else None
-    has_impossible = any(not question["answers"] for question in train)
+    has_impossible = any(question.get("answers") == [] for question in train)
     with strategy.scope():
         model = keras_bert.BertSpanLabeler.from_preset(
             args.init,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.files.remote import read_utf8, size_and_time
+from keras_bert.files.remote import read_text, size_and_time
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import from_extra
 from keras_bert.text.sentence_piece import field, varint
@@ -73,7 +73,7 @@ class Corpus:
             setattr(self, name, self.description[name])
         self.shard_paths = [os.path.join(self.folder, shard["name"]) for shard in self.shards]
         self.vocabulary_path = os.path.join(self.folder, VOCABULARY_FILE)
-        lines = read_utf8(self.vocabulary_path).removesuffix("\n").split("\n")
+        lines = read_text(self.vocabulary_path).removesuffix("\n").split("\n")
         self.vocabulary = [token.strip() for token in lines]
         self._check_files()
 

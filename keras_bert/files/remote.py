@@ -1,5 +1,6 @@
 """Files and folders, local or on TensorFlow's file systems, such as `gs://bucket/run`."""
 
+import codecs
 import contextlib
 import errno
 import glob
@@ -171,8 +172,11 @@ def unpacking_error(path: str | os.PathLike) -> ValueError:
     )
 
 
-def read_utf8(path: str | os.PathLike) -> str:
-    """Reads the text of a UTF-8 file, perhaps compressed, without its byte order mark."""
+def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
+    """Reads a file of text, perhaps compressed, without its byte order mark.
+
+    One of UTF-16 is followed.
+    """
     path = os.fspath(path)
     data = bytearray()
     try:
@@ -183,18 +187,29 @@ def read_utf8(path: str | os.PathLike) -> str:
                     raise unpacking_error(path)
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
-    return decode_utf8(data, path).removeprefix("\ufeff")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    advice = 'Save it as UTF-8, or give its encoding to the reader, such as encoding="cp1252".'
+    return decoded(data, path, encoding, advice).removeprefix("\ufeff")
 
 
-def decode_utf8(data: bytes | bytearray, source: str) -> str:
+def decoded(
+    data: bytes | bytearray,
+    source: str,
+    encoding: str = "utf-8",
+    advice: str = "Save it as UTF-8.",
+) -> str:
     """Decodes the bytes of a file; the error for other encodings names the `source` and line."""
     try:
-        return data.decode("utf-8")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
+        name = encoding.upper()
         raise ValueError(
-            f"{source}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}). Save it as UTF-8."
+            f"{source}, line {line}: not {name} (byte 0x{data[error.start]:02x}). {advice}"
         ) from error
+    except LookupError as error:
+        raise ValueError(f"encoding must be one that Python knows; got {encoding!r}.") from error
 
 
 def local_path(path: str | os.PathLike) -> Path:

@@ -5,7 +5,7 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int, check_one_each
+from keras_bert.messages import check_int, check_one_each, logger
 from keras_bert.metrics.calibration import (
     best_temperature,
     best_threshold,
@@ -273,6 +273,18 @@ class BertClassifier(BertTask):
 
     def with_checked_labels(self, dataset):
         return dataset if self.num_classes == 1 else with_class_check(dataset, self.num_classes)
+
+    def check_split(self, first, last):
+        if first is None or self.is_multi_label or self.num_classes == 1:
+            return
+        names = self._names()
+        unseen = np.setdiff1d(self._labels(last), self._labels(first))
+        if unseen.size:
+            logger.warning(
+                "The first examples, to train on, have none of %s, which the last ones have: "
+                "shuffle the examples before validation_split.",
+                ", ".join(names[number] for number in unseen),
+            )
 
     def _class_names(self):
         if self.is_multi_label or self.num_classes == 1:

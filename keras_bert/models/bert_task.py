@@ -30,7 +30,7 @@ from keras_bert.presets.preset_arguments import (
 )
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.serving.check_export import check_backend, check_folder
-from keras_bert.training.keras_internals import drop_metrics, updated_variables
+from keras_bert.training.keras_internals import drop_metrics, given_metrics, updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
@@ -353,12 +353,15 @@ class BertTask(
         """Counts the examples of each class, by name; empty for tasks without classes."""
         return {}
 
+    def check_split(self, first, last):
+        """Warns of labels to validate on, `last`, whose classes are none of the `first`."""
+
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
         is_of_classes = hasattr(self, "num_classes") and len(getattr(self.output, "shape", ())) == 2
         if is_of_classes and not getattr(self.preprocessor, "multi_label", False):
             loss = self.loss if self.compiled else self.default_compile_args()["loss"]
-            check_one_hot(y, self.num_classes, loss)
+            check_one_hot(y, self.num_classes, loss, given_metrics(self))
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.

@@ -1,6 +1,7 @@
 """Preprocessing for tagging words and finding entities."""
 
 import dataclasses
+import numbers
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each
-from keras_bert.preprocessing.tagged_rows import Sentences, TaggedRows, holds_words
+from keras_bert.preprocessing.tagged_rows import NO_LABEL, Sentences, TaggedRows, holds_words
 from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.preprocessing.text_words import (
     ExplainedRow,
@@ -77,7 +78,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                 `documents`, `[n]` ints, the document of each sentence. The document's other
                 sentences then fill up each row as context. Without labels `x` may also be texts: a
                 string or a list of strings.
-            y: for each sentence a list of tags, by name or by number.
+            y: for each sentence a list of tags, by name or by number; -100 is none, as in
+                transformers.
             sample_weight: None.
             with_labels: see `BertPreprocessor`.
 
@@ -110,11 +112,11 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
         check_each(labels, _is_list, "Each sentence must have a list of tags")
         known = numbers_of(self.label_names)
-        numbers = []
+        numbers_of_tags = []
         for sentence, tags in enumerate(labels):
             what = f"Sentence {sentence} has the tag"
-            numbers.append([class_number(what, tag, known) for tag in tags])
-        return numbers
+            numbers_of_tags.append([_number(what, tag, known) for tag in tags])
+        return numbers_of_tags
 
     def stream_targets(self, labels: Tensor) -> Tensor:
         raise ValueError("Words and tags must be in memory: pass lists, or batches(words, tags).")
@@ -173,3 +175,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 def _is_list(tags):
     is_single = isinstance(tags, (str, bytes)) or getattr(tags, "shape", None) == ()
     return hasattr(tags, "__len__") and not is_single  # a scalar tensor has a __len__, too
+
+
+def _number(what, tag, known):
+    is_none = isinstance(tag, numbers.Integral) and tag == NO_LABEL
+    return NO_LABEL if is_none else class_number(what, tag, known)

@@ -1,10 +1,9 @@
 """Labels of classes and their weights: by name or number, in memory and in TensorFlow's graph."""
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import keras
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +12,10 @@ from keras_bert.preprocessing.checked_numbers import checked, number_array
 from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, one_each
 from keras_bert.preprocessing.text_rows import ops_of
 
+# The beginnings of the names of Keras's losses and metrics that compare each output with a label.
+_ELEMENTWISE = ("binary", "categorical", "topkcategorical", "cosine", "hinge", "squaredhinge", "kl")
+_ELEMENTWISE += ("meansquared", "meanabsolute", "rootmean", "mse", "mae", "huber", "logcosh", "r2")
+_ELEMENTWISE += ("poisson",)
 _RENUMBER = (
     "Number the classes from 0, name them in label_names, or make the model with a larger "
     "num_classes; scores need a regression (num_classes=1)."
@@ -224,25 +227,34 @@ def with_class_check(dataset: Any, num_classes: int) -> Any:
     return map_labels(dataset, check)
 
 
-def check_one_hot(
-    labels: Labels | None, num_classes: int, loss: str | keras.losses.Loss | Callable | None
-) -> None:
-    """Raises a ValueError if labels are one-hot and the compiled `loss` isn't, or the reverse."""
-    name = loss if isinstance(loss, str) else type(loss).__name__
+def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: list) -> None:
+    """Raises a ValueError if a compiled loss or metric takes labels of another form than these."""
     if labels is None or len(labels) == 0 or num_classes < 2:
         return
     row = as_arrays(labels)[0]
     shape = (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
-    if shape in ((), (1,)) and name.lower().startswith(("binary", "categorical")):
-        raise ValueError(
-            f"Labels are class names or numbers, [n]; the loss {name} takes one-hot labels, [n, "
-            f"{num_classes}]: compile without a loss."
-        )
+    if shape in ((), (1,)):
+        for part in (loss, *metrics):
+            if _name_in_keras(part).startswith(_ELEMENTWISE):
+                name = part if isinstance(part, str) else type(part).__name__
+                raise ValueError(
+                    f"Labels are class names or numbers, [n]; {name} takes one-hot labels, [n, "
+                    f"{num_classes}]: leave it out of compile, or give np.eye({num_classes})"
+                    "[numbers]."
+                )
+    name = loss if isinstance(loss, str) else type(loss).__name__
     if shape == (num_classes,) and not _is_names(row) and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
             "y.argmax(axis=1). For several labels of a text, set the preprocessor's multi_label."
         )
+
+
+def _name_in_keras(part):
+    """Returns the name of a loss or metric of Keras, without underscores; "" of others."""
+    if isinstance(part, str):
+        return part.lower().replace("_", "")
+    return type(part).__name__.lower() if type(part).__module__.startswith("keras.") else ""
 
 
 def label_array(labels: Labels) -> np.ndarray:

@@ -95,8 +95,10 @@ class InMemory(Data):
         for column in (self.y, self.sample_weight):
             if column is not None and not isinstance(column, dict):
                 check_one_each(self.count, "examples", **{"labels or weights": column})
-        first = first_to_validate_on(self.count, validation_split)
-        return self.part(slice(first)), self.part(slice(first, None))
+        place = first_to_validate_on(self.count, validation_split)
+        first, last = self.part(slice(place)), self.part(slice(place, None))
+        self.task.check_split(first.y, last.y)
+        return first, last
 
     def part(self, part: slice) -> Self:
         """Returns some of the examples, with their labels and weights."""

@@ -25,6 +25,14 @@ from keras_bert.preprocessing.forms import (
 )
 
 _MOST = 10_000_000  # examples of an iterable that is taken to end
+_TEXTS = (  # of Hugging Face's data sets
+    ("sentence",),
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("tokens",),
+)
+_LABELS = ("label", "labels", "ner_tags")
 
 
 @dataclasses.dataclass
@@ -33,7 +41,8 @@ class Passes:
 
     The iterable is a generator, a loader, or columns of a data set, and holds examples or batches
     of them. An example is what a list may hold, `(example, label)` or `(example, label, weight)`;
-    or a dict with its `text`, its `label` and extra inputs. With labels, two bare strings are a
+    or a dict with its `text`, its `label` and extra inputs, or with the names that Hugging Face's
+    data sets have in their place. With labels, two bare strings are a
     text and its label; without, a pair.
     """
 
@@ -65,7 +74,7 @@ class Passes:
         if not parts:
             raise ValueError(f"There are no examples: the {self._name} is empty.")
         columns = [list(column) for column in zip(*parts, strict=True)]
-        if _is_text_dict(columns[0][0]):
+        if isinstance(columns[0][0], dict) and "text" in columns[0][0]:
             columns[0] = _dict_of_columns(columns[0])
         return (*columns, None, None)[:3]
 
@@ -224,7 +233,15 @@ def _are_rows(x):
 
 
 def _is_text_dict(example):
-    return isinstance(example, dict) and "text" in example
+    return isinstance(example, dict) and ("text" in example or _names_of_texts(example) is not None)
+
+
+def _names_of_texts(example):
+    """Returns the names under which a row of a data set has its text or two; None if it has none.
+
+    The rows of questions and choices are examples themselves.
+    """
+    return next((names for names in _TEXTS if example.keys() >= {*names}), None)
 
 
 def _dict_of_columns(examples):
@@ -235,14 +252,22 @@ def _dict_of_columns(examples):
 
 def _parts(example, with_labels):
     """Splits an example into `(x,)`, `(x, label)` or `(x, label, weight)`."""
-    if _is_text_dict(example) and "label" in example:
-        x = {name: value for name, value in example.items() if name != "label"}
-        if len(x) == 1:
-            x = x["text"]
-        return x, _plain(example["label"])
+    if _is_text_dict(example):
+        return _parts_of_row(example)
     if not isinstance(example, tuple) or (is_single(example) and not with_labels):
         return (example,)
     return (example[0], *map(_plain, example[1:]))
+
+
+def _parts_of_row(row):
+    label = next((name for name in _LABELS if name in row), None)
+    if "text" in row:
+        x = {name: value for name, value in row.items() if name != label}
+        x = x["text"] if len(x) == 1 else x
+    else:
+        texts = tuple(row[name] for name in _names_of_texts(row))  # others number the rows
+        x = texts if len(texts) > 1 else texts[0]
+    return (x,) if label is None else (x, _plain(row[label]))
 
 
 def _plain(value):

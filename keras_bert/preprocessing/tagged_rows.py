@@ -14,6 +14,9 @@ from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.tokens import Tokens, numbered
 
+NO_LABEL = -100
+"""The label of a word without one, as in transformers: it is not trained on, and not scored."""
+
 
 @dataclasses.dataclass
 class Sentences(ExampleList):
@@ -95,8 +98,9 @@ class TaggedRows(TextRows):
             return (inputs,)
         row, word, position = self._first_pieces(self.windows[rows])
         shape, places = inputs["token_ids"].shape, (row, position)
-        weights = scattered(places, np.ones(len(word), "float32"), shape)
-        return inputs, scattered(places, self.labels[word], shape), weights
+        labels = self.labels[word]
+        weights = scattered(places, (labels != NO_LABEL).astype("float32"), shape)
+        return inputs, scattered(places, np.maximum(labels, 0), shape), weights
 
     def at_words(self, outputs: np.ndarray) -> np.ndarray:
         """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""

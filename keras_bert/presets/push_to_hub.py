@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.files.new_folder import README, WRITTEN, is_own_card
-from keras_bert.files.remote import read_utf8
+from keras_bert.files.remote import read_text
 from keras_bert.messages import logger, shown
 from keras_bert.presets.formats.hub import reason_of, refusal
 from keras_bert.presets.model_card import hub_card
@@ -59,11 +59,11 @@ def _opened(name, private, token):
 
 def _upload(api, name, folder, commit_message):
     card = folder / README
-    card.write_text(hub_card(read_utf8(card), name), encoding="utf-8")
+    card.write_text(hub_card(read_text(card), name), encoding="utf-8")
     with _explained(name):
         if api.file_exists(name, README):
             with tempfile.TemporaryDirectory() as here:
-                earlier = read_utf8(api.hf_hub_download(name, README, local_dir=here))
+                earlier = read_text(api.hf_hub_download(name, README, local_dir=here))
             if not is_own_card(earlier):
                 card.unlink()
                 logger.info("The model card of %s is kept: keras_bert didn't write it.", name)

@@ -3,14 +3,16 @@
 import dataclasses
 import itertools
 import os
+import re
 from collections.abc import Iterator
 
-from keras_bert.files.remote import read_utf8
+from keras_bert.files.remote import read_text
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_of, shortened, shown
 from keras_bert.metrics.entities import split_tag, tagged_entities
 
 _DOCUMENT = "-DOCSTART-"
+_COMMENT = re.compile(r"#\s+(id|sent_id|text|newdoc|newpar|global\.columns)\b|#.*(://| = )")
 
 
 @dataclasses.dataclass(repr=False, eq=False)
@@ -98,13 +100,18 @@ def read_conll(
     *,
     scheme: str | None = "bio",
     tag_column: int = -1,
+    word_column: int | None = None,
     repair: bool = False,
+    encoding: str = "utf-8",
 ) -> TaggedSentences:
     r"""Reads sentences of tagged words from a file in CoNLL's column format.
 
     A line has the word first and a tag last, with any columns between, separated by tabs or
     spaces. A blank line ends a sentence, and a line that starts with -DOCSTART- starts a document.
-    In CoNLL-2003, `tag_column=1` is the part of speech and `tag_column=2` the chunk.
+    In CoNLL-2003, `tag_column=1` is the part of speech and `tag_column=2` the chunk. Words may be
+    numbered in the column before them, as in CoNLL-U, where numbers such as 1-2 and 1.1 stand for
+    no word. Before a sentence, a line that begins with "# " and has other columns, or an id, is a
+    comment.
 
     The scheme of the tags is detected: BIO (also called IOB2: every entity starts with B-), IOB1
     (B- only for an entity right after another of its type), or BIOES (with E- for the last word
@@ -112,11 +119,13 @@ def read_conll(
     without prefixes, such as parts of speech, are unchanged.
 
     Args:
-        path: the file, in UTF-8; any path that `tf.io.gfile` can open.
+        path: the file; any path that `tf.io.gfile` can open.
         scheme: "bio", "bioes", or None to leave the tags unchanged.
         tag_column: int, the column of the tags.
+        word_column: int, the column of the words; None is the first that doesn't number them.
         repair: bool, whether tags that violate their scheme are read as `conlleval` reads them
             and counted in `num_repaired`. By default they are an error.
+        encoding: str, such as "cp1252". UTF-16 is known by its mark.
 
     Returns:
         `TaggedSentences`.
@@ -136,7 +145,7 @@ def read_conll(
     """
     check_one_of("scheme", scheme, ("bio", "bioes", None))
     path = os.fspath(path)
-    sentences = _parse(path, tag_column)
+    sentences = _parse(path, read_text(path, encoding), tag_column, word_column)
     if scheme is None or not _has_prefixes(sentences):
         return sentences
     entities = [tagged_entities(tags) for tags in sentences.tags]
@@ -176,46 +185,78 @@ def encode_entities(
     return tags
 
 
-def _parse(path, tag_column):
+def _parse(path, text, tag_column, word_column):
     sentences = TaggedSentences(path, [], [], [], [])
+    rows, documents = _rows(path, text)
+    if not rows:
+        raise ValueError(f"{path} has no words. Each line needs a word and its tag.")
+    num_columns = len(rows[0][0][1])
+    columns = range(-num_columns, num_columns)
+    are_numbered = num_columns > 2 and all(map(_is_numbered, rows))
+    if word_column is None:
+        word_column = int(are_numbered)
+    is_same = (tag_column - word_column) % num_columns == 0
+    if tag_column not in columns or word_column not in columns or is_same:
+        raise ValueError(
+            f"{path} has {num_columns} columns, with words in {word_column}: tag_column must be "
+            f"another one, up to {num_columns - 1}, or -1 for the last; got {tag_column}."
+        )
+    for sentence, document in zip(rows, documents, strict=True):
+        if are_numbered:
+            sentence = [row for row in sentence if row[1][0].isdecimal()]
+        sentences.words.append([fields[word_column] for _, fields in sentence])
+        sentences.tags.append([fields[tag_column] for _, fields in sentence])
+        sentences.lines.append([line for line, _ in sentence])
+        sentences.documents.append(document)
+    return sentences
+
+
+def _is_numbered(sentence):
+    """Returns whether the first column counts words; 1-2 is a range, 1.1 a word left out."""
+    numbers = [fields[0] for _, fields in sentence]
+    words = [number for number in numbers if number.isdecimal()]
+    others = [re.fullmatch(r"\d+[-.]\d+", number) for number in numbers if not number.isdecimal()]
+    return words == [str(number) for number in range(1, len(words) + 1)] and all(others)
+
+
+def _rows(path, text):
+    """Returns the `(line, fields)` of each sentence, and the number of its document."""
+    rows, documents = [], []
     is_new = True
     document = None  # its number, after the first -DOCSTART-
-    num_columns = None
-    for line, text in enumerate(read_utf8(path).split("\n"), start=1):
-        if not text.strip(" \t\r"):
+    first = None  # the line and the number of columns of the first word
+    for line, columns in enumerate(text.split("\n"), start=1):
+        fields = _fields(columns)
+        if not fields:
             is_new = True
             continue
-        fields = _fields(text)
         if fields[0] == _DOCUMENT:
             is_new = True
-            document = len(sentences) if document is None else document + 1
+            document = len(rows) if document is None else document + 1
             continue
-        if num_columns is None:
-            num_columns, first_line = len(fields), line
-        if len(fields) == 1 or len(fields) != num_columns:
-            expected = "a tag is missing"
-            if len(fields) > 1:
-                expected = f"line {first_line} has {num_columns}"
+        if is_new and _is_comment(columns, first):
+            continue
+        if first is None:
+            first = line, len(fields)
+        if len(fields) == 1 or len(fields) != first[1]:
+            expected = "a tag is missing" if len(fields) == 1 else f"line {first[0]} has {first[1]}"
             raise ValueError(
-                f"{path}, line {line}: {len(fields)} columns, {expected}: {shown(text)}."
-            )
-        if tag_column not in range(-num_columns, num_columns) or tag_column % num_columns == 0:
-            raise ValueError(
-                f"{path} has {num_columns} columns, the word first: tag_column must be from 1 to "
-                f"{num_columns - 1}, or -1 for the last; got {tag_column}."
+                f"{path}, line {line}: {len(fields)} columns, {expected}: {shown(columns)}."
             )
         if is_new:
-            sentences.documents.append(len(sentences) if document is None else document)
-            sentences.words.append([])
-            sentences.tags.append([])
-            sentences.lines.append([])
+            documents.append(len(rows) if document is None else document)
+            rows.append([])
             is_new = False
-        sentences.words[-1].append(fields[0])
-        sentences.tags[-1].append(fields[tag_column])
-        sentences.lines[-1].append(line)
-    if not sentences.words:
-        raise ValueError(f"{path} has no words. Each line needs a word and its tag.")
-    return sentences
+        rows[-1].append((line, fields))
+    return rows, documents
+
+
+def _is_comment(text, first):
+    """Returns whether a line before a sentence is a comment, and not a word "#" with its tags."""
+    if not text.startswith(("# ", "#\t")):
+        return False
+    has_other_columns = first is not None and len(_fields(text)) != first[1]
+    return has_other_columns or _COMMENT.match(text) is not None
 
 
 def _fields(text):

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.files.remote import read_utf8
+from keras_bert.files.remote import read_text
 from keras_bert.messages import logger, shown
 from keras_bert.reports import Reports
 
@@ -141,7 +141,7 @@ def _examples(path):
 
 def _rows(path):
     """Returns the objects of a file: articles, or questions."""
-    text = read_utf8(path)
+    text = read_text(path)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -174,8 +174,10 @@ class _Fields(JsonFields):
 
 
 def _example(question, title, context):
+    if isinstance(question.value("id"), (int, float)):
+        question.values["id"] = str(question.values["id"])
     example = {
-        "id": str(question.value("id")),
+        "id": question.text("id"),
         "title": title,
         "question": question.text("question"),
         "context": context,

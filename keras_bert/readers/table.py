@@ -11,8 +11,8 @@ import warnings
 
 import numpy as np
 
-from keras_bert.files.parquet import parquet_rows
-from keras_bert.files.remote import files_at, packing, read_utf8
+from keras_bert.files.parquet import class_names_in, parquet_rows
+from keras_bert.files.remote import files_at, packing, read_text
 from keras_bert.messages import check_one_of, did_you_mean, shortened, shown
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")
@@ -144,15 +144,18 @@ def read_table(
     delimiter: str | None = None,
     quoting: bool = True,
     malformed: str = "error",
+    encoding: str = "utf-8",
 ) -> Table:
-    r"""Reads a TSV, CSV, JSONL or Parquet file of examples.
+    r"""Reads a TSV, CSV, JSONL, JSON or Parquet file of examples.
 
     Blank lines are skipped, except in files of one column, where they are empty texts. A `.jsonl`
-    or `.json` file has a JSON object in each line, all with the same keys, the columns. There and
-    in a `.parquet` file, null is an empty text and a list its JSON.
+    or `.json` file has a JSON object in each line, or all of them in a list, perhaps under a key of
+    its own. Their keys are the columns; one that is missing is an empty text. There and in a
+    `.parquet` file, null is an empty text and a list its JSON; class numbers that Hugging Face's
+    `datasets` wrote are their names.
 
     Args:
-        path: the file, in UTF-8, perhaps compressed (.gz, .bz2, .zst) unless it is Parquet; any
+        path: the file of text, perhaps compressed (.gz, .bz2, .zst), or of Parquet; any
             path that `tf.io.gfile` can open, or `hf://datasets/user/name@revision/file` in a data
             set of the Hugging Face Hub. A pattern, such as `data/train-*.parquet`, must match one.
         header: bool, whether the first row names the columns, which are otherwise "0", "1", ...
@@ -161,13 +164,14 @@ def read_table(
             are plain characters, such as GLUE's.
         malformed: `"error"`, or `"skip"` to skip rows with other columns than the first;
             the `Table`'s `malformed` then lists their lines.
+        encoding: str, of files of text, such as "cp1252". UTF-16 is known by its mark.
 
     Returns:
         A `Table`.
 
     Raises:
-        ValueError: if the file is not UTF-8, is empty or has only a header, repeats a column's
-            name, or has a malformed row. The message names the file and line.
+        ValueError: if the file is in another encoding, is empty or has only a header, repeats a
+            column's name, or has a malformed row. The message names the file and line.
 
     Example:
     >>> import os, tempfile
@@ -186,12 +190,12 @@ def read_table(
     name = path.lower().removesuffix(packing(path))
     if name.endswith(".parquet"):
         return _parquet_table(path)
-    text = read_utf8(path)
+    text = read_text(path, encoding)
     if not text or text.isspace():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
     is_json = name.endswith((".jsonl", ".json"))
     if is_json:
-        parsed = _json(text)
+        parsed = _json(path, text)
     else:
         default = "," if name.endswith(".csv") else "\t"
         parsed = _csv(path, text, delimiter or default, quoting)
@@ -212,13 +216,22 @@ def read_table(
 
 
 def _parquet_table(path):
-    cells = []
+    cells, class_names = [], class_names_in(path)
     for *_, row in parquet_rows(path):
+        for column, names in class_names.items():
+            row[column] = _named(row[column], names)
         cells.append([_cell(value) for value in row.values()])
     if not cells:
         raise ValueError(f"{path} has no rows.")
     numbers = list(range(1, len(cells) + 1))
     return Table(path, list(row), cells, numbers, [], unit="row")
+
+
+def _named(value, names):
+    """Returns the name of a class number, None for a missing one; or those of a list."""
+    if isinstance(value, list):
+        return [_named(number, names) for number in value]
+    return None if value is None or value < 0 else names[value]
 
 
 def _take_header(table):
@@ -292,24 +305,49 @@ def _csv(path, text, delimiter, quoting):
         csv.field_size_limit(limit)
 
 
-def _json(text):
-    """Yields, like `_csv`, a header of the keys, and lines of JSON; strings are kept."""
-    columns = None
+def _json(path, text):
+    """Yields, like `_csv`, a header of all keys, and objects of JSON; strings are kept."""
+    columns, rows = {}, []
+    for number, line, row in _values(path, text):
+        wrong = None
+        if isinstance(row, dict) and row:
+            columns |= dict.fromkeys(row)
+        else:
+            reason = row if isinstance(row, Exception) else "no JSON object with keys"
+            wrong = f"{shown(line)}: {reason}. Each line needs an object, whose keys are columns."
+            row = {}
+        rows.append((number, row, wrong))
+    yield 1, list(columns), None
+    for number, row, wrong in rows:
+        yield number, [_cell(row.get(name)) for name in columns], wrong
+
+
+def _values(path, text):
+    """Yields `(number, line, value)` of each item of a list, or of each line; or an error of it."""
+    content = None
+    with contextlib.suppress(ValueError, RecursionError):
+        content = json.loads(text)
+    if isinstance(content, dict):
+        lists = {key: rows for key, rows in content.items() if _holds_objects(rows)}
+        if len(lists) > 1:
+            raise ValueError(f"{path} has several lists, {', '.join(lists)}: save one of them.")
+        content = next(iter(lists.values()), None)
+    if _holds_objects(content):
+        for number, row in enumerate(content, start=1):
+            yield number, str(row), row
+        return
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-            if not isinstance(row, dict) or not row or row.keys() != set(columns or row):
-                raise ValueError(f"not a JSON object with the keys {', '.join(columns or ['...'])}")
+            value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            advice = "Each line needs a JSON object with the keys of the first line."
-            yield number, [], f"{shown(line)}: {error}. {advice}"
-            continue
-        if columns is None:
-            columns = list(row)
-            yield number, columns, None
-        yield number, [_cell(row[name]) for name in columns], None
+            value = error
+        yield number, line, value
+
+
+def _holds_objects(rows):
+    return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
 
 
 def _delimiter_hint(header):

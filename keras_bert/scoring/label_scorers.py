@@ -7,7 +7,7 @@ import numpy as np
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 from keras_bert.preprocessing.class_labels import numbers_of
-from keras_bert.preprocessing.tagged_rows import Sentences
+from keras_bert.preprocessing.tagged_rows import NO_LABEL, Sentences
 from keras_bert.readers.conll import write_conll
 from keras_bert.scoring.scorer import Scorer
 
@@ -100,7 +100,12 @@ class TagScorer(Scorer):
             raise ValueError("scores needs words, a list of sentences; texts have no tags.")
 
     def score(self, answers, x, y=None):
-        return entity_scores(self._tags(y), _column(answers, "label"))
+        true, predicted = [], []
+        for tags, found in zip(self._tags(y), _column(answers, "label"), strict=True):
+            kept = [number for number, tag in enumerate(tags) if tag is not None]
+            true.append([tags[number] for number in kept])
+            predicted.append([found[number] for number in kept])
+        return entity_scores(true, predicted)
 
     def write(self, folder, split, answers, x, y=None):
         """Writes `{split}_predictions.txt` for `conlleval`: word, true tag and predicted tag.
@@ -113,10 +118,13 @@ class TagScorer(Scorer):
             return
         columns = [sentences.words, _column(answers, "label")]
         if y is not None:
-            columns.insert(1, self._tags(y))
+            true = [[tag or "O" for tag in tags] for tags in self._tags(y)]
+            columns.insert(1, true)
         write_conll(Path(folder) / f"{split}_predictions.txt", *columns)
 
     def _tags(self, labels):
         names = self.preprocessor.label_names
-        sentences = self.preprocessor.targets(labels)
-        return [[names[index] for index in sentence] for sentence in sentences]
+        tags = []
+        for sentence in self.preprocessor.targets(labels):
+            tags.append([None if index == NO_LABEL else names[index] for index in sentence])
+        return tags

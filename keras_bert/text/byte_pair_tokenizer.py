@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.files.remote import read_utf8
+from keras_bert.files.remote import read_text
 from keras_bert.messages import check_path, from_extra, shown
 from keras_bert.text.subwords import SubwordTokenizer, flat_rows, flat_spans, without_surrogates
 
@@ -51,7 +51,7 @@ class BytePairTokenizer(SubwordTokenizer):
             from tokenizers import decoders, models, pre_tokenizers
         if not isinstance(vocabulary, dict):
             check_path("vocabulary", vocabulary)
-            vocabulary = json.loads(read_utf8(vocabulary))
+            vocabulary = json.loads(read_text(vocabulary))
         ids, merges = _vocab_and_merges(vocabulary)
         if missing := [token for token in self.special if token not in ids]:
             raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(missing)}.")

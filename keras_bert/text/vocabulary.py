@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
-from keras_bert.files.remote import decode_utf8, read_bytes
+from keras_bert.files.remote import decoded, read_bytes
 from keras_bert.messages import check_path, shown
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -94,7 +94,7 @@ def read_lines(path: str | os.PathLike) -> list[str]:
         data = read_bytes(path)
     except UnicodeEncodeError as error:
         raise ValueError(f"{source} is not a path: {error}") from error
-    text = decode_utf8(data.removeprefix(codecs.BOM_UTF8), source)
+    text = decoded(data.removeprefix(codecs.BOM_UTF8), source)
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 

@@ -237,6 +237,15 @@ def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, wei
                 metric.update_state(*values)
 
 
+def given_metrics(model: keras.Model) -> list:
+    """Returns the metrics that `compile` got, in one list; Keras keeps the names of some."""
+    compiled = getattr(model, "_compile_metrics", None)
+    if compiled is None:
+        return []
+    given = (compiled._user_metrics, compiled._user_weighted_metrics)
+    return [metric for metric in keras.tree.flatten(given) if metric is not None]
+
+
 def drop_metrics(model: keras.Model) -> None:
     """Drops the metrics of the last `compile`, which Keras keeps if the next one has none."""
     model._compile_metrics = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.files.remote import read_utf8
+from keras_bert.files.remote import read_text
 from keras_bert.readers import read_table
 
 
@@ -59,7 +59,7 @@ def _read_columns(path):
 
 
 def _read_lines(path):
-    lines = [line.strip() for line in read_utf8(path).splitlines() if line.strip()]
+    lines = [line.strip() for line in read_text(path).splitlines() if line.strip()]
     if not lines or len(lines) % 2:
         raise ValueError(f"{path} has {len(lines)} sentences. Bad and good ones must take turns.")
     return lines[1::2], lines[::2]

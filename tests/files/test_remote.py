@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from keras_bert.files import remote
-from keras_bert.files.remote import read_utf8
+from keras_bert.files.remote import read_text
 
 pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
 
@@ -14,11 +14,11 @@ def test_a_large_packed_file_takes_the_memory_of_its_text(tmp_path, monkeypatch)
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress("\ufeffGrüße".encode()))
     monkeypatch.setattr(remote, "size_and_time", lambda path: (2**44, 0))
-    assert read_utf8(path) == "Grüße"
+    assert read_text(path) == "Grüße"
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
 def test_a_missing_file_is_refused_on_any_file_system(tmp_path, name, refused):
     pytest.importorskip("tensorflow")
     for folder in (tmp_path, "ram://nothing"):
-        refused(f"{name} can't be read", read_utf8, f"{folder}/{name}")
+        refused(f"{name} can't be read", read_text, f"{folder}/{name}")

@@ -9,7 +9,7 @@ import pytest
 
 from keras_bert.files import whole
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.remote import file_system, is_remote, names_in, read_bytes, read_utf8
+from keras_bert.files.remote import file_system, is_remote, names_in, read_bytes, read_text
 from keras_bert.files.whole import (
     recover,
     remove_unfinished,
@@ -318,9 +318,9 @@ def test_text_is_read_without_its_byte_order_mark(tensorflow, tmp_path):
     for path in (tmp_path / "a.txt", "ram://utf8/a.txt"):
         with whole_file(path, "wb") as file:
             file.write("\ufeffZürich\r\n字".encode())
-        assert read_utf8(path) == "Zürich\r\n字"
+        assert read_text(path) == "Zürich\r\n字"
 
 
 def test_a_missing_file_is_named(tensorflow, refused):
     for path in ("nowhere.txt", "ram://utf8/nowhere.txt"):
-        refused(r"nowhere\.txt can't be read: ", read_utf8, path)
+        refused(r"nowhere\.txt can't be read: ", read_text, path)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from keras_bert.metrics.entities import split_tag, tagged_entities
 from keras_bert.readers import read_choices, read_conll, read_squad, read_table
 from keras_bert.readers.conll import encode_entities, write_conll
-from keras_bert.readers.squad import training_answer
+from keras_bert.readers.squad import is_impossible, training_answer
 from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
 
 marks = st.sampled_from([*"\t\n\r,\"' |0123", "\r\n", "\ufeff", "\0", "\u2028", "\x1c", "é", "nan"])
@@ -166,11 +166,12 @@ def check_squad(path):
     examples = read(read_squad, path)
     for example in examples or ():
         texts = [example[key] for key in ("id", "title", "question", "context")]
-        texts += [answer["text"] for answer in example["answers"]]
+        answers = example.get("answers", [])
+        texts += [answer["text"] for answer in answers]
         assert all(isinstance(text, str) and text.encode() is not None for text in texts)
-        assert all(isinstance(answer["answer_start"], int) for answer in example["answers"])
+        assert all(isinstance(answer["answer_start"], int) for answer in answers)
         found = training_answer(example)
-        if found and not example.get("is_impossible"):
+        if found and not is_impossible(example):
             start, end = found
             assert 0 <= start < end <= len(example["context"])
     return examples

@@ -87,7 +87,8 @@ def test_other_columns_are_chosen_by_number(write, tmp_path, refused):
     assert read_conll(path, tag_column=1).tags == [["NNP", "VBZ"]]
     assert read_conll(path, tag_column=-2).tags == [["B-NP", "B-VP"]]
     for column in (0, 4, -4):
-        refused(f"4 columns.*from 1 to 3.*{column}", read_conll, path, tag_column=column)
+        refused(f"4 columns.*up to 3.*{column}", read_conll, path, tag_column=column)
+    assert read_conll(path, word_column=1).words == [["NNP", "VBZ"]]
 
 
 @pytest.mark.parametrize(

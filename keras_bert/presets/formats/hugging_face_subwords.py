@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.files.json_files import JsonFields, read_json, write_json
-from keras_bert.files.remote import read_utf8
+from keras_bert.files.remote import read_text
 from keras_bert.files.whole import whole_file
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.sentence_piece import (
@@ -117,7 +117,7 @@ def _byte_pairs(folder, settings, fast):
         merges = model.value("merges", [])
     else:
         vocab = read_json(folder / "vocab.json")
-        lines = read_utf8(folder / "merges.txt").splitlines()
+        lines = read_text(folder / "merges.txt").splitlines()
         merges = [line for line in lines if line and not line.startswith("#version")]
     pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges]
     for token in fast.listed_fields("added_tokens"):

@@ -150,7 +150,7 @@ def _tasks(config, tensors, architecture):
     for class_name in config.texts("architectures"):
         head = class_name.removeprefix(architecture.prefix)
         task = task_with_head(head)
-        if task is not None and head != "ForMaskedLM":
+        if task is not None and "logits/kernel" in architecture.spellings(0, head):
             return [task if _holds(tensors, architecture, head, ["logits/kernel"]) else None]
     found = []
     for head in _HEADS:

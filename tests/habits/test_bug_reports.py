@@ -1,0 +1,316 @@
+"""Programs from public bug reports of other libraries, each with the value that is right."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import (
+    Batching,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedder,
+    BertEmbedderPreprocessor,
+    BertSpanLabeler,
+    BertSpanLabelerPreprocessor,
+    BertTokenClassifier,
+    BertTokenClassifierPreprocessor,
+)
+from keras_bert.readers import read_conll, read_squad, read_table
+
+TEXTS, LABELS = ["a b", "c d", "a a", "d"], ["no", "yes", "no", "yes"]
+
+
+@pytest.fixture
+def classifier(make_backbone, letters, eager):
+    def make(names=("no", "yes"), **arguments):
+        reader = BertClassifierPreprocessor(letters, 12, label_names=list(names), **arguments)
+        return eager(BertClassifier(make_backbone(), preprocessor=reader))
+
+    return make
+
+
+@pytest.fixture
+def folder(tmp_path, classifier):
+    """Writes a folder for transformers, and changes its files."""
+
+    def write(task=None, name="config.json", **changes):
+        (task or classifier()).save_to_hugging_face(tmp_path / "hf")
+        path = tmp_path / "hf" / name
+        content = json.loads(path.read_text()) | changes
+        content = {key: value for key, value in content.items() if value is not KeyError}
+        path.write_text(json.dumps(content))
+        return tmp_path / "hf"
+
+    return write
+
+
+SIMILARITIES = {
+    "cosine": lambda a, b: a @ b / np.linalg.norm(a) / np.linalg.norm(b),
+    "dot": lambda a, b: a @ b,
+    "euclidean": lambda a, b: -np.linalg.norm(a - b),
+    "manhattan": lambda a, b: -np.abs(a - b).sum(),
+}
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_texts_are_compared_as_the_folder_says(
+    make_backbone, letters, varied, folder, tmp_path, name, assert_close
+):
+    reader = BertEmbedderPreprocessor(letters, 12)
+    model = varied(BertEmbedder(make_backbone(), normalize=False, preprocessor=reader))
+    config = "config_sentence_transformers.json"
+    model = BertEmbedder.from_preset(folder(model, config, similarity_fn_name=name))
+    texts = ["a b", "c c d", "e", "x y z a", "a a"]
+    vectors = model.encode_document(texts)
+    expected = np.array([[SIMILARITIES[name](a, b) for b in vectors] for a in vectors])
+    assert_close(model.similarity(texts, vectors), expected)
+    assert_close(model.similarity_pairwise(texts, texts[::-1]), expected[::-1].diagonal())
+    for size in (1, 5, 10):
+        indices, found = model.search(texts, texts, size)
+        order = np.argsort(-expected, axis=1, kind="stable")[:, :size]
+        np.testing.assert_array_equal(indices, order)
+        assert_close(found, np.take_along_axis(expected, order, axis=1))
+    scores = model.scores((texts, texts[::-1]), [0.1, 0.9, 1.0, 0.2, 0.3])
+    pairs = expected[::-1].diagonal()
+    expected = np.corrcoef(pairs, [0.1, 0.9, 1.0, 0.2, 0.3])[0, 1]  # from -1 to 1
+    assert scores["pearson"] == pytest.approx(expected, abs=1e-5)
+    mined = model.mine_hard_negatives((texts, texts[::-1]), num_negatives=1)
+    assert len(mined) == 3
+    for write in (model.save_to_preset, model.save_to_hugging_face):
+        write(tmp_path / write.__name__)
+        again = BertEmbedder.from_preset(tmp_path / write.__name__)
+        assert again.similarity_fn_name == name
+
+
+def test_few_documents_are_all_found_and_none_are_none(make_backbone, letters):
+    reader = BertEmbedderPreprocessor(letters, 12)
+    model = BertEmbedder(make_backbone(), preprocessor=reader)
+    vectors = model.encode_document(TEXTS)
+    assert model.search("a", TEXTS)[0].shape == (1, 4)
+    assert [part.shape for part in model.search(["a", "b"], [])] == [(2, 0), (2, 0)]
+    assert model.search(vectors[2], vectors)[0][0, 0] == 2
+    assert model.similarity(vectors[0], vectors).shape == (1, 4)
+
+
+ANSWER = {"text": "b c", "answer_start": 2}
+QUESTION = {"id": "1", "question": "a", "context": "a b c d", "answers": [ANSWER]}
+ANSWERS = {
+    "columns": {"text": ["b c"], "answer_start": [2]},
+    "arrays": {"text": np.array(["b c"]), "answer_start": np.array([2.0])},
+    "a float": [{"text": "b c", "answer_start": 2.0}],
+}
+
+
+@pytest.fixture
+def labeler(make_backbone, letters, eager):
+    reader = BertSpanLabelerPreprocessor(letters, 12, max_question_length=4, document_stride=3)
+    return eager(BertSpanLabeler(make_backbone(), preprocessor=reader))
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+def test_answers_of_other_layouts_are_the_same(labeler, form, assert_close):
+    other = {**QUESTION, "id": 1, "answers": ANSWERS[form]}
+    expected, found = ([*labeler.batches([q])] for q in (QUESTION, other))
+    assert_close(found, expected)
+    assert labeler.scores([other]) == labeler.scores([QUESTION])
+
+
+def test_a_question_that_lists_no_answers_has_none(labeler):
+    none = {"id": "2", "question": "b", "context": "a b c", "answers": []}
+    [(_, labels)] = labeler.batches([QUESTION, none, none], batching=Batching(8, shuffle=False))
+    assert labels["start"].tolist() == [4, 0, 0]
+    labeler.preprocessor = labeler.preprocessor.like(labeler.preprocessor, null_threshold=-1e9)
+    assert labeler.scores([QUESTION, none])["NoAns_exact"] == 100.0
+
+
+@pytest.mark.parametrize("is_lines", [True, False])
+def test_rows_of_questions_are_a_file_of_squad(write, is_lines):
+    rows = [{**QUESTION, "id": 7, "answers": ANSWERS["columns"]}, {**QUESTION, "answers": []}]
+    lines = "\n".join(map(json.dumps, rows))
+    examples = read_squad(write(lines if is_lines else json.dumps(rows), "a.json"))
+    assert [example["id"] for example in examples] == ["7", "1"]
+    assert [example["answers"] for example in examples] == [[ANSWER], []]
+
+
+@pytest.mark.parametrize("names", [KeyError, ["BertForSequenceClassificationWithFoo"], ["Mine"]])
+def test_a_head_is_known_by_its_weights(classifier, folder, names, assert_close):
+    model = classifier()
+    loaded = BertClassifier.from_preset(folder(model, architectures=names))
+    assert_close(loaded.predict(TEXTS, verbose=0), model.predict(TEXTS, verbose=0))
+    tagger = BertTokenClassifier.from_preset(folder(model, architectures=names))
+    assert_close(tagger.head.get_weights(), model.head.get_weights())
+
+
+CONFIGS = [
+    {"id2label": {"0": 0, "1": 1}},
+    {"id2label": KeyError, "label2id": {"no": 0, "yes": 1}},
+    {"hidden_act": "gelu_python"},
+    {"type_vocab_size": 0},
+]
+
+
+@pytest.mark.parametrize("changes", CONFIGS)
+def test_configurations_of_all_ages_are_read(classifier, folder, changes):
+    model = BertClassifier.from_preset(folder(**changes))
+    names = ["0", "1"] if changes.get("id2label", KeyError) is not KeyError else ["no", "yes"]
+    assert model.preprocessor.label_names == names
+
+
+def test_what_cannot_be_loaded_says_what_to_do(classifier, folder, tmp_path, refused):
+    three = classifier(("x", "y", "z"))
+    several = folder(three, problem_type="regression")
+    refused("regression of several numbers.*BertBackbone", BertClassifier.from_preset, several)
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
+    refused("merge_and_unload", BertClassifier.from_preset, tmp_path / "adapter")
+
+
+ROWS = {
+    "sentence": [{"sentence": "a b", "label": "no", "idx": 3}, {"sentence": "c", "label": "yes"}],
+    "labels": [{"text": "a b", "labels": "no"}, {"text": "c", "labels": "yes"}],
+    "pairs": [
+        {"premise": "a", "hypothesis": "b", "label": 0},
+        {"premise": "c", "hypothesis": "d", "label": 1},
+    ],
+    "pairs of the same": [
+        {"sentence1": "a", "sentence2": "b", "label": 0},
+        {"sentence1": "c", "sentence2": "d", "label": 1},
+    ],
+}
+PAIRS = ([("a", "b"), ("c", "d")], [0, 1])
+
+
+@pytest.mark.parametrize("form", [list, iter])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_of_data_sets_are_read_by_their_names(classifier, name, form, assert_close):
+    model = classifier()
+    expected = PAIRS if name.startswith("pairs") else (["a b", "c"], [0, 1])
+    assert_close([*model.batches(form(ROWS[name]))], [*model.batches(*expected)])
+    assert len(model.answer(form(ROWS[name]))) == 2
+
+
+@pytest.fixture
+def tagger(make_backbone, letters, eager):
+    reader = BertTokenClassifierPreprocessor(letters, 12, label_names=["O", "B-X", "I-X"])
+    return eager(BertTokenClassifier(make_backbone(), 3, reader))
+
+
+def test_words_without_a_label_neither_train_nor_count(tagger, tmp_path):
+    words, tags = [["a", "b", "c"], ["d", "e"]], [[1, -100, 0], [-100, 2]]
+    pairs = list(zip(words, tags, strict=True))
+    rows = [{"tokens": sentence, "ner_tags": own, "id": "7"} for sentence, own in pairs]
+    [(_, labels, weights)] = tagger.batches(rows, batching=Batching(2, shuffle=False))
+    assert weights[:, 1:4].tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert labels[:, 1:4].tolist() == [[1, 0, 0], [0, 2, 0]]
+    scores = tagger.scores(words, tags)
+    kept = tagger.scores([["a", "c"], ["e"]], [[1, 0], [2]])
+    assert scores.keys() == kept.keys()
+    answers = tagger.answer(words)
+    names = tagger.preprocessor.label_names
+    chosen = [(0, 0), (0, 2), (1, 1)]
+    right = sum(answers[i]["label"][n] == names[tags[i][n]] for i, n in chosen)
+    assert scores["accuracy"] == pytest.approx(100 * right / 3)
+    tagger.scorer.write(tmp_path, "dev", answers, words, tags)
+
+
+@pytest.mark.parametrize("loss", ["mse", "huber", keras.losses.CategoricalCrossentropy(True)])
+def test_a_loss_of_one_hot_labels_needs_them(classifier, loss, refused):
+    model = classifier()
+    model.compile(loss=loss, run_eagerly=True)
+    refused(r"takes one-hot labels.*np.eye\(2\)", model.fit, TEXTS, LABELS, verbose=0)
+    model.fit(TEXTS, np.eye(2)[[0, 1, 0, 1]], verbose=0)
+
+
+@pytest.mark.parametrize(
+    "metric", ["mae", "categorical_accuracy", keras.metrics.CosineSimilarity()]
+)
+def test_a_metric_of_one_hot_labels_needs_them(classifier, metric, refused):
+    model = classifier()
+    model.compile(metrics=[metric], run_eagerly=True)
+    refused(r"takes one-hot labels.*np.eye\(2\)", model.fit, TEXTS, LABELS, verbose=0)
+
+
+def test_a_user_s_own_loss_and_metric_take_class_numbers(classifier):
+    class MeanSquaredRank(keras.losses.Loss):
+        def call(self, y_true, y_pred):
+            return keras.losses.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
+
+    def mean_squared_of_mine(y_true, y_pred):
+        return keras.ops.cast(y_true, "float32")[..., 0] if len(y_true.shape) > 1 else y_true
+
+    model = classifier()
+    model.compile(loss=MeanSquaredRank(), metrics=[mean_squared_of_mine], run_eagerly=True)
+    assert np.isfinite(model.fit(TEXTS, LABELS, verbose=0).history["loss"]).all()
+
+
+def test_a_split_that_leaves_a_class_to_the_end_is_told(classifier, caplog):
+    classifier().fit(TEXTS, sorted(LABELS), validation_split=0.5, verbose=0)
+    assert "none of yes" in caplog.text
+    caplog.clear()
+    classifier().fit(TEXTS, LABELS, validation_split=0.5, verbose=0)
+    assert "none of" not in caplog.text
+
+
+TABLES = {
+    "a.csv": ("text,label\ncafé,x\n".encode("cp1252"), {"encoding": "cp1252"}),
+    "b.tsv": ("text\tlabel\ncafé\tx\n".encode("utf-16"), {}),
+    "c.json": ('{"version": 1, "data": [{"text": "café", "label": "x"}]}', {}),
+    "d.json": ('[{"text": "café",\n "label": "x"}]', {}),
+    "e.jsonl": ('{"text": "café"}\n{"label": "x", "text": "b"}', {}),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_are_read_as_they_come(write, name):
+    content, options = TABLES[name]
+    table = read_table(write(content, name), **options)
+    assert table["text"][0] == "café" and table["label"][-1] == "x"
+
+
+def test_tables_that_cannot_be_read_say_why(write, refused):
+    latin = write("text,label\ncafé,x\n".encode("cp1252"), "a.csv")
+    refused('line 2: not UTF-8.*encoding="cp1252"', read_table, latin)
+    refused("encoding must be one that Python knows; got 'nonsense'", read_table, latin,
+            encoding="nonsense")  # fmt: skip
+    several = write('{"train": [{"a": 1}], "test": [{"a": 1}]}', "b.json")
+    refused("several lists, train, test", read_table, several)
+
+
+def test_class_names_of_a_data_set_are_kept(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason='pip install ".[parquet]"')
+    from pyarrow import parquet
+
+    names = {"names": ["neg", "pos"], "_type": "ClassLabel"}
+    features = {"label": names, "tags": {"feature": names, "_type": "List"}}
+    info = json.dumps({"info": {"features": features}})
+    table = pyarrow.table({"text": ["a", "b"], "label": [1, -1], "tags": [[0, 1], []]})
+    parquet.write_table(
+        table.replace_schema_metadata({"huggingface": info}), tmp_path / "a.parquet"
+    )
+    table = read_table(tmp_path / "a.parquet")
+    assert table["label"] == ["pos", ""]
+    assert table.label_lists("tags") == [["neg", "pos"], []]
+
+
+CONLL = {
+    "UNER": ("# sent_id = 1\n# text = Ada is\n1\tAda\tB-PER\t-\n2\tis\tO\t-\n", {"tag_column": 2}),
+    "CoNLL-U": ("1-2\tAdas\t_\n1\tAda\tB-PER\n1.1\tx\tO\n2\tis\tO\n", {}),
+    "GermEval": ("#\thttp://a.b\t[2009]\n1\tAda\tB-PER\tO\n2\tis\tO\tO\n", {"tag_column": 2}),
+    "MultiCoNER": ("# id 2f8d domain=en\nAda _ _ B-PER\nis _ _ O\n", {}),
+    "tags first": ("B-PER Ada\nO is\n", {"word_column": 1, "tag_column": 0}),
+    "words": ("Ada B-PER\nis O\n", {}),
+}
+
+
+@pytest.mark.parametrize("name", CONLL)
+def test_tagged_words_are_read_as_they_come(write, name):
+    text, options = CONLL[name]
+    found = read_conll(write(f"{text}\n{text}"), **options)
+    assert found.words == [["Ada", "is"]] * 2 and found.tags == [["B-PER", "O"]] * 2
+
+
+def test_a_hash_is_a_word(write):
+    text = "# O\nlove B-X\n\n#love O\n# O\n"
+    assert read_conll(write(text)).words == [["#", "love"], ["#love", "#"]]

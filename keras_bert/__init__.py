@@ -14,6 +14,7 @@ registers all models, so that `keras.saving.load_model` finds them.
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from keras_bert.lazy_names import homes, lazy_names
@@ -28,6 +29,10 @@ if Path(__file__).with_name("bert.py").exists():  # keras-bert has that file, th
     )
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, CLASSES)
+# `from keras_bert import *` takes what can be imported.
+_NEEDED = {"heldout_dataset": "tensorflow", "pretraining_dataset": "tensorflow"}
+_NEEDED |= {"learn_vocabulary": "tokenizers", "prepare_corpus": "sentencex"}
+__all__ = [name for name in __all__ if find_spec(_NEEDED.get(name, "keras"))]
 
 # Keras creates the objects of a .keras file only from registered classes. Without Keras nothing is
 # imported here, so that recipes print their help and corpora start their workers at once.

@@ -11,6 +11,7 @@ for name in (*EXTRAS, "matplotlib", "google_crc32c", "sentencex", "tokenizers"):
 import keras_bert
 
 assert "keras" not in sys.modules, "names load on first use"
+exec("from keras_bert import *", {})
 import keras
 import numpy as np
 

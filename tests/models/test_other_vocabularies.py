@@ -88,7 +88,10 @@ def byte_pairs(contents):
     return BytePairTokenizer(contents)
 
 
-@pytest.fixture(scope="module", params=["xlm-roberta", "camembert", "roberta"])
+SAME_CODE = pytest.param("camembert", marks=pytest.mark.weekly)
+
+
+@pytest.fixture(scope="module", params=["xlm-roberta", SAME_CODE, "roberta"])
 def any_tokenizer(request):
     if request.param == "roberta":
         return request.getfixturevalue("byte_pairs")

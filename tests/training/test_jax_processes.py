@@ -13,6 +13,7 @@ FAST = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # JAX compiles more than it comp
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.weekly,
     pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"'),
 ]
 

@@ -169,11 +169,13 @@ WITHOUT_TENSORFLOW = """
 import sys
 
 class Finder:  # as if TensorFlow weren't installed
-    def find_spec(name, *others):
-        if name == "tensorflow":
-            raise ModuleNotFoundError(name="tensorflow")
+    def __init__(self, finder):
+        self.finder = finder
 
-sys.meta_path.insert(0, Finder)
+    def find_spec(self, name, *others):
+        return None if name == "tensorflow" else self.finder.find_spec(name, *others)
+
+sys.meta_path = [*map(Finder, sys.meta_path)]
 import keras_bert
 try:
     keras_bert.BertBackbone

@@ -124,16 +124,23 @@ class BertClassifier(BertTask):
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
+        # A window has a share of its text's weight.
+        has_windows = self.preprocessor is not None and self.preprocessor.cuts_windows
+        reduction = "mean_with_sample_weight" if has_windows else "sum_over_batch_size"
         if self.is_multi_label:
             logit = self.preprocessor.threshold_logit
-            loss = keras.losses.BinaryCrossentropy(from_logits=True)
+            loss = keras.losses.BinaryCrossentropy(from_logits=True, reduction=reduction)
             metric = keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)
         elif self.num_classes == 1:
-            return {"optimizer": AdamW(5e-5), "loss": "mean_squared_error"}
+            loss = "mean_squared_error"
+            if has_windows:
+                loss = keras.losses.MeanSquaredError(reduction=reduction)
+            return {"optimizer": AdamW(5e-5), "loss": loss}
         else:
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=reduction)
             metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
-        return {"optimizer": AdamW(5e-5), "loss": loss, "metrics": [metric]}
+        metrics = "weighted_metrics" if has_windows else "metrics"
+        return {"optimizer": AdamW(5e-5), "loss": loss, metrics: [metric]}
 
     def data_to_fit(self, data, arguments):
         class_weight = arguments.pop("class_weight", None)

@@ -35,8 +35,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
         threshold: float, the lowest probability at which a `multi_label` model assigns a label, or
             a model of two classes the second one. See `BertClassifier.choose_threshold`.
         window_stride: int. A text longer than a sequence is read in overlapping windows that start
-            `window_stride` tokens apart. Each window trains on its text's label; the text's logits
-            are the mean of its windows'. None truncates texts.
+            `window_stride` tokens apart. Each window trains on its text's label, by an equal share
+            of its weight; the text's logits are the mean of its windows'. None truncates texts.
 
     Raises:
         ValueError: if `label_names` repeat a name, `threshold` is not between 0 and 1, or the

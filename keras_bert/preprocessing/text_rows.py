@@ -65,7 +65,7 @@ class TextRows:
 
 @dataclasses.dataclass(kw_only=True)
 class WindowRows(TextRows):
-    """Windows of texts, each with its text's extra inputs, labels and weights."""
+    """Windows of texts, each with its text's extra inputs and labels, and a share of its weight."""
 
     text: Any  # int64 `[N]`, the text of each window
     counts: Any  # int64 `[n]`, the number of windows of each text
@@ -79,6 +79,10 @@ class WindowRows(TextRows):
         windows, counts = texts.windows(rows.packer.sequence_length - 2, window_stride)
         text, _ = numbered(counts, texts.ops)
         extra_inputs, targets = rows.beside(text)
+        if targets:  # a text counts once, however many windows it has
+            label, *weights = targets
+            shares = 1 / texts.ops.cast(texts.ops.take(counts, text), "float32")
+            targets = (label, weights[0] * shares if weights else shares)
         return cls(rows.packer, (windows,), extra_inputs, targets, text=text, counts=counts)
 
 

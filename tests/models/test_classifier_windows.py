@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor
+from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor
 
 TEXTS = [
     "a b c",
@@ -89,3 +89,37 @@ def test_windows_that_cannot_be_cut_are_refused(model, refused):
     pairs = {"text": (TEXTS, TEXTS), "features": FEATURES}
     for call in (lambda: model.fit(pairs, LABELS), lambda: model.predict(pairs)):
         refused("Windows need single texts", call)
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2, 3, 4, 5, 6]])
+def test_a_text_counts_once_however_many_windows_it_has(model, make_backbone, weights, tf):
+    read_windows(model, 4)
+    counts = [len(windows_of(text, 4)) for text in TEXTS]
+    whole = Batching(64, shuffle=False)
+    data = ((with_number(TEXTS), LABELS, weights), (_dataset(tf, weights),))
+    for given in data:
+        [(_, labels, found)] = model.batches(*given, batching=whole)
+        expected = np.repeat(np.divide(weights or 1, counts), counts)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert np.array(labels).tolist() == np.repeat(LABELS, counts).tolist()
+    arguments = {**model.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}
+    encoder = make_backbone(dropout=0.0)
+    alone = BertClassifier(encoder, 3, model.preprocessor, num_features=1, dropout=0.0)
+    alone.set_weights(model.get_weights())
+    alone.compile(**arguments, run_eagerly=True)
+    windows = [windows_of(text, 4) for text in TEXTS]
+    logs = alone.fit(with_number(TEXTS), LABELS, 64, sample_weight=weights, verbose=0).history
+    read_windows(model, None)
+    logits = model.predict(with_number(sum(windows, [])), batch_size=64, verbose=0)
+    rows = np.repeat(LABELS, counts)
+    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(rows)), rows]
+    assert logs["loss"][0] == pytest.approx(np.average(losses, weights=expected), rel=1e-4)
+    is_right = logits.argmax(axis=1) == rows
+    assert logs["accuracy"][0] == pytest.approx(np.average(is_right, weights=expected), rel=1e-5)
+
+
+def _dataset(tf, weights):
+    parts = (
+        (with_number(TEXTS), LABELS) if weights is None else (with_number(TEXTS), LABELS, weights)
+    )
+    return tf.data.Dataset.from_tensor_slices(parts)

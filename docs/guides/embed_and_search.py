@@ -42,7 +42,8 @@ for question, found, near in zip(questions, indices, cosines):
 
 # %% [markdown]
 # `search` is exact. It goes through the documents in blocks, and their vectors may be a
-# memory-mapped array. `similarity` gives every cosine, and `similarity_pairwise` those of pairs:
+# memory-mapped array. `similarity` gives every cosine, and `similarity_pairwise` those of pairs; or
+# dot products, if a folder of sentence-transformers says so in its `similarity_fn_name`:
 
 # %%
 print(model.similarity(questions[:2], notices[:4]).round(2))  # [2, 4]

@@ -94,9 +94,11 @@ def prepare_corpus(
     corpus.num_documents, corpus.num_tokens
     ```
     """
-    if not isinstance(tokenizer, BertTokenizer) or tokenizer.family:
+    is_plain = isinstance(tokenizer, BertTokenizer) and tokenizer.strip_accents
+    if not is_plain or tokenizer.family:
         raise ValueError(
-            f"A corpus has the tokens of a BertTokenizer with family=None; got {tokenizer!r}."
+            "A corpus has the tokens of a BertTokenizer with family=None, which strips accents if "
+            f"it lowercases; got {tokenizer!r}."
         )
     output = os.fspath(output)
     settings = Settings(

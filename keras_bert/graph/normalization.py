@@ -7,6 +7,7 @@ case depends on its neighbors (`tokenizer.py` corrects it), and marks that NFD r
 
 import functools
 import unicodedata
+from typing import NamedTuple
 
 import flatbuffers
 import numpy as np
@@ -15,6 +16,16 @@ import tensorflow as tf
 from keras_bert.graph.double_array import double_array
 from keras_bert.graph.tensorflow_text import tf_text
 from keras_bert.text.basic_words import cleaned, is_cjk, is_punctuation, without_accents
+
+
+class Casing(NamedTuple):
+    """What becomes of letters."""
+
+    lowercase: bool
+    strip_accents: bool
+
+
+CASED = Casing(False, False)
 
 SIGMA = "\u03a3"
 # Normalized text holds U+FFFD only where this module puts it: U+FFFD in the input is deleted.
@@ -31,13 +42,15 @@ def _assigned_characters():
 
 
 @functools.cache
-def character_map(lowercase: bool) -> dict[str, str]:
+def character_map(casing: Casing) -> dict[str, str]:
     """Maps the characters that normalization changes to "" if deleted, " ", or a replacement."""
     table = {}
     for character in _assigned_characters():
         normal = cleaned(character)
-        if normal == character and lowercase and character != SIGMA:
-            normal = without_accents(character.lower())
+        if normal == character and casing.lowercase and character != SIGMA:
+            normal = character.lower()
+            if casing.strip_accents:
+                normal = without_accents(normal)
         if normal != character:
             table[character] = normal
     return table
@@ -59,7 +72,7 @@ def punctuation_map() -> dict[str, str]:
         probe = tf_text.FastWordpieceTokenizer(["a", "[UNK]"], token_out_type=tf.string)
         pieces = probe.tokenize(tf.strings.unicode_encode(words, "UTF-8"))
         splits = pieces.row_lengths().numpy() > 1
-    never_there = {*character_map(False), " "}
+    never_there = {*character_map(CASED), " "}
     table = {}
     for code_point, icu in zip(code_points.tolist(), splits.tolist(), strict=True):
         character = chr(code_point)
@@ -74,7 +87,7 @@ def punctuation_map() -> dict[str, str]:
 
 
 @functools.cache
-def normalizer_model(lowercase: bool) -> np.ndarray:
+def normalizer_model(casing: Casing) -> np.ndarray:
     """Serializes the table for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
 
     It also deletes ill-formed pieces of UTF-8, as Python's `decode(errors="ignore")` does.
@@ -82,9 +95,9 @@ def normalizer_model(lowercase: bool) -> np.ndarray:
     pool = bytearray()
     offsets, values = {}, {}
     punctuation = str.maketrans(punctuation_map())
-    table = {**punctuation_map(), **character_map(lowercase)}
+    table = {**punctuation_map(), **character_map(casing)}
     for character, normal in table.items():
-        if character in character_map(lowercase):
+        if character in character_map(casing):
             normal = normal.translate(punctuation)
         normal = normal.encode()
         if normal not in offsets:
@@ -93,7 +106,7 @@ def normalizer_model(lowercase: bool) -> np.ndarray:
         values[character.encode()] = (1 << 30) + (offsets[normal] << 6) + len(normal)
     deleted = values.pop(b"\0")
     values |= dict.fromkeys(_ill_formed(), deleted)
-    return _flatbuffer(lowercase, double_array(values), deleted, pool)
+    return _flatbuffer(casing.strip_accents, double_array(values), deleted, pool)
 
 
 def _ill_formed():
@@ -113,12 +126,12 @@ def _ill_formed():
                     yield piece + bytes([third])
 
 
-def _flatbuffer(lowercase, trie, value_of_nul, pool):
+def _flatbuffer(strips_accents, trie, value_of_nul, pool):
     builder = flatbuffers.Builder(len(pool) + trie.nbytes + 1024)
     trie_offset = builder.CreateNumpyVector(trie)
     pool_offset = builder.CreateNumpyVector(np.frombuffer(bytes(pool), np.uint8))
     builder.StartObject(4)
-    builder.PrependBoolSlot(0, lowercase, False)
+    builder.PrependBoolSlot(0, strips_accents, False)
     builder.PrependUOffsetTRelativeSlot(1, trie_offset, 0)
     builder.PrependInt32Slot(2, value_of_nul, 0)
     builder.PrependUOffsetTRelativeSlot(3, pool_offset, 0)
@@ -127,14 +140,14 @@ def _flatbuffer(lowercase, trie, value_of_nul, pool):
 
 
 @functools.cache
-def sigma_rewrites() -> list[tuple[str, str]]:
+def sigma_rewrites(casing: Casing) -> list[tuple[str, str]]:
     """Returns the final-sigma rule of `str.lower` as `(RE2 pattern, rewrite)`, in order.
 
     A sigma is final if a cased letter precedes it and none follows it within the word, ignoring
     what Unicode calls case-ignorable (apostrophes, ...). All rewrites keep the number of bytes.
     """
     cased, ignorable = [], []
-    changed = character_map(True)
+    changed = character_map(casing)
     for character in _assigned_characters():
         if character in changed:
             continue

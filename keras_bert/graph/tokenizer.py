@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.graph import graph_ops, normalization
+from keras_bert.graph.normalization import CASED, Casing
 from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.sentence_piece import SPACES
@@ -44,7 +45,8 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
         return GraphSentencePiece(tokenizer.proto, tokenizer.unk_token_id, tokenizer.shift)
     if isinstance(tokenizer, BertTokenizer):
         tokens = tuple(tokenizer.get_vocabulary())
-        return _built(tokens, tokenizer.lowercase, tokenizer.max_word_characters)
+        casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)
+        return _built(tokens, casing, tokenizer.max_word_characters)
     raise ValueError(
         f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in a "
         "tf.data.Dataset, and export the model with a format that takes token ids."
@@ -118,16 +120,16 @@ class GraphTokenizer:
     def __init__(
         self,
         tokens: Sequence[str],
-        lowercase: bool,
+        casing: Casing,
         max_word_characters: int,
     ):
-        self.lowercase = lowercase
+        self.casing = casing
         self.max_word_characters = max_word_characters
         self._continues = [token.startswith("##") for token in tokens]
-        tokens = _reachable_tokens(tokens, lowercase, max_word_characters)
+        tokens = _reachable_tokens(tokens, casing, max_word_characters)
         self._unknown = tokens.index(UNK)
-        self._normalizer = _normalizer(lowercase)
-        self._visible = _normalizer(False)  # deletes invisible characters, and changes no others
+        self._normalizer = _normalizer(casing)
+        self._visible = _normalizer(CASED)  # deletes invisible characters, and changes no others
         # FastWordpieceTokenizer's constructor calls this too, but copies the bytes through a list.
         model = wordpiece_builder.build_fast_wordpiece_model(
             tokens, max_word_characters * _MAX_CHARACTER_BYTES, "##", UNK, False, False
@@ -187,7 +189,7 @@ class GraphTokenizer:
     def _pieces(self, texts):
         """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
         pieces = self._fast_pieces(texts)
-        if self.lowercase:
+        if self.casing.lowercase:
             ids, *_ = pieces
             texts, pieces = tf.cond(
                 tf.reduce_any(ids == self._unknown),
@@ -205,7 +207,7 @@ class GraphTokenizer:
 
         def lower():
             lowered = tf.boolean_mask(texts, has_sigma)
-            for pattern, rewrite in normalization.sigma_rewrites():
+            for pattern, rewrite in normalization.sigma_rewrites(self.casing):
                 lowered = tf.strings.regex_replace(lowered, pattern, rewrite)
             new_texts = tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), lowered)
             return new_texts, self._fast_pieces(new_texts)
@@ -236,10 +238,10 @@ class GraphTokenizer:
         return tf.cond(has_long, replace, lambda: pieces)
 
 
-def _reachable_tokens(tokens, lowercase, max_word_characters):
+def _reachable_tokens(tokens, casing, max_word_characters):
     """Returns the vocabulary with placeholders for the tokens that no text can produce."""
-    unreachable = {*normalization.character_map(lowercase), " "}
-    if lowercase:
+    unreachable = {*normalization.character_map(casing), " "}
+    if casing.lowercase:
         unreachable.add(normalization.SIGMA)
     replaced = normalization.punctuation_map().items()
     written = str.maketrans({c: normal for c, normal in replaced if normal[0] != " "})
@@ -260,8 +262,8 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
     return [*reachable, normalization.PLACEHOLDER]  # an empty trie can't be built
 
 
-def _normalizer(lowercase):
-    model = tf.constant(normalization.normalizer_model(lowercase))
+def _normalizer(casing):
+    model = tf.constant(normalization.normalizer_model(casing))
     return tf_text.FastBertNormalizer(model_buffer=model)
 
 

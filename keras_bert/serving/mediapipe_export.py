@@ -17,7 +17,8 @@ from keras_bert.preprocessing.bert_classifier_preprocessor import BertClassifier
 from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
 
 _INPUTS = {"token_ids": "ids", "padding_mask": "mask", "segment_ids": "segment_ids"}
-_SETTINGS = {"lowercase": True, "prompt": "", "truncation": "head", "window_stride": None}
+_SETTINGS = {"lowercase": True, "strip_accents": True, "prompt": "", "truncation": "head"}
+_SETTINGS["window_stride"] = None
 
 
 def mediapipe_function(model: keras.Model) -> Callable:
@@ -109,6 +110,7 @@ def _check(model):
         )
     settings = {**preprocessor.tokenizer.settings(), **preprocessor.get_config()}
     settings["prompt"] = preprocessor.prompt
+    settings.setdefault("strip_accents", True)
     for name, value in _SETTINGS.items():
         if settings.get(name) != value:
             raise ValueError(

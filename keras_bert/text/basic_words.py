@@ -67,8 +67,9 @@ class Table(dict):
 class BasicWords:
     """Splits chunks of text, which contain no spaces, into words."""
 
-    def __init__(self, lowercase: bool):
+    def __init__(self, lowercase: bool, strip_accents: bool = True):
         self._lowercase = lowercase
+        self._strips_accents = lowercase and strip_accents
         self._cleaned = Table(_cleaned_and_apart)
         self._folded = Table(_folded)
         self._apart = Table(_apart)
@@ -84,9 +85,10 @@ class BasicWords:
 
     def words(self, part: str) -> list[str]:
         """Folds a part and splits it at punctuation."""
-        if not self._lowercase:
+        if self._lowercase:
+            part = part.lower()
+        if not self._strips_accents:
             return part.translate(self._apart).split()
-        part = part.lower()
         words = part.translate(self._folded)
         if _has_marks(words):
             words = "".join(letter for letter, _ in _in_canonical_order(part))
@@ -112,7 +114,7 @@ class BasicWords:
                 last = place
             elif folded is not None and last is not None:
                 ends[last] = place + 1
-        if self._lowercase and _has_marks("".join(filter(None, letters))):
+        if self._strips_accents and _has_marks("".join(filter(None, letters))):
             pairs = zip(chunk, letters, strict=True)
             lowered = ["" if folded is None else c.lower() for c, folded in pairs]
             sources = [place for c, place in _in_canonical_order(lowered) if without_accents(c)]

@@ -33,6 +33,8 @@ class BertTokenizer(Tokenizer):
         max_word_characters: int; longer words become [UNK].
         family: `"mpnet"` for MPNet's vocabulary, whose special tokens are `<pad>`, `[UNK]`, `<s>`,
             `</s>` and `<mask>`, and whose pairs are `<s> A </s> </s> B </s>`; None for BERT's.
+        strip_accents: bool; False keeps the accents of letters that are lower-cased, for
+            vocabularies that have them, such as those of German ELECTRAs.
 
     Call arguments:
         text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
@@ -66,9 +68,11 @@ class BertTokenizer(Tokenizer):
         lowercase: bool = True,
         max_word_characters: int = 200,
         family: str | None = None,
+        strip_accents: bool = True,
     ):
         check_int("max_word_characters", max_word_characters)
         self.lowercase = bool(lowercase)
+        self.strip_accents = bool(strip_accents)
         self.max_word_characters = int(max_word_characters)
         self.num_separators = 2 if family else 1
         super().__init__(vocabulary, family)
@@ -81,7 +85,9 @@ class BertTokenizer(Tokenizer):
 
     def read(self, vocabulary: str | os.PathLike | Sequence[str]) -> list[str]:
         tokens = read_vocabulary(vocabulary, self.special)
-        self._pieces = Wordpieces(tokens, self.lowercase, self.max_word_characters)
+        self._pieces = Wordpieces(
+            tokens, self.lowercase, self.max_word_characters, self.strip_accents
+        )
         return tokens
 
     def contents(self) -> list[str]:
@@ -134,6 +140,8 @@ class BertTokenizer(Tokenizer):
         settings = {"lowercase": self.lowercase, "max_word_characters": self.max_word_characters}
         if self.family:
             settings["family"] = self.family
+        if not self.strip_accents:
+            settings["strip_accents"] = False
         return settings
 
     def _warn_of_other_casing(self):

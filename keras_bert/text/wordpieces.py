@@ -27,8 +27,9 @@ class Wordpieces:
         tokens: Sequence[str],
         lowercase: bool,
         max_word_characters: int,
+        strip_accents: bool = True,
     ):
-        self._words = BasicWords(lowercase)
+        self._words = BasicWords(lowercase, strip_accents)
         self._max_word_characters = max_word_characters
         self._begins = {token: index for index, token in enumerate(tokens)}  # ids
         self._continues = {}

@@ -9,10 +9,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.graph import normalization
+from keras_bert.graph.normalization import Casing
 from keras_bert.graph.tokenizer import GraphTokenizer, graph_tokenizer
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
+UNCASED = Casing(True, True)
 # A character alone, in a word, at its ends, doubled, and next to an accent, a soft hyphen, an
 # ideograph, a mark of punctuation and a sigma.
 CONTEXTS = (
@@ -42,6 +44,12 @@ def in_one_context(characters):
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_every_kind_of_character_gives_the_tokens_of_python(alphabet, varied_characters, lowercase):
     tokenizer = BertTokenizer(alphabet(varied_characters, lowercase), lowercase)
+    assert_same(tokenizer, in_one_context(varied_characters))
+
+
+def test_accents_that_are_kept_give_the_tokens_of_python(alphabet, varied_characters):
+    words = alphabet(map(str.lower, varied_characters), lowercase=False)
+    tokenizer = BertTokenizer(words, lowercase=True, strip_accents=False)
     assert_same(tokenizer, in_one_context(varied_characters))
 
 
@@ -86,9 +94,9 @@ def test_a_graph_is_built_once_for_a_vocabulary():
     assert first.tokenize(tf.constant(["builttwice"])).to_list() == [[1]]
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_what_a_character_becomes_stays(lowercase):
-    changed = normalization.character_map(lowercase)
+@pytest.mark.parametrize("casing", [(True, True), (True, False), (False, False)])
+def test_what_a_character_becomes_stays(casing):
+    changed = normalization.character_map(Casing(*casing))
     assert not set("".join(changed.values())) - {" "} & set(changed)
     assert max(len(normal.encode()) for normal in changed.values()) < 64  # the format's limit
     assert not [c for c in changed if unicodedata.category(c) in ("Cn", "Co", "Cs")]
@@ -99,7 +107,7 @@ def test_punctuation_is_that_of_python_where_icu_has_another(special_tokens, mon
     monkeypatch.setattr(normalization, "punctuation_map", lambda: other)
     normalization.normalizer_model.cache_clear()
     try:
-        graph = GraphTokenizer([*special_tokens, "a", "\u2603", "##\u00a7", "##a"], True, 200)
+        graph = GraphTokenizer([*special_tokens, "a", "\u2603", "##\u00a7", "##a"], UNCASED, 200)
     finally:
         normalization.normalizer_model.cache_clear()
     parts = graph.tokenize_with_offsets(tf.constant(["a\u2603a a\u00a7a"]))

@@ -16,6 +16,7 @@ from keras_bert import (
     BertSpanLabelerPreprocessor,
     BertTokenClassifier,
     BertTokenClassifierPreprocessor,
+    BertTokenizer,
 )
 from keras_bert.readers import read_conll, read_squad, read_table
 
@@ -156,6 +157,27 @@ def test_configurations_of_all_ages_are_read(classifier, folder, changes):
     model = BertClassifier.from_preset(folder(**changes))
     names = ["0", "1"] if changes.get("id2label", KeyError) is not KeyError else ["no", "yes"]
     assert model.preprocessor.label_names == names
+
+
+def test_lower_case_letters_keep_their_accents(make_backbone, folder, tmp_path):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ä", "a", "##r", "r"]
+    reader = BertClassifierPreprocessor(BertTokenizer(tokens), 12, label_names=["no", "yes"])
+    model = BertClassifier(make_backbone(vocabulary_size=9), preprocessor=reader)
+    changes = {"name": "tokenizer_config.json", "do_lower_case": True, "strip_accents": False}
+    model = BertClassifier.from_preset(folder(model, **changes))
+    model.save_to_preset(tmp_path / "preset")
+    model.save_to_hugging_face(tmp_path / "theirs")
+    for again in ("preset", "theirs"):
+        loaded = BertClassifier.from_preset(tmp_path / again)
+        tokenizer = loaded.preprocessor.tokenizer
+        assert tokenizer(["Är", "ar"]) == [[5, 7], [6, 7]]
+        dataset = tf.data.Dataset.from_tensor_slices(["Är", "ar"])
+        [inputs] = loaded.preprocessor.batches(dataset, batching=Batching(2))
+        assert np.array(inputs["token_ids"])[:, 1:3].tolist() == [[5, 7], [6, 7]]
+    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    assert theirs("Är")["input_ids"] == [2, 5, 7, 3]
 
 
 def test_what_cannot_be_loaded_says_what_to_do(classifier, folder, tmp_path, refused):

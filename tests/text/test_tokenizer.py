@@ -51,6 +51,26 @@ def test_every_character_gives_the_tokens_of_the_rules(pair, assigned_characters
     assert differences(*pair(assigned_characters, lowercase), texts) == []
 
 
+def test_accents_are_kept_as_by_hugging_face(alphabet, varied_characters):
+    lower = [c.lower() for c in varied_characters]
+    words = sorted({*alphabet(varied_characters, True), *alphabet(lower, False)})
+    vocabulary = {word: index for index, word in enumerate(words)}
+    texts = [f"a{c}b {c} x" for c in varied_characters]
+
+    def differing(**casing):
+        """Characters that Python's Unicode and that of Rust see as punctuation or not."""
+        ours = BertTokenizer(words, **casing)
+        theirs = BertWordPieceTokenizer(vocabulary, **casing).encode_batch(texts)
+        pairs = zip(varied_characters, ours(texts), theirs, strict=True)
+        return {c for c, ids, encoding in pairs if ids != encoding.ids[1:-1]}
+
+    kept = differing(lowercase=True, strip_accents=False)
+    assert kept <= differing(lowercase=True, strip_accents=True)
+    assert len(kept) < 0.01 * len(texts)
+    uncased = BertTokenizer(words, strip_accents=False)
+    assert [uncased.id_to_token(i) for i in uncased("ÄRä ẞ")] == ["ä", "##r", "##ä", "ß"]
+
+
 @pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.parametrize("lowercase", [True, False])

@@ -62,7 +62,7 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     if "lowercase" in tokenizer.settings():
         settings |= {
             "do_lower_case": tokenizer.lowercase,
-            "strip_accents": None,
+            "strip_accents": _strips_accents(tokenizer),
             "tokenize_chinese_chars": True,
             "max_input_chars_per_word": tokenizer.max_word_characters,
         }
@@ -133,13 +133,17 @@ def fast_tokenizer(
     }
 
 
+def _strips_accents(tokenizer):
+    return None if tokenizer.strip_accents else False  # None is if it lowercases
+
+
 def _fast_wordpiece(tokenizer):
     return {
         "normalizer": {
             "type": "BertNormalizer",
             "clean_text": True,
             "handle_chinese_chars": True,
-            "strip_accents": None,
+            "strip_accents": _strips_accents(tokenizer),
             "lowercase": tokenizer.lowercase,
         },
         "pre_tokenizer": {"type": "BertPreTokenizer"},
@@ -182,8 +186,8 @@ def _wordpieces(folder, settings, fast, added, rows):
         lowercase = is_uncased(vocabulary)
     accents = _either("strip_accents", settings, "strip_accents", normalizer)
     chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
-    if accents not in (None, lowercase):
-        _refuse(f"has strip_accents={accents} with do_lower_case={lowercase}", str(lowercase))
+    if accents and not lowercase:
+        _refuse("has strip_accents=True with do_lower_case=False", "False")
     if chinese is False:
         _refuse("has tokenize_chinese_chars=False", "True")
     key = "max_input_chars_per_word"
@@ -197,6 +201,8 @@ def _wordpieces(folder, settings, fast, added, rows):
     }
     if family:
         arguments["family"] = family
+    if lowercase and accents is False:
+        arguments["strip_accents"] = False
     return arguments
 
 

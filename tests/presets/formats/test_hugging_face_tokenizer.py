@@ -76,6 +76,14 @@ def test_casing_comes_from_tokenizer_config_json_or_else_the_vocabulary(read, wo
             assert read(files, f"{by_vocabulary} {lowercase}")[1]["lowercase"] is lowercase
 
 
+def test_accents_may_stay(read, words, cased):
+    for lowercase in (True, False):
+        settings = {"do_lower_case": lowercase, "strip_accents": False}
+        files = {"vocab.txt": lines(words), "tokenizer_config.json": settings}
+        _, arguments = read(files, str(lowercase))
+        assert arguments.get("strip_accents", True) is not lowercase
+
+
 @pytest.mark.parametrize("where", ["tokenizer_config.json", "special_tokens_map.json"])
 def test_special_tokens_may_have_other_names(read, words, where):
     theirs = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
@@ -96,7 +104,6 @@ def test_added_tokens_keep_their_ids_and_are_reported(read, words, caplog):
 @pytest.mark.parametrize(
     ("settings", "fast", "message"),
     [
-        ({"strip_accents": False}, None, "strip_accents=False with do_lower_case=True"),
         ({"do_lower_case": False, "strip_accents": True}, None, "strip_accents=True with do_low"),
         ({"tokenize_chinese_chars": False}, None, "tokenize_chinese_chars=False"),
         ({"tokenizer_class": "BertJapaneseTokenizer"}, None, "is a BertJapaneseTokenizer"),
@@ -118,9 +125,11 @@ def test_a_tokenizer_with_another_algorithm_is_refused(read, words, settings, fa
 def test_a_refused_tokenizer_can_be_replaced_or_left_out(
     encoder, folder, words, preprocessor, refused
 ):
-    settings = {"do_lower_case": True, "strip_accents": False}
+    settings = {"do_lower_case": True, "tokenize_chinese_chars": False}
     source = folder(encoder, files={"vocab.txt": lines(words), "tokenizer_config.json": settings})
-    refused(f"strip_accents=False.*{ADVICE}", BertClassifier.from_preset, source, num_classes=2)
+    refused(
+        f"tokenize_chinese_chars=False.*{ADVICE}", BertClassifier.from_preset, source, num_classes=2
+    )
     model = BertClassifier.from_preset(source, num_classes=2, preprocessor=preprocessor)
     assert model.preprocessor.tokenizer is preprocessor.tokenizer
     assert BertBackbone.from_preset(source).num_layers == 2

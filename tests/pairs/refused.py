@@ -157,6 +157,11 @@ REFUSED = [
         "packed rows have weights, and Keras takes one of the two",
     ),
     Refusal(
+        {"task": ("windows",), "data": ("prepared PyDataset",), "weights": ("class_weight",)},
+        "at the same time",
+        "windows have weights, and Keras takes one of the two",
+    ),
+    Refusal(
         {"data": DATASETS, "validation": ("split",)},
         "validation_split needs examples in memory",
         "a dataset has no last examples",

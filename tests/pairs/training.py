@@ -125,9 +125,9 @@ def own_loss(model, run):
     is_one_hot = run["labels"] == "one-hot" and run["task"] != "labels"
     if run["loss"] == "default" and run["task"] == "reranker of triplets":
         return keras_bert.losses.MarginMeanSquaredError()
-    if run["loss"] == "default":
-        return keras.losses.CategoricalCrossentropy(from_logits=True)
     default = model.default_compile_args()["loss"]
+    if run["loss"] == "default":
+        return keras.losses.CategoricalCrossentropy(from_logits=True, reduction=default.reduction)
 
     def function(loss):
         def cross_entropy(y_true, y_pred):

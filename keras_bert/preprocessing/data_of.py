@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert.messages import shown
+from keras_bert.preprocessing import task_checks
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import (
     Data,
@@ -43,7 +44,9 @@ def data_of(
         dataset_class = RawDataset if is_raw(x) else InputDataset
         return dataset_class(task, x, *given)
     are_labelled = with_labels and y is None and not task.takes_columns
-    passes, x = raw_passes(x, with_labels=are_labelled, most=most)
+    passes, x = raw_passes(
+        x, with_labels=are_labelled, most=most, extra_inputs=task_checks.extra_shapes(task)
+    )
     if passes is not None:
         return RawPasses(task, passes, *given)
     if is_raw(x):

@@ -5,7 +5,7 @@ import functools
 import itertools
 import numbers
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -25,7 +25,8 @@ from keras_bert.preprocessing.forms import (
 )
 
 _MOST = 10_000_000  # examples of an iterable that is taken to end
-_TEXTS = (  # of Hugging Face's data sets
+_TEXTS = (  # names of texts, here and in Hugging Face's data sets
+    ("text",),
     ("sentence",),
     ("sentence1", "sentence2"),
     ("premise", "hypothesis"),
@@ -41,14 +42,15 @@ class Passes:
 
     The iterable is a generator, a loader, or columns of a data set, and holds examples or batches
     of them. An example is what a list may hold, `(example, label)` or `(example, label, weight)`;
-    or a dict with its `text`, its `label` and extra inputs, or with the names that Hugging Face's
-    data sets have in their place. With labels, two bare strings are a
-    text and its label; without, a pair.
+    or a dict with its `text`, its `label` and the extra inputs, by name, or with the names that
+    Hugging Face's data sets have in place of these two; others are dropped. With labels, two bare
+    strings are a text and its label; without, a pair.
     """
 
     iterable: Any
     with_labels: bool = True
     most: int | None = None
+    extra_inputs: Collection[str] = ()
 
     def __post_init__(self):
         self.is_read_once = hasattr(self.iterable, "__next__")
@@ -64,7 +66,7 @@ class Passes:
                 raise ValueError(
                     f"The {self._name} has no end after {_MOST:,} examples: give steps_per_epoch."
                 )
-            parts.append(_parts(example, self.with_labels))
+            parts.append(self._parts(example))
             if _form(parts[-1]) != _form(parts[0]):
                 first = parts[0] if len(parts[0]) > 1 else parts[0][0]
                 raise ValueError(
@@ -77,6 +79,19 @@ class Passes:
         if isinstance(columns[0][0], dict) and "text" in columns[0][0]:
             columns[0] = _dict_of_columns(columns[0])
         return (*columns, None, None)[:3]
+
+    def _parts(self, example):
+        """Splits an example into `(x,)`, `(x, label)` or `(x, label, weight)`."""
+        names = _names_of_texts(example)
+        if names is not None:
+            texts = tuple(example[name] for name in names)
+            x = texts if len(texts) > 1 else texts[0]
+            extra = {name: example[name] for name in self.extra_inputs if name in example}
+            labels = [_plain(example[name]) for name in _LABELS if name in example]
+            return ({"text": x, **extra} if extra else x, *labels[:1])
+        if not isinstance(example, tuple) or (is_single(example) and not self.with_labels):
+            return (example,)
+        return (example[0], *map(_plain, example[1:]))
 
     @property
     def _name(self):
@@ -228,19 +243,17 @@ def _are_rows(x):
     """Returns whether a list holds dicts with `text`, or tuples with a label, a number."""
     first = x[0] if isinstance(x, list) and x else None
     if not isinstance(first, tuple):
-        return _is_text_dict(first)
+        return _names_of_texts(first) is not None
     return any(isinstance(part, numbers.Real) and not is_missing(part) for part in first)
-
-
-def _is_text_dict(example):
-    return isinstance(example, dict) and ("text" in example or _names_of_texts(example) is not None)
 
 
 def _names_of_texts(example):
     """Returns the names under which a row of a data set has its text or two; None if it has none.
 
-    The rows of questions and choices are examples themselves.
+    Rows of questions and of choices are examples themselves.
     """
+    if not isinstance(example, dict):
+        return None
     return next((names for names in _TEXTS if example.keys() >= {*names}), None)
 
 
@@ -250,26 +263,6 @@ def _dict_of_columns(examples):
     return {name: v if name == "text" else np.array(v) for name, v in columns.items()}
 
 
-def _parts(example, with_labels):
-    """Splits an example into `(x,)`, `(x, label)` or `(x, label, weight)`."""
-    if _is_text_dict(example):
-        return _parts_of_row(example)
-    if not isinstance(example, tuple) or (is_single(example) and not with_labels):
-        return (example,)
-    return (example[0], *map(_plain, example[1:]))
-
-
-def _parts_of_row(row):
-    label = next((name for name in _LABELS if name in row), None)
-    if "text" in row:
-        x = {name: value for name, value in row.items() if name != label}
-        x = x["text"] if len(x) == 1 else x
-    else:
-        texts = tuple(row[name] for name in _names_of_texts(row))  # others number the rows
-        x = texts if len(texts) > 1 else texts[0]
-    return (x,) if label is None else (x, _plain(row[label]))
-
-
 def _plain(value):
     return value.tolist() if hasattr(value, "tolist") else value  # of NumPy and PyTorch
 
@@ -277,7 +270,7 @@ def _plain(value):
 def _form(parts):
     """Returns what all examples of an iterable have in common."""
     x = parts[0]
-    if _is_text_dict(x):
+    if isinstance(x, dict) and "text" in x:
         return sorted(x), len(parts)
     if isinstance(x, tuple):
         return len(x), len(parts)

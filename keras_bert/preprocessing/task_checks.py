@@ -118,7 +118,7 @@ def with_extra_arrays(task: keras.Model, x: Any) -> Any:
     Raises:
         ValueError: if an extra input is missing, has the wrong shape, or is not finite.
     """
-    shapes = _extra_shapes(task)
+    shapes = extra_shapes(task)
     if not shapes:
         return x
     if isinstance(x, dict):
@@ -130,21 +130,22 @@ def with_extra_arrays(task: keras.Model, x: Any) -> Any:
 
 def check_extra_inputs(task: keras.Model, extra_inputs: dict[str, np.ndarray]) -> None:
     """Raises a ValueError unless raw examples have the extra inputs that a task takes."""
-    shapes = _extra_shapes(task)
+    shapes = extra_shapes(task)
     if shapes:
         _check_extra_inputs(task, extra_inputs, shapes)
 
 
 def check_extra_specs(task: keras.Model, dataset: Any) -> None:
     """Checks that a `tf.data.Dataset` has the task's extra inputs; its values are checked later."""
-    shapes = _extra_shapes(task)
+    shapes = extra_shapes(task)
     if shapes:
         spec = dataset.element_spec
         inputs = spec[0] if isinstance(spec, tuple) else spec
         _check_extra_inputs(task, inputs, shapes, may_be_one=True)
 
 
-def _extra_shapes(task):
+def extra_shapes(task: keras.Model) -> dict[str, tuple]:
+    """Returns the shapes of what a task takes alongside text, such as features, without `B`."""
     every_row_has = {*task.backbone.input, "segment_ids"}
     return {
         name: tuple(spec.shape[1:])

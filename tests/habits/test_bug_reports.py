@@ -191,7 +191,10 @@ def test_what_cannot_be_loaded_says_what_to_do(classifier, folder, tmp_path, ref
 
 ROWS = {
     "sentence": [{"sentence": "a b", "label": "no", "idx": 3}, {"sentence": "c", "label": "yes"}],
-    "labels": [{"text": "a b", "labels": "no"}, {"text": "c", "labels": "yes"}],
+    "labels": [
+        {"text": "a b", "labels": "no", "id": "x"},
+        {"text": "c", "labels": "yes", "id": ""},
+    ],
     "pairs": [
         {"premise": "a", "hypothesis": "b", "label": 0},
         {"premise": "c", "hypothesis": "d", "label": 1},

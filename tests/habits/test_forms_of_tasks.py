@@ -176,9 +176,12 @@ def test_questions_of_squad(reader_of_answers, assert_close):
 
 
 def test_questions_of_hugging_face(reader_of_answers):
-    answers = {"text": ["d"], "answer_start": [2]}
+    question = {**QUESTIONS[0], "answers": {"text": ["d"], "answer_start": [2]}}
+    same = {**QUESTIONS[0], "answers": [{"text": "d", "answer_start": 2}]}
+    assert reader_of_answers.scores([question]) == reader_of_answers.scores([same])
+    wrong = {**QUESTIONS[0], "answers": {"text": ["d"]}}
     with pytest.raises(ValueError, match="must be a list of dicts of 'text' and 'answer_start'"):
-        reader_of_answers.fit([{**QUESTIONS[0], "answers": answers}], verbose=0)
+        reader_of_answers.fit([wrong], verbose=0)
 
 
 def test_a_table_of_questions(reader_of_answers):

@@ -176,8 +176,8 @@ def test_questions_of_squad(reader_of_answers, assert_close):
 
 
 def test_questions_of_hugging_face(reader_of_answers):
-    question = {**QUESTIONS[0], "answers": {"text": ["d"], "answer_start": [2]}}
-    same = {**QUESTIONS[0], "answers": [{"text": "d", "answer_start": 2}]}
+    question = {**QUESTIONS[0], "id": "1", "answers": {"text": ["d"], "answer_start": [2]}}
+    same = {**question, "answers": [{"text": "d", "answer_start": 2}]}
     assert reader_of_answers.scores([question]) == reader_of_answers.scores([same])
     wrong = {**QUESTIONS[0], "answers": {"text": ["d"]}}
     with pytest.raises(ValueError, match="must be a list of dicts of 'text' and 'answer_start'"):

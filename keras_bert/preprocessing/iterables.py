@@ -33,7 +33,7 @@ _TEXTS = (  # names of texts, here and in Hugging Face's data sets
     ("question1", "question2"),
     ("tokens",),
 )
-_LABELS = ("label", "labels", "ner_tags")
+_LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
 
 
 @dataclasses.dataclass

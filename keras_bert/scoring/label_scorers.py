@@ -100,11 +100,13 @@ class TagScorer(Scorer):
             raise ValueError("scores needs words, a list of sentences; texts have no tags.")
 
     def score(self, answers, x, y=None):
-        true, predicted = [], []
-        for tags, found in zip(self._tags(y), _column(answers, "label"), strict=True):
-            kept = [number for number, tag in enumerate(tags) if tag is not None]
-            true.append([tags[number] for number in kept])
-            predicted.append([found[number] for number in kept])
+        true, predicted = self._tags(y), _column(answers, "label")
+        for sentence, tags in enumerate(true):
+            if None in tags:
+                pairs = zip(tags, predicted[sentence], strict=True)
+                pairs = [(tag, label) for tag, label in pairs if tag is not None]
+                true[sentence] = [tag for tag, _ in pairs]
+                predicted[sentence] = [label for _, label in pairs]
         return entity_scores(true, predicted)
 
     def write(self, folder, split, answers, x, y=None):

@@ -233,6 +233,16 @@ def test_words_without_a_label_neither_train_nor_count(tagger, tmp_path):
     right = sum(answers[i]["label"][n] == names[tags[i][n]] for i, n in chosen)
     assert scores["accuracy"] == pytest.approx(right / 3)
     tagger.scorer.write(tmp_path, "dev", answers, words, tags)
+    for short in ([[1, 0], [0, 2]], [[1, -100], [0, 2]]):
+        with pytest.raises(ValueError):
+            tagger.scores(words, short)
+
+
+def test_scores_of_pairs_are_read_by_their_name(make_backbone, letters):
+    model = BertEmbedder(make_backbone(), preprocessor=BertEmbedderPreprocessor(letters, 12))
+    rows = [{"sentence1": "a", "sentence2": c, "score": n / 4} for n, c in enumerate("abcd")]
+    [(_, scores)] = model.batches(rows, batching=Batching(4, shuffle=False))
+    assert scores.tolist() == [0.0, 0.25, 0.5, 0.75]
 
 
 @pytest.mark.parametrize("loss", ["mse", "huber", keras.losses.CategoricalCrossentropy(True)])

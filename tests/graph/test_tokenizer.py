@@ -53,8 +53,9 @@ def test_accents_that_are_kept_give_the_tokens_of_python(alphabet, varied_charac
     assert_same(tokenizer, in_one_context(varied_characters))
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
-@pytest.mark.parametrize("lowercase", [True, pytest.param(False, marks=pytest.mark.weekly)])
+@pytest.mark.parametrize("lowercase", [True, False])
 def test_every_character_gives_the_tokens_of_python(alphabet, assigned_characters, lowercase):
     others = [chr(point) for point in range(0, 0x110000, 64) if not 0xD800 <= point < 0xE000]
     every = sorted({*assigned_characters, *others})

@@ -31,8 +31,11 @@ def test_the_docs_show_the_list():
     assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.pairs.refused"
 
 
+OTHERS = [pytest.param(name, marks=pytest.mark.weekly) for name in BACKENDS[1:]]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", [BACKENDS[0], *OTHERS])
 def test_a_part_of_the_pairs_works(backend, run_python, tmp_path):
     options = ("--backends", backend, "--first", 4, "--folder", tmp_path)
     assert "failed 0" in run_python("-m", "tests.pairs", *options, cwd=ROOT)

@@ -44,8 +44,9 @@ def test_every_kind_of_character_gives_the_tokens_of_the_rules(both, varied_char
     assert differences(*both[lowercase], texts) == []
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
-@pytest.mark.parametrize("lowercase", [True, pytest.param(False, marks=pytest.mark.weekly)])
+@pytest.mark.parametrize("lowercase", [True, False])
 def test_every_character_gives_the_tokens_of_the_rules(pair, assigned_characters, lowercase):
     texts = [f"a{c}b {c} x" for c in assigned_characters]
     assert differences(*pair(assigned_characters, lowercase), texts) == []

@@ -150,6 +150,7 @@ def test_packed_rows_give_the_numbers_of_padded_ones(backend, devices, trained):
         assert_equal(found, expected[settings["task"].replace("packed", "padded")])
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("backend", BACKENDS[1:])
 def test_the_attention_of_tpus_gives_the_numbers_of_the_plain_one(backend, trained):
     """On one device and on four; with dropout, too, the numbers of devices give the same."""

@@ -125,7 +125,7 @@ def _is_question(example):
 def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
     """Checks indices of choices `[B]`, also by prepared inputs `[B, C, S]`, and returns them."""
     array = label_array(labels)
-    if array.ndim == 1 or array.dtype.kind != "f":  # others are probabilities
+    if array.ndim == 1 or array.dtype.kind != "f" or not array.size:  # others are probabilities
         is_there = None
         if isinstance(inputs, dict):
             mask = inputs.get("padding_mask")

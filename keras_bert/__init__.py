@@ -32,7 +32,7 @@ __all__, __getattr__, __dir__ = lazy_names(__name__, CLASSES)
 # `from keras_bert import *` takes what can be imported.
 _NEEDED = {"heldout_dataset": "tensorflow", "pretraining_dataset": "tensorflow"}
 _NEEDED |= {"learn_vocabulary": "tokenizers", "prepare_corpus": "sentencex"}
-__all__ = [name for name in __all__ if find_spec(_NEEDED.get(name, "keras"))]
+__all__ = [name for name in __all__ if name not in _NEEDED or find_spec(_NEEDED[name])]
 
 # Keras creates the objects of a .keras file only from registered classes. Without Keras nothing is
 # imported here, so that recipes print their help and corpora start their workers at once.

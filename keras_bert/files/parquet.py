@@ -90,7 +90,9 @@ def class_names_in(path: str | os.PathLike) -> dict[str, list[str]]:
         return {}
     names = {}
     for column, feature in features.items():
-        feature = feature.get("feature", feature)  # of a list
-        if feature.get("_type") == "ClassLabel":
+        if isinstance(feature, list):  # as older versions write that of a list
+            [feature] = feature
+        feature = feature.get("feature", feature)
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
             names[column] = feature["names"]
     return names

@@ -103,7 +103,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     def listed(self, x: Examples) -> list[dict]:
         questions = listed(x, is_question, QUESTION)
         for number, question in enumerate(questions):
-            if question.get("answers"):
+            if "answers" in question:
                 answers = listed_answers(question["answers"])
                 questions[number] = {**question, "answers": answers}
         return questions

@@ -82,7 +82,9 @@ class WindowRows(TextRows):
         if targets:  # a text counts once, however many windows it has
             label, *weights = targets
             shares = 1 / texts.ops.cast(texts.ops.take(counts, text), "float32")
-            targets = (label, weights[0] * shares if weights else shares)
+            for weight in weights:
+                shares *= texts.ops.cast(weight, "float32")
+            targets = (label, shares)
         return cls(rows.packer, (windows,), extra_inputs, targets, text=text, counts=counts)
 
 

@@ -197,12 +197,9 @@ def explained_row(
     word = np.full(numbers.shape, -1)
     seen, word[is_word] = np.unique(numbers[is_word] - first_number, return_inverse=True)
     held = [words[number] for number in seen]
-    columns = {
-        "word_text": np.array([text for text, *_ in held]),
-        "word_column": np.array([column for _, column, *_ in held]),
-        "word_start": np.array([start for *_, start, _ in held]),
-        "word_end": np.array([end for *_, end in held]),
-    }
+    columns = {}
+    for place, name in enumerate(("word_text", "word_column", "word_start", "word_end")):
+        columns[name] = np.array([own[place] for own in held])
     return ExplainedRow(packer(*tokens, width=width), columns, word, **options)
 
 

@@ -104,17 +104,25 @@ def listed_answers(answers: Any) -> Any:
     >>> listed_answers({"text": ["a book"], "answer_start": [6.0]})
     [{'text': 'a book', 'answer_start': 6}]
     """
-    if isinstance(answers, dict) and answers.keys() >= {"text", "answer_start"}:
-        pairs = zip(answers["text"], answers["answer_start"], strict=True)
+    if isinstance(answers, dict):
+        texts, starts = answers.get("text"), answers.get("answer_start")
+        if not _are_columns(texts, starts):
+            return answers
+        pairs = zip(texts, starts, strict=True)
         answers = [{"text": text, "answer_start": start} for text, start in pairs]
     if not isinstance(answers, (list, tuple)):
         return answers
     return [_with_whole_start(answer) for answer in answers]
 
 
+def _are_columns(*columns):
+    are_lists = all(hasattr(c, "__len__") and not isinstance(c, (str, dict)) for c in columns)
+    return are_lists and len(set(map(len, columns))) == 1
+
+
 def _with_whole_start(answer):
     start = answer.get("answer_start") if isinstance(answer, dict) else None
-    if isinstance(start, float) and start == int(start):
+    if isinstance(start, float) and start.is_integer():
         return {**answer, "answer_start": int(start)}
     return answer
 
@@ -146,7 +154,7 @@ def _rows(path):
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         try:
-            content = [json.loads(line) for line in text.splitlines() if line.strip()]
+            content = [json.loads(line) for line in text.split("\n") if line.strip()]
         except (ValueError, RecursionError):
             raise ValueError(f"{path} is not JSON: {error}. Give SQuAD's JSON.") from error
     rows = content.get("data") if isinstance(content, dict) else content

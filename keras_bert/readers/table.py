@@ -218,8 +218,8 @@ def read_table(
 def _parquet_table(path):
     cells, class_names = [], class_names_in(path)
     for *_, row in parquet_rows(path):
-        for column, names in class_names.items():
-            row[column] = _named(row[column], names)
+        for column in class_names.keys() & row.keys():
+            row[column] = _named(row[column], class_names[column])
         cells.append([_cell(value) for value in row.values()])
     if not cells:
         raise ValueError(f"{path} has no rows.")
@@ -231,7 +231,9 @@ def _named(value, names):
     """Returns the name of a class number, None for a missing one; or those of a list."""
     if isinstance(value, list):
         return [_named(number, names) for number in value]
-    return None if value is None or value < 0 else names[value]
+    if not isinstance(value, int) or value >= len(names):
+        return value
+    return None if value < 0 else names[value]
 
 
 def _take_header(table):

@@ -118,6 +118,13 @@ def test_answers_of_other_layouts_are_the_same(labeler, form, assert_close):
     assert labeler.scores([other]) == labeler.scores([QUESTION])
 
 
+@pytest.mark.parametrize("start", [None, [float("nan")], [1, 2], "2", 3])
+def test_damaged_columns_of_answers_are_refused(labeler, write, start, refused):
+    row = {**QUESTION, "answers": {"text": ["b c"], "answer_start": start}}
+    refused("Answers must be a list of dicts|answers", labeler.fit, [row], verbose=0)
+    refused("answer", read_squad, write(json.dumps([row]), "a.json"))
+
+
 def test_a_question_that_lists_no_answers_has_none(labeler):
     none = {"id": "2", "question": "b", "context": "a b c", "answers": []}
     [(_, labels)] = labeler.batches([QUESTION, none, none], batching=Batching(8, shuffle=False))
@@ -129,7 +136,8 @@ def test_a_question_that_lists_no_answers_has_none(labeler):
 @pytest.mark.parametrize("is_lines", [True, False])
 def test_rows_of_questions_are_a_file_of_squad(write, is_lines):
     rows = [{**QUESTION, "id": 7, "answers": ANSWERS["columns"]}, {**QUESTION, "answers": []}]
-    lines = "\n".join(map(json.dumps, rows))
+    rows[1]["title"] = "a line\u2028separator"
+    lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     examples = read_squad(write(lines if is_lines else json.dumps(rows), "a.json"))
     assert [example["id"] for example in examples] == ["7", "1"]
     assert [example["answers"] for example in examples] == [[ANSWER], []]
@@ -313,15 +321,18 @@ def test_class_names_of_a_data_set_are_kept(tmp_path):
     from pyarrow import parquet
 
     names = {"names": ["neg", "pos"], "_type": "ClassLabel"}
-    features = {"label": names, "tags": {"feature": names, "_type": "List"}}
+    features = {"label": names, "tags": {"feature": names, "_type": "List"}, "dropped": names}
+    features |= {"text": {"dtype": "string", "_type": "Value"}, "older": [names]}
     info = json.dumps({"info": {"features": features}})
-    table = pyarrow.table({"text": ["a", "b"], "label": [1, -1], "tags": [[0, 1], []]})
+    columns = {"text": ["a", "b"], "label": [1, -1], "tags": [[0, 1], []], "older": [[1], [7]]}
+    table = pyarrow.table(columns)
     parquet.write_table(
         table.replace_schema_metadata({"huggingface": info}), tmp_path / "a.parquet"
     )
     table = read_table(tmp_path / "a.parquet")
     assert table["label"] == ["pos", ""]
     assert table.label_lists("tags") == [["neg", "pos"], []]
+    assert table.label_lists("older") == [["pos"], ["7"]]
 
 
 CONLL = {

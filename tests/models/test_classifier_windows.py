@@ -122,4 +122,6 @@ def _dataset(tf, weights):
     parts = (
         (with_number(TEXTS), LABELS) if weights is None else (with_number(TEXTS), LABELS, weights)
     )
+    if weights is not None:
+        parts = (*parts[:2], np.array(weights))  # float64
     return tf.data.Dataset.from_tensor_slices(parts)

@@ -124,8 +124,7 @@ class BertClassifier(BertTask):
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
-        # A window has a share of its text's weight.
-        has_windows = self.preprocessor is not None and self.preprocessor.cuts_windows
+        has_windows = self._has_windows()
         reduction = "mean_with_sample_weight" if has_windows else "sum_over_batch_size"
         if self.is_multi_label:
             logit = self.preprocessor.threshold_logit
@@ -141,6 +140,24 @@ class BertClassifier(BertTask):
             metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
         metrics = "weighted_metrics" if has_windows else "metrics"
         return {"optimizer": AdamW(5e-5), "loss": loss, metrics: [metric]}
+
+    def _has_windows(self):
+        """Whether rows are windows, each with a share of its text's weight."""
+        return self.preprocessor is not None and self.preprocessor.cuts_windows
+
+    def compile(
+        self,
+        optimizer=None,
+        loss=None,
+        loss_weights=None,
+        metrics=None,
+        weighted_metrics=None,
+        **kwargs,
+    ):
+        """Compiles, as `BertTask.compile`; metrics of texts read in windows are weighted."""
+        if self._has_windows() and weighted_metrics is None:
+            metrics, weighted_metrics = None, metrics
+        super().compile(optimizer, loss, loss_weights, metrics, weighted_metrics, **kwargs)
 
     def data_to_fit(self, data, arguments):
         class_weight = arguments.pop("class_weight", None)

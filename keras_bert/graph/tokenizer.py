@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.graph import graph_ops, normalization
+from keras_bert.graph.added_tokens import GraphAddedTokens
 from keras_bert.graph.normalization import CASED, Casing
 from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.base_tokenizer import Tokenizer
@@ -46,7 +47,9 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
     if isinstance(tokenizer, BertTokenizer):
         tokens = tuple(tokenizer.get_vocabulary())
         casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)
-        return _built(tokens, casing, tokenizer.max_word_characters)
+        return _built(
+            tokens, casing, tokenizer.max_word_characters, tuple(tokenizer.added_tokens.items())
+        )
     raise ValueError(
         f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in a "
         "tf.data.Dataset, and export the model with a format that takes token ids."
@@ -54,9 +57,13 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
 
 
 @functools.lru_cache(maxsize=4)
-def _built(*arguments):
+def _built(tokens, casing, max_word_characters, added_tokens):
     with tf.init_scope(), tf.device("CPU:0"):
-        return GraphTokenizer(*arguments)
+        pieces = GraphTokenizer(tokens, casing, max_word_characters)
+        if not added_tokens:
+            return pieces
+        ids = {token: index for index, token in enumerate(tokens)}
+        return GraphAddedTokens(dict(added_tokens), ids, pieces)
 
 
 class GraphSentencePiece:

@@ -18,7 +18,7 @@ from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPrep
 
 _INPUTS = {"token_ids": "ids", "padding_mask": "mask", "segment_ids": "segment_ids"}
 _SETTINGS = {"lowercase": True, "strip_accents": True, "prompt": "", "truncation": "head"}
-_SETTINGS["window_stride"] = None
+_SETTINGS |= {"window_stride": None, "added_tokens": None}
 
 
 def mediapipe_function(model: keras.Model) -> Callable:
@@ -114,6 +114,7 @@ def _check(model):
     for name, value in _SETTINGS.items():
         if settings.get(name) != value:
             raise ValueError(
-                "MediaPipe lowercases texts, prepends no prompt, and reads the beginning of a long "
-                f"text; got a preprocessor with {name}={settings.get(name)!r}."
+                "MediaPipe lowercases texts, splits added tokens, prepends no prompt, and reads "
+                "the beginning of a long text; got a preprocessor with "
+                f"{name}={settings.get(name)!r}."
             )

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ class Tokenizer:
         num_separators: int, the [SEP] tokens between the texts of a pair. With one, the second text
             is segment 1. Two replace segments, which are all 0.
         splits_at_spaces: bool, whether the tokens before a space don't depend on what follows.
+        added_tokens: dict of tokens that stay whole in texts to whether they do in any case.
         has_graph: bool, whether TensorFlow has ops for it, for `tf.data` and SavedModels.
     """
 
@@ -44,6 +46,7 @@ class Tokenizer:
     num_separators = 1
     splits_at_spaces = False
     has_graph = True
+    added_tokens: Mapping[str, bool] = MappingProxyType({})
 
     def __init__(self, vocabulary: Any, family: str | None):
         check_one_of("family", family, self.families)

@@ -25,7 +25,8 @@ class BytePairTokenizer(SubwordTokenizer):
     Args:
         vocabulary: dict of `vocab`, `{token: id}` from 0 without gaps, and `merges`, a list of
             pairs of tokens in the order of their training; perhaps `add_prefix_space`, whether a
-            text's first word has the token of one after a space; or the path of such a JSON file.
+            text's first word has the token of one after a space, and `added_tokens`, a list of
+            tokens that stay whole; or the path of such a JSON file.
 
     Raises:
         ValueError: if the vocabulary is of another form, or lacks a special token.
@@ -47,8 +48,8 @@ class BytePairTokenizer(SubwordTokenizer):
 
     def read(self, vocabulary: str | os.PathLike | dict[str, Any]) -> list[str]:
         with from_extra("corpus"):
+            from tokenizers import AddedToken, decoders, models, pre_tokenizers
             from tokenizers import Tokenizer as Pieces
-            from tokenizers import decoders, models, pre_tokenizers
         if not isinstance(vocabulary, dict):
             check_path("vocabulary", vocabulary)
             vocabulary = json.loads(read_text(vocabulary))
@@ -56,15 +57,21 @@ class BytePairTokenizer(SubwordTokenizer):
         if missing := [token for token in self.special if token not in ids]:
             raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(missing)}.")
         self.add_prefix_space = bool(vocabulary.get("add_prefix_space"))
+        self.added_tokens = dict.fromkeys(vocabulary.get("added_tokens", ()), False)
         self._merges = [tuple(pair) for pair in merges]
         self._pieces = Pieces(models.BPE(ids, self._merges))
         self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(self.add_prefix_space)
         self._pieces.decoder = decoders.ByteLevel()
+        self._pieces.add_tokens([AddedToken(t, normalized=False) for t in self.added_tokens])
         return sorted(ids, key=ids.__getitem__)
 
     def contents(self) -> dict[str, Any]:
         merges = [list(pair) for pair in self._merges]
-        return {"vocab": self._ids, "merges": merges, "add_prefix_space": self.add_prefix_space}
+        contents = {"vocab": self._ids, "merges": merges}
+        contents["add_prefix_space"] = self.add_prefix_space
+        if self.added_tokens:
+            contents["added_tokens"] = [*self.added_tokens]
+        return contents
 
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         rows = self._pieces.encode_batch_fast(without_surrogates(texts))

@@ -2,12 +2,13 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, shown
+from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, ascii_words, read_vocabulary
 from keras_bert.text.wordpieces import Wordpieces
@@ -35,6 +36,8 @@ class BertTokenizer(Tokenizer):
             `</s>` and `<mask>`, and whose pairs are `<s> A </s> </s> B </s>`; None for BERT's.
         strip_accents: bool; False keeps the accents of letters that are lower-cased, for
             vocabularies that have them, such as those of German ELECTRAs.
+        added_tokens: dict of tokens of the vocabulary that stay whole wherever a text has them,
+            within words, too, to whether they are found in any case: `{"[user]": False}`.
 
     Call arguments:
         text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
@@ -43,8 +46,8 @@ class BertTokenizer(Tokenizer):
         A list of int ids for one text, nested lists for several.
 
     Raises:
-        ValueError: if the vocabulary is invalid or lacks a special token, or if the texts are not
-            strings.
+        ValueError: if the vocabulary is invalid or lacks a special or an added token, or if the
+            texts are not strings.
         OSError: if the vocabulary can't be read.
 
     Example:
@@ -69,10 +72,17 @@ class BertTokenizer(Tokenizer):
         max_word_characters: int = 200,
         family: str | None = None,
         strip_accents: bool = True,
+        added_tokens: Mapping[str, bool] | None = None,
     ):
         check_int("max_word_characters", max_word_characters)
+        if not isinstance(added_tokens or {}, Mapping):
+            raise ValueError(
+                "added_tokens must be a dict of tokens to whether they are found in any case, "
+                f'such as {{"[user]": False}}; got {shown(added_tokens)}.'
+            )
         self.lowercase = bool(lowercase)
         self.strip_accents = bool(strip_accents)
+        self.added_tokens = dict(added_tokens or {})
         self.max_word_characters = int(max_word_characters)
         self.num_separators = 2 if family else 1
         super().__init__(vocabulary, family)
@@ -84,10 +94,13 @@ class BertTokenizer(Tokenizer):
         return SPECIAL_TOKENS_OF[self.family]
 
     def read(self, vocabulary: str | os.PathLike | Sequence[str]) -> list[str]:
-        tokens = read_vocabulary(vocabulary, self.special)
+        tokens = read_vocabulary(vocabulary, (*self.special, *self.added_tokens))
         self._pieces = Wordpieces(
             tokens, self.lowercase, self.max_word_characters, self.strip_accents
         )
+        if self.added_tokens:
+            ids = {token: index for index, token in enumerate(tokens)}
+            self._pieces = AddedTokens(self.added_tokens, ids, self._pieces)
         return tokens
 
     def contents(self) -> list[str]:
@@ -129,6 +142,10 @@ class BertTokenizer(Tokenizer):
         return " ".join(tokens).replace(" ##", "")
 
     @property
+    def special_ids(self) -> set[int]:
+        return {self._ids[token] for token in (*self.special, *self.added_tokens)}
+
+    @property
     def used_ids(self) -> set[int]:
         return self._pieces.used
 
@@ -142,6 +159,8 @@ class BertTokenizer(Tokenizer):
             settings["family"] = self.family
         if not self.strip_accents:
             settings["strip_accents"] = False
+        if self.added_tokens:
+            settings["added_tokens"] = self.added_tokens
         return settings
 
     def _warn_of_other_casing(self):

@@ -136,3 +136,13 @@ def test_an_import_that_fails_says_what_to_install(tensorflow, monkeypatch, tmp_
     message = rf"failed \(.*{reason}.*pip install .*text=={version}\.\*"
     with pytest.raises(ImportError, match=message):
         importlib.import_module(MODULE)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_added_tokens_are_those_of_python(special_tokens, lowercase):
+    added = {"<num>": True, "[USER]": False, "new york": True, "Äb": True, "日x": False}
+    words = [*special_tokens, "a", "##b", "good", "é", "日", *added]
+    tokenizer = BertTokenizer(words, lowercase, added_tokens=added)
+    parts = [*added, *map(str.upper, added), " ", "\u00ad", "a", "é", "日", "."]
+    texts = ["".join(pair) for pair in itertools.product(parts, repeat=2)]
+    assert_same(tokenizer, ["", *texts, "".join(parts), b"\xff[USER]".decode(errors="ignore")])

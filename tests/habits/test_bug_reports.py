@@ -185,6 +185,33 @@ def test_lower_case_letters_keep_their_accents(make_backbone, folder, tmp_path):
         assert np.array(inputs["token_ids"])[:, 1:3].tolist() == [[5, 7], [6, 7]]
 
 
+def test_added_tokens_stay_whole_wherever_a_model_goes(make_backbone, letters, folder, tmp_path):
+    words = [*letters.get_vocabulary(), "<NUM>"]
+    reader = BertClassifierPreprocessor(BertTokenizer(words), 12, label_names=["no", "yes"])
+    model = BertClassifier(make_backbone(vocabulary_size=len(words)), preprocessor=reader)
+    vocabulary = {word: index for index, word in enumerate(words[:-1])}
+    pieces = {"type": "WordPiece", "vocab": vocabulary}
+    token = {"id": len(vocabulary), "content": "<NUM>", "special": False, "normalized": True}
+    source = folder(model, "tokenizer.json", model=pieces, added_tokens=[token])
+    (source / "vocab.txt").unlink(missing_ok=True)
+    model = BertClassifier.from_preset(source)
+    model.save_to_preset(tmp_path / "preset")
+    model.save_to_hugging_face(tmp_path / "theirs")
+    model.save(tmp_path / "a.keras")
+    models = [model, keras.saving.load_model(tmp_path / "a.keras"), model.trim_vocabulary(["a b"])]
+    models += [BertClassifier.from_preset(tmp_path / name) for name in ("preset", "theirs")]
+    text = "a<num>b <NUM>"
+    for model in models:
+        tokenizer = model.preprocessor.tokenizer
+        ids = [tokenizer.token_to_id(token) for token in ("a", "<NUM>", "b", "<NUM>")]
+        assert tokenizer(text) == ids
+        [inputs] = model.batches([text])
+        assert np.array(inputs["token_ids"])[0, 1:5].tolist() == ids
+    tokenizers = pytest.importorskip("tokenizers", reason="pip install tokenizers")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "theirs" / "tokenizer.json"))
+    assert theirs.encode(text).ids[1:-1] == models[0].preprocessor.tokenizer(text)
+
+
 def test_what_cannot_be_loaded_says_what_to_do(classifier, folder, tmp_path, refused):
     three = classifier(("x", "y", "z"))
     several = folder(three, problem_type="regression")

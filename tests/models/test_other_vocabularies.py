@@ -282,6 +282,19 @@ def test_texts_come_back_and_every_token_has_its_place(byte_pairs):
     assert (bytes_[0][-1], bytes_[1][-1]) == (4, 5)
 
 
+def test_added_tokens_stay_whole(contents, make_task, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+    vocab = {**contents["vocab"], "<num>": len(contents["vocab"])}
+    own = BytePairTokenizer({**contents, "vocab": vocab, "added_tokens": ["<num>"]})
+    make_task("classes", own).save_to_hugging_face(tmp_path)
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    back = BertTask.from_preset(tmp_path).preprocessor.tokenizer
+    for text in ("a<num>b", "fox <num> fox", "<num>", "<NUM>"):
+        ids = theirs.encode(text).ids[1:-1]
+        assert own(text) == back(text) == ids
+        assert (ids.count(vocab["<num>"]) == 1) == ("<num>" in text)
+
+
 def test_words_in_a_text_have_the_tokens_of_words_alone(byte_pairs):
     ids, lengths = byte_pairs.ids_of_words(["fox", "lazy"])
     assert ids.tolist() == byte_pairs.tokenize(" fox lazy")

@@ -398,6 +398,7 @@ def test_a_file_for_mediapipe_has_the_vocabulary_and_the_classes(
 def test_what_mediapipe_cannot_run_says_why(tmp_path, refused):
     tokenizer = keras_bert.BertTokenizer(WORDS)
     cased = keras_bert.BertTokenizer(WORDS, lowercase=False)
+    added = keras_bert.BertTokenizer(WORDS, added_tokens={WORDS[-1]: True})
     prompts = {"prompts": {"query": "a "}, "default_prompt_name": "query"}
     classes = keras_bert.BertClassifierPreprocessor
     vectors = keras_bert.BertEmbedderPreprocessor
@@ -408,6 +409,7 @@ def test_what_mediapipe_cannot_run_says_why(tmp_path, refused):
         (make("features", preprocessor=classes(tokenizer, 12)), "without features"),
         (make("embedder"), "has a preprocessor; got BertEmbedder"),
         (make("embedder", preprocessor=vectors(cased, 12)), "lowercase=False"),
+        (make("embedder", preprocessor=vectors(added, 12)), "added_tokens="),
         (make("embedder", preprocessor=vectors(tokenizer, 12, "tail")), "truncation=.tail"),
         (make(preprocessor=classes(tokenizer, 12, window_stride=4)), "window_stride=4"),
         (make("embedder", preprocessor=vectors(tokenizer, 12, **prompts)), "prompt='a '"),

@@ -76,6 +76,7 @@ def fast_subwords(tokenizer: Tokenizer) -> dict[str, Any] | None:
 
 def _fast_byte_pairs(tokenizer):
     contents = tokenizer.contents()
+    contents.pop("added_tokens", None)
     level = {"type": "ByteLevel", "add_prefix_space": contents.pop("add_prefix_space")}
     level |= {"trim_offsets": True, "use_regex": True}
     model = {"type": "BPE", "unk_token": None, "byte_fallback": False, **contents}
@@ -120,8 +121,6 @@ def _byte_pairs(folder, settings, fast):
         lines = read_text(folder / "merges.txt").splitlines()
         merges = [line for line in lines if line and not line.startswith("#version")]
     pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges]
-    for token in fast.listed_fields("added_tokens"):
-        vocab.setdefault(token.text("content"), token.integer("id"))
     key = "add_prefix_space"
     adds_space = settings.boolean(key, splitter.boolean(key, False))
     return {"vocab": vocab, "merges": pairs, key: adds_space}

@@ -1,7 +1,7 @@
 """Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer.json`, `tokenizer_config.json`."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import logger
@@ -13,10 +13,20 @@ from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, is_uncased, read_lines
 _ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 _CLASSES = {None: "BertTokenizer", "mpnet": "MPNetTokenizer", **subwords.CLASSES}
 _SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer")
+_FLAGS = ("single_word", "lstrip", "rstrip")
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
     "BertBackbone.from_preset."
 )
+
+
+class _AddedToken(NamedTuple):
+    """A token that is added to a vocabulary; a normalized one is found in any case."""
+
+    content: str
+    id: int
+    is_normalized: bool = False
+    is_plain: bool = True  # neither only a whole word, nor with the spaces around it
 
 
 def read_tokenizer(
@@ -33,9 +43,15 @@ def read_tokenizer(
         added = _added_tokens(settings, fast, JsonFields(folder / "added_tokens.json"))
         family = subwords.subword_family(folder, settings, fast)
         if family:
-            _warn_of(folder, {*added} - subwords.SPECIAL_TOKENS, family)
             vocabulary = subwords.read_subwords(family, folder, settings, fast)
             arguments = {"vocabulary": vocabulary, "family": family}
+            own = [token for token in added if token.content not in subwords.SPECIAL_TOKENS]
+            if family == "roberta":
+                ids = {token.content: token.id for token in added}
+                vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
+                vocabulary["added_tokens"] = [*_whole(folder, own, ids, family)]
+            else:
+                _whole(folder, own, (), family)
         else:
             arguments = _wordpieces(folder, settings, fast, added, rows)
         if lowercases and arguments and not arguments.get("lowercase"):
@@ -87,7 +103,7 @@ def fast_tokenizer(
     pair = single + [_template(sep)] * (tokenizer.num_separators - 1)
     pair += [_template("B", segment), _template(sep, segment)]
     added_tokens = []
-    for token in special.values():
+    for token in (*special.values(), *tokenizer.added_tokens):
         includes_spaces = token == special["mask_token"] and tokenizer.family is not None
         added_tokens.append(
             {
@@ -96,8 +112,8 @@ def fast_tokenizer(
                 "single_word": False,
                 "lstrip": includes_spaces,
                 "rstrip": False,
-                "normalized": False,
-                "special": True,
+                "normalized": tokenizer.added_tokens.get(token, False),
+                "special": token not in tokenizer.added_tokens,
             }
         )
     cut = None
@@ -177,7 +193,7 @@ def _wordpieces(folder, settings, fast, added, rows):
     family = "mpnet" if name.lower().startswith("mpnet") else None
     special_map = JsonFields(folder / "special_tokens_map.json")
     special = _special_tokens(settings, special_map, SPECIAL_TOKENS_OF[family])
-    vocabulary = _vocabulary(folder, fast, special, added, rows)
+    vocabulary = _vocabulary(folder, fast, added, rows)
     if not vocabulary:
         return {}
     normalizer = fast.fields("normalizer")
@@ -194,11 +210,15 @@ def _wordpieces(folder, settings, fast, added, rows):
     longest_word = fast.fields("model").integer(key, 100, low=1)
     known = set(vocabulary)
     renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
+    others = [token for token in added if token.content not in special]
+    whole = _whole(folder, others, known, family)
     arguments = {
         "vocabulary": [renamed.get(token, token) for token in vocabulary],
         "lowercase": lowercase,
         "max_word_characters": settings.integer(key, longest_word, low=1),
     }
+    if whole:
+        arguments["added_tokens"] = {t: lowercase and own for t, own in whole.items()}
     if family:
         arguments["family"] = family
     if lowercase and accents is False:
@@ -228,7 +248,7 @@ def _either(key, settings, other_key, normalizer):
     return settings.boolean(key) if key in settings.values else normalizer.boolean(other_key)
 
 
-def _vocabulary(folder, fast, special, added, rows):
+def _vocabulary(folder, fast, added, rows):
     """Returns tokens by id, from `vocab.txt` or else `tokenizer.json`, with added tokens."""
     if (folder / "vocab.txt").is_file():
         tokens = dict(enumerate(read_lines(folder / "vocab.txt")))
@@ -238,9 +258,8 @@ def _vocabulary(folder, fast, special, added, rows):
         tokens.pop(None, None)
     if not tokens:
         return []
-    _warn_of(folder, set(added) - set(tokens.values()) - set(special), None)
-    for token, index in added.items():
-        tokens.setdefault(index, token)
+    for token in added:
+        tokens.setdefault(token.id, token.content)
     last = max(tokens)
     if last > rows + 2**20:  # a smaller excess is compared with the table by the caller
         raise ValueError(
@@ -250,23 +269,27 @@ def _vocabulary(folder, fast, special, added, rows):
     return [tokens.get(index, "") for index in range(last + 1)]
 
 
-def _warn_of(folder, whole, family):
-    """Warns of tokens that are never split there, and are here."""
-    if whole:
+def _whole(folder, added, known, family):
+    """Returns the added tokens that can stay whole, and warns of those that will be split."""
+    plain = [t for t in added if t.is_plain and t.content in known and t.content.strip()]
+    whole = {token.content: token.is_normalized for token in plain}
+    if split := {token.content for token in added} - whole.keys():
         name = tokenizer_class(family).__name__
         message = "%s: %s were added to the vocabulary as unsplit tokens; %s splits them."
-        logger.warning(message, folder, ", ".join(sorted(whole)), name)
+        logger.warning(message, folder, ", ".join(sorted(split)), name)
+    return whole
 
 
 def _added_tokens(settings, fast, file):
-    added = {}
-    for token in fast.listed_fields("added_tokens"):
-        added[token.text("content")] = token.integer("id")
     decoder = settings.fields("added_tokens_decoder")
-    for index in decoder.values:
-        added[decoder.fields(index).text("content")] = int(index)
-    added |= {token: file.integer(token) for token in file.values}
-    return {token: index for token, index in added.items() if None not in (token, index)}
+    listed = [(fields.integer("id"), fields) for fields in fast.listed_fields("added_tokens")]
+    listed += [(int(index), decoder.fields(index)) for index in decoder.values]
+    added = {token: _AddedToken(token, file.integer(token)) for token in file.values}
+    for index, fields in listed:
+        token = fields.text("content")
+        is_plain = not any(fields.boolean(flag, False) for flag in _FLAGS)
+        added[token] = _AddedToken(token, index, fields.boolean("normalized", False), is_plain)
+    return [token for token in added.values() if None not in (token.content, token.id)]
 
 
 def _special_tokens(settings, special_map, own):

@@ -94,11 +94,15 @@ def test_special_tokens_may_have_other_names(read, words, where):
     assert vocabulary == [*words[5:], *words[:5]]
 
 
-def test_added_tokens_keep_their_ids_and_are_reported(read, words, caplog):
-    files = {"vocab.txt": lines(words[:27]), "added_tokens.json": {"<user>": 27}}
-    files["tokenizer_config.json"] = {"added_tokens_decoder": {"28": {"content": "<url>"}}}
-    assert read(files)[0][27:] == ["<user>", "<url>"]
-    assert "<url>, <user> were added to the vocabulary as unsplit tokens" in caplog.text
+def test_added_tokens_keep_their_ids_and_stay_whole(read, words, caplog):
+    files = {"vocab.txt": lines(words[:27]), "added_tokens.json": {"<user>": 27, "<at>": 29}}
+    decoder = {"28": {"content": "<url>", "normalized": True}}
+    decoder["29"] = {"content": "<at>", "single_word": True}
+    files["tokenizer_config.json"] = {"added_tokens_decoder": decoder, "do_lower_case": True}
+    vocabulary, arguments = read(files)
+    assert vocabulary[27:] == ["<user>", "<url>", "<at>"]
+    assert arguments["added_tokens"] == {"<user>": False, "<url>": True}
+    assert "<at> were added to the vocabulary as unsplit tokens" in caplog.text
 
 
 @pytest.mark.parametrize(

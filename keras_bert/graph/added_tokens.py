@@ -1,0 +1,72 @@
+"""Added tokens as TensorFlow ops, as `text/added_tokens.py` has them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.graph.tensorflow_text import tf_text
+from keras_bert.text.added_tokens import added_regex, ids_by_case
+
+_NUM_HASHES = 2**62
+
+
+class GraphAddedTokens:
+    """Cuts tensors of strings at added tokens; `pieces` cuts what is between.
+
+    A token's id is found by its hash: a table of strings would be a resource of the graph.
+    """
+
+    def __init__(self, added: Mapping[str, bool], ids: Mapping[str, int], pieces: Any):
+        self._regex = added_regex(added)
+        self._exact, self._lower = map(_hashed, ids_by_case(added, ids))
+        self._pieces = pieces
+
+    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Turns strings `[N]` into int32 ids `[N, (T)]`."""
+        return self.tokenize_with_offsets(texts)[0]
+
+    def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
+        """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
+        with tf.device("CPU:0"):
+            parts = tf_text.regex_split_with_offsets(texts, self._regex, self._regex)
+            rows, begins, ends = parts[0], parts[1].flat_values, parts[2].flat_values
+            is_added, added_ids = self._lookup(rows.flat_values)
+            between = tf.where(is_added, "", rows.flat_values)
+            pieces = self._pieces.tokenize_with_offsets(between)
+            added = (added_ids, 0 * begins, ends - begins)
+
+            def joined(of_pieces, of_added, shift):
+                of_added = tf.boolean_mask(of_added, is_added)
+                of_added = tf.RaggedTensor.from_row_lengths(of_added, tf.cast(is_added, tf.int64))
+                values = tf.concat([of_pieces, of_added], axis=1)
+                shift = tf.repeat(shift, values.row_lengths())
+                values = values.with_flat_values(values.flat_values + shift)
+                return rows.with_values(values).merge_dims(1, 2)
+
+            shifts = (0 * added_ids, begins, begins)
+            return tuple(map(joined, pieces, added, shifts))
+
+    def _lookup(self, parts):
+        """Returns whether parts of texts are added tokens, and the ids of those that are."""
+        is_exact, exact = _found(parts, *self._exact)
+        is_lower, lower = _found(tf.strings.lower(parts, encoding="utf-8"), *self._lower)
+        return is_exact | is_lower, tf.where(is_exact, exact, lower)
+
+
+def _hashed(ids):
+    """Returns the hashes of tokens, ascending, and the ids that belong to them."""
+    hashes = _hashes([*ids, ""]).numpy()  # the empty one, which no part is, always
+    order = np.argsort(hashes)
+    return hashes[order], np.array([*ids.values(), 0], "int32")[order]
+
+
+def _found(parts, hashes, ids):
+    own = _hashes(parts)
+    place = tf.minimum(tf.searchsorted(hashes, own), len(hashes) - 1)
+    return tf.gather(hashes, place) == own, tf.gather(ids, place)
+
+
+def _hashes(strings):
+    return tf.strings.to_hash_bucket_fast(strings, _NUM_HASHES)

@@ -55,7 +55,7 @@ sentences
 #
 # ## Fine-tune
 #
-# A word is labeled on its first piece. A sentence longer than a sequence is split between words.
+# A word is labeled on its first piece. A longer sentence is read in windows that overlap by half.
 
 # %%
 tagger = keras_bert.BertTokenClassifier.from_preset(

@@ -239,7 +239,9 @@ def _compared(task):
     return {
         "vocabulary": preprocessor.tokenizer.get_vocabulary(),
         "settings of its tokenizer": preprocessor.tokenizer.settings(),
-        "kind of labels": {"multi_label": getattr(preprocessor, "multi_label", False)},
+        "kind of labels": {
+            name: getattr(preprocessor, name, False) for name in ("multi_label", "is_regression")
+        },
         "list of classes": getattr(preprocessor, "label_names", None),
         "shape of outputs": [tuple(spec.shape) for spec in keras.tree.flatten(task.output)],
         "set of inputs": [name for name in task.input if name != "segment_ids"],  # rows have them

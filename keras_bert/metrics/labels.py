@@ -125,12 +125,12 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     """Computes Pearson and Spearman correlation, as GLUE does for STS-B, and the squared error.
 
     Args:
-        labels: `[n]` floats, the true values.
-        predictions: `[n]` floats, the predicted values.
+        labels: `[n]` floats, the true values; or `[n, C]`, C numbers of each text.
+        predictions: floats of the same shape, the predicted values.
 
     Returns:
         A dict of floats: `pearson`, `spearman` (both 0 if labels or predictions are constant) and
-        `mean_squared_error`.
+        `mean_squared_error`, each the mean over C numbers.
 
     Raises:
         ValueError: if the arrays hold fewer than two values, differ in length, or hold NaN.
@@ -141,14 +141,19 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     """
     labels = np.asarray(labels, "float64")
     predictions = np.asarray(predictions, "float64")
-    if labels.shape[1:] or len(labels) < 2:
+    if labels.ndim > 2 or 0 in labels.shape or len(labels) < 2:
         raise ValueError(f"Correlations need two labels or more, [n]; got {shown(labels)}.")
     check_one_each(len(labels), "labels", predictions=predictions)
+    if labels.shape != predictions.shape:
+        shapes = f"{labels.shape} and {predictions.shape}"
+        raise ValueError(f"Labels and predictions must have the same shape; got {shapes}.")
     check_all_finite("Labels", labels, "Fix them.")
     check_all_finite("Predictions", predictions, "Fix them.")
+    columns = labels.reshape(len(labels), -1).T
+    pairs = list(zip(columns, predictions.reshape(len(labels), -1).T, strict=True))
     return {
-        "pearson": _correlation(labels, predictions),
-        "spearman": _correlation(_ranks(labels), _ranks(predictions)),
+        "pearson": float(np.mean([_correlation(*pair) for pair in pairs])),
+        "spearman": float(np.mean([_correlation(*map(_ranks, pair)) for pair in pairs])),
         "mean_squared_error": float(np.mean((labels - predictions) ** 2)),
     }
 
@@ -156,7 +161,7 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
 def _correlation(a, b):
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
-    return float(np.corrcoef(a, b)[0, 1])
+    return np.corrcoef(a, b)[0, 1]
 
 
 def _ranks(values):

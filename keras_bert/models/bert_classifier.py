@@ -17,6 +17,7 @@ from keras_bert.preprocessing.batches import Batches, has_weights
 from keras_bert.preprocessing.class_labels import (
     class_targets,
     class_weights,
+    regression_targets,
     weighted_by_class,
     with_class_check,
 )
@@ -44,8 +45,9 @@ class BertClassifier(BertTask):
     Source: Devlin et al. 2019, section 4.1; google-research/bert run_classifier.py.
 
     Args:
-        num_classes: int, C; 1 is regression: one number, trained by its squared error. None means
-            the number of the preprocessor's `label_names`.
+        num_classes: int, C; 1 is regression: one number, trained by its squared error, as are
+            several with the preprocessor's `regression`. None means the number of the
+            preprocessor's `label_names`.
         dropout: float, for the pooled output.
         num_features: int, K, numbers alongside each text. They are scaled to mean 0 and variance 1
             and concatenated with the pooled output before the logits; see `adapt_features`.
@@ -122,6 +124,13 @@ class BertClassifier(BertTask):
         """Whether a text may have several labels; see the preprocessor's `multi_label`."""
         return self.preprocessor is not None and self.preprocessor.multi_label
 
+    @property
+    def is_regression(self):
+        """Whether the outputs are numbers to predict; see the preprocessor's `regression`."""
+        if self.preprocessor is not None:
+            return self.preprocessor.is_regression
+        return self.num_classes == 1
+
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
         has_windows = self._has_windows()
@@ -130,7 +139,7 @@ class BertClassifier(BertTask):
             logit = self.preprocessor.threshold_logit
             loss = keras.losses.BinaryCrossentropy(from_logits=True, reduction=reduction)
             metric = keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)
-        elif self.num_classes == 1:
+        elif self.is_regression:
             loss = "mean_squared_error"
             if has_windows:
                 loss = keras.losses.MeanSquaredError(reduction=reduction)
@@ -223,7 +232,7 @@ class BertClassifier(BertTask):
         Args:
             labels: as for `fit`. With several labels per text, each counts.
         """
-        if self.num_classes == 1:
+        if self.is_regression:
             return {}
         labels = self._labels(labels)
         if self.is_multi_label:
@@ -254,8 +263,8 @@ class BertClassifier(BertTask):
             ValueError: if the model is a regression, the head is quantized or has adapters, or the
                 predictions are all right or no better than chance.
         """
-        if self.num_classes == 1 and not self.is_multi_label:
-            raise ValueError("A regression (num_classes=1) has no probabilities to calibrate.")
+        if self.is_regression:
+            raise ValueError("A regression has no probabilities to calibrate.")
         if self.head.quantization_mode or self.head.lora_enabled:
             raise ValueError("The head is quantized or has adapters: calibrate before that.")
         labels, logits = self._decisions(x, y, batch_size)
@@ -281,9 +290,8 @@ class BertClassifier(BertTask):
             ValueError: if the model has neither two classes nor `multi_label`, or no example is of
                 the second class.
         """
-        if not self.is_multi_label and self.num_classes != 2:
-            number = self.num_classes
-            raise ValueError(f"A threshold needs 2 classes or multi_label; num_classes={number}.")
+        if self.is_regression or not (self.is_multi_label or self.num_classes == 2):
+            raise ValueError(f"A threshold needs 2 classes or multi_label; this is {self!r}.")
         preprocessor = preprocessor_of(self)
         labels, logits = self._decisions(x, y, batch_size)
         threshold = best_threshold(labels, softmax(logits)[:, 1])
@@ -293,13 +301,14 @@ class BertClassifier(BertTask):
     def targets(self, y, x=None):
         if self.preprocessor is not None:
             return self.preprocessor.targets(y)
-        return class_targets(y, self._names())
+        names = self._names()
+        return regression_targets(y, names) if self.is_regression else class_targets(y, names)
 
     def with_checked_labels(self, dataset):
-        return dataset if self.num_classes == 1 else with_class_check(dataset, self.num_classes)
+        return dataset if self.is_regression else with_class_check(dataset, self.num_classes)
 
     def check_split(self, first, last):
-        if first is None or self.is_multi_label or self.num_classes == 1:
+        if first is None or self.is_multi_label or self.is_regression:
             return
         names = self._names()
         unseen = np.setdiff1d(self._labels(last), self._labels(first))
@@ -311,7 +320,7 @@ class BertClassifier(BertTask):
             )
 
     def _class_names(self):
-        if self.is_multi_label or self.num_classes == 1:
+        if self.is_multi_label or self.is_regression:
             kind = "multi_label" if self.is_multi_label else "regression"
             raise ValueError(
                 f"class_weight needs one class for each text; this is a {kind} model. Give "

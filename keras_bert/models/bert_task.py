@@ -359,7 +359,8 @@ class BertTask(
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
         is_of_classes = hasattr(self, "num_classes") and len(getattr(self.output, "shape", ())) == 2
-        if is_of_classes and not getattr(self.preprocessor, "multi_label", False):
+        kinds = ("multi_label", "is_regression")
+        if is_of_classes and not any(getattr(self.preprocessor, kind, False) for kind in kinds):
             loss = self.loss if self.compiled else self.default_compile_args()["loss"]
             check_one_hot(y, self.num_classes, loss, given_metrics(self))
 

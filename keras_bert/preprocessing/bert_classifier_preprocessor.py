@@ -15,6 +15,7 @@ from keras_bert.preprocessing.class_labels import (
     class_targets,
     graph_class_numbers,
     numbers_of,
+    regression_targets,
 )
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
@@ -37,10 +38,13 @@ class BertClassifierPreprocessor(BertPreprocessor):
         window_stride: int. A text longer than a sequence is read in overlapping windows that start
             `window_stride` tokens apart. Each window trains on its text's label, by an equal share
             of its weight; the text's logits are the mean of its windows'. None truncates texts.
+        regression: bool, whether the model predicts a number for each of the `label_names`, such as
+            `["valence", "arousal"]`, instead of classes. Labels are then `[n, C]` numbers. A single
+            name is always a regression.
 
     Raises:
-        ValueError: if `label_names` repeat a name, `threshold` is not between 0 and 1, or the
-            windows skip tokens.
+        ValueError: if `label_names` repeat a name, `threshold` is not between 0 and 1, the windows
+            skip tokens, or a regression is `multi_label`.
 
     Example:
     >>> from keras_bert import BertClassifierPreprocessor, BertTokenizer
@@ -55,6 +59,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
     multi_label: bool = False
     threshold: float = 0.5
     window_stride: int | None = None
+    regression: bool = False
 
     packs = "sequences"
 
@@ -64,6 +69,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
         if self.window_stride is not None:  # with room for [CLS] and [SEP]
             check_int("window_stride", self.window_stride, at_most=self.sequence_length - 2)
         self.label_names = as_label_names(self.label_names)
+        if self.regression and self.multi_label:
+            raise ValueError("A model has several labels or is a regression: leave one out.")
 
     @property
     def cuts_windows(self) -> bool:
@@ -75,8 +82,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     @property
     def is_regression(self) -> bool:
-        """Whether the model predicts a score instead of classes."""
-        return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
+        """Whether the model predicts numbers instead of classes."""
+        return self.regression or (not self.multi_label and len(self.label_names or ()) == 1)
 
     @property
     def threshold_logit(self) -> float:
@@ -90,6 +97,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     def targets(self, labels: Labels) -> np.ndarray:
         """Converts names or numbers to class numbers `[n]`; or to 0 and 1, `[n, C]` float32."""
+        if self.is_regression:
+            return regression_targets(labels, self.label_names)
         return class_targets(labels, self.label_names, self.multi_label)
 
     def stream_targets(self, labels: Tensor) -> Tensor:
@@ -112,15 +121,17 @@ class BertClassifierPreprocessor(BertPreprocessor):
             `label` `[B]`, the most probable class, or of two classes the second if its probability
             is above the threshold. With `multi_label`, `is_label` `[B, C]` replaces `label`:
             whether each probability reaches the threshold. A regression returns only `score`,
-            `[B]`.
+            `[B]`, and one of several numbers `score`, `[B, C]`, and `labels`.
         """
-        if self.is_regression:
+        if self.is_regression and len(self.label_names) == 1:
             return {"score": outputs[:, 0]}
         ops = ops_of(outputs)
         names = ops.strings(self.label_names)  # [C]
         labels = ops.repeat(
             names[None], ops.num_rows(outputs), axis=0
         )  # each row is self-contained
+        if self.is_regression:
+            return {"score": outputs, "labels": labels}
         if self.multi_label:
             probabilities = ops.sigmoid(outputs)
             is_label = probabilities >= self.threshold
@@ -139,7 +150,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
         row = self.explained_texts(x)
-        if self.is_regression:
+        if self.is_regression and len(self.label_names) == 1:
             check_one_of("target of a score", target, [None])
             return row
         if target is None:
@@ -149,6 +160,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
             number = class_number("target is", target, numbers_of(self.label_names))
         row.target = self.label_names[number]
         row.value = lambda logits: log_odds(logits, number)
-        if self.multi_label:
+        if self.multi_label or self.is_regression:
             row.value = lambda logits: logits[:, number]
         return row

@@ -32,8 +32,8 @@ from keras_bert.text import numpy_ops
 class BertTokenClassifierPreprocessor(BertPreprocessor):
     """Preprocessor of `BertTokenClassifier`: words and tags in, tags or entities out.
 
-    A word is labeled on its first piece. A sentence longer than a sequence is split between words
-    into several rows. Source: Devlin et al. 2019, section 5.3.
+    A word is labeled on its first piece. A sentence longer than a sequence is read in windows that
+    overlap by half. Source: Devlin et al. 2019, section 5.3.
 
     Calls and the other arguments are those of `BertPreprocessor`.
 

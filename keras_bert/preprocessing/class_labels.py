@@ -103,16 +103,14 @@ def class_targets(
 ) -> np.ndarray:
     """Checks labels and converts them to the form of a classifier's loss.
 
-    Labels `[n]`, by name or number, become class numbers; with `multi_label`, see `label_matrix`;
-    with one class, they are the numbers of a regression. `names` are None if they are unknown.
+    Labels `[n]`, by name or number, become class numbers; with `multi_label`, see `label_matrix`.
+    `names` are None if they are unknown.
 
     >>> class_targets(["yes", "no", "yes"], ["no", "yes"]).tolist()
     [1, 0, 1]
     """
     if multi_label:
         return label_matrix(labels, names)
-    if names is not None and len(names) == 1:
-        return one_each(number_array("Labels of a regression", labels, dtype="float64"))
     labels = label_array(labels)
     if labels.dtype.kind in "USOT" and labels.size:
         hint, known = _naming_hint(labels, names or []), numbers_of(names)
@@ -129,6 +127,18 @@ def class_targets(
     num_classes = None if names is None or not is_one_each else len(names)
     labels = _of_classes(labels, num_classes)
     return labels.astype("int64") if "float" in labels.dtype.name else labels
+
+
+def regression_targets(labels: Labels, names: Sequence[str]) -> np.ndarray:
+    """Converts labels to the float64 numbers of a regression, `[n]`, or `[n, C]` of C names."""
+    what = "Labels of a regression"
+    if len(names) == 1:
+        return one_each(number_array(what, labels, dtype="float64"))
+    expected = f"numbers, [n, {len(names)}], of {', '.join(names)}"
+    is_shape = (len(names),)
+    return number_array(
+        what, labels, expected, lambda shape: shape[1:] == is_shape, dtype="float64"
+    )
 
 
 def class_weights(

@@ -61,9 +61,10 @@ class Sentences(ExampleList):
 class TaggedRows(TextRows):
     """Words of sentences, as rows for the model.
 
-    A sentence is one row. If it is too long, it is split between words into several rows. With
-    `documents`, each row is filled up with the text before and after it in its document. This
-    context is neither trained on nor answered (section 5.3 of the paper).
+    A sentence is one row. If it is too long, it is read in windows that overlap by half, and each
+    word counts in the one where it has the most context, as in a raw text. With `documents`, each
+    row is filled up with the text before and after its words in their document. Context is neither
+    trained on nor answered (section 5.3 of the paper).
     """
 
     def __init__(
@@ -79,24 +80,24 @@ class TaggedRows(TextRows):
             raise ValueError("There are no words: give at least one sentence with words.")
         room = preprocessor.sequence_length - 2
         self.pieces, self.starts = _pieces(words, preprocessor.tokenizer, room)
-        ends = np.cumsum(self.lengths)
-        own = _split(self.starts, ends - self.lengths, ends, room)  # [N, 2]
-        context = own
+        bounds = self.starts[np.cumsum([0, *self.lengths])]  # of the pieces of sentences
+        tokens = Tokens(self.pieces, bounds[:-1], np.diff(bounds), numpy_ops)
+        sentence, _ = numbered(self.lengths, numpy_ops)  # [W]
+        windows, window = tokens.central_windows(room, self.starts[:-1], sentence)
+        first = np.flatnonzero(np.diff(window, prepend=-1))
+        self.words = np.stack([first, [*first[1:], len(window)]], axis=1)  # of rows, `[N, 2]`
+        windows = windows.take(window[first])
         if sentences.documents is not None:
-            bounds = _bounds(sentences.documents, self.lengths)
-            context = _with_context(self.starts, own, bounds, room)
-        # [N, 4], word numbers: from the context before, from and to its own words, to the context
-        self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
-        first, last = self.starts[context].T
-        tokens = Tokens(self.pieces, first, last - first, numpy_ops)
-        super().__init__(preprocessor.packer, (tokens,))
+            document = np.repeat(sentences.documents, self.lengths)
+            windows = _with_context(windows, self.starts, self.words, document, room)
+        super().__init__(preprocessor.packer, (windows,))
 
     def batch(self, rows: np.ndarray, batching: Batching) -> tuple:
         """Makes `(inputs,)`, or `(inputs, labels, weights)` with weight 1 at first pieces."""
         inputs = self.inputs(rows, batching)
         if self.labels is None:
             return (inputs,)
-        row, word, position = self._first_pieces(self.windows[rows])
+        row, word, position = self._first_pieces(rows)
         shape, places = inputs["token_ids"].shape, (row, position)
         labels = self.labels[word]
         weights = scattered(places, (labels != NO_LABEL).astype("float32"), shape)
@@ -104,14 +105,16 @@ class TaggedRows(TextRows):
 
     def at_words(self, outputs: np.ndarray) -> np.ndarray:
         """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""
-        row, _, position = self._first_pieces(self.windows)
+        row, _, position = self._first_pieces(np.arange(len(self.words)))
         return outputs[row, position]
 
-    def _first_pieces(self, windows):
-        """Returns `(row, word, position)` of the first piece of each word of windows."""
-        row, number = numbered(windows[:, 2] - windows[:, 1], numpy_ops)
-        word = windows[row, 1] + number
-        return row, word, 1 + self.starts[word] - self.starts[windows[row, 0]]  # after [CLS]
+    def _first_pieces(self, rows):
+        """Returns `(row, word, position)` of the first piece of each word of rows by number."""
+        first, last = self.words[rows].T
+        row, number = numbered(last - first, numpy_ops)
+        word = first[row] + number
+        [windows] = self.columns
+        return row, word, 1 + self.starts[word] - windows.starts[rows][row]  # after [CLS]
 
 
 def _sentence_words(index, words):
@@ -136,38 +139,25 @@ def _pieces(words, tokenizer, room):
     return pieces, np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _split(starts, first_words, last_words, room):
-    """Splits sentences into rows: the first word and the end of each, `[N, 2]`."""
-    windows = []
-    for first, last in zip(first_words.tolist(), last_words.tolist(), strict=True):
-        while first < last:
-            fits = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
-            end = min(last, fits)
-            windows.append((first, end))
-            first = end
-    return np.array(windows)
-
-
-def _bounds(documents, lengths):
-    """Returns the first word and the end of each word's document, `[W, 2]`."""
-    documents = np.repeat(documents, lengths)
-    cuts = np.flatnonzero(np.concatenate([[True], documents[1:] != documents[:-1]]))
-    bounds = np.stack([cuts, np.append(cuts[1:], len(documents))], axis=1)
-    return np.repeat(bounds, bounds[:, 1] - bounds[:, 0], axis=0)
-
-
-def _with_context(starts, own, bounds, room):
-    """Extends rows by as much context as fits, half of it before and half of it after."""
-    first_word, behind_last = bounds[own[:, 0]].T
-    free = room - (starts[own[:, 1]] - starts[own[:, 0]])
-    after = np.minimum(free, starts[behind_last] - starts[own[:, 1]])
+def _with_context(windows, starts, words, document, room):
+    """Extends rows by as many words of context as fit, half of them before and half after."""
+    cuts = 1 + np.flatnonzero(document[1:] != document[:-1])
+    bounds = np.array([0, *cuts, len(document)])
+    own_first, own_last = words.T
+    number = np.searchsorted(bounds, own_first, side="right")
+    first_word, behind_last = bounds[number - 1], bounds[number]
+    free = room - np.minimum(starts[own_last] - starts[own_first], room)
+    after = np.minimum(free, starts[behind_last] - starts[own_last])
     before = np.maximum(free // 2, free - after)
-    first = np.searchsorted(starts, starts[own[:, 0]] - before, side="left")
+    first = np.searchsorted(starts, starts[own_first] - before, side="left")
     first = np.maximum(first, first_word)
     last = np.searchsorted(starts, starts[first] + room, side="right") - 1
-    last = np.minimum(last, behind_last)
+    last = np.clip(last, own_last, behind_last)
     first = np.searchsorted(starts, starts[last] - room, side="left")  # the room still free
-    return np.stack([np.maximum(first, first_word), last], axis=1)
+    first = starts[np.clip(first, first_word, own_first)]
+    return dataclasses.replace(
+        windows, starts=first, lengths=np.minimum(starts[last] - first, room)
+    )
 
 
 def _flat_labels(sentences, labels):

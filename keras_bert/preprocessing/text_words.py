@@ -49,19 +49,14 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
     token = ops.flatnonzero(is_first)  # [W]
     last = ops.concat([token[1:], [ops.num_rows(ids)]], axis=0)[: ops.num_rows(token)] - 1
     text = ops.take(text_of, token)
-    room = packer.sequence_length - 2
-    stride = max(1, room // 2)
-    windows, counts = tokens.windows(room, stride)
-    place = token - ops.take(tokens.starts, text)  # within the text
-    number = (place - room // 2 + stride // 2) // stride  # the window with the nearest middle
-    number = ops.minimum(ops.maximum(number, 0), ops.take(counts, text) - 1)
+    windows, window = tokens.central_windows(packer.sequence_length - 2, token, text)
     return TextWords(
         packer,
         (windows,),
         texts=read.texts,
         text=text,
-        window=ops.take(ops.cumsum(counts) - counts, text) + number,
-        position=1 + place - number * stride,
+        window=window,
+        position=1 + token - ops.take(windows.starts, window),
         start=ops.take(read.starts, token),
         end=ops.take(read.ends, last),
     )

@@ -27,18 +27,19 @@ class ClassScorer(Scorer):
         labels = self.preprocessor.targets(y)
         if self.preprocessor.multi_label:
             return multi_label_scores(labels, _column(answers, "is_label"))
-        labels = _class_numbers(labels)
         if self.preprocessor.is_regression:
             return regression_scores(labels, _column(answers, "score"))
+        labels = _class_numbers(labels)
         classes = numbers_of(self.preprocessor.label_names)
         predictions = [classes[label] for label in _column(answers, "label")]
         return classification_scores(labels, predictions, len(classes))
 
     def table(self, answers):
-        """Returns the score, or the label and probabilities; several labels with "|" between."""
-        if self.preprocessor.is_regression:
-            return ["score"], [[answer["score"]] for answer in answers]
+        """Returns the scores, or the label and probabilities; several labels with "|" between."""
         names = self.preprocessor.label_names
+        if self.preprocessor.is_regression:
+            rows = [np.ravel(answer["score"]).tolist() for answer in answers]
+            return names if len(names) > 1 else ["score"], rows
         rows = []
         for answer in answers:
             label = answer["label"] if "label" in answer else _joined(answer["is_label"], names)

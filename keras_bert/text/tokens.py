@@ -66,6 +66,19 @@ class Tokens:
         starts = ops.take(self.starts, text) + shift
         return dataclasses.replace(self, starts=starts, lengths=lengths), counts
 
+    def central_windows(self, room: int, tokens: Any, texts: Any) -> tuple[Self, Any]:
+        """Cuts texts into windows that overlap by half, and chooses one for each of some tokens.
+
+        `tokens` are their places in `values`, and `texts` their texts, both int64 `[W]`. Returns
+        the windows, and int64 `[W]`, that in which each token has the most context.
+        """
+        ops, stride = self.ops, max(1, room // 2)
+        windows, counts = self.windows(room, stride)
+        place = tokens - ops.take(self.starts, texts)
+        number = (place - room // 2 + stride // 2) // stride  # the window with the nearest middle
+        number = ops.minimum(ops.maximum(number, 0), ops.take(counts, texts) - 1)
+        return windows, ops.take(ops.cumsum(counts) - counts, texts) + number
+
 
 @dataclasses.dataclass(frozen=True)
 class TextTokens:

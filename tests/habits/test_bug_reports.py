@@ -212,10 +212,39 @@ def test_added_tokens_stay_whole_wherever_a_model_goes(make_backbone, letters, f
     assert theirs.encode(text).ids[1:-1] == models[0].preprocessor.tokenizer(text)
 
 
-def test_what_cannot_be_loaded_says_what_to_do(classifier, folder, tmp_path, refused):
-    three = classifier(("x", "y", "z"))
-    several = folder(three, problem_type="regression")
-    refused("regression of several numbers.*BertBackbone", BertClassifier.from_preset, several)
+def test_a_regression_of_several_numbers_is_one(
+    classifier, folder, eager, tmp_path, refused, assert_close
+):
+    names = ["valence", "arousal", "dominance"]
+    source = folder(classifier(names), problem_type="regression")
+    model = eager(BertClassifier.from_preset(source))
+    numbers = np.array([[0.1, 0.5, 0.9], [0.2, 0.1, 0.4], [0.3, 0.3, 0.8], [0.9, 0.7, 0.6]])
+    model.fit(TEXTS, numbers, verbose=0)
+    outputs = model.predict(TEXTS, verbose=0)
+    error = np.mean((outputs - numbers) ** 2)
+    assert_close(model.evaluate(TEXTS, numbers, verbose=0), error)
+    answers = model.answer(TEXTS)
+    assert_close(np.array([answer["score"] for answer in answers]), outputs)
+    assert answers[0]["labels"] == names and json.dumps(answers)
+    scores = model.scores(TEXTS, numbers)
+    columns = zip(outputs.T, numbers.T, strict=True)
+    expected = np.mean([np.corrcoef(*pair)[0, 1] for pair in columns])
+    assert scores["pearson"] == pytest.approx(expected, abs=1e-5)
+    assert model.scorer.table(answers)[0] == names
+    model.save_to_preset(tmp_path / "preset")
+    model.save_to_hugging_face(tmp_path / "theirs")
+    for again in (tmp_path / "preset", tmp_path / "theirs"):
+        loaded = BertClassifier.from_preset(again)
+        assert loaded.is_regression
+        assert_close(loaded.predict(TEXTS, verbose=0), outputs)
+    assert model.explain("a b", target="arousal")["target"] == "arousal"
+    refused(r"numbers, \[n, 3\], of valence", model.fit, TEXTS, numbers[:, 0])
+    refused("regression", model.fit, TEXTS, numbers, class_weight="balanced")
+    for verb in (model.calibrate, model.choose_threshold):
+        refused("regression|2 classes", verb, TEXTS, numbers)
+
+
+def test_what_cannot_be_loaded_says_what_to_do(tmp_path, refused):
     (tmp_path / "adapter").mkdir()
     (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
     refused("merge_and_unload", BertClassifier.from_preset, tmp_path / "adapter")

@@ -8,6 +8,7 @@ from keras_bert.preprocessing.class_labels import (
     class_targets,
     class_weights,
     label_matrix,
+    regression_targets,
 )
 
 NAMES = ["bad", "fine", "good"]
@@ -38,9 +39,11 @@ def test_an_empty_cell_is_no_class(blank, refused):
 def test_labels_weights_and_scores_may_be_floats_of_any_width(dtype):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     values = np.array([1, 0, 1]).astype(ml_dtypes.finfo(dtype).dtype)
-    for names, expected in ((["no", "yes"], "int64"), (None, "int64"), (["score"], "float64")):
+    for names in (["no", "yes"], None):
         targets = class_targets(values, names)
-        assert targets.tolist() == [1, 0, 1] and targets.dtype == expected
+        assert targets.tolist() == [1, 0, 1] and targets.dtype == "int64"
+    targets = regression_targets(values, ["score"])
+    assert targets.tolist() == [1, 0, 1] and targets.dtype == "float64"
     assert label_matrix(values[:, None], ["a"]).tolist() == [[1], [0], [1]]
     assert weight_arrays(values).dtype == extra_input_array("x", values).dtype == "float32"
 
@@ -86,11 +89,11 @@ def test_weights_that_cannot_be_meant_are_refused(weights, message, refused):
 @pytest.mark.parametrize(
     ("check", "labels", "classes", "message"),
     [
-        (class_targets, ["a"], ["x"], "must be a number for each.*'a'"),
+        (regression_targets, ["a"], ["x"], "must be a number for each.*'a'"),
         (class_targets, [2**70, 0], ["a", "b"], "Label 0 is 1180591620717411303424"),
         (class_targets, [b"\xff", b"a"], ["a", "b"], "Label 0"),
         (class_targets, np.zeros((2, 4), int), ["a", "b"], r"one-hot.*shape \(2, 4\)"),
-        (class_targets, np.zeros((2, 4)), ["a"], r"shape \(2, 4\)"),
+        (regression_targets, np.zeros((2, 4)), ["a"], r"shape \(2, 4\)"),
         (choice_targets, [{}, {}], None, r"question's choices.*got \[\{\}"),
         (choice_targets, [[-2]], None, "question's choices.*got -2 at .0."),
     ],

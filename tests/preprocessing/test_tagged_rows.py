@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert import Batching
+from keras_bert import Batching, BertTokenClassifierPreprocessor
 from keras_bert.preprocessing.tagged_rows import Sentences, TaggedRows
 
 LETTERS = "abcdefghijklmnopqrst"
@@ -31,7 +31,7 @@ def listed(words, documents=None):
 
 def batch_of(rows, numbers=None, batching=FULL):
     """`(inputs, labels, weights)` of some rows, or of all, as arrays."""
-    numbers = range(len(rows.windows)) if numbers is None else numbers
+    numbers = range(len(rows.words)) if numbers is None else numbers
     return rows.batch(np.array(numbers), batching)
 
 
@@ -43,7 +43,7 @@ def labeled_words(batch, tokenizer):
         ids = ids[: mask.sum()]
         for first in np.flatnonzero(weights):
             end = first + 1
-            while tokenizer.id_to_token(int(ids[end])).startswith("##"):
+            while end < len(ids) and tokenizer.id_to_token(int(ids[end])).startswith("##"):
                 end += 1
             found.append((ids[first:end].tolist(), int(labels[first])))
     return found
@@ -56,7 +56,9 @@ def test_first_pieces_are_trained_on_once(preprocessor, sentences, pieces, docum
     rows = TaggedRows(listed(words, documents), preprocessor, labels)
     batch = batch_of(rows, batching=batching)
     found = labeled_words(batch, preprocessor.tokenizer)
-    assert found == list(zip(pieces, sum(labels, []), strict=True))
+    assert [label for _, label in found] == sum(labels, [])
+    for (own, _), whole in zip(found, pieces, strict=True):  # a window may cut a word's end
+        assert own == whole[: len(own)] and len(own) >= min(len(whole), 2)
     assert rows.at_words(batch[0]["token_ids"]).tolist() == [ids[0] for ids in pieces]
 
 
@@ -79,12 +81,30 @@ def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentenc
     documents = np.sort(np.random.default_rng(seed).integers(0, 20, 100))
     rows = TaggedRows(listed(words, documents), preprocessor)
     document = np.repeat(documents, rows.lengths)
-    for first, own_first, own_last, last in rows.windows:
-        assert first <= own_first < own_last <= last
-        assert rows.starts[last] - rows.starts[first] <= 8
+    [windows] = rows.columns
+    for start, size, (own_first, own_last) in zip(
+        windows.starts, windows.lengths, rows.words, strict=True
+    ):
+        first, last = np.searchsorted(rows.starts, [start, start + size])
+        assert first <= own_first < own_last <= last and size <= 8
+        assert rows.starts[first] == start
         assert (document[first:last] == document[own_first]).all()
         if first and document[first - 1] == document[own_first]:  # no word more would fit
             assert rows.starts[last] - rows.starts[first - 1] > 8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_lists_of_words_have_the_windows_of_their_text(tokenizer, seed):
+    preprocessor = BertTokenClassifierPreprocessor(tokenizer, 10, label_names=["O", "B-X"])
+    generator = np.random.default_rng(seed)
+    words = ["".join(generator.choice([*LETTERS], n)) for n in generator.integers(1, 4, 50)]
+    rows, text = preprocessor.read([words]), preprocessor.read([" ".join(words)])
+    [windows], [others] = rows.columns, text.columns
+    assert len(windows.starts) > 5
+    assert np.array_equal(windows.starts, others.starts[np.unique(text.window)])
+    row, word, position = rows._first_pieces(np.arange(len(windows.starts)))
+    assert np.array_equal(row, np.unique(text.window, return_inverse=True)[1])
+    assert np.array_equal(word, np.arange(50)) and np.array_equal(position, text.position)
 
 
 def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
@@ -92,5 +112,5 @@ def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
     inputs, labels, _ = batch_of(TaggedRows(listed(words), preprocessor, labels=labels))
     assert inputs["token_ids"][0, :4].tolist() == [2, 1, 5, 3]
     assert labels[0, :4].tolist() == [0, 1, 2, 0]
-    assert labels[1:, 1].tolist() == [3, 4]
-    assert inputs["padding_mask"].sum(axis=1).tolist() == [4, 10, 3]
+    assert (labels[1, 1], labels[2, 5]) == (3, 4)
+    assert inputs["padding_mask"].sum(axis=1).tolist() == [4, 10, 7]

@@ -224,9 +224,12 @@ def _task_arguments(task, config, weights, architecture, source):
         labels = [str(names.get(str(i), i)) for i in range(num_classes)]
         arguments["num_classes"] = num_classes
         arguments["label_names"] = _distinct(labels, source)
-    if config.text("problem_type") == "multi_label_classification":
-        if head == "ForSequenceClassification":
+    if head == "ForSequenceClassification":
+        problem = config.text("problem_type")
+        if problem == "multi_label_classification":
             arguments["multi_label"] = True
+        if problem == "regression" and num_classes > 1:
+            arguments["regression"] = True
     return arguments
 
 
@@ -249,12 +252,6 @@ def _refuse_tasks(checkpoint, config, architecture):
                 f"{checkpoint} is a decoder, and classifies by [CLS], which sees only itself; this "
                 f"library would by the last token. {advice}"
             )
-    is_regression = config.text("problem_type") == "regression"
-    if is_regression and checkpoint.task_arguments.get("num_classes", 1) > 1:
-        checkpoint.refused[checkpoint.task] = (
-            f"{checkpoint} is a regression of several numbers, and a BertClassifier with several "
-            f"outputs has classes. {advice}"
-        )
     if checkpoint.head == "ForMultipleChoice":
         for key, only in architecture.summary.items():
             value = config.value(key, only)
@@ -372,7 +369,7 @@ def _labels(arguments):
     labels = {"id2label": id2label, "label2id": {name: int(i) for i, name in id2label.items()}}
     if arguments.get("multi_label"):
         labels["problem_type"] = "multi_label_classification"
-    elif arguments["num_classes"] == 1:
+    elif arguments.get("regression") or arguments["num_classes"] == 1:
         labels["problem_type"] = "regression"
     return labels
 

@@ -196,12 +196,14 @@ def _wordpieces(folder, settings, fast, added, rows):
     vocabulary = _vocabulary(folder, fast, added, rows)
     if not vocabulary:
         return {}
-    normalizer = fast.fields("normalizer")
+    normalizer, others = _normalizer(fast)
     lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
     if lowercase is None:
         lowercase = is_uncased(vocabulary)
     accents = _either("strip_accents", settings, "strip_accents", normalizer)
     chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
+    if others and not (lowercase and accents is not False and others <= {"NFC", "NFD"}):
+        _refuse(f"normalizes text with {', '.join(sorted(others))}", "BertNormalizer")
     if accents and not lowercase:
         _refuse("has strip_accents=True with do_lower_case=False", "False")
     if chinese is False:
@@ -234,9 +236,18 @@ def _check_algorithm(folder, settings, fast):
     if model != "WordPiece" and not (folder / "vocab.txt").is_file():
         _refuse(f"is of type {model}", "WordPiece")
     if name not in ("", *_SAME_AS_BERTS) and fast:
-        steps = [fast.fields(key).text("type") for key in ("normalizer", "pre_tokenizer")]
-        if steps != ["BertNormalizer", "BertPreTokenizer"]:
-            _refuse(f"splits text with {steps[0]} and {steps[1]}", "BERT's own two steps")
+        normalizer, _ = _normalizer(fast)
+        first, second = [fast.fields(key).text("type") for key in ("normalizer", "pre_tokenizer")]
+        if not normalizer or second != "BertPreTokenizer":
+            _refuse(f"splits text with {first} and {second}", "BERT's own two steps")
+
+
+def _normalizer(fast):
+    """Returns the `BertNormalizer` of a `tokenizer.json`, and the types of the steps beside it."""
+    normalizer = fast.fields("normalizer")
+    steps = [*normalizer.listed_fields("normalizers")] or [normalizer]
+    types = {step.text("type"): step for step in steps if step}
+    return types.pop("BertNormalizer", JsonFields(fast.path, {})), types.keys()
 
 
 def _refuse(fault, supported):

@@ -8,6 +8,9 @@ from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 
 ADVICE = "from_preset.*preprocessor=.*or load only the encoder with BertBackbone.from_preset"
 
+BERT_S = {"type": "BertNormalizer", "lowercase": True}
+NFC = {"type": "Sequence", "normalizers": [{"type": "NFC"}, BERT_S]}
+
 
 def tokenizer_json(tokens, normalizer=(), **model):
     """A `tokenizer.json` as the tokenizers library writes it, shortened."""
@@ -76,6 +79,11 @@ def test_casing_comes_from_tokenizer_config_json_or_else_the_vocabulary(read, wo
             assert read(files, f"{by_vocabulary} {lowercase}")[1]["lowercase"] is lowercase
 
 
+def test_a_normal_form_that_changes_nothing_is_read(read, words):
+    content = {**tokenizer_json(words), "normalizer": NFC}
+    assert read({"tokenizer.json": content})[1]["lowercase"] is True
+
+
 def test_accents_may_stay(read, words, cased):
     for lowercase in (True, False):
         settings = {"do_lower_case": lowercase, "strip_accents": False}
@@ -113,6 +121,7 @@ def test_added_tokens_keep_their_ids_and_stay_whole(read, words, caplog):
         ({"tokenizer_class": "BertJapaneseTokenizer"}, None, "is a BertJapaneseTokenizer"),
         ({}, {"model": {"type": "BPE"}}, "is of type BPE; .* only WordPiece"),
         ({}, {"pre_tokenizer": {"type": "Whitespace"}}, "splits .* BertNormalizer and Whitespace"),
+        ({"strip_accents": False}, {"normalizer": NFC}, "normalizes text with NFC"),
         ({}, {"normalizer": None}, "splits text with None and BertPreTokenizer"),
     ],
 )

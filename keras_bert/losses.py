@@ -1,4 +1,4 @@
-"""Losses that Keras doesn't have: of vectors, of margins, and of logits over a vocabulary.
+"""Losses that Keras doesn't have: of vectors, margins and logits.
 
 B examples of k texts each, H the width of a vector.
 """
@@ -16,7 +16,9 @@ __all__ = [
     "Distillation",
     "EmbeddingLoss",
     "InBatchNegatives",
+    "LogitCrossentropy",
     "MarginMeanSquaredError",
+    "WeightedBinaryCrossentropy",
 ]
 
 
@@ -243,31 +245,111 @@ class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
     Keras takes the label's value of the log-softmax, which is known only after a pass that sums the
     exponentials. Here that pass also takes the label's logit.
 
+    Args:
+        label_smoothing: float, the share of the label that is spread over all classes, as in
+            `CategoricalCrossentropy`, which takes one-hot labels.
+        reduction, name, dtype: as of `keras.losses.Loss`.
+
     Call arguments:
         y_true: `[...]` ints, the labels.
         y_pred: `[..., V]`, logits.
+
+    Raises:
+        ValueError: if `label_smoothing` is not from 0 to 1.
+
+    Example:
+    ```python
+    model.compile(loss=keras_bert.losses.LogitCrossentropy(label_smoothing=0.1))
+    model.fit(texts, names_of_classes)
+    ```
     """
 
     from_logits = True  # Keras 3.16 has no attribute
 
     def __init__(
         self,
+        label_smoothing: float = 0.0,
         reduction: str = "mean_with_sample_weight",
         name: str = "logit_crossentropy",
         dtype: Any = None,
     ):
         super().__init__(from_logits=True, reduction=reduction, name=name, dtype=dtype)
+        check_rate("label_smoothing", label_smoothing)
+        self.label_smoothing = float(label_smoothing)
 
     def call(self, y_true, y_pred):
+        label = self._of_labels(y_true, y_pred)
+        if not self.label_smoothing:
+            return label
+        even = -ops.mean(ops.log_softmax(y_pred, axis=-1), axis=-1)
+        return label + self.label_smoothing * (even - label)
+
+    def _of_labels(self, y_true, y_pred):
         if keras.backend.backend() != "jax":  # the others have an operation of their own
             return super().call(y_true, y_pred)
-        is_label = ops.arange(y_pred.shape[-1]) == ops.cast(y_true, "int32")[..., None]
+        y_true = ops.reshape(ops.cast(y_true, "int32"), y_pred.shape[:-1])
+        is_label = ops.arange(y_pred.shape[-1]) == y_true[..., None]
         logits = y_pred - ops.stop_gradient(ops.max(y_pred, axis=-1, keepdims=True))
         label = ops.sum(ops.where(is_label, logits, 0.0), axis=-1)
         return ops.log(ops.sum(ops.exp(logits), axis=-1)) - label
 
     def get_config(self):
-        return keras.losses.Loss.get_config(self)
+        config = keras.losses.Loss.get_config(self)
+        return {**config, "label_smoothing": self.label_smoothing}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
+    """`BinaryCrossentropy` of logits in which each class's positive labels have a weight.
+
+    For the loss of a `BertClassifier` whose preprocessor has `multi_label`. A weight above 1 finds
+    more of a rare class.
+
+    Args:
+        pos_weight: list of C floats, such as the number of texts without each class divided by that
+            of texts with it.
+        reduction, name, dtype: as of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: `[..., C]` of 0 and 1.
+        y_pred: `[..., C]`, logits.
+
+    Raises:
+        ValueError: if a weight is below 0 or not finite, or there are not as many as classes.
+
+    Example:
+    ```python
+    counts = np.array([*model.class_counts(labels).values()])
+    pos_weight = (len(texts) - counts) / counts
+    model.compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))
+    ```
+    """
+
+    def __init__(
+        self,
+        pos_weight: Sequence[float],
+        reduction: str = "mean_with_sample_weight",
+        name: str = "weighted_binary_crossentropy",
+        dtype: Any = None,
+    ):
+        super().__init__(from_logits=True, reduction=reduction, name=name, dtype=dtype)
+        self.pos_weight = [float(weight) for weight in pos_weight]
+        for weight in self.pos_weight:
+            check_number("Each pos_weight", weight, at_least=0)
+
+    def call(self, y_true, y_pred):
+        shapes = [tuple(values.shape[1:]) for values in (y_true, y_pred)]
+        if shapes[0] != shapes[1] or y_pred.shape[-1] != len(self.pos_weight):
+            raise ValueError(
+                f"A pos_weight of {len(self.pos_weight)} classes takes labels and logits of as "
+                f"many, 0 or 1 for each; got {shapes[0]} and {shapes[1]} for each example."
+            )
+        weight = ops.convert_to_tensor(self.pos_weight, y_pred.dtype)
+        positive = y_true * weight * ops.softplus(-y_pred)
+        return ops.mean(positive + (1 - y_true) * ops.softplus(y_pred), axis=-1)
+
+    def get_config(self):
+        return {**keras.losses.Loss.get_config(self), "pos_weight": self.pos_weight}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

@@ -321,10 +321,10 @@ class BertClassifier(BertTask):
 
     def _class_names(self):
         if self.is_multi_label or self.is_regression:
-            kind = "multi_label" if self.is_multi_label else "regression"
             raise ValueError(
-                f"class_weight needs one class for each text; this is a {kind} model. Give "
-                "sample_weight, [n] floats."
+                "class_weight needs one class for each text, and this model has numbers or several "
+                "labels: give sample_weight, [n] floats, or weigh labels by "
+                "compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))."
             )
         return self._names()
 

@@ -250,7 +250,7 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
                 raise ValueError(
                     f"Labels are class names or numbers, [n]; {name} takes one-hot labels, [n, "
                     f"{num_classes}]: leave it out of compile, or give np.eye({num_classes})"
-                    "[numbers]."
+                    "[numbers]. keras_bert.losses.LogitCrossentropy takes label_smoothing."
                 )
     name = loss if isinstance(loss, str) else type(loss).__name__
     if shape == (num_classes,) and not _is_names(row) and "sparse" in name.lower():

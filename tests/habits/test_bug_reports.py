@@ -17,6 +17,7 @@ from keras_bert import (
     BertTokenClassifier,
     BertTokenClassifierPreprocessor,
     BertTokenizer,
+    losses,
 )
 from keras_bert.readers import read_conll, read_squad, read_table
 
@@ -324,6 +325,41 @@ def test_a_metric_of_one_hot_labels_needs_them(classifier, metric, refused):
     model = classifier()
     model.compile(metrics=[metric], run_eagerly=True)
     refused(r"takes one-hot labels.*np.eye\(2\)", model.fit, TEXTS, LABELS, verbose=0)
+
+
+def test_labels_by_name_may_be_smoothed(classifier, assert_close):
+    model = classifier()
+    outputs = model.predict(TEXTS, verbose=0)
+    smooth = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1)
+    expected = smooth(np.eye(2)[[0, 1, 0, 1]], outputs)
+    loss = losses.LogitCrossentropy(label_smoothing=0.1)
+    model.compile("sgd", loss, run_eagerly=True)
+    assert_close(model.evaluate(TEXTS, LABELS, verbose=0), expected)
+    assert_close(model.evaluate(model.preprocessor(TEXTS), np.array([[0], [1]] * 2), verbose=0),
+                 expected)  # fmt: skip
+    model.fit(TEXTS, LABELS, verbose=0)
+    again = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert again.label_smoothing == 0.1
+
+
+def test_labels_of_several_may_have_weights(classifier, refused, assert_close):
+    model = classifier(("x", "y", "z"), multi_label=True)
+    labels = [["x"], ["x", "z"], [], ["y"]]
+    refused("WeightedBinaryCrossentropy", model.fit, TEXTS, labels, class_weight={"x": 2})
+    weights = (4 - np.array([*model.class_counts(labels).values()])) / [2, 1, 1]
+    loss = losses.WeightedBinaryCrossentropy(weights)
+    model.compile("sgd", loss, run_eagerly=True)
+    probabilities = 1 / (1 + np.exp(-model.predict(TEXTS, verbose=0)))
+    matrix = np.array([[1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 0]])
+    expected = -matrix * [1, 3, 3] * np.log(probabilities)
+    expected -= (1 - matrix) * np.log(1 - probabilities)
+    assert_close(model.evaluate(TEXTS, labels, verbose=0), expected.mean())
+    model.fit(TEXTS, labels, verbose=0)
+    again = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert again.pos_weight == [1.0, 3.0, 3.0]
+    one = classifier()
+    one.compile("sgd", losses.WeightedBinaryCrossentropy([1, 2]), run_eagerly=True)
+    refused("as many, 0 or 1 for each", one.fit, TEXTS, LABELS, verbose=0)
 
 
 def test_a_user_s_own_loss_and_metric_take_class_numbers(classifier):

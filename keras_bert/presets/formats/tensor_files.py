@@ -1,4 +1,4 @@
-"""Weight files that others wrote: safetensors, PyTorch's and Keras's."""
+"""Weight files that others wrote: safetensors, PyTorch's, TensorFlow's and Keras's."""
 
 import struct
 import zlib
@@ -18,10 +18,13 @@ FILES = (
     "model.safetensors.index.json",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
+    "tf_model.h5",
+    "tf_model.h5.index.json",
 )
 """Names of weight files, in order of preference."""
 CHECKSUMS = "checksums.json"
 """File with the CRC-32 of each file of a preset but the model card, which people edit."""
+_IN_PYTORCH = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 POOLER_FILE = "pooler.safetensors"
 """File with the pooler of a model whose class in transformers has none."""
 
@@ -37,7 +40,8 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
         paths.append(folder / POOLER_FILE)
     tensors = {}
     for path in paths:
-        tensors |= _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
+        read = {".safetensors": _safetensors, ".h5": _tensorflow}.get(path.suffix, _pytorch)
+        tensors |= read(path)
     return tensors
 
 
@@ -157,3 +161,34 @@ def _pytorch(path):
             dtype = str(tensor.dtype).removeprefix("torch.")
             tensors[str(name)] = file_tensor(path, str(name), shape, dtype, partial(read, tensor))
     return tensors
+
+
+def _tensorflow(path):
+    """Reads the file of a TensorFlow model of transformers, under the names of PyTorch's.
+
+    A name is `layer/model/` and then the path of a weight, as in `bert/tf_bert_model/bert/encoder/
+    layer_._0/output/dense/kernel:0`, or `nsp___cls/tf_bert.../nsp___cls/seq_relationship/bias:0`.
+    """
+    import h5py
+
+    def read(name):
+        with h5py.File(path, "r") as file:
+            array = file[name][()]
+        return array.T if name.endswith("kernel:0") else array
+
+    tensors, found = {}, {}
+    safe_num_bytes(path)
+    with h5py.File(path, "r") as file:
+        file.visititems(found.__setitem__)
+        for name, part in found.items():
+            if isinstance(part, h5py.Dataset) and name.count("/") > 2:
+                shape = part.shape[::-1] if name.endswith("kernel:0") else part.shape
+                read_it, theirs = partial(read, name), _name_in_pytorch(name)
+                tensors[theirs] = file_tensor(path, name, shape, str(part.dtype), read_it)
+    return tensors
+
+
+def _name_in_pytorch(name):
+    _, _, *parts, last = name.removesuffix(":0").replace("_._", "/").split("/")
+    parts = [part.rpartition("___")[2] for part in parts]
+    return ".".join([*parts, _IN_PYTORCH.get(last, last)])

@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone
+from keras_bert import BertBackbone, BertPretrainer
 from keras_bert.presets.formats import tensor_files
 
 INDEX = "model.safetensors.index.json"
@@ -38,7 +38,8 @@ def test_shards_are_read_together_and_a_missing_one_is_named(
     [
         ({INDEX: {"weight_map": {}}}, "names 0 weight files: download"),
         ({INDEX: {"weight_map": {"x": "../y"}}}, "weight_map.x must be a path within the folder"),
-        ({"tf_model.h5": "others"}, r"no weights, none of model.*\['config.json', 'tf_model.h5"),
+        ({"flax_model.msgpack": "x"}, r"no weights, none of model.*\['config.json', 'flax_mod"),
+        ({"tf_model.h5": "others"}, "tf_model.h5 is damaged, a truncated file or unsafe"),
         ({"config.json": "{'a': 1}"}, "config.json is not JSON"),
         ({"config.json": "[1]"}, "config.json.*it holds a list"),
         ({"config.json": "{}", "vocab.txt": "a"}, "holds no BERT in a supported f.*'vocab.txt'"),
@@ -55,6 +56,41 @@ def test_a_pytorch_file_without_pytorch_is_refused_with_advice(folder, monkeypat
     )
     message = "pytorch_model.bin can't be read without PyTorch.*pip install torch.*safetensors"
     assert_refused(folder(None, files={"pytorch_model.bin": "PK"}), message)
+
+
+def in_tensorflow(name, tensor):
+    """The name and the array of a weight as a TensorFlow model of transformers saved it."""
+    *parts, last = name.split(".")
+    if last == "weight":
+        last = "kernel"
+        if "embeddings" in parts:
+            last = "weight" if parts[-1] == "word_embeddings" else "embeddings"
+    if parts[-1] == "LayerNorm":
+        last = {"bias": "beta"}.get(last, "gamma")
+    parts = "/".join(parts).replace("layer/", "layer_._").replace("cls/seq", "nsp___cls/seq")
+    layer, *_ = parts.split("/")
+    path = f"{layer}/tf_bert_for_pre_training_3/{parts}/{last}:0"
+    return path, tensor.T if last == "kernel" else tensor
+
+
+def test_files_of_tensorflow_are_read_by_their_names(
+    encoder, heads, folder, as_ours, same, tmp_path
+):
+    tensors = {**encoder, **heads("cls.predictions", "cls.seq")}
+    tensors["cls.predictions.decoder.weight"] = tensors["bert.embeddings.word_embeddings.weight"]
+    tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
+    architectures = {"architectures": ["BertForPreTraining"]}
+    source = folder(None, architectures, name="tensorflow")
+    with h5py.File(source / "tf_model.h5", "w") as file:
+        for name, tensor in tensors.items():
+            if "decoder" not in name:
+                path, array = in_tensorflow(name, tensor)
+                file[path] = array
+    pretrainer = BertPretrainer.from_preset(source)
+    theirs = BertPretrainer.from_preset(folder(tensors, architectures))
+    assert same(BertBackbone.from_preset(source), as_ours(encoder))
+    for weight, other in zip(pretrainer.weights, theirs.weights, strict=True):
+        assert np.array_equal(weight, other), weight.path
 
 
 @pytest.mark.parametrize("version", ["earliest", "latest"])

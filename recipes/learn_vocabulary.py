@@ -1,7 +1,6 @@
-"""Learns a WordPiece vocabulary from text files and Wikipedia dumps.
+"""Learns a WordPiece vocabulary from texts.
 
     python recipes/learn_vocabulary.py books/*.txt --output_file vocab.txt --vocabulary_size 30522
-    python recipes/learn_vocabulary.py "enwiki-*.xml-p*.bz2" --output_file vocab.txt
 
 Takes what prepare_corpus.py takes, and reads it in the same way. All cores are used: each counts
 about 2 million words (10 MB) of text per second before the pieces are chosen. 25 MB of novels take

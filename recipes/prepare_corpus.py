@@ -1,14 +1,11 @@
 r"""Converts raw text to a folder of tokenized documents for pre-training.
 
     python recipes/prepare_corpus.py books/*.txt --vocabulary vocab.txt --output corpus
-    python recipes/prepare_corpus.py "enwiki-latest-pages-articles*.xml-p*.bz2" \
-        --vocabulary vocab.txt --output corpus
 
-Takes text files (.txt), files with a text in each row (.jsonl, .parquet), MediaWiki dumps (.xml),
-folders and patterns of them, and data sets of the Hugging Face Hub. A server core prepares about 2
-million tokens (9 MB) of prose per second, or 400,000 tokens of a compressed Wikipedia dump, of
-which a core reads each part. All cores are used, each with about 0.5 GB of memory for a corpus of
-any size. After an interruption, rerun the same command to resume.
+Takes text files (.txt), files with a text in each row (.jsonl, .parquet), folders and patterns of
+them, and data sets of the Hugging Face Hub, such as wikimedia/wikipedia. A server core prepares
+about 2 million tokens (9 MB) of prose per second. All cores are used, each with about 0.5 GB of
+memory for a corpus of any size. After an interruption, rerun the same command to resume.
 
     python recipes/prepare_corpus.py "hf://datasets/user/name@main/data/train-*.parquet" \
         --text_column body --drop_repeated --vocabulary vocab.txt --output corpus

@@ -62,11 +62,10 @@ corpus
 # - a sentence per line and a blank line between documents (`text_format="sentences"`), the format
 #   of Google's code;
 # - rows: `.parquet`, or JSON lines (`.jsonl`). `text_column` names the column. A row is a document,
-#   read like a text file of the same content, and gives the same tokens;
-# - MediaWiki `pages-articles` dumps, `.xml`; they keep only the prose.
+#   read like a text file of the same content, and gives the same tokens.
 #
 # All but Parquet may be compressed (`.gz`, `.bz2`, `.zst`), and a single worker reads such a file.
-# Wikipedia offers its dumps in parts, such as `enwiki-latest-pages-articles1.xml-p1p41242.bz2`.
+# Wikipedia's articles without markup are the rows of `hf://datasets/wikimedia/wikipedia`.
 # Inputs are files, folders or patterns, local, in `gs://` buckets, or in data sets of the Hugging
 # Face Hub, which are downloaded to its cache:
 #

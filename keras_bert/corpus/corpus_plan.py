@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from keras_bert.corpus.rows import JsonLinesReader, ParquetReader
 from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_document_id
 from keras_bert.corpus.text_documents import TextReader
-from keras_bert.corpus.wikipedia_dump import DumpReader
 from keras_bert.files.remote import files_at, is_remote, size_and_time
 from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
@@ -25,13 +24,10 @@ MIN_SLICE_BYTES = 2**21
 MAX_SLICE_BYTES = 2**25
 NUM_SLICES = 64  # a large corpus has at least this many, to occupy as many cores
 
-READERS: tuple[Reader, ...] = (TextReader(), DumpReader(), JsonLinesReader(), ParquetReader())
-KINDS = (
-    "texts (.txt), rows (.jsonl, .parquet) and MediaWiki dumps (.xml); all but .parquet may be "
-    "compressed (.gz, .bz2, .zst)"
-)
+READERS: tuple[Reader, ...] = (TextReader(), JsonLinesReader(), ParquetReader())
+KINDS = "texts (.txt, .jsonl; perhaps compressed: .gz, .bz2, .zst) and .parquet"
 
-OTHER_FILES = "files in input folders that are neither texts, rows nor dumps, skipped"
+OTHER_FILES = "files in input folders that are neither texts nor rows, skipped"
 LINKS = "links to files that are inputs already, skipped"
 
 

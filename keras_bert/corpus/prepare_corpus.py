@@ -50,11 +50,10 @@ def prepare_corpus(
 
     Args:
         inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark), files
-            with a text in each row (.jsonl, .parquet), MediaWiki dumps (`pages-articles`, .xml),
-            folders of such files, or patterns such as `"texts/*.parquet"`; local, or
-            `gs://bucket/folder`, or `hf://datasets/user/name@revision/file`. All but .parquet may
-            be compressed (.gz, .bz2, .zst); then one worker reads each: give a dump's parts. Links
-            to other inputs and a vocab.txt are skipped.
+            with a text in each row (.jsonl, .parquet), folders of such files, or patterns such as
+            `"texts/*.parquet"`; local, or `gs://bucket/folder`, or
+            `hf://datasets/user/name@revision/file`. All but .parquet may be compressed (.gz, .bz2,
+            .zst); then one worker reads each. Links to other inputs and a vocab.txt are skipped.
         output: folder of the corpus; created if missing.
         tokenizer: `BertTokenizer`.
         text_format: format of each text file or row. "prose" has one paragraph per line, or wrapped

@@ -110,23 +110,18 @@ def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
     assert len(set(exact) & set(learn(prose, 600))) > 500
 
 
-def test_a_folder_gives_the_words_of_its_texts_and_dumps(write, tmp_path, capsys):
-    page = "<page><title>A</title><ns>{}</ns><revision><text>{}</text></revision></page>"
-    text = "The ''low'' is &lt;ref>Secret&lt;/ref> [[lower|lowest]]. The lower is low."
-    pages = page.format(0, text) + page.format(0, "#REDIRECT [[Secret]]")
-    pages += page.format(1, "Secret talk.")
-    dump = bz2.compress(f"<mediawiki>{pages}</mediawiki>".encode())
+def test_a_folder_gives_the_words_of_its_texts(write, tmp_path, capsys):
     folder = tmp_path / "inputs"
     folder.mkdir()
-    (folder / "wiki.xml.bz2").write_bytes(dump)
+    text = b"The low is lowest. The lower is low."
+    (folder / "packed.txt.bz2").write_bytes(bz2.compress(text))
     (folder / "more.txt").write_text("The low, the lower, the lowest.")
     (folder / "notes.md").write_text("Secret.")
     prose = write("The low is lowest. The lower is low. The low, the lower, the lowest.")
     assert learn_vocabulary(folder, 25) == learn(prose, 25)
     out = capsys.readouterr().out
     assert "19 words, 7 distinct, in 2 files" in out
-    assert "1 files in input folders that are neither texts, rows nor dumps, skipped" in out
-    assert "1 redirect pages, skipped" in out and "1 pages of other namespaces" in out
+    assert "1 files in input folders that are neither texts nor rows, skipped" in out
 
 
 def test_bytes_that_are_not_utf8_are_reported(write, capsys):

@@ -87,8 +87,7 @@ def test_workers_write_the_same_bytes(inputs, tmp_path, prepare, small_slices, n
     if name == "beam":
         pytest.importorskip("apache_beam", reason='pip install ".[beam]"')
         options = {"beam_options": ["--runner=DirectRunner"]}
-    page = b"<page><ns>0</ns><revision><text>Word1 word2. Word3.</text></revision></page>"
-    (inputs / "wiki.xml.bz2").write_bytes(bz2.compress(b"<mediawiki>" + page + b"</mediawiki>"))
+    (inputs / "more.txt.bz2").write_bytes(bz2.compress(b"Word1 word2. Word3."))
     rows = [{"text": some_text(5, seed)} for seed in range(60, 90)] * 2
     (inputs / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     prepare(inputs, tmp_path / "one", drop_repeated=True)
@@ -215,21 +214,18 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, prepare, refuse
         ({"inputs": ["binary.txt"]}, "not a text file"),
         ({"inputs": ["blank.txt"]}, "no text in the input"),
         ({"inputs": ["a.txt", "./a.txt"]}, "given twice"),
-        ({"inputs": ["a.xml"]}, "not a MediaWiki dump"),
-        ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is (truncated|damaged)"),
+        ({"inputs": ["cut.txt.bz2"]}, "cut.txt.bz2 is (truncated|damaged)"),
     ],
 )
 def test_bad_input_leaves_no_corpus(tmp_path, monkeypatch, prepare, arguments, message, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty_folder").mkdir()
-    dump = b"<mediawiki>" + b"<page><title>A</title></page>" * 9 + b"</mediawiki>"
     for name, data in {
         "a.txt": b"Word1.",
         "a.pdf": b"",
         "binary.txt": b"\0\1",
         "blank.txt": b"\xef\xbb\xbf \n\n",
-        "a.xml": b"x",
-        "cut.xml.bz2": bz2.compress(dump)[:-14],
+        "cut.txt.bz2": bz2.compress(b"Word1 word2." * 9)[:-14],
     }.items():
         (tmp_path / name).write_bytes(data)
     arguments = {"inputs": ["a.txt"], **arguments}
@@ -246,7 +242,7 @@ def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, 
     assert f"{corpus}: {corpus.num_tokens:,} tokens in" in out
     assert "tokens/s" in err and "12 documents" in err
     assert f"1 invalid byte sequences, dropped ({inputs}/00.txt, byte 15)" in out
-    assert f"neither texts, rows nor dumps, skipped ({inputs}/README.md)" in out
+    assert f"neither texts nor rows, skipped ({inputs}/README.md)" in out
 
 
 @pytest.mark.slow

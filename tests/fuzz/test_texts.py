@@ -20,7 +20,6 @@ from keras_bert import BertTokenizer
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.text_documents import TextReader
-from keras_bert.corpus.wikitext import wikitext_passages
 from keras_bert.graph.tokenizer import graph_tokenizer
 from keras_bert.reports import Reports
 
@@ -80,35 +79,6 @@ def test_sentences_hold_each_character_once(text):
     sentences = split_sentences(text)
     assert all(sentence and sentence == sentence.strip() for sentence in sentences)
     assert "".join("".join(sentences).split()) == "".join(text.split())
-
-
-MARKUP = ["[[", "]]", "{{", "}}", "{|", "|}", "|", "[http://a ", "]", "<ref>", "</ref>", "<ref"]
-MARKUP += ["<br/>", "<!--", "-->", "'''", "==", "__TOC__", "\n", "\n\n", "* ", ":", "(", ")", ", "]
-MARKUP += ["<math>", "</math>", "<nowiki>", "File:a.jpg", "/>", "<", ">", " ", ".", "a b", "Ada.\n"]
-MARKS = set("[]{}<>|'_=&")
-
-
-@given(text=st.lists(st.sampled_from(MARKUP) | prose.filter(lambda t: "&" not in t)).map("".join))
-def test_passages_are_parts_of_the_article_in_order(text):
-    passages, num_broken = wikitext_passages(text)
-    rest = iter(text)
-    assert num_broken >= 0 and all(passages)
-    assert all(c.isspace() or c in rest for c in "".join(passages)), "not in the article's order"
-    assert not any(mark in passage for passage in passages for mark in ("[[", "}}", "<ref"))
-
-
-@given(paragraphs=st.lists(prose.filter(lambda text: not MARKS & set(text))))
-def test_prose_without_markup_is_kept_whole(paragraphs):
-    paragraphs = [f"Ada {' '.join(text.replace('(', '').split())} ends." for text in paragraphs]
-    passages, num_broken = wikitext_passages("\n\n".join(paragraphs))
-    assert num_broken == 0
-    assert ["".join(p.split()) for p in passages] == ["".join(p.split()) for p in paragraphs]
-
-
-@given(text=st.lists(st.sampled_from(MARKUP + ["&#", "&#x", "&amp;", "9" * 20]) | texts))
-def test_any_article_can_be_read(text):
-    passages, num_broken = wikitext_passages("".join(text), frozenset(["file"]))
-    assert num_broken >= 0 and all(passage.strip() for passage in passages)
 
 
 lines = st.sampled_from(["", "A b. C d.", "\ufeffa", "  ", "é" * 9, "Mr. A", "\0", "***"]) | texts

@@ -12,6 +12,10 @@ from keras_bert.messages import check_one_of, shortened, shown
 from keras_bert.metrics.entities import split_tag, tagged_entities
 
 _DOCUMENT = "-DOCSTART-"
+_OTHER_WRITINGS = [
+    re.compile(r"(?P<prefix>[bies])[-_:](?P<type>.+)", re.IGNORECASE),
+    re.compile(r"(?P<type>.+)[-_:](?P<prefix>[BIES])"),
+]
 _COMMENT = re.compile(r"#\s+(id|sent_id|text|newdoc|newpar|global\.columns)\b|#.*(://| = )")
 
 
@@ -270,6 +274,7 @@ def _has_prefixes(sentences):
     names = set(sentences.tag_names()) - {"O"}
     prefixed = {name for name in names if split_tag(name)[1] not in ("", name)}
     if not prefixed:
+        _check_writing(sentences, names)
         return False
     for tag, line in sentences.tag_lines():
         if tag in names - prefixed:
@@ -278,6 +283,22 @@ def _has_prefixes(sentences):
                 f"unlike {min(prefixed)!r}. Fix the tags, or leave them unchanged with scheme=None."
             )
     return True
+
+
+def _check_writing(sentences, names):
+    """Raises a ValueError if all tags have a prefix, but written as in "PER-B", "B_PER" or "b-per".
+
+    Each would be an entity of one word.
+    """
+    for writing in _OTHER_WRITINGS:
+        found = {tag: writing.fullmatch(tag) for tag in names - {"o"}}
+        if found and all(found.values()) and "B" in {m["prefix"].upper() for m in found.values()}:
+            tag, line = next(pair for pair in sentences.tag_lines() if pair[0] in found)
+            right = f"{found[tag]['prefix'].upper()}-{found[tag]['type']}"
+            raise ValueError(
+                f"{sentences.path}, line {line}: the tag {tag!r} must be written {right!r}. Change "
+                "all of them, or leave them unchanged, as names of one word, with scheme=None."
+            )
 
 
 def _encoded(sentences, entities, scheme):

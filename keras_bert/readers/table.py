@@ -15,6 +15,7 @@ from keras_bert.files.parquet import class_names_in, parquet_rows
 from keras_bert.files.remote import files_at, packing, read_text
 from keras_bert.messages import check_one_of, did_you_mean, shortened, shown
 
+_BOOLS = ("true", "false")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")
 
 
@@ -79,15 +80,21 @@ class Table:
         return texts
 
     def class_names(self, column: str) -> list[str]:
-        """Lists the distinct values of a column of labels, sorted, with numbers sorted by value."""
+        """Lists the distinct values of a column of labels, sorted, with numbers sorted by value.
+
+        "1.0" is "1", and "True" is "true".
+        """
         labels = self[column]
         if "" in labels:
             message = f"the label in column {column!r} is empty. Fill it, or remove the row."
             raise self.error(labels.index(""), message)
-        names = sorted(set(labels))
+        spelled = {}
+        for label in labels:
+            spelled.setdefault(_class_of(label), label)
+        names = sorted(spelled)
         if all(map(str.isdecimal, names)):
             names.sort(key=int)
-        return names
+        return [spelled[name] if name in _BOOLS else name for name in names]
 
     def class_numbers(self, column: str, names: list[str]) -> np.ndarray:
         """Converts a column of labels to their indices in `names`, `[n]` int32.
@@ -95,14 +102,14 @@ class Table:
         Raises:
             ValueError: at the first label missing from `names`, with its line and the classes.
         """
-        indices = {name: index for index, name in enumerate(names)}
+        indices = {_class_of(name): index for index, name in enumerate(names)}
         labels = self[column]
         for row, label in enumerate(labels):
-            if label not in indices:
+            if _class_of(label) not in indices:
                 classes = f"{len(names)} classes: {', '.join(names)}.{did_you_mean(label, names)}"
                 wrong = f"the label {label!r} in column {column!r} is none of the {classes}"
                 raise self.error(row, f"{wrong} Fix the row, or add the class to training.")
-        return np.array([indices[label] for label in labels], "int32")
+        return np.array([indices[_class_of(label)] for label in labels], "int32")
 
     def scores(self, column: str) -> np.ndarray:
         """Converts a column to finite numbers, `[n]` float32, for regression."""
@@ -158,7 +165,8 @@ def read_table(
         path: the file of text, perhaps compressed (.gz, .bz2, .zst), or of Parquet; any
             path that `tf.io.gfile` can open, or `hf://datasets/user/name@revision/file` in a data
             set of the Hugging Face Hub. A pattern, such as `data/train-*.parquet`, must match one.
-        header: bool, whether the first row names the columns, which are otherwise "0", "1", ...
+        header: bool, whether the first row names the columns. Those without a name are "0", "1",
+            ..., by their place.
         delimiter: str; by default "," if the name ends in `.csv`, otherwise a tab.
         quoting: bool, whether double quotes may enclose fields. Pass False for files whose quotes
             are plain characters, such as GLUE's.
@@ -241,7 +249,7 @@ def _take_header(table):
         header = shown(table.rows[0] if table.rows else [], 120)
         skipped = f" Malformed rows: {len(table.malformed)}." if table.malformed else ""
         raise ValueError(f"{table.path} has no rows below its header: {header}.{skipped}")
-    table.columns = [name.strip() for name in table.rows.pop(0)]
+    table.columns = [name.strip() or str(n) for n, name in enumerate(table.rows.pop(0))]
     del table.lines[0]
     for name in table.columns:
         if table.columns.count(name) > 1:
@@ -249,6 +257,12 @@ def _take_header(table):
                 f"{table.path}: two columns are named {name!r} in the header: "
                 f"{', '.join(table.columns)}. Rename one, or read the file with header=False."
             )
+
+
+def _class_of(label):
+    """Returns what the writings of a class have in common."""
+    label = label.lower() if label.lower() in _BOOLS else label
+    return label[:-2] if re.fullmatch(r"-?\d+\.0", label) else label
 
 
 def _float(text):
@@ -290,6 +304,7 @@ def _csv(path, text, delimiter, quoting):
             if not row and len(first) == 1:
                 row = [""]  # an empty text
             first = first or row
+            row = _of_width(row, first)
             if row and len(row) == len(first):
                 yield line, row, None
             elif row:
@@ -305,6 +320,17 @@ def _csv(path, text, delimiter, quoting):
         raise ValueError(f"{path}, line {line}: malformed row ({error}).{advice}") from error
     finally:
         csv.field_size_limit(limit)
+
+
+def _of_width(row, first):
+    """Drops empty fields that the first row lacks at its end, and adds those that are empty there.
+
+    Separators at the end of lines make them.
+    """
+    width = len(first)
+    if any(row[width:]) or any(first[len(row) :]):
+        return row
+    return row and [*row[:width], *first[len(row) :]]
 
 
 def _json(path, text):

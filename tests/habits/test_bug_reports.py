@@ -240,7 +240,7 @@ def test_a_regression_of_several_numbers_is_one(
         assert_close(loaded.predict(TEXTS, verbose=0), outputs)
     assert model.explain("a b", target="arousal")["target"] == "arousal"
     refused(r"numbers, \[n, 3\], of valence", model.fit, TEXTS, numbers[:, 0])
-    refused("regression", model.fit, TEXTS, numbers, class_weight="balanced")
+    refused("this model has numbers", model.fit, TEXTS, numbers, class_weight="balanced")
     for verb in (model.calibrate, model.choose_threshold):
         refused("regression|2 classes", verb, TEXTS, numbers)
 
@@ -384,6 +384,9 @@ def test_a_split_that_leaves_a_class_to_the_end_is_told(classifier, caplog):
 
 
 TABLES = {
+    "spam.csv": ("label,text,,,\nx,café,,,\nx,b,,,\n", {}),
+    "ends.csv": ("text,label\ncafé,x,\nb,x,,\n", {}),
+    "index.csv": (",text,label,\n0,café,x\n1,b,x,\n", {}),
     "a.csv": ("text,label\ncafé,x\n".encode("cp1252"), {"encoding": "cp1252"}),
     "b.tsv": ("text\tlabel\ncafé\tx\n".encode("utf-16"), {}),
     "c.json": ('{"version": 1, "data": [{"text": "café", "label": "x"}]}', {}),
@@ -397,6 +400,38 @@ def test_tables_are_read_as_they_come(write, name):
     content, options = TABLES[name]
     table = read_table(write(content, name), **options)
     assert table["text"][0] == "café" and table["label"][-1] == "x"
+
+
+SPELLED = {
+    "a.csv": "label,text\n1.0,a\n0,b\n1,c\n0.0,d\n",
+    "b.jsonl": '{"label": 1.0}\n{"label": 0}\n{"label": "1"}\n{"label": 0.0}',
+    "c.csv": "label,text\nTrue,a\nfalse,b\ntrue,c\nFALSE,d\n",
+    "d.jsonl": '{"label": true}\n{"label": "False"}\n{"label": "TRUE"}\n{"label": false}',
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_a_class_is_one_in_whatever_spelling(write, name):
+    table = read_table(write(SPELLED[name], name))
+    names = table.class_names("label")
+    assert [name.lower() for name in names] in (["0", "1"], ["false", "true"])
+    assert table.class_numbers("label", names).tolist() == [1, 0, 1, 0]
+    assert table.class_numbers("label", [n.upper() for n in names]).tolist() == [1, 0, 1, 0]
+
+
+def test_a_column_of_nothing_is_no_label(write, refused):
+    for name, content in {"a.jsonl": '{"label": null, "text": "a"}\n{"label": 1, "text": "b"}',
+                          "a.csv": "label,text\n,a\n1,b\n"}.items():  # fmt: skip
+        table = read_table(write(content, name))
+        refused("line [12]: the label in column 'label' is empty", table.class_names, "label")
+
+
+@pytest.mark.parametrize("tags", ["PER-B PER-I O", "B_PER I_PER O", "b-per i-per o", "B:X I:X O"])
+def test_other_writings_of_bio_are_refused_with_their_line(write, tags, refused):
+    path = write("\n".join(f"w {tag}" for tag in tags.split()))
+    refused("line 1: the tag .* must be written 'B-", read_conll, path)
+    assert read_conll(path, scheme=None).tags == [tags.split()]
+    assert read_conll(write("a NN-B\nb NN-X\n")).tags == [["NN-B", "NN-X"]]
 
 
 def test_tables_that_cannot_be_read_say_why(write, refused):

@@ -16,7 +16,7 @@ from keras_bert.preprocessing.data import (
     RawExamples,
 )
 from keras_bert.preprocessing.forms import is_dataset, is_iterable, is_raw
-from keras_bert.preprocessing.iterables import RawPasses, raw_passes
+from keras_bert.preprocessing.iterables import RawPasses, in_python, raw_passes
 
 
 def data_of(
@@ -39,6 +39,7 @@ def data_of(
         most: int, the most examples to read from an iterable.
     """
     _check_labels_apart(x, y)
+    x = in_python(x)
     given = (_listed_column(y), _listed_column(sample_weight))
     if is_dataset(x):
         dataset_class = RawDataset if is_raw(x) else InputDataset
@@ -76,6 +77,7 @@ def for_validation(data: Data) -> Any:
 
 def _listed_column(values):
     """Returns a column of a data set, which can only be iterated over, as a list."""
+    values = in_python(values)
     is_column = is_iterable(values) and hasattr(values, "__getitem__")
     return list(values) if is_column else values
 

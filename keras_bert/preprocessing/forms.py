@@ -18,8 +18,8 @@ else:  # models run without TensorFlow
 Examples: TypeAlias = npt.ArrayLike | Sequence[Any] | Mapping[str, Any] | Dataset
 """Raw examples that a preprocessor reads.
 
-Strings are a string, or a list, array, pandas Series or DataFrame of them. A pair of texts is a
-tuple. Questions are dicts, alone or in a list. A dict may add extra inputs to `text`. A
+Strings are a string, or a list, array, column or frame of them (pandas, Polars, Arrow). A pair of
+texts is a tuple. Questions are dicts, alone or in a list. A dict may add extra inputs to `text`. A
 `tf.data.Dataset` yields such examples.
 """
 
@@ -71,12 +71,12 @@ def is_single(x: Any) -> bool:
 
 
 def as_arrays(x: Any, lists: bool = False) -> Any:
-    """Replaces pandas objects with NumPy arrays; with `lists` also lists, tuples and tensors."""
+    """Replaces columns and frames with NumPy arrays; with `lists` also lists and tensors."""
     if isinstance(x, dict):
         return {name: as_arrays(values, lists) for name, values in x.items()}
     if isinstance(x, tuple) and not lists:
         return tuple(map(as_arrays, x))
-    x = x.to_numpy() if hasattr(x, "to_numpy") else x
+    x = np.asarray(x) if hasattr(x, "to_numpy") else x
     if not lists or isinstance(x, np.ndarray):
         return x
     return np.asarray(x) if isinstance(x, (list, tuple)) else keras.ops.convert_to_numpy(x)

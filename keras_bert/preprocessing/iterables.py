@@ -221,6 +221,20 @@ def _in_background(function, *arguments):
     return future
 
 
+def in_python(x: Any) -> Any:
+    """Returns columns and tables of Arrow as lists, and frames of texts and labels as rows."""
+    if isinstance(x, tuple):
+        return tuple(map(in_python, x))
+    if isinstance(x, dict):
+        return {name: in_python(values) for name, values in x.items()}
+    if hasattr(x, "to_pylist"):
+        return x.to_pylist()
+    columns = dict.fromkeys(x.columns) if hasattr(x, "columns") else {}
+    if _names_of_texts(columns) is None or columns.keys().isdisjoint(_LABELS):
+        return x
+    return x.to_dicts() if hasattr(x, "to_dicts") else x.to_dict("records")  # Polars, pandas
+
+
 def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
     """Returns `(Passes, x)` of an iterable of raw examples, or `(None, x)` of anything else."""
     if not is_iterable(x) and not _are_rows(x):

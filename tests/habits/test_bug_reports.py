@@ -4,6 +4,7 @@ import json
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 
 from keras_bert import (
@@ -269,13 +270,34 @@ ROWS = {
 PAIRS = ([("a", "b"), ("c", "d")], [0, 1])
 
 
-@pytest.mark.parametrize("form", [list, iter])
+def arrow(rows):
+    reason = 'pip install ".[parquet]"'
+    return pytest.importorskip("pyarrow", reason=reason).Table.from_pylist(rows)
+
+
+@pytest.mark.parametrize("form", [list, iter, pd.DataFrame, arrow])
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_of_data_sets_are_read_by_their_names(classifier, name, form, assert_close):
     model = classifier()
     expected = PAIRS if name.startswith("pairs") else (["a b", "c"], [0, 1])
     assert_close([*model.batches(form(ROWS[name]))], [*model.batches(*expected)])
     assert len(model.answer(form(ROWS[name]))) == 2
+
+
+def test_columns_of_arrow_are_lists(classifier, assert_close):
+    model = classifier()
+    table = arrow(
+        [{"a": text, "b": label, "c": 2.0} for text, label in zip(TEXTS, LABELS, strict=True)]
+    )
+    expected = [*model.batches(TEXTS, LABELS, np.full(4, 2.0))]
+    columns = [table[name].combine_chunks() for name in "abc"]
+    assert_close([*model.batches(*(table[name] for name in "abc"))], expected)
+    assert_close([*model.batches(*columns)], expected)
+    assert_close([*model.batches({"text": columns[0]}, *columns[1:])], expected)
+    [(pairs, _)] = model.batches((columns[0], columns[0]), columns[1])
+    [(others, _)] = model.batches((TEXTS, TEXTS), LABELS)
+    assert_close(pairs, others)
+    assert model.class_counts(columns[1]) == {"no": 2, "yes": 2}
 
 
 @pytest.fixture

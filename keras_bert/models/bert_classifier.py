@@ -22,7 +22,7 @@ from keras_bert.preprocessing.class_labels import (
     with_class_check,
 )
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.forms import is_dataset
+from keras_bert.preprocessing.forms import as_arrays, is_dataset
 from keras_bert.preprocessing.task_checks import (
     check_columns,
     example_weights,
@@ -169,6 +169,7 @@ class BertClassifier(BertTask):
         super().compile(optimizer, loss, loss_weights, metrics, weighted_metrics, **kwargs)
 
     def data_to_fit(self, data, arguments):
+        self._warn_of_one_class(data.y)
         class_weight = arguments.pop("class_weight", None)
         is_new = self.num_features and not self.feature_normalization.is_adapted
         if (is_new or class_weight is not None) and not data.is_streamed:
@@ -318,6 +319,11 @@ class BertClassifier(BertTask):
                 "shuffle the examples before validation_split.",
                 ", ".join(names[number] for number in unseen),
             )
+
+    def _warn_of_one_class(self, labels):
+        labels = [] if labels is None or self.is_regression else as_arrays(labels)
+        if len(labels) > 1 and np.ndim(labels[0]) == 0 and all(one == labels[0] for one in labels):
+            logger.warning("All %s labels are %s: nothing can be learned.", len(labels), labels[0])
 
     def _class_names(self):
         if self.is_multi_label or self.is_regression:

@@ -222,13 +222,18 @@ def _in_background(function, *arguments):
 
 
 def in_python(x: Any) -> Any:
-    """Returns columns and tables of Arrow as lists, and frames of texts and labels as rows."""
+    """Returns columns and tables of Arrow as lists, and tables of texts and labels as rows."""
     if isinstance(x, tuple):
         return tuple(map(in_python, x))
-    if isinstance(x, dict):
-        return {name: in_python(values) for name, values in x.items()}
     if hasattr(x, "to_pylist"):
         return x.to_pylist()
+    if isinstance(x, dict):
+        x = {name: in_python(values) for name, values in x.items()}
+        if "label" not in x or _names_of_texts(x) is None:
+            return x
+        if is_single(x):
+            return {name: value for name, value in x.items() if name != "label"}
+        return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
     columns = dict.fromkeys(x.columns) if hasattr(x, "columns") else {}
     if _names_of_texts(columns) is None or columns.keys().isdisjoint(_LABELS):
         return x

@@ -124,7 +124,7 @@ def _folder_hint(path, names):
         if (path / name / "config.json").is_file():
             return f" Did you mean {str(path / name)!r}?"
     if {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(names):
-        return " An exported model can't be loaded again: pass the preset that it was made from."
+        return " An exported model can't be loaded: pass the preset or checkpoint it was made from."
     return ""
 
 

@@ -284,6 +284,20 @@ def test_rows_of_data_sets_are_read_by_their_names(classifier, name, form, asser
     assert len(model.answer(form(ROWS[name]))) == 2
 
 
+def test_a_dict_of_columns_with_labels_is_a_table(classifier, assert_close):
+    model = classifier()
+    expected = [*model.batches(TEXTS, LABELS)]
+    assert_close([*model.batches({"text": TEXTS, "label": LABELS})], expected)
+    assert model.answer({"text": "a b", "label": "no"})["label"] in ("no", "yes")
+
+
+def test_labels_of_one_class_are_told(classifier, caplog):
+    classifier().fit(TEXTS, LABELS, verbose=0)
+    assert "nothing can be learned" not in caplog.text
+    classifier().fit(TEXTS, np.array(["yes"] * 4), verbose=0)
+    assert "All 4 labels are yes" in caplog.text
+
+
 def test_columns_of_arrow_are_lists(classifier, assert_close):
     model = classifier()
     table = arrow(

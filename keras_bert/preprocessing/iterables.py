@@ -227,6 +227,8 @@ def in_python(x: Any) -> Any:
         return tuple(map(in_python, x))
     if hasattr(x, "to_pylist"):
         return x.to_pylist()
+    if type(x).__name__ == "DatasetDict":
+        raise ValueError(f"These are several data sets, {', '.join(x)}: give one of them.")
     if isinstance(x, dict):
         x = {name: in_python(values) for name, values in x.items()}
         if "label" not in x or _names_of_texts(x) is None:
@@ -234,7 +236,7 @@ def in_python(x: Any) -> Any:
         if is_single(x):
             return {name: value for name, value in x.items() if name != "label"}
         return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
-    columns = dict.fromkeys(x.columns) if hasattr(x, "columns") else {}
+    columns = dict.fromkeys(x.columns) if hasattr(x, "dtypes") else {}
     if _names_of_texts(columns) is None or columns.keys().isdisjoint(_LABELS):
         return x
     return x.to_dicts() if hasattr(x, "to_dicts") else x.to_dict("records")  # Polars, pandas

@@ -284,11 +284,13 @@ def test_rows_of_data_sets_are_read_by_their_names(classifier, name, form, asser
     assert len(model.answer(form(ROWS[name]))) == 2
 
 
-def test_a_dict_of_columns_with_labels_is_a_table(classifier, assert_close):
+def test_a_dict_of_columns_with_labels_is_a_table(classifier, assert_close, refused):
     model = classifier()
     expected = [*model.batches(TEXTS, LABELS)]
     assert_close([*model.batches({"text": TEXTS, "label": LABELS})], expected)
     assert model.answer({"text": "a b", "label": "no"})["label"] in ("no", "yes")
+    splits = type("DatasetDict", (dict,), {})(train=TEXTS)
+    refused("several data sets, train: give one", model.fit, splits)
 
 
 def test_labels_of_one_class_are_told(classifier, caplog):

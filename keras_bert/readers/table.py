@@ -359,6 +359,9 @@ def _values(path, text):
         lists = {key: rows for key, rows in content.items() if _holds_objects(rows)}
         if len(lists) > 1:
             raise ValueError(f"{path} has several lists, {', '.join(lists)}: save one of them.")
+        if not lists and "\n" in text.strip():
+            keys = shown(list(content), 120)
+            raise ValueError(f"{path} is an object of {keys}, none of them a list of objects.")
         content = next(iter(lists.values()), None)
     if _holds_objects(content):
         for number, row in enumerate(content, start=1):

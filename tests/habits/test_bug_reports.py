@@ -479,6 +479,8 @@ def test_tables_that_cannot_be_read_say_why(write, refused):
             encoding="nonsense")  # fmt: skip
     several = write('{"train": [{"a": 1}], "test": [{"a": 1}]}', "b.json")
     refused("several lists, train, test", read_table, several)
+    pairs = write('{"train": [["a", "x"]],\n "test": [["a", "x"]]}', "c.json")
+    refused("an object of .'train', 'test'., none of them a list of obj", read_table, pairs)
 
 
 def test_class_names_of_a_data_set_are_kept(tmp_path):

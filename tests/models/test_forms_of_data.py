@@ -1,13 +1,19 @@
 """Each verb takes each form of each task's data, or refuses it, as docs/forms.md says."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
 from keras_bert import Batching
 from keras_bert.preprocessing.data_of import data_of
+from keras_bert.preprocessing.iterables import _LABELS, _TEXTS
+from keras_bert.presets.formats.architectures import ARCHITECTURES
+from keras_bert.presets.formats.hub import WEIGHTS
 from tests.models.forms_of_data import (
     CASES,
     FORMS,
+    PAGE,
     VERBS,
     Loader,
     all_said,
@@ -27,6 +33,13 @@ def test_a_verb_takes_a_form_or_says_what_to_give(case, tf):
     for cell, said in all_said(case).items():
         if said is not None:
             assert takes(table[cell], case) == (said == ""), (cell, said)
+
+
+def test_the_page_has_all_names_and_files():
+    page = PAGE.read_text()
+    names = [*chain(*_TEXTS), *_LABELS, *ARCHITECTURES]
+    names += [name for name in WEIGHTS if "index" not in name]
+    assert [name for name in names if f"`{name}`" not in page] == []
 
 
 @pytest.fixture(scope="module")

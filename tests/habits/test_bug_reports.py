@@ -154,10 +154,21 @@ def test_a_head_is_known_by_its_weights(classifier, folder, names, assert_close)
     assert_close(tagger.head.get_weights(), model.head.get_weights())
 
 
+def test_a_file_of_hdf5_leaves_the_next_one_whole(classifier, tmp_path, assert_close):
+    model = classifier()
+    model.fit(TEXTS, LABELS, verbose=0)
+    model.save(tmp_path / "a.h5")
+    model.save(tmp_path / "b.keras")
+    loaded = keras.saving.load_model(tmp_path / "b.keras")
+    assert_close(loaded.predict(TEXTS, verbose=0), model.predict(TEXTS, verbose=0))
+    loaded.fit(TEXTS, LABELS, verbose=0)
+
+
 CONFIGS = [
     {"id2label": {"0": 0, "1": 1}},
     {"id2label": KeyError, "label2id": {"no": 0, "yes": 1}},
     {"hidden_act": "gelu_python"},
+    {"hidden_act": "gelu_fast"},
     {"type_vocab_size": 0},
 ]
 

@@ -59,7 +59,8 @@ for (question, reply), answer in zip(new, matcher.answer(new)):
 
 # %% [markdown]
 # One pair in four is an answer here. `class_weight="balanced"` gives each class the same weight
-# in the loss, however rare it is.
+# in the loss, however rare it is. `compile(loss=keras_bert.losses.LogitCrossentropy(label_smoothing=
+# 0.1))` smooths labels, given by name as before.
 #
 # ## Probabilities and a threshold
 #
@@ -123,7 +124,8 @@ print(f"threshold {threshold:.2f}, F1 {before:.2f} -> {matcher.scores(dev, dev_l
 #
 # With `multi_label=True` a text has any number of labels, also none. Each label has a probability
 # of its own. `is_label` tells which of them reach `threshold`, .5 by default; `choose_threshold`
-# works here, too.
+# works here, too. For rare labels, `keras_bert.losses.WeightedBinaryCrossentropy(pos_weight)` gives
+# each label's examples a weight.
 
 # %%
 said = {
@@ -154,7 +156,7 @@ for text, answer in zip(new, aspects.answer(new)):
 #
 # With `num_classes=1` the label is a number. The paper's example is how similar two sentences are,
 # from 0 to 5. Here it is how many stars a text deserves. `scores` gives the correlation with the
-# right numbers.
+# right numbers. `label_names=["valence", "arousal"], regression=True` predicts several numbers.
 
 # %%
 opinions = """1 Dreadful, I want my money back.

@@ -321,8 +321,11 @@ class BertClassifier(BertTask):
             )
 
     def _warn_of_one_class(self, labels):
-        labels = [] if labels is None or self.is_regression else as_arrays(labels)
-        if len(labels) > 1 and np.ndim(labels[0]) == 0 and all(one == labels[0] for one in labels):
+        labels = as_arrays(labels)
+        is_column = isinstance(labels, list) or getattr(labels, "ndim", 0) == 1
+        if self.is_regression or not is_column or len(labels) < 2 or np.ndim(labels[0]):
+            return
+        if all(label == labels[0] for label in labels):
             logger.warning("All %s labels are %s: nothing can be learned.", len(labels), labels[0])
 
     def _class_names(self):

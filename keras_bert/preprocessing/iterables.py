@@ -236,7 +236,8 @@ def in_python(x: Any) -> Any:
         if is_single(x):
             return {name: value for name, value in x.items() if name != "label"}
         return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
-    columns = dict.fromkeys(x.columns) if hasattr(x, "dtypes") else {}
+    is_frame = hasattr(x, "dtypes") and hasattr(x, "columns")
+    columns = dict.fromkeys(x.columns) if is_frame else {}
     if _names_of_texts(columns) is None or columns.keys().isdisjoint(_LABELS):
         return x
     return x.to_dicts() if hasattr(x, "to_dicts") else x.to_dict("records")  # Polars, pandas

@@ -143,9 +143,13 @@ def test_answers_as_a_table(compiled, df, assert_close):
     assert_close(probabilities, keras.ops.softmax(compiled.predict(df["text"], verbose=0)))
 
 
-def test_a_whole_table(sgd_model, df):
+def test_a_whole_table(sgd_model, df, plain, trained_as):
+    trained_as(sgd_model, sgd_model.fit(df, **PLAIN), plain())
+
+
+def test_a_table_without_labels(sgd_model, df):
     with pytest.raises(ValueError, match="give y"):
-        sgd_model.fit(df, verbose=0)
+        sgd_model.fit(df[["text"]], verbose=0)
 
 
 def test_a_table_with_its_labels(sgd_model, df):

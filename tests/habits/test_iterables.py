@@ -178,9 +178,9 @@ def test_tuples_of_a_table(sgd_model, df, plain, trained_as):
     trained_as(sgd_model, sgd_model.fit(df.itertuples(index=False), **PLAIN), plain())
 
 
-def test_a_dict_of_columns(sgd_model, texts, labels):
-    with pytest.raises(ValueError, match="give y"):
-        sgd_model.fit({"text": texts, "label": labels}, verbose=0)
+def test_a_dict_of_columns(sgd_model, texts, labels, plain, trained_as):
+    history = sgd_model.fit({"text": texts, "label": labels}, **PLAIN)
+    trained_as(sgd_model, history, plain())
 
 
 def test_a_list_of_texts_and_labels(sgd_model, texts, labels, plain, trained_as):

@@ -127,6 +127,7 @@ PREPROCESSORS = {
         "multi_label": True,
         "threshold": 0.3,
         "window_stride": 2,
+        "regression": False,
     },
     "BertTokenClassifierPreprocessor": {"label_names": ["O", "B-X"]},
     "BertSpanLabelerPreprocessor": {

@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_bert.files.parquet import class_names_in, parquet_rows
 from keras_bert.files.remote import files_at, packing, read_text
-from keras_bert.messages import check_one_of, did_you_mean, shortened, shown
+from keras_bert.messages import check_one_of, did_you_mean, is_missing, shortened, shown
 
 _BOOLS = ("true", "false")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")
@@ -273,12 +273,14 @@ def _float(text):
 
 
 def _cell(value):
-    """Returns a value of Parquet or JSON as text."""
+    """Returns a value of Parquet or JSON as text, "" for a missing one."""
+    if is_missing(value):
+        return ""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, (bool, int, float, list, dict)):
         return json.dumps(value, ensure_ascii=False, default=_cell)
-    return "" if value is None else str(value)
+    return str(value)
 
 
 def _split_cell(cell, separator):

@@ -470,6 +470,7 @@ def test_a_class_is_one_in_whatever_spelling(write, name):
 
 def test_a_column_of_nothing_is_no_label(write, refused):
     for name, content in {"a.jsonl": '{"label": null, "text": "a"}\n{"label": 1, "text": "b"}',
+                          "b.jsonl": '{"label": NaN, "text": "a"}\n{"label": 1, "text": "b"}',
                           "a.csv": "label,text\n,a\n1,b\n"}.items():  # fmt: skip
         table = read_table(write(content, name))
         refused("line [12]: the label in column 'label' is empty", table.class_names, "label")

@@ -211,4 +211,4 @@ def test_null_is_empty_and_lists_are_json(write, refused):
     table = read_table(write("\n".join(lines), "rows.jsonl"))
     assert table["a"] == ["", '["x", 2]']
     refused("no rows", read_table, write("text", "none.jsonl"), malformed="skip")
-    refused("line 2: 'NaN' in column 'n' is not a finite number", table.scores, "n")
+    refused("line 2: '' in column 'n' is not a finite number", table.scores, "n")

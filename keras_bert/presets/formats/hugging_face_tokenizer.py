@@ -196,14 +196,14 @@ def _wordpieces(folder, settings, fast, added, rows):
     vocabulary = _vocabulary(folder, fast, added, rows)
     if not vocabulary:
         return {}
-    normalizer, others = _normalizer(fast)
+    normalizer, steps = _normalizer(fast)
     lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
     if lowercase is None:
         lowercase = is_uncased(vocabulary)
     accents = _either("strip_accents", settings, "strip_accents", normalizer)
     chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
-    if others and not (lowercase and accents is not False and others <= {"NFC", "NFD"}):
-        _refuse(f"normalizes text with {', '.join(sorted(others))}", "BertNormalizer")
+    if steps and not (lowercase and accents is not False and steps <= {"NFC", "NFD"}):
+        _refuse(f"normalizes text with {', '.join(sorted(steps))}", "BertNormalizer")
     if accents and not lowercase:
         _refuse("has strip_accents=True with do_lower_case=False", "False")
     if chinese is False:
@@ -246,7 +246,7 @@ def _normalizer(fast):
     """Returns the `BertNormalizer` of a `tokenizer.json`, and the types of the steps beside it."""
     normalizer = fast.fields("normalizer")
     steps = [*normalizer.listed_fields("normalizers")] or [normalizer]
-    types = {step.text("type"): step for step in steps if step}
+    types = {step.text("type", "?"): step for step in steps if step}
     return types.pop("BertNormalizer", JsonFields(fast.path, {})), types.keys()
 
 

@@ -92,15 +92,10 @@ logits = run(
 print("LiteRT, int8:", logits.argmax(axis=-1))
 
 # %% [markdown]
-# MediaPipe's `TextClassifier` and `TextEmbedder` take raw strings, on Android, iOS and the web. With
-# `names="mediapipe"` the file holds the vocabulary and the names of the classes
-# ([what differs](../formats.md#mediapipe)).
-
-# %%
-path = model.export("messages_phone", format="litert", names="mediapipe")
-print(path)
-
-# %% [markdown]
+# MediaPipe's `TextClassifier` and `TextEmbedder` take raw strings, on Android, iOS and the web:
+# `python recipes/export_savedmodel.py FOLDER --output messages_phone --format mediapipe` writes a file
+# that holds the vocabulary and the names of the classes ([what differs](../formats.md#mediapipe)).
+#
 # ```py
 # from mediapipe.tasks.python.text import TextClassifier
 #

@@ -3,24 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.graph.tensorflow_text import tf_text
 from keras_bert.text.added_tokens import added_regex, ids_by_case
 
-_NUM_HASHES = 2**62
-
 
 class GraphAddedTokens:
-    """Cuts tensors of strings at added tokens; `pieces` cuts what is between.
-
-    A token's id is found by its hash: a table of strings would be a resource of the graph.
-    """
+    """Cuts tensors of strings at added tokens; `pieces` cuts what is between."""
 
     def __init__(self, added: Mapping[str, bool], ids: Mapping[str, int], pieces: Any):
         self._regex = added_regex(added)
-        self._exact, self._lower = map(_hashed, ids_by_case(added, ids))
+        self._exact, self._lower = ids_by_case(added, ids)
         self._pieces = pieces
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
@@ -50,23 +44,10 @@ class GraphAddedTokens:
 
     def _lookup(self, parts):
         """Returns whether parts of texts are added tokens, and the ids of those that are."""
-        is_exact, exact = _found(parts, *self._exact)
-        is_lower, lower = _found(tf.strings.lower(parts, encoding="utf-8"), *self._lower)
-        return is_exact | is_lower, tf.where(is_exact, exact, lower)
-
-
-def _hashed(ids):
-    """Returns the hashes of tokens, ascending, and the ids that belong to them."""
-    hashes = _hashes([*ids, ""]).numpy()  # the empty one, which no part is, always
-    order = np.argsort(hashes)
-    return hashes[order], np.array([*ids.values(), 0], "int32")[order]
-
-
-def _found(parts, hashes, ids):
-    own = _hashes(parts)
-    place = tf.minimum(tf.searchsorted(hashes, own), len(hashes) - 1)
-    return tf.gather(hashes, place) == own, tf.gather(ids, place)
-
-
-def _hashes(strings):
-    return tf.strings.to_hash_bucket_fast(strings, _NUM_HASHES)
+        lower = tf.strings.lower(parts, encoding="utf-8")
+        is_exact = parts[:, None] == tf.constant([*self._exact], tf.string)
+        is_lower = lower[:, None] == tf.constant([*self._lower], tf.string)
+        is_token = tf.concat([is_exact, is_lower], axis=1)
+        place = tf.argmax(tf.cast(is_token, tf.int8), axis=1)
+        ids = tf.constant([*self._exact.values(), *self._lower.values()], tf.int32)
+        return tf.reduce_any(is_token, axis=1), tf.gather(ids, place)

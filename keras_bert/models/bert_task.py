@@ -379,10 +379,10 @@ class BertTask(
             **kwargs: of a SavedModel, `version`, int, which is written to `filepath/version`:
                 TensorFlow Serving serves the highest, also of those that are added while it runs.
                 Of the others, `names` of inputs and outputs: `"hugging_face"`, by default for ONNX
-                and OpenVINO, `"keras_bert"`, or `"mediapipe"`, for LiteRT; and `int8`, bool:
-                products in int8, with weights of a quarter of the size; for OpenVINO also examples,
-                best 300, from which the ranges of activations are taken. `opset_version`, int, of
-                ONNX; `compress_to_fp16`, bool, of OpenVINO, for weights in float16.
+                and OpenVINO, or `"keras_bert"`; and `int8`, bool: products in int8, with weights of
+                a quarter of the size; for OpenVINO also examples, best 300, from which the ranges
+                of activations are taken. `opset_version`, int, of ONNX; `compress_to_fp16`, bool,
+                of OpenVINO, for weights in float16.
 
         Returns:
             The path of the SavedModel's version, or of the model's file.
@@ -390,8 +390,8 @@ class BertTask(
         Raises:
             ValueError: if the format or an option is unknown, the version exists, the folder holds
                 anything else, there is no preprocessor or no answers for a SavedModel, a layer
-                doesn't compute in float32, Hugging Face or MediaPipe can't run the model, or the
-                backend is not TensorFlow.
+                doesn't compute in float32, Hugging Face can't run the model, or the backend is not
+                TensorFlow.
             ImportError: if a package that the format needs is missing.
             OSError: if the folder can't be written; no part of it is left.
         """

@@ -8,10 +8,11 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from keras_bert.files.json_files import read_json
+from keras_bert.files.json_files import JsonFields, read_json
 from keras_bert.files.whole import recover
 from keras_bert.messages import check_path, shown
 from keras_bert.presets.formats.checkpoint import Checkpoint
+from keras_bert.presets.formats.peft import ADAPTER
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.preset_folder import PresetFolder
 
@@ -62,12 +63,13 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
         from keras_bert.presets.formats.hugging_face import read_hugging_face
 
         return read_hugging_face(path)
+    if (path / ADAPTER).is_file():
+        from keras_bert.presets.formats.hugging_face import read_hugging_face
+
+        base = JsonFields(path / ADAPTER).text("base_model_name_or_path", "")
+        is_known = Path(base).is_dir() or base in _HANDLES
+        return read_hugging_face(Path(local_source(base if is_known else f"hf://{base}")), path)
     names = sorted(entry.name for entry in path.iterdir())
-    if "adapter_config.json" in names:
-        raise ValueError(
-            f"{path} holds a PEFT adapter, without the model that it adapts. Merge them with PEFT, "
-            "model.merge_and_unload().save_pretrained(folder), and load that folder."
-        )
     raise ValueError(
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
         "Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: "

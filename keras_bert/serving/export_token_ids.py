@@ -27,7 +27,6 @@ from keras_bert.serving.hugging_face_export import (
     their_inputs,
     write_hugging_face_files,
 )
-from keras_bert.serving.mediapipe_export import add_metadata, mediapipe_function
 from keras_bert.training.keras_internals import all_layers
 
 
@@ -52,8 +51,6 @@ def export_token_ids(
     if names == "hugging_face":
         checkpoint = described_for_hugging_face(model)
         function = hugging_face_function(model, checkpoint)
-    elif names == "mediapipe":
-        function = mediapipe_function(model)
     else:
         function = token_id_function(model)
     if not isinstance(int8, bool):
@@ -74,8 +71,6 @@ def export_token_ids(
             write_hugging_face_files(checkpoint, new, path)
         elif model.preprocessor is not None:
             write_own_files(model.preprocessor, new)
-        if names == "mediapipe":
-            add_metadata(model, new / path)
     return os.path.join(os.fspath(folder), path)
 
 
@@ -190,7 +185,7 @@ _FORMATS = {
         _write_litert,
         (),
         ("model.tflite",),
-        {"keras_bert": "model.tflite", "mediapipe": "model.tflite"},
+        {"keras_bert": "model.tflite"},
     ),
 }
 _LEAST_TEXTS, _MOST_TEXTS = 32, 300

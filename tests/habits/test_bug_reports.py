@@ -1,11 +1,13 @@
 """Programs from public bug reports of other libraries, each with the value that is right."""
 
 import json
+import shutil
 
 import keras
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from keras_bert import (
     Batching,
@@ -257,10 +259,39 @@ def test_a_regression_of_several_numbers_is_one(
         refused("regression|2 classes", verb, TEXTS, numbers)
 
 
-def test_what_cannot_be_loaded_says_what_to_do(tmp_path, refused):
-    (tmp_path / "adapter").mkdir()
-    (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
-    refused("merge_and_unload", BertClassifier.from_preset, tmp_path / "adapter")
+@pytest.mark.parametrize("is_rank_stabilized", [False, True])
+def test_an_adapter_of_peft_is_merged(
+    classifier, folder, tmp_path, refused, is_rank_stabilized, assert_close
+):
+    base = folder(classifier(), architectures=["BertForPreTraining"])
+    tensors = load_file(base / "model.safetensors")
+    generator = np.random.default_rng(3)
+    own, expected = {}, dict(tensors)
+    for name in ("query", "value"):
+        layer = f"bert.encoder.layer.0.attention.self.{name}"
+        a, b = (generator.normal(size=shape).astype("float32") for shape in ((4, 16), (16, 4)))
+        own[f"base_model.model.{layer}.lora_A.weight"] = a
+        own[f"base_model.model.{layer}.lora_B.weight"] = b
+        expected[f"{layer}.weight"] += 8 / (2 if is_rank_stabilized else 4) * (b @ a)
+    for name, shape in {"classifier.weight": (3, 16), "classifier.bias": (3,)}.items():
+        expected[name] = generator.normal(size=shape).astype("float32")
+        own[f"base_model.model.{name}"] = expected[name]
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    save_file(own, adapter / "adapter_model.safetensors")
+    config = {"base_model_name_or_path": str(base), "lora_alpha": 8, "r": 4}
+    config["use_rslora"] = is_rank_stabilized
+    (adapter / "adapter_config.json").write_text(json.dumps(config))
+    merged = shutil.copytree(base, tmp_path / "merged")
+    save_file(expected, merged / "model.safetensors", metadata={"format": "pt"})
+    theirs = merged / "config.json"
+    names = {"id2label": {str(n): str(n) for n in range(3)}, "label2id": {}}
+    theirs.write_text(json.dumps(json.loads(theirs.read_text()) | names))
+    found, wanted = (BertClassifier.from_preset(path) for path in (adapter, merged))
+    assert_close(found.predict(TEXTS, verbose=0), wanted.predict(TEXTS, verbose=0))
+    own["base_model.model.bert.x.lora_magnitude_vector"] = np.ones(4, "float32")
+    save_file(own, adapter / "adapter_model.safetensors")
+    refused("other than plain LoRA.*merge_and_unload", BertClassifier.from_preset, adapter)
 
 
 ROWS = {

@@ -13,6 +13,7 @@ from keras_bert import Batching
 LENGTH, NUMBER, ROWS = 16, 8, 4  # of a sequence, of examples, of a batch
 LETTERS = "abcdefghijklmnopqrstuvwxy"
 NAMES = {"binary": ["no", "yes"], "labels": ["x", "y", "z"], "tags": ["O", "B-X", "I-X"]}
+NAMES["regression of several"] = ["valence", "arousal"]
 NAMES |= dict.fromkeys(("classes", "pairs", "windows", "features"), ["low", "mid", "high"])
 WHOLE = 128  # rows of a batch that holds all examples
 
@@ -67,6 +68,8 @@ def examples(task, labels, number=NUMBER, seed=1):
         return (one, other), None
     if task == "embedder of triplets":
         return (one, other, third), None
+    if task == "regression of several":
+        return one, generator.uniform(0, 1, (number, 2)).round(3).tolist()
     if task in ("regression", "embedder of scores", "reranker", "reranker of triplets"):
         scores = generator.uniform(0, 1, number).round(3).tolist()
         x = {"regression": one, "reranker of triplets": (one, other, third)}

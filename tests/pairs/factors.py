@@ -6,6 +6,7 @@ FACTORS = {
         "binary",
         "labels",
         "regression",
+        "regression of several",
         "pairs",
         "windows",
         "features",

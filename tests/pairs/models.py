@@ -37,6 +37,7 @@ KINDS = {
 SETTINGS = {
     "labels": {"multi_label": True},
     "windows": {"window_stride": 6},
+    "regression of several": {"regression": True},
     "spans": {"document_stride": 4, "max_question_length": 4, "max_answer_length": 3},
 }
 

@@ -257,7 +257,8 @@ def saved_model(case):
     found = served["token_ids"](**{n: tf.constant(v) for n, v in inputs.items()})
     case.close({n: found[n].numpy() for n in outputs}, outputs)
     key = {"BertClassifier": "probabilities", "BertReranker": "score", "BertEmbedder": "embedding"}
-    key = "score" if case.run["task"] == "regression" else key.get(type(case.model).__name__)
+    key = key.get(type(case.model).__name__)
+    key = "score" if case.run["task"].startswith("regression") else key
     has_ops = case.run["encoder"] != "RoBERTa"  # which read texts
     if key is None or not has_ops or case.run["task"] in ("features", "reranker of triplets"):
         return

@@ -35,9 +35,10 @@ class Refusal(NamedTuple):
 
 
 EMBEDDERS, PRETRAINERS, RERANKERS = (tasks(name) for name in ("embedder", "pretrain", "rerank"))
+REGRESSIONS = tasks("regression")
 UNLABELLED = (*tasks("spans", "choices", "embedder of p", "embedder of t"), *PRETRAINERS)
 CLASSIFIERS = ("classes", "binary", "pairs", "windows", "features")
-CLASSIFIES = (*CLASSIFIERS, "labels", "regression")
+CLASSIFIES = (*CLASSIFIERS, "labels", *REGRESSIONS)
 EXPORTS = ("SavedModel", "ONNX", "LiteRT", "OpenVINO")
 DATASETS = ("tf.data of texts", "prepared tf.data", "prepared tf.data of unknown length")
 DATASETS += ("prepared PyDataset",)
@@ -54,7 +55,10 @@ REFUSED = [
         "labels are given apart",
     ),
     Refusal(
-        {"task": ("regression", "embedder of scores", *RERANKERS), "labels": ("names", "one-hot")},
+        {
+            "task": (*REGRESSIONS, "embedder of scores", *RERANKERS),
+            "labels": ("names", "one-hot"),
+        },
         None,
         "labels are numbers",
     ),
@@ -234,7 +238,7 @@ REFUSED = [
         "tags are names or numbers",
     ),
     Refusal(
-        {"task": ("labels", "regression"), "weights": ("class_weight",)},
+        {"task": ("labels", *REGRESSIONS), "weights": ("class_weight",)},
         "class_weight needs one class for each text",
         "a text has several classes, or none",
     ),
@@ -262,7 +266,7 @@ REFUSED = [
         ("tensorflow",),
     ),
     Refusal(
-        {"task": ("regression",), "after": ("calibrate",)},
+        {"task": REGRESSIONS, "after": ("calibrate",)},
         "no probabilities to calibrate",
         "a regression has no probabilities",
     ),

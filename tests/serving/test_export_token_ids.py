@@ -17,6 +17,7 @@ from tensorflow.lite.tools import flatbuffer_utils
 import keras_bert
 from keras_bert.files.json_files import read_json
 from keras_bert.models.backbone import export_encoder
+from keras_bert.recipes._mediapipe import export_mediapipe
 from keras_bert.serving.export_token_ids import _FORMATS, _write_onnx, write_own_files
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
@@ -366,7 +367,7 @@ def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(
     for name in ("pretrainer", "features", "layers", "token vectors"):
         refused('names="keras_bert"', make(name).export, tmp_path / "out", format="onnx")
     litert = {"format": "litert", "names": "hugging_face"}
-    refused("'mediapipe'; got 'hugging_face'", make().export, tmp_path / "out", **litert)
+    refused("'keras_bert'; got 'hugging_face'", make().export, tmp_path / "out", **litert)
     assert not list(tmp_path.iterdir())
 
 
@@ -376,7 +377,7 @@ def test_a_file_for_mediapipe_has_the_vocabulary_and_the_classes(
     model = with_preprocessor()
     with_empty_line = [*WORDS[:-1], ""]
     monkeypatch.setattr(model.preprocessor.tokenizer, "get_vocabulary", lambda: with_empty_line)
-    path = model.export(tmp_path / "out", format="litert", names="mediapipe")
+    path = export_mediapipe(model, tmp_path / "out")
     lite = flatbuffer_utils.read_model(path)
     [number] = [each.buffer for each in lite.metadata if each.name == b"TFLITE_METADATA"]
     metadata = bytes(lite.buffers[number].data)  # which test_consumers.py has MediaPipe read
@@ -402,7 +403,6 @@ def test_what_mediapipe_cannot_run_says_why(tmp_path, refused):
     prompts = {"prompts": {"query": "a "}, "default_prompt_name": "query"}
     classes = keras_bert.BertClassifierPreprocessor
     vectors = keras_bert.BertEmbedderPreprocessor
-    out, mediapipe = tmp_path / "out", {"format": "litert", "names": "mediapipe"}
     for model, message in (
         (make("tokens"), "runs a BertEmbedder, or .*; got BertTokenClassifier"),
         (make("backbone"), "got BertBackbone"),
@@ -415,10 +415,7 @@ def test_what_mediapipe_cannot_run_says_why(tmp_path, refused):
         (make("embedder", preprocessor=vectors(tokenizer, 12, **prompts)), "prompt='a '"),
         (make("token vectors", preprocessor=vectors(tokenizer, 12)), "pooling=None"),
     ):
-        refused(message, model.export, out, **mediapipe)
-    export = with_preprocessor().export
-    refused("names must be .*; got 'mediapipe'", export, out, format="onnx", names="mediapipe")
-    refused("got sequence_length", export, out, **mediapipe, sequence_length=9)
+        refused(message, export_mediapipe, model, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from keras_bert.messages import logger, shortened, shown
+from keras_bert.presets.formats.peft import ADAPTER
 from keras_bert.presets.formats.tensor_files import FILES, POOLER_FILE
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
@@ -14,6 +15,7 @@ WEIGHTS = {
     "model.weights.h5": ("model.weights.h5", "task.weights.h5"),
     **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
     "bert_model.ckpt.index": ("bert_model.ckpt.*",),
+    ADAPTER: ("adapter_model.safetensors",),
 }
 WEIGHTS["model.safetensors"] += (POOLER_FILE,)  # of classes that have no pooler in transformers
 _LOG_IN = "if it is private or gated, log in (hf auth login) or set HF_TOKEN"

@@ -21,6 +21,7 @@ from keras_bert.presets.formats.checkpoint import (
     translate,
 )
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
+from keras_bert.presets.formats.peft import with_adapter
 from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
 
 _ACTIVATIONS = {
@@ -42,8 +43,8 @@ _CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of 
 _BUFFERS = ("position_ids", "token_type_ids")  # in older files
 
 
-def read_hugging_face(folder: Path) -> Checkpoint:
-    """Reads a folder written by transformers or sentence-transformers."""
+def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
+    """Reads a folder written by transformers or sentence-transformers, with PEFT's `adapter`."""
     sentences = sentence_transformers.read_sentence_transformer(folder)
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
@@ -52,6 +53,8 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     backbone_class = public_class("BertBackbone")
     backbone, first_position = _backbone(config, architecture)
     tensors = _tensors(folder, architecture)
+    if adapter is not None:
+        tensors = with_adapter(tensors, adapter, architecture.root)
     task, *others = _tasks(config, tensors, architecture)
     head = (task or backbone_class).their_head
     is_tied = config.boolean("tie_word_embeddings", True)

@@ -40,7 +40,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
         paths.append(folder / POOLER_FILE)
     tensors = {}
     for path in paths:
-        read = {".safetensors": _safetensors, ".h5": _tensorflow}.get(path.suffix, _pytorch)
+        read = {".safetensors": read_safetensors, ".h5": _tensorflow}.get(path.suffix, _pytorch)
         tensors |= read(path)
     return tensors
 
@@ -117,7 +117,9 @@ def _shards(path):
     return paths
 
 
-def _safetensors(path):
+def read_safetensors(path: Path) -> dict[str, Tensor]:
+    """Reads the tensors of a file, each one on demand."""
+
     def read(name):
         with safe_open(path, framework="numpy") as file:  # unmaps the file's pages at the end
             return file.get_tensor(name)

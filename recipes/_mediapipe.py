@@ -4,6 +4,8 @@ Source: metadata_schema.fbs of google-ai-edge/mediapipe. The writer in its packa
 imported.
 """
 
+import os
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,17 +15,33 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.preprocessing.bert_classifier_preprocessor import BertClassifierPreprocessor
-from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
+from keras_bert import BertClassifierPreprocessor, BertEmbedderPreprocessor
+from keras_bert.files.whole import whole_path
+from keras_bert.serving.export_saved_model import save_quietly
 
 _INPUTS = {"token_ids": "ids", "padding_mask": "mask", "segment_ids": "segment_ids"}
 _SETTINGS = {"lowercase": True, "strip_accents": True, "prompt": "", "truncation": "head"}
 _SETTINGS |= {"window_stride": None, "added_tokens": None}
 
 
+def export_mediapipe(model: keras.Model, folder: str | os.PathLike, int8: bool = False) -> str:
+    """Writes `model.tflite` into a folder, and returns its path; a ValueError if it can't be."""
+    _check(model)
+    function = mediapipe_function(model)
+    with tempfile.TemporaryDirectory() as saved:
+        save_quietly(saved, {"serving_default": function.get_concrete_function()})
+        converter = tf.lite.TFLiteConverter.from_saved_model(saved)
+        converter.optimizations = [tf.lite.Optimize.DEFAULT] if int8 else []
+        converted = converter.convert()
+    path = os.path.join(folder, "model.tflite")
+    with whole_path(path) as new:
+        Path(new).write_bytes(converted)
+        add_metadata(model, Path(new))
+    return path
+
+
 def mediapipe_function(model: keras.Model) -> Callable:
     """Makes a graph of one row of the preprocessor's length; it returns `answer`'s numbers."""
-    _check(model)
     shape = [1, model.preprocessor.sequence_length]
     signature = [tf.TensorSpec(shape, tf.int32, name) for name in _INPUTS.values()]
 

@@ -1,12 +1,20 @@
 """Added tokens as TensorFlow ops, as `text/added_tokens.py` has them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from keras_bert.graph.tensorflow_text import tf_text
 from keras_bert.text.added_tokens import added_regex, ids_by_case
+
+
+def with_added_tokens(added: Mapping[str, bool], tokens: Sequence[str], pieces: Any) -> Any:
+    """Returns a graph's tokenizer that keeps added tokens whole; without any, `pieces` itself."""
+    if not added:
+        return pieces
+    ids = {token: index for index, token in enumerate(tokens)}
+    return GraphAddedTokens(added, ids, pieces)
 
 
 class GraphAddedTokens:

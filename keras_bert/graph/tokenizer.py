@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.graph import graph_ops, normalization
-from keras_bert.graph.added_tokens import GraphAddedTokens
+from keras_bert.graph.added_tokens import with_added_tokens
 from keras_bert.graph.normalization import CASED, Casing
 from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.base_tokenizer import Tokenizer
@@ -42,14 +42,15 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
 
     Raises a ValueError if there is no graph of its kind.
     """
+    added = tokenizer.added_tokens
     if isinstance(tokenizer, SentencePieceTokenizer):
-        return GraphSentencePiece(tokenizer.proto, tokenizer.unk_token_id, tokenizer.shift)
+        pieces = GraphSentencePiece(tokenizer.proto, tokenizer.unk_token_id, tokenizer.shift)
+        return with_added_tokens(added, tokenizer.get_vocabulary(), pieces)
     if isinstance(tokenizer, BertTokenizer):
         tokens = tuple(tokenizer.get_vocabulary())
         casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)
-        return _built(
-            tokens, casing, tokenizer.max_word_characters, tuple(tokenizer.added_tokens.items())
-        )
+        pieces = _built(tokens, casing, tokenizer.max_word_characters)
+        return with_added_tokens(added, tokens, pieces)
     raise ValueError(
         f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in a "
         "tf.data.Dataset, and export the model with a format that takes token ids."
@@ -57,13 +58,9 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
 
 
 @functools.lru_cache(maxsize=4)
-def _built(tokens, casing, max_word_characters, added_tokens):
+def _built(*arguments):
     with tf.init_scope(), tf.device("CPU:0"):
-        pieces = GraphTokenizer(tokens, casing, max_word_characters)
-        if not added_tokens:
-            return pieces
-        ids = {token: index for index, token in enumerate(tokens)}
-        return GraphAddedTokens(dict(added_tokens), ids, pieces)
+        return GraphTokenizer(*arguments)
 
 
 class GraphSentencePiece:

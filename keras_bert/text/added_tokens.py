@@ -6,10 +6,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
-
-from keras_bert.text.wordpieces import Wordpieces
 
 
 def added_regex(added: Mapping[str, bool]) -> str:
@@ -32,7 +31,7 @@ def ids_by_case(
 class AddedTokens:
     """Cuts texts at added tokens; `pieces` cuts what is between them."""
 
-    def __init__(self, added: Mapping[str, bool], ids: Mapping[str, int], pieces: Wordpieces):
+    def __init__(self, added: Mapping[str, bool], ids: Mapping[str, int], pieces: Any):
         self._pattern = re.compile(f"({added_regex(added)})")
         self._pieces = pieces
         self._exact, self._lower = ids_by_case(added, ids)

@@ -17,7 +17,8 @@ from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.text.wordpieces import byte_offsets
 
 _ROLES = ("pad", "unk", "cls", "sep", "mask")
-_SET_WITH_THE_TOKENS = ("_tokens", "_ids", "_pieces", *(f"{role}_token_id" for role in _ROLES))
+_SET_WITH_THE_TOKENS = ("_tokens", "_ids", "_pieces", "_cutter")
+_SET_WITH_THE_TOKENS += tuple(f"{role}_token_id" for role in _ROLES)
 
 
 class Tokenizer:

@@ -25,8 +25,9 @@ class BytePairTokenizer(SubwordTokenizer):
     Args:
         vocabulary: dict of `vocab`, `{token: id}` from 0 without gaps, and `merges`, a list of
             pairs of tokens in the order of their training; perhaps `add_prefix_space`, whether a
-            text's first word has the token of one after a space, and `added_tokens`, a list of
-            tokens that stay whole; or the path of such a JSON file.
+            text's first word has the token of one after a space; `nfc`, whether characters are
+            composed before; and `added_tokens`, a list of tokens that stay whole; or the path of
+            such a JSON file.
 
     Raises:
         ValueError: if the vocabulary is of another form, or lacks a special token.
@@ -48,7 +49,7 @@ class BytePairTokenizer(SubwordTokenizer):
 
     def read(self, vocabulary: str | os.PathLike | dict[str, Any]) -> list[str]:
         with from_extra("corpus"):
-            from tokenizers import AddedToken, decoders, models, pre_tokenizers
+            from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
             from tokenizers import Tokenizer as Pieces
         if not isinstance(vocabulary, dict):
             check_path("vocabulary", vocabulary)
@@ -62,6 +63,8 @@ class BytePairTokenizer(SubwordTokenizer):
         self._pieces = Pieces(models.BPE(ids, self._merges))
         self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(self.add_prefix_space)
         self._pieces.decoder = decoders.ByteLevel()
+        if vocabulary.get("nfc"):
+            self._pieces.normalizer = normalizers.NFC()
         self._pieces.add_tokens([AddedToken(t, normalized=False) for t in self.added_tokens])
         return sorted(ids, key=ids.__getitem__)
 
@@ -69,6 +72,8 @@ class BytePairTokenizer(SubwordTokenizer):
         merges = [list(pair) for pair in self._merges]
         contents = {"vocab": self._ids, "merges": merges}
         contents["add_prefix_space"] = self.add_prefix_space
+        if self._pieces.normalizer:
+            contents["nfc"] = True
         if self.added_tokens:
             contents["added_tokens"] = [*self.added_tokens]
         return contents

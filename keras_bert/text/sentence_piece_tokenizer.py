@@ -1,14 +1,16 @@
 """`SentencePieceTokenizer`: the tokens of XLM-RoBERTa and of models with its vocabulary."""
 
 import os
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
 
 from keras_bert.files.remote import read_bytes
 from keras_bert.messages import check_path
 from keras_bert.text import sentence_piece
+from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.subwords import SubwordTokenizer, flat_rows, flat_spans, without_surrogates
 
 
@@ -27,6 +29,8 @@ class SentencePieceTokenizer(SubwordTokenizer):
             remote; or its contents, bytes.
         family: `"xlm-roberta"`, also of BERTs with its vocabulary, or `"camembert"`: where the
             special tokens are.
+        added_tokens: dict of tokens that stay whole wherever a text has them to whether they are
+            found in any case; their ids come after that of `<mask>`.
 
     Raises:
         ValueError: if the vocabulary is no SentencePiece model, or the texts are not strings.
@@ -43,7 +47,13 @@ class SentencePieceTokenizer(SubwordTokenizer):
     families = tuple(sentence_piece.FAMILIES)
     asset = sentence_piece.MODEL_FILE
 
-    def __init__(self, vocabulary: str | os.PathLike | bytes, family: str = "xlm-roberta"):
+    def __init__(
+        self,
+        vocabulary: str | os.PathLike | bytes,
+        family: str = "xlm-roberta",
+        added_tokens: Mapping[str, bool] | None = None,
+    ):
+        self.added_tokens = dict(added_tokens or {})
         super().__init__(vocabulary, family)
 
     def read(self, vocabulary: str | os.PathLike | bytes) -> list[str]:
@@ -69,16 +79,31 @@ class SentencePieceTokenizer(SubwordTokenizer):
         self.proto = model
         self.shift = len(first) - 3
         self._used = set()
-        return [*first, *pieces[3:], "<mask>"]
+        tokens = [*first, *pieces[3:], "<mask>", *self.added_tokens]
+        self._cutter = SimpleNamespace(ids=self._cut, ids_and_offsets=self._cut_with_offsets)
+        if self.added_tokens:
+            ids = {token: index for index, token in enumerate(tokens)}
+            self._cutter = AddedTokens(self.added_tokens, ids, self._cutter)
+        return tokens
 
     def contents(self) -> bytes:
         return self.proto
 
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        return self._cutter.ids(texts)
+
+    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
+        return self._cutter.ids_and_offsets(texts)
+
+    def settings(self) -> dict[str, Any]:
+        added = {"added_tokens": self.added_tokens} if self.added_tokens else {}
+        return {"family": self.family, **added}
+
+    def _cut(self, texts):
         rows = self._pieces.encode(without_surrogates(texts), return_type="numpy")
         return self._ids_of_pieces(rows)
 
-    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
+    def _cut_with_offsets(self, texts):
         texts = without_surrogates(texts)
         rows = self._pieces.encode(texts, return_type="offset_mapping")
         ids, lengths = self._ids_of_pieces([row["ids"] for row in rows])
@@ -104,7 +129,7 @@ class SentencePieceTokenizer(SubwordTokenizer):
         scores = [score for _, score in pieces]
         least = scores.index(min(scores))
         first = len(sentence_piece.FAMILIES[self.family])
-        return {*range(first), first + least, self.mask_token_id}
+        return {*range(first), first + least, *range(self.mask_token_id, len(self._tokens))}
 
     @property
     def used_ids(self) -> set[int]:
@@ -112,7 +137,8 @@ class SentencePieceTokenizer(SubwordTokenizer):
 
     def with_tokens(self, ids: Sequence[int]) -> Self:
         pieces = {i - self.shift for i in ids} | {0, 1, 2}
-        return type(self)(sentence_piece.with_pieces(self.proto, pieces), self.family)
+        proto = sentence_piece.with_pieces(self.proto, pieces)
+        return type(self)(proto, **self.settings())
 
     def pieces(self) -> list[tuple[str, float]]:
         """Returns the pieces of the model with their scores, without the three special ones."""

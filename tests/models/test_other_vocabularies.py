@@ -282,17 +282,47 @@ def test_texts_come_back_and_every_token_has_its_place(byte_pairs):
     assert (bytes_[0][-1], bytes_[1][-1]) == (4, 5)
 
 
+def test_added_tokens_of_sentence_piece_stay_whole(model_file, make_task, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+    added = {"<num>": False, "[Ada]": False}
+    own = SentencePieceTokenizer(model_file, added_tokens=added)
+    model = make_task("classes", own)
+    model.save_to_hugging_face(tmp_path / "theirs")
+    model.save_to_preset(tmp_path / "preset")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "theirs" / "tokenizer.json"))
+    theirs.no_truncation()
+    models = [BertTask.from_preset(tmp_path / name) for name in ("theirs", "preset")]
+    texts = ["a<num>b", "fox <num> [Ada]", "<num>", "<NUM>", "", "<num><num> [ada] a", *LANGUAGES]
+    expected = [theirs.encode(text) for text in texts]
+    for tokenizer in (own, *(each.preprocessor.tokenizer for each in models)):
+        assert tokenizer.added_tokens == added
+        assert tokenizer(texts) == [one.ids[1:-1] for one in expected]
+    _, starts, ends = own.tokenize_with_offsets(texts[:2])
+    assert texts[1][starts[1][-1] : ends[1][-1]] == "[Ada]"
+    small = model.trim_vocabulary(texts).preprocessor.tokenizer
+    names = [[tokenizer.id_to_token(i) for i in tokenizer(texts[1])] for tokenizer in (own, small)]
+    assert names[0] == names[1] and "<num>" in names[0]
+    if keras.backend.backend() == "tensorflow":
+        from keras_bert.graph.tokenizer import graph_tokenizer
+
+        graph = graph_tokenizer(own).tokenize_with_offsets(np.array(texts))
+        for found, wanted in zip(graph, own.tokenize_with_offsets(texts, "bytes"), strict=True):
+            assert found.to_list() == wanted
+
+
 def test_added_tokens_stay_whole(contents, make_task, tmp_path):
     tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
     vocab = {**contents["vocab"], "<num>": len(contents["vocab"])}
-    own = BytePairTokenizer({**contents, "vocab": vocab, "added_tokens": ["<num>"]})
+    own = BytePairTokenizer({**contents, "vocab": vocab, "added_tokens": ["<num>"], "nfc": True})
     make_task("classes", own).save_to_hugging_face(tmp_path)
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     back = BertTask.from_preset(tmp_path).preprocessor.tokenizer
-    for text in ("a<num>b", "fox <num> fox", "<num>", "<NUM>"):
+    for text in ("a<num>b", "fox <num> fox", "<num>", "<NUM>", "e\u0301 fox"):
         ids = theirs.encode(text).ids[1:-1]
         assert own(text) == back(text) == ids
         assert (ids.count(vocab["<num>"]) == 1) == ("<num>" in text)
+    assert own("e\u0301") == own("é") != BytePairTokenizer(contents)("e\u0301")
+    assert own.tokenize_with_offsets("e\u0301 fox")[2][-1] == 6
 
 
 def test_words_in_a_text_have_the_tokens_of_words_alone(byte_pairs):
@@ -351,8 +381,8 @@ def test_what_are_no_byte_pairs_is_refused(make_task, byte_pairs, contents, tmp_
     refused("a BytePairTokenizer can't be trimmed", model.trim_vocabulary, ["a"])
     model.save_to_hugging_face(tmp_path / "theirs")
     path = tmp_path / "theirs/tokenizer.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"normalizer": {"type": "NFC"}}))
-    message = "splits text with ByteLevel after NFC"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"normalizer": {"type": "NFKC"}}))
+    message = "splits text with ByteLevel after NFKC"
     refused(message, lambda: BertTask.from_preset(tmp_path / "theirs").answer("a"))
 
 

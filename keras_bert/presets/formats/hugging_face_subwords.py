@@ -77,10 +77,11 @@ def fast_subwords(tokenizer: Tokenizer) -> dict[str, Any] | None:
 def _fast_byte_pairs(tokenizer):
     contents = tokenizer.contents()
     contents.pop("added_tokens", None)
+    normalizer = {"type": "NFC"} if contents.pop("nfc", False) else None
     level = {"type": "ByteLevel", "add_prefix_space": contents.pop("add_prefix_space")}
     level |= {"trim_offsets": True, "use_regex": True}
     model = {"type": "BPE", "unk_token": None, "byte_fallback": False, **contents}
-    return {"pre_tokenizer": level, "decoder": level, "model": model}
+    return {"normalizer": normalizer, "pre_tokenizer": level, "decoder": level, "model": model}
 
 
 def _fast_sentence_piece(tokenizer):
@@ -109,10 +110,10 @@ def _byte_pairs(folder, settings, fast):
     if model:
         split = splitter.text("type")
         normalization = fast.fields("normalizer").text("type")
-        if split != "ByteLevel" or normalization is not None:
+        if split != "ByteLevel" or normalization not in (None, "NFC"):
             raise ValueError(
                 f"it splits text with {split} after {normalization}; BytePairTokenizer supports "
-                "only ByteLevel without normalization"
+                "only ByteLevel, perhaps after NFC"
             )
         vocab = model.value("vocab")
         merges = model.value("merges", [])
@@ -123,7 +124,8 @@ def _byte_pairs(folder, settings, fast):
     pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges]
     key = "add_prefix_space"
     adds_space = settings.boolean(key, splitter.boolean(key, False))
-    return {"vocab": vocab, "merges": pairs, key: adds_space}
+    is_nfc = fast.fields("normalizer").text("type") == "NFC"
+    return {"vocab": vocab, "merges": pairs, key: adds_space, "nfc": is_nfc}
 
 
 def _characters(fast):

@@ -50,8 +50,12 @@ def read_tokenizer(
                 ids = {token.content: token.id for token in added}
                 vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
                 vocabulary["added_tokens"] = [*_whole(folder, own, ids, family)]
-            else:
-                _whole(folder, own, (), family)
+            else:  # the last rows of the table are theirs
+                added = {token.content: token.id for token in own}
+                is_last = sorted(added.values()) == [*range(rows - len(added), rows)]
+                whole = _whole(folder, own, added if is_last else (), family)
+                if whole:
+                    arguments["added_tokens"] = dict.fromkeys(sorted(whole, key=added.get), False)
         else:
             arguments = _wordpieces(folder, settings, fast, added, rows)
         if lowercases and arguments and not arguments.get("lowercase"):

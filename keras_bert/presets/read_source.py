@@ -59,16 +59,16 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
         from keras_bert.presets.formats.keras_hub import read_keras_hub
 
         return read_keras_hub(path)
+    if (path / ADAPTER).is_file() and not _has_weights(path):
+        from keras_bert.presets.formats.hugging_face import read_hugging_face
+
+        base = JsonFields(path / ADAPTER).text("base_model_name_or_path", "?")
+        is_known = Path(base).is_dir() or base in _HANDLES
+        return read_hugging_face(Path(local_source(base if is_known else f"hf://{base}")), path)
     if config or (path / "modules.json").is_file():
         from keras_bert.presets.formats.hugging_face import read_hugging_face
 
         return read_hugging_face(path)
-    if (path / ADAPTER).is_file():
-        from keras_bert.presets.formats.hugging_face import read_hugging_face
-
-        base = JsonFields(path / ADAPTER).text("base_model_name_or_path", "")
-        is_known = Path(base).is_dir() or base in _HANDLES
-        return read_hugging_face(Path(local_source(base if is_known else f"hf://{base}")), path)
     names = sorted(entry.name for entry in path.iterdir())
     raise ValueError(
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
@@ -112,9 +112,13 @@ def _is_preset_name(handle):
 
 def _is_google(path):
     """Returns whether a folder is in Google's format; Hugging Face weights take precedence."""
-    if (path / "config.json").is_file() and any((path / name).is_file() for name in FILES):
+    if (path / "config.json").is_file() and _has_weights(path):
         return False
     return (path / "bert_config.json").is_file() or any(path.glob("*.index"))
+
+
+def _has_weights(path):
+    return any((path / name).is_file() for name in FILES)
 
 
 def _is_prefix(path):

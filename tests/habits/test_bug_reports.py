@@ -282,6 +282,8 @@ def test_an_adapter_of_peft_is_merged(
     config = {"base_model_name_or_path": str(base), "lora_alpha": 8, "r": 4}
     config["use_rslora"] = is_rank_stabilized
     (adapter / "adapter_config.json").write_text(json.dumps(config))
+    if is_rank_stabilized:  # some folders have the configuration of the model, too
+        shutil.copy(base / "config.json", adapter)
     merged = shutil.copytree(base, tmp_path / "merged")
     save_file(expected, merged / "model.safetensors", metadata={"format": "pt"})
     theirs = merged / "config.json"

@@ -135,9 +135,8 @@ def regression_targets(labels: Labels, names: Sequence[str]) -> np.ndarray:
     if len(names) == 1:
         return one_each(number_array(what, labels, dtype="float64"))
     expected = f"numbers, [n, {len(names)}], of {', '.join(names)}"
-    is_shape = (len(names),)
     return number_array(
-        what, labels, expected, lambda shape: shape[1:] == is_shape, dtype="float64"
+        what, labels, expected, lambda shape: shape[1:] == (len(names),), dtype="float64"
     )
 
 

@@ -294,7 +294,8 @@ def test_added_tokens_of_sentence_piece_stay_whole(model_file, make_task, tmp_pa
     models = [BertTask.from_preset(tmp_path / name) for name in ("theirs", "preset")]
     texts = ["a<num>b", "fox <num> [Ada]", "<num>", "<NUM>", "", "<num><num> [ada] a", *LANGUAGES]
     expected = [theirs.encode(text) for text in texts]
-    for tokenizer in (own, *(each.preprocessor.tokenizer for each in models)):
+    alone = SentencePieceTokenizer.from_preset(tmp_path / "theirs")
+    for tokenizer in (own, alone, *(each.preprocessor.tokenizer for each in models)):
         assert tokenizer.added_tokens == added
         assert tokenizer(texts) == [one.ids[1:-1] for one in expected]
     _, starts, ends = own.tokenize_with_offsets(texts[:2])

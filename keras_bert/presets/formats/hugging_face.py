@@ -22,7 +22,7 @@ from keras_bert.presets.formats.checkpoint import (
 )
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
 from keras_bert.presets.formats.peft import with_adapter
-from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
+from keras_bert.presets.formats.tensor_files import POOLER_FILE, full_name, read_tensors
 
 _ACTIVATIONS = {
     "gelu": "gelu",
@@ -134,8 +134,7 @@ def _tensors(folder, architecture):
         if name.rsplit(".", 1)[-1] in _BUFFERS:
             continue
         name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # prefixes of torch's wrappers
-        if re.match(r"(embeddings(_project)?|encoder|transformer|pooler)\.", name):
-            name = f"{architecture.root}.{name}"
+        name = full_name(name, architecture.root)
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
         name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
         tensors[name] = tensor

@@ -12,6 +12,7 @@ from keras_bert.text.sentence_piece import (
     FAMILIES,
     MODEL_FILE,
     SPECIAL_TOKENS,
+    loaded,
     normalizer_table,
     unigram_model,
 )
@@ -54,6 +55,11 @@ def read_subwords(family: str, folder: Path, settings: JsonFields, fast: JsonFie
     if not pieces:
         raise ValueError(f"neither {MODEL_FILE} nor tokenizer.json holds its pieces")
     return unigram_model((p for p in pieces if p[0] not in SPECIAL_TOKENS), _characters(fast))
+
+
+def num_tokens(family: str, model: bytes) -> int:
+    """Returns the number of tokens of a SentencePiece model with a family's special ones."""
+    return loaded(model).get_piece_size() + len(FAMILIES[family]) - 2
 
 
 def write_subwords(tokenizer: Tokenizer, folder: Path) -> None:

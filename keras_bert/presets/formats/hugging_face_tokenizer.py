@@ -50,10 +50,11 @@ def read_tokenizer(
                 ids = {token.content: token.id for token in added}
                 vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
                 vocabulary["added_tokens"] = [*_whole(folder, own, ids, family)]
-            else:  # the last rows of the table are theirs
+            elif own:
                 added = {token.content: token.id for token in own}
-                is_last = sorted(added.values()) == [*range(rows - len(added), rows)]
-                whole = _whole(folder, own, added if is_last else (), family)
+                first = subwords.num_tokens(family, vocabulary)
+                follow = sorted(added.values()) == [*range(first, first + len(added))]
+                whole = _whole(folder, own, added if follow else (), family)
                 if whole:
                     arguments["added_tokens"] = dict.fromkeys(sorted(whole, key=added.get), False)
         else:

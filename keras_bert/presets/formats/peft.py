@@ -1,12 +1,11 @@
 """LoRA adapters of PEFT, which lie in a folder apart from the model that they change."""
 
-import re
 from functools import partial
 from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Tensor
-from keras_bert.presets.formats.tensor_files import read_safetensors
+from keras_bert.presets.formats.tensor_files import full_name, read_safetensors
 
 ADAPTER = "adapter_config.json"
 _PREFIX = "base_model.model."
@@ -22,13 +21,13 @@ def with_adapter(tensors: dict[str, Tensor], folder: Path, root: str) -> dict[st
     """
     config = JsonFields(folder / ADAPTER)
     own = read_safetensors(folder / "adapter_model.safetensors")
-    own = {name.removeprefix(_PREFIX): tensor for name, tensor in own.items()}
-    kinds = {match[0] for name in own if (match := re.search(r"lora_\w+", name))}
+    own = {full_name(name.removeprefix(_PREFIX), root): tensor for name, tensor in own.items()}
     heads = {name: tensor for name, tensor in own.items() if "lora_" not in name}
     kept = {name: t for name, t in tensors.items() if not heads or name.startswith(f"{root}.")}
     merged = {**kept, **heads}
-    is_plain = kinds == {"lora_A", "lora_B"} and not config.value("alpha_pattern")
-    for name in own:
+    is_plain = not config.value("alpha_pattern")
+    for name in own.keys() - heads.keys():
+        is_plain = is_plain and name.endswith(("lora_A.weight", "lora_B.weight"))
         if not name.endswith("lora_A.weight"):
             continue
         layer = name.removesuffix("lora_A.weight")

@@ -1,5 +1,6 @@
 """Weight files that others wrote: safetensors, PyTorch's, TensorFlow's and Keras's."""
 
+import re
 import struct
 import zlib
 from functools import partial
@@ -43,6 +44,12 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
         read = {".safetensors": read_safetensors, ".h5": _tensorflow}.get(path.suffix, _pytorch)
         tensors |= read(path)
     return tensors
+
+
+def full_name(name: str, root: str) -> str:
+    """Returns the name of a tensor with its model's prefix, which encoders alone don't have."""
+    is_bare = re.match(r"(embeddings(_project)?|encoder|transformer|pooler)\.", name)
+    return f"{root}.{name}" if is_bare else name
 
 
 def safe_num_bytes(path: Path) -> int | None:

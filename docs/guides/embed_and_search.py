@@ -50,6 +50,17 @@ print(model.similarity(questions[:2], notices[:4]).round(2))  # [2, 4]
 print(model.similarity_pairwise(questions[:2], [notices[0], notices[2]]).round(2))  # [2]
 
 # %% [markdown]
+# An index on disk is a file of NumPy. `mmap_mode` leaves it there, and new rows make a new file:
+#
+# ```py
+# import numpy as np
+#
+# np.save("notices.npy", vectors)
+# vectors = np.load("notices.npy", mmap_mode="r")
+# indices, cosines = model.search(questions, vectors, top_k=2)
+# np.save("more.npy", np.concatenate([vectors, model.encode_document(new_notices)]))
+# ```
+#
 # ## Train on pairs
 #
 # In one house the machines have names. The embedder has never heard of them, so it can't tell which

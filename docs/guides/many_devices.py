@@ -36,8 +36,9 @@ history = model.fit(
 # ## Several machines
 #
 # Start the same recipe on each machine. On TensorFlow, use `--strategy multiworker` and TF_CONFIG,
-# as `tf.distribute.MultiWorkerMirroredStrategy` reads it. On JAX, set the variables that Keras
-# documents:
+# as `tf.distribute.MultiWorkerMirroredStrategy` reads it; in a program of your own,
+# `keras_bert.get_strategy("multiworker")` comes before anything else of TensorFlow's. On JAX, set
+# the variables that Keras documents:
 #
 # ```bash
 # export KERAS_BACKEND=jax KERAS_DISTRIBUTION_JOB_ADDRESSES=10.0.0.1:1234  # of the first process

@@ -104,6 +104,25 @@ for name, signature in served.signatures.items():
 #
 # Programs without TensorFlow run [other formats](hand_it_over.py).
 #
+# ## An endpoint in Python
+#
+# `answer` returns plain Python, for JSON, and threads may share a model. With FastAPI, on any of the
+# three backends:
+#
+# ```py
+# import fastapi
+# import keras_bert
+#
+# model = keras_bert.BertTask.from_preset("reviews/best")
+# model.answer("Compiled before the first request.")
+# app = fastapi.FastAPI()
+#
+#
+# @app.post("/answers")
+# def answers(texts: list[str]):
+#     return model.answer(texts)
+# ```
+#
 # ## Reference: inputs and answers of the SavedModel
 #
 # | model | inputs | answers |

@@ -119,6 +119,7 @@ def page_of(guide, run):
         notebook = run_notebook(notebook)
         kept.parent.mkdir(parents=True, exist_ok=True)
         jupytext.write(notebook, kept)
+    notebook.metadata["language_info"] = {"name": "python"}  # of its code, also if it isn't run
     joined = nbconvert.preprocessors.CoalesceStreamsPreprocessor(enabled=True)
     notebook, _ = joined.preprocess(notebook, {})
     text, resources = nbconvert.MarkdownExporter().from_notebook_node(

@@ -239,7 +239,7 @@ def prepared(case):
         x = case.x
         if kind_of(case.run["task"]) == "Embedder":
             x = x[0] if isinstance(x, tuple) else x
-        batching = Batching(64, pad_to="full")
+        batching = Batching(1024, pad_to="full")
         [inputs] = case.model.preprocessor.batches(x, batching=batching, with_labels=False)
     inputs = {n: v for n, v in inputs.items() if n in case.model.input}
     inputs.setdefault("padding_mask", np.ones_like(inputs["token_ids"]))

@@ -54,6 +54,7 @@ dist: .venv/ready ## The wheel and the source archive in dist/, checked for PyPI
 	rm -rf build/lib build/bdist* dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
+	@test -n "$$REPOSITORY_URL" || echo "REPOSITORY_URL is not set: README's links are dead there."
 
 MINUTES ?= 10
 SEED ?= 1

@@ -36,7 +36,7 @@ class Masking:
             given = [field.name for field in fields if getattr(self, field.name) != field.default]
             if given:
                 raise ValueError(f"left_to_right=True masks nothing: omit {', '.join(given)}.")
-        check_int("max_predictions", self.num_slots)
+        check_int("max_predictions, by default masked_lm_rate of a sequence,", self.num_slots)
 
     @property
     def num_slots(self) -> int:

@@ -144,9 +144,7 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     if labels.ndim > 2 or 0 in labels.shape or len(labels) < 2:
         raise ValueError(f"Correlations need two labels or more, [n]; got {shown(labels)}.")
     check_one_each(len(labels), "labels", predictions=predictions)
-    if labels.shape != predictions.shape:
-        shapes = f"{labels.shape} and {predictions.shape}"
-        raise ValueError(f"Labels and predictions must have the same shape; got {shapes}.")
+    predictions = predictions.reshape(labels.shape)
     check_all_finite("Labels", labels, "Fix them.")
     check_all_finite("Predictions", predictions, "Fix them.")
     columns = labels.reshape(len(labels), -1).T

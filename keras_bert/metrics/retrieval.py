@@ -41,7 +41,7 @@ def retrieval_scores(
     (0.5, 0.5, 0.25)
     """
     check_int("k", k)
-    if not isinstance(relevance, Mapping) or not isinstance(scores, Mapping):
+    if not hasattr(relevance, "keys") or not hasattr(scores, "keys"):
         raise ValueError("Give dicts of queries to dicts of documents, as in the example.")
     if not relevance.keys() & scores.keys():
         keys = f"{next(iter(relevance), None)!r} and {next(iter(scores), None)!r}"

@@ -332,7 +332,7 @@ def _of_width(row, first):
     width = len(first)
     if any(row[width:]) or any(first[len(row) :]):
         return row
-    return row and [*row[:width], *first[len(row) :]]
+    return [*row[:width], *first[len(row) :]]
 
 
 def _json(path, text):

@@ -69,7 +69,7 @@ def _any_case(token):
 
 def _letter(letter):
     upper = letter.upper()
-    if upper == letter or upper.lower() != letter or len(upper) > 1:
+    if upper == letter or upper.lower() != letter:  # "ß" becomes two
         return re.escape(letter)
     return f"[{letter}{upper}]"
 

@@ -207,8 +207,11 @@ def _wordpieces(folder, settings, fast, added, rows):
         lowercase = is_uncased(vocabulary)
     accents = _either("strip_accents", settings, "strip_accents", normalizer)
     chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
-    if steps and not (lowercase and accents is not False and steps <= {"NFC", "NFD"}):
+    if steps - {"NFC", "NFD"}:
         _refuse(f"normalizes text with {', '.join(sorted(steps))}", "BertNormalizer")
+    if steps and not (lowercase and accents is not False):
+        message = "%s composes characters: give texts by unicodedata.normalize(%r, text)."
+        logger.warning(message, folder, min(steps))
     if accents and not lowercase:
         _refuse("has strip_accents=True with do_lower_case=False", "False")
     if chinese is False:

@@ -44,6 +44,5 @@ def with_adapter(tensors: dict[str, Tensor], folder: Path, root: str) -> dict[st
 
 
 def _sum(config, weight, b, a):
-    rank = a.shape[0]
-    rank = rank**0.5 if config.boolean("use_rslora", False) else rank
+    rank = a.shape[0] ** (0.5 if config.boolean("use_rslora", False) else 1)
     return weight.read() + config.number("lora_alpha") / rank * (b.read() @ a.read())

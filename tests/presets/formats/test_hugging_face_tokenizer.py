@@ -79,9 +79,12 @@ def test_casing_comes_from_tokenizer_config_json_or_else_the_vocabulary(read, wo
             assert read(files, f"{by_vocabulary} {lowercase}")[1]["lowercase"] is lowercase
 
 
-def test_a_normal_form_that_changes_nothing_is_read(read, words):
-    content = {**tokenizer_json(words), "normalizer": NFC}
-    assert read({"tokenizer.json": content})[1]["lowercase"] is True
+def test_a_normal_form_is_told_where_it_changes_texts(read, words, caplog):
+    files = {"tokenizer.json": {**tokenizer_json(words), "normalizer": NFC}}
+    assert read(files)[1]["lowercase"] is True and not caplog.text
+    files["tokenizer_config.json"] = {"strip_accents": False}
+    read(files, "kept")
+    assert "give texts by unicodedata.normalize('NFC', text)" in caplog.text
 
 
 def test_accents_may_stay(read, words, cased):
@@ -121,7 +124,7 @@ def test_added_tokens_keep_their_ids_and_stay_whole(read, words, caplog):
         ({"tokenizer_class": "BertJapaneseTokenizer"}, None, "is a BertJapaneseTokenizer"),
         ({}, {"model": {"type": "BPE"}}, "is of type BPE; .* only WordPiece"),
         ({}, {"pre_tokenizer": {"type": "Whitespace"}}, "splits .* BertNormalizer and Whitespace"),
-        ({"strip_accents": False}, {"normalizer": NFC}, "normalizes text with NFC"),
+        ({}, {"normalizer": {**NFC, "normalizers": [{"type": "NFKC"}, BERT_S]}}, "with NFKC"),
         ({}, {"normalizer": None}, "splits text with None and BertPreTokenizer"),
     ],
 )

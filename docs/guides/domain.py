@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Go on from published weights on texts of your own
+# # Adapt a published model to your domain
 #
 # A published BERT has read books and Wikipedia. If your texts are different (contracts, medical
 # notes, source code), pre-train it on them for a while before you fine-tune. Texts that are held

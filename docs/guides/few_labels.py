@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Classes from a few labels
+# # Few-shot: classes from a few labels
 #
 # Eight labeled texts per class are too few to fine-tune a classifier. They are enough to train an
 # embedder: as pairs, 24 texts in three classes make 276 examples of "same class" or "not". A

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Hand it over
+# # Export for other runtimes
 #
 # Programs that know neither Keras nor TensorFlow run a model from a folder: in a browser, on a
 # phone, in a search engine written in Rust. This guide writes three such folders of one classifier

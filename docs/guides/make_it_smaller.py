@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Make it smaller
+# # Make it smaller: quantize, distill, trim
 #
 # A smaller model answers faster, and loads faster where it is served. This guide takes a model that
 # sorts messages to a shop through four steps: fewer layers, a teacher, fewer tokens, and int8. Each

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Serve a model
+# # Deploy and serve a model
 #
 # A trained model becomes a folder that takes raw strings and gives answers. Where it is served,
 # neither Keras nor this library is needed. This guide trains a model that sorts messages to a shop,

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # From texts to training batches
+# # Pre-training data: vocabulary and corpus
 #
 # Pre-training needs three things made from plain text: a vocabulary, a corpus of tokens, and
 # batches with masked words. This guide makes each from the language reference that comes with

@@ -59,8 +59,8 @@ for (question, reply), answer in zip(new, matcher.answer(new)):
 
 # %% [markdown]
 # One pair in four is an answer here. `class_weight="balanced"` gives each class the same weight
-# in the loss, however rare it is. `compile(loss=keras_bert.losses.LogitCrossentropy(label_smoothing=
-# 0.1))` smooths labels, given by name as before.
+# in the loss, however rare it is. To smooth labels, which are given by name as before, compile with
+# `loss=keras_bert.losses.LogitCrossentropy(label_smoothing=0.1)`.
 #
 # ## Probabilities and a threshold
 #

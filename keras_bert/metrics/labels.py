@@ -147,13 +147,17 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     predictions = predictions.reshape(labels.shape)
     check_all_finite("Labels", labels, "Fix them.")
     check_all_finite("Predictions", predictions, "Fix them.")
-    columns = labels.reshape(len(labels), -1).T
-    pairs = list(zip(columns, predictions.reshape(len(labels), -1).T, strict=True))
+    columns = [values.reshape(len(labels), -1).T for values in (labels, predictions)]
+    ranks = [map(_ranks, column) for column in columns]
     return {
-        "pearson": float(np.mean([_correlation(*pair) for pair in pairs])),
-        "spearman": float(np.mean([_correlation(*map(_ranks, pair)) for pair in pairs])),
+        "pearson": _mean_correlation(*columns),
+        "spearman": _mean_correlation(*ranks),
         "mean_squared_error": float(np.mean((labels - predictions) ** 2)),
     }
+
+
+def _mean_correlation(labels, predictions):
+    return float(np.mean([*map(_correlation, labels, predictions)]))
 
 
 def _correlation(a, b):

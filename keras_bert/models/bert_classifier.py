@@ -127,9 +127,8 @@ class BertClassifier(BertTask):
     @property
     def is_regression(self):
         """Whether the outputs are numbers to predict; see the preprocessor's `regression`."""
-        if self.preprocessor is not None:
-            return self.preprocessor.is_regression
-        return self.num_classes == 1
+        reader = self.preprocessor
+        return self.num_classes == 1 if reader is None else reader.is_regression
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
@@ -302,8 +301,8 @@ class BertClassifier(BertTask):
     def targets(self, y, x=None):
         if self.preprocessor is not None:
             return self.preprocessor.targets(y)
-        names = self._names()
-        return regression_targets(y, names) if self.is_regression else class_targets(y, names)
+        targets = regression_targets if self.is_regression else class_targets
+        return targets(y, self._names())
 
     def with_checked_labels(self, dataset):
         return dataset if self.is_regression else with_class_check(dataset, self.num_classes)

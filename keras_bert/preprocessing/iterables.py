@@ -234,10 +234,10 @@ def in_python(x: Any) -> Any:
         if "label" not in x or _names_of_texts(x) is None:
             return x
         if is_single(x):
-            return {name: value for name, value in x.items() if name != "label"}
+            del x["label"]
+            return x
         return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
-    is_frame = hasattr(x, "dtypes") and hasattr(x, "columns")
-    columns = dict.fromkeys(x.columns) if is_frame else {}
+    columns = dict.fromkeys(getattr(x, "columns", ())) if hasattr(x, "dtypes") else {}
     if _names_of_texts(columns) is None or columns.keys().isdisjoint(_LABELS):
         return x
     return x.to_dicts() if hasattr(x, "to_dicts") else x.to_dict("records")  # Polars, pandas

@@ -292,7 +292,7 @@ def _check_writing(sentences, names):
     """
     for writing in _OTHER_WRITINGS:
         found = {tag: writing.fullmatch(tag) for tag in names - {"o"}}
-        if found and all(found.values()) and "B" in {m["prefix"].upper() for m in found.values()}:
+        if all(found.values()) and "B" in {m["prefix"].upper() for m in found.values()}:
             tag, line = next(pair for pair in sentences.tag_lines() if pair[0] in found)
             right = f"{found[tag]['prefix'].upper()}-{found[tag]['type']}"
             raise ValueError(

@@ -15,7 +15,6 @@ from keras_bert.files.parquet import class_names_in, parquet_rows
 from keras_bert.files.remote import files_at, packing, read_text
 from keras_bert.messages import check_one_of, did_you_mean, is_missing, shortened, shown
 
-_BOOLS = ("true", "false")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+")
 
 
@@ -82,19 +81,17 @@ class Table:
     def class_names(self, column: str) -> list[str]:
         """Lists the distinct values of a column of labels, sorted, with numbers sorted by value.
 
-        "1.0" is "1", and "True" is "true".
+        "1.0" and "1" are one class, and so are "True" and "true"; its name is the first of them.
         """
         labels = self[column]
         if "" in labels:
             message = f"the label in column {column!r} is empty. Fill it, or remove the row."
             raise self.error(labels.index(""), message)
-        spelled = {}
-        for label in labels:
-            spelled.setdefault(_class_of(label), label)
+        spelled = {_class_of(label): label for label in reversed(labels)}
         names = sorted(spelled)
         if all(map(str.isdecimal, names)):
             names.sort(key=int)
-        return [spelled[name] if name in _BOOLS else name for name in names]
+        return [spelled[name] for name in names]
 
     def class_numbers(self, column: str, names: list[str]) -> np.ndarray:
         """Converts a column of labels to their indices in `names`, `[n]` int32.
@@ -261,7 +258,8 @@ def _take_header(table):
 
 def _class_of(label):
     """Returns what the writings of a class have in common."""
-    label = label.lower() if label.lower() in _BOOLS else label
+    if label.lower() in ("true", "false"):
+        return label.lower()
     return label[:-2] if re.fullmatch(r"-?\d+\.0", label) else label
 
 

@@ -13,7 +13,6 @@ from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, is_uncased, read_lines
 _ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 _CLASSES = {None: "BertTokenizer", "mpnet": "MPNetTokenizer", **subwords.CLASSES}
 _SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer")
-_FLAGS = ("single_word", "lstrip", "rstrip")
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
     "BertBackbone.from_preset."
@@ -44,25 +43,31 @@ def read_tokenizer(
         family = subwords.subword_family(folder, settings, fast)
         if family:
             vocabulary = subwords.read_subwords(family, folder, settings, fast)
-            arguments = {"vocabulary": vocabulary, "family": family}
-            own = [token for token in added if token.content not in subwords.SPECIAL_TOKENS]
-            if family == "roberta":
-                ids = {token.content: token.id for token in added}
-                vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
-                vocabulary["added_tokens"] = [*_whole(folder, own, ids, family)]
-            elif own:
-                added = {token.content: token.id for token in own}
-                first = subwords.num_tokens(family, vocabulary)
-                follow = sorted(added.values()) == [*range(first, first + len(added))]
-                whole = _whole(folder, own, added if follow else (), family)
-                if whole:
-                    arguments["added_tokens"] = dict.fromkeys(sorted(whole, key=added.get), False)
+            arguments = _with_added_tokens(vocabulary, family, folder, added)
         else:
             arguments = _wordpieces(folder, settings, fast, added, rows)
         if lowercases and arguments and not arguments.get("lowercase"):
             raise ValueError("its model lowercases text, but has a cased vocabulary")
         longest = settings.integer("model_max_length", high=10**31) or 512
         return arguments, min(longest, 2**30)
+
+
+def _with_added_tokens(vocabulary, family, folder, added):
+    """Returns the arguments of a tokenizer of subwords: byte pairs, or a SentencePiece model."""
+    own = [token for token in added if token.content not in subwords.SPECIAL_TOKENS]
+    if family == "roberta":
+        ids = {token.content: token.id for token in added}
+        vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
+        vocabulary["added_tokens"] = [*_whole(folder, own, ids, family)]
+        own = []
+    arguments = {"vocabulary": vocabulary, "family": family}
+    if own:
+        ids = {token.content: token.id for token in own}
+        first = subwords.num_tokens(family, vocabulary)
+        follow = sorted(ids.values()) == [*range(first, first + len(ids))]
+        if whole := _whole(folder, own, ids if follow else (), family):
+            arguments["added_tokens"] = dict.fromkeys(sorted(whole, key=ids.get), False)
+    return arguments
 
 
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
@@ -306,7 +311,8 @@ def _added_tokens(settings, fast, file):
     added = {token: _AddedToken(token, file.integer(token)) for token in file.values}
     for index, fields in listed:
         token = fields.text("content")
-        is_plain = not any(fields.boolean(flag, False) for flag in _FLAGS)
+        flags = ("single_word", "lstrip", "rstrip")
+        is_plain = not any(fields.boolean(flag, False) for flag in flags)
         added[token] = _AddedToken(token, index, fields.boolean("normalized", False), is_plain)
     return [token for token in added.values() if None not in (token.content, token.id)]
 

@@ -3,6 +3,8 @@
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Tensor
 from keras_bert.presets.formats.tensor_files import full_name, read_safetensors
@@ -23,26 +25,25 @@ def with_adapter(tensors: dict[str, Tensor], folder: Path, root: str) -> dict[st
     own = read_safetensors(folder / "adapter_model.safetensors")
     own = {full_name(name.removeprefix(_PREFIX), root): tensor for name, tensor in own.items()}
     heads = {name: tensor for name, tensor in own.items() if "lora_" not in name}
-    kept = {name: t for name, t in tensors.items() if not heads or name.startswith(f"{root}.")}
-    merged = {**kept, **heads}
-    is_plain = not config.value("alpha_pattern")
-    for name in own.keys() - heads.keys():
-        is_plain = is_plain and name.endswith(("lora_A.weight", "lora_B.weight"))
-        if not name.endswith("lora_A.weight"):
-            continue
-        layer = name.removesuffix("lora_A.weight")
-        is_plain = is_plain and f"{layer}weight" in tensors
-        if is_plain:
-            parts = (tensors[f"{layer}weight"], own[f"{layer}lora_B.weight"], own[name])
-            merged[f"{layer}weight"] = Tensor(parts[0].shape, partial(_sum, config, *parts))
-    if not is_plain:
+    matrices = own.keys() - heads.keys()
+    layers = {name.rpartition("lora_")[0] for name in matrices}
+    has_pairs = matrices == {f"{layer}lora_{part}.weight" for layer in layers for part in "AB"}
+    are_known = all(f"{layer}weight" in tensors for layer in layers)
+    if not has_pairs or not are_known or config.value("alpha_pattern"):
         raise ValueError(
             f"{folder} holds a PEFT adapter other than plain LoRA of dense layers. Merge it with "
             "PEFT, model.merge_and_unload().save_pretrained(folder), and load that folder."
         )
+    merged = {name: t for name, t in tensors.items() if not heads or name.startswith(f"{root}.")}
+    merged |= heads
+    for layer in layers:
+        weight = tensors[f"{layer}weight"]
+        b, a = (own[f"{layer}lora_{part}.weight"] for part in "BA")
+        merged[f"{layer}weight"] = Tensor(weight.shape, partial(_sum, config, weight, b, a))
     return merged
 
 
-def _sum(config, weight, b, a):
-    rank = a.shape[0] ** (0.5 if config.boolean("use_rslora", False) else 1)
-    return weight.read() + config.number("lora_alpha") / rank * (b.read() @ a.read())
+def _sum(config, *tensors):
+    weight, b, a = (np.asarray(tensor.read(), "float32") for tensor in tensors)
+    rank = len(a) ** (0.5 if config.boolean("use_rslora", False) else 1)
+    return weight + config.number("lora_alpha", 8) / rank * (b @ a)

@@ -338,11 +338,12 @@ class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
             check_number("Each pos_weight", weight, at_least=0)
 
     def call(self, y_true, y_pred):
-        shapes = [tuple(values.shape[1:]) for values in (y_true, y_pred)]
-        if shapes[0] != shapes[1] or y_pred.shape[-1] != len(self.pos_weight):
+        number = len(self.pos_weight)
+        known = {y_true.shape[-1], y_pred.shape[-1]} - {None}  # a graph may not know the labels'
+        if len(y_true.shape) != len(y_pred.shape) or known != {number}:
             raise ValueError(
-                f"A pos_weight of {len(self.pos_weight)} classes takes labels and logits of as "
-                f"many, 0 or 1 for each; got {shapes[0]} and {shapes[1]} for each example."
+                f"A pos_weight of {number} classes takes labels and logits of as many, 0 or 1 for "
+                f"each; got shapes {y_true.shape} and {y_pred.shape}."
             )
         weight = ops.convert_to_tensor(self.pos_weight, y_pred.dtype)
         positive = y_true * weight * ops.softplus(-y_pred)

@@ -418,7 +418,7 @@ def test_labels_by_name_may_be_smoothed(classifier, assert_close):
     smooth = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1)
     expected = smooth(np.eye(2)[[0, 1, 0, 1]], outputs)
     loss = losses.LogitCrossentropy(label_smoothing=0.1)
-    model.compile("sgd", loss, run_eagerly=True)
+    model.compile("sgd", loss)  # as a graph
     assert_close(model.evaluate(TEXTS, LABELS, verbose=0), expected)
     assert_close(model.evaluate(model.preprocessor(TEXTS), np.array([[0], [1]] * 2), verbose=0),
                  expected)  # fmt: skip
@@ -433,7 +433,7 @@ def test_labels_of_several_may_have_weights(classifier, refused, assert_close):
     refused("WeightedBinaryCrossentropy", model.fit, TEXTS, labels, class_weight={"x": 2})
     weights = (4 - np.array([*model.class_counts(labels).values()])) / [2, 1, 1]
     loss = losses.WeightedBinaryCrossentropy(weights)
-    model.compile("sgd", loss, run_eagerly=True)
+    model.compile("sgd", loss)  # as a graph, which doesn't know the shape of the labels
     probabilities = 1 / (1 + np.exp(-model.predict(TEXTS, verbose=0)))
     matrix = np.array([[1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 0]])
     expected = -matrix * [1, 3, 3] * np.log(probabilities)
@@ -443,7 +443,7 @@ def test_labels_of_several_may_have_weights(classifier, refused, assert_close):
     again = keras.losses.deserialize(keras.losses.serialize(loss))
     assert again.pos_weight == [1.0, 3.0, 3.0]
     one = classifier()
-    one.compile("sgd", losses.WeightedBinaryCrossentropy([1, 2]), run_eagerly=True)
+    one.compile("sgd", losses.WeightedBinaryCrossentropy([1, 2]))
     refused("as many, 0 or 1 for each", one.fit, TEXTS, LABELS, verbose=0)
 
 

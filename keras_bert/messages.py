@@ -142,9 +142,8 @@ def check_values(
     Traceback (most recent call last):
     ValueError: Labels must be below 3; got 3 at [1]. Number them from 0.
     """
-    wrong = np.argwhere(~are_right)
-    if wrong.size:
-        place = wrong[0].tolist()
+    if not np.all(are_right):
+        place = np.argwhere(~are_right)[0].tolist()
         raise ValueError(f"{expected}; got {array[tuple(place)]} at {place}. {fix}".rstrip())
 
 

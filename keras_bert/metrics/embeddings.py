@@ -1,17 +1,12 @@
-"""Similarities of vectors of texts: scores, and search."""
-
-from typing import Any
+"""Similarities of vectors of texts, and scores of them."""
 
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_all_finite
 from keras_bert.metrics.labels import regression_scores
 
 EMBED_AGAIN = "Embed those texts again."
 _BLOCK = 1024  # rows of cosines at a time
-_QUERIES, _DOCUMENTS = 256, 16384  # of a search at a time: 16 MiB
-_ROUNDING = 1e-5  # more than the error of a cosine in float32
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """The names of similarities in sentence-transformers; distances are negated, as there."""
@@ -69,11 +64,12 @@ def pair_scores(
 
 
 def _nearest_neighbor_accuracy(vectors, classes, similarity):
-    nearest_two, _ = nearest(vectors, vectors, 2, similarity)
-    first, second = nearest_two.T
-    is_self = first == np.arange(len(first))  # False after an equal vector
-    neighbors = np.where(is_self, second, first)
-    return float(np.mean(classes[neighbors] == classes))
+    neighbors = []
+    for start in range(0, len(vectors), _BLOCK):
+        scores = all_similarities(vectors[start : start + _BLOCK], vectors, similarity)
+        np.fill_diagonal(scores[:, start:], -np.inf)  # of a vector and itself
+        neighbors.append(scores.argmax(axis=1))
+    return float(np.mean(classes[np.concatenate(neighbors)] == classes))
 
 
 def _ranks(anchors, positives, similarity):
@@ -85,46 +81,3 @@ def _ranks(anchors, positives, similarity):
         is_better = scores > of_positives + 1e-6 * np.maximum(1, np.abs(of_positives))
         ranks.append(1 + is_better.sum(axis=1))
     return np.concatenate(ranks)
-
-
-def nearest(
-    queries: npt.ArrayLike, documents: Any, top_k: int, similarity: str = "cosine"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the vectors of `documents` nearest to each of `queries`; see `BertEmbedder.search`."""
-    queries = comparable(queries, similarity)
-    indices = np.zeros((len(queries), top_k), "int64")
-    scores = np.full((len(queries), top_k), -np.inf, "float32")
-    for start in range(0, len(documents), _DOCUMENTS):
-        block = np.asarray(documents[start : start + _DOCUMENTS], "float32")
-        check_all_finite(f"Vectors from row {start}" if start else "Vectors", block, EMBED_AGAIN)
-        block = comparable(block, similarity)
-        for first in range(0, len(queries), _QUERIES):
-            rows = slice(first, first + _QUERIES)
-            _merge(indices[rows], scores[rows], queries[rows], block, start, similarity)
-    return indices, scores
-
-
-def _merge(indices, scores, queries, block, start, similarity):
-    """Merges the scores of a block of documents, `[block, H]`, into the best so far, in place.
-
-    The last bits of a matrix product depend on the position in the matrix, so it only selects the
-    candidates: their scores are computed again, one by one, and equal documents have equal ones.
-    Blocks come in the order of the documents, so an equal score in a later one loses.
-    """
-    top_k = indices.shape[1]
-    products = all_similarities(queries, block, similarity)
-    longest = np.linalg.norm(block, axis=-1).max()
-    for query in range(len(queries)):
-        row = products[query]
-        rounding = _ROUNDING * longest * np.linalg.norm(queries[query])
-        candidates = np.flatnonzero(row > scores[query, -1] - rounding)
-        if candidates.size > 2 * top_k:
-            least = np.partition(row[candidates], -top_k)[-top_k]
-            candidates = candidates[row[candidates] >= least - rounding]
-        if candidates.size:
-            exact = similarities(block[candidates], queries[query], similarity)
-            all_scores = np.append(scores[query], exact)
-            all_indices = np.append(indices[query], start + candidates)
-            order = np.argsort(-all_scores, kind="stable")[:top_k]
-            scores[query] = all_scores[order]
-            indices[query] = all_indices[order]

@@ -19,7 +19,6 @@ from keras_bert.metrics.embeddings import (
     SIMILARITIES,
     all_similarities,
     comparable,
-    nearest,
     similarities,
 )
 from keras_bert.models import hard_negatives
@@ -29,6 +28,7 @@ from keras_bert.preprocessing.forms import is_dataset, is_raw
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
+from keras_bert.vector_index import VectorIndex, check_equal_width, vector_array
 
 _TEXTS = 8192  # tokenized at a time
 
@@ -231,6 +231,26 @@ class BertEmbedder(BertTask):
         check_one_each(len(texts), "texts", others=others)
         return similarities(texts, others, self.similarity_fn_name)
 
+    def index(self, documents, dtype=None, batch_size=None, *, verbose=0):
+        """Embeds documents and returns a `VectorIndex` of them, for `search`.
+
+        Args:
+            documents: n texts, embedded by `encode_document`, or vectors `[n, H]`.
+            dtype: `"float32"`, `"float16"` or `"int8"`: what the index stores.
+            batch_size: int; 32 by default.
+            verbose: 0, or 1 for progress bars.
+
+        Returns:
+            A `VectorIndex` that compares as this model does.
+        """
+        index = VectorIndex(None, self.similarity_fn_name, dtype)
+        if not is_raw(documents):
+            index.add(documents)
+            return index
+        for vectors in self._parts_encoded(documents, "document", batch_size, verbose):
+            index.add(vectors)
+        return index
+
     def search(self, queries, documents, top_k=10, batch_size=None):
         """Finds the documents whose vectors are nearest to each query's.
 
@@ -240,24 +260,32 @@ class BertEmbedder(BertTask):
         Args:
             queries: a text, n texts, or vectors `[n, H]` or `[H]`. Texts are embedded by
                 `encode_query`.
-            documents: texts or vectors `[m, H]`. Texts are embedded by `encode_document`; to search
-                them often, embed them once and give the vectors.
+            documents: a `VectorIndex`, or texts or vectors `[m, H]`, of which `index` makes one;
+                to search them often, make it once.
             top_k: int, the number of documents for each query; all if there are fewer.
             batch_size: int; 32 by default.
 
         Returns:
             `(indices, similarities)`, int64 and float32 `[n, top_k]`, the nearest first. Of equal
-            ones, the document with the lower index comes first.
+            ones, the document with the lower index comes first. The indices of a `VectorIndex` are
+            its ids.
 
         Raises:
-            ValueError: as `similarity`.
+            ValueError: as `similarity`, or if the index compares in another way than this model.
         """
         check_int("top_k", top_k)
+        if is_raw(queries):
+            queries = self._encoded(queries, "query", batch_size)
         if isinstance(documents, (list, tuple, np.ndarray)) and not len(documents):
-            queries, _ = self._both(queries, queries, batch_size, ("query", "query"))
-            return nearest(queries, documents, 0)
-        queries, documents = self._both(queries, documents, batch_size, ("query", "document"))
-        return nearest(queries, documents, min(top_k, len(documents)), self.similarity_fn_name)
+            documents = VectorIndex(None, self.similarity_fn_name)
+        if not isinstance(documents, VectorIndex):
+            documents = self.index(documents, batch_size=batch_size)
+        if documents.similarity != self.similarity_fn_name:
+            raise ValueError(
+                f"The index compares by {documents.similarity}, and this model by "
+                f"{self.similarity_fn_name}. Set one as the other: similarity_fn_name, similarity."
+            )
+        return documents.search(queries, top_k)
 
     def mine_hard_negatives(
         self,
@@ -336,6 +364,9 @@ class BertEmbedder(BertTask):
 
     def _encoded(self, texts, kind, batch_size, verbose=0):
         """Embeds texts with the prompt of a kind, or None for the default one."""
+        return np.concatenate([*self._parts_encoded(texts, kind, batch_size, verbose)])
+
+    def _parts_encoded(self, texts, kind, batch_size, verbose=0):
         if is_dataset(texts) or isinstance(texts, dict) or not is_raw(texts):
             raise ValueError(f"Give a text or a list of texts; got {shown(texts)}.")
         self._check_pools()
@@ -343,40 +374,21 @@ class BertEmbedder(BertTask):
             texts = list(texts)
         preprocessor = preprocessor_of(self)
         preprocessor = preprocessor.variants().get(kind, preprocessor)
-        parts = preprocessor.parts(texts, _TEXTS)
-        found = [
-            self.predict_rows(preprocessor.read(part), batch_size, verbose=verbose)
-            for part in parts
-        ]
-        return np.concatenate(found)
+        for part in preprocessor.parts(texts, _TEXTS):
+            yield self.predict_rows(preprocessor.read(part), batch_size, verbose=verbose)
 
     def _comparable(self, texts, others, batch_size):
         vectors = self._both(texts, others, batch_size)
         return [comparable(part, self.similarity_fn_name) for part in vectors]
 
-    def _both(self, texts, others, batch_size, kinds=(None, None)):
+    def _both(self, texts, others, batch_size):
         found = []
-        for x, kind in zip((texts, others), kinds, strict=True):
-            if is_raw(x):
-                found.append(self._encoded(x, kind, batch_size))
-                continue
-            try:
-                vectors = x if isinstance(x, np.ndarray) else np.asarray(x, "float32")
-            except (TypeError, ValueError):  # a dict, or lists of different lengths
-                vectors = np.array(0)
-            if vectors.ndim == 1:
-                vectors = vectors[None]
-            if vectors.ndim != 2 or "float" not in vectors.dtype.name or not vectors.size:
-                raise ValueError(f"Give texts, or vectors as floats [n, H]; got {shown(x)}.")
-            if not isinstance(vectors, np.memmap):
-                check_all_finite("Vectors", vectors, EMBED_AGAIN)
+        for x in (texts, others):
+            vectors = self._encoded(x, None, batch_size) if is_raw(x) else vector_array(x)
+            check_all_finite("Vectors", vectors, EMBED_AGAIN)
             found.append(vectors)
         texts, others = found
-        if texts.shape[1] != others.shape[1]:
-            raise ValueError(
-                f"The vectors differ in width: {texts.shape[1]} and {others.shape[1]}. Embed both "
-                "with the same model and truncate_dim."
-            )
+        check_equal_width(texts.shape[1], others.shape[1])
         return texts, others
 
     def get_config(self):

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from keras_bert.messages import logger
-from keras_bert.metrics.embeddings import comparable, nearest, similarities
+from keras_bert.metrics.embeddings import comparable, similarities
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.texts import text_columns
+from keras_bert.vector_index import VectorIndex
 
-_QUERIES = 2**16  # of a search at a time, which normalizes all texts
+_QUERIES = 4096  # of a search at a time
 
 
 def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list[str]]:
@@ -42,10 +43,11 @@ def candidates(
     `queries` and `texts` are vectors `[Q, H]` and `[D, H]`, and `own` the numbers of each query's
     positives.
     """
+    index = VectorIndex(texts, similarity)
     for start in range(0, len(queries), _QUERIES):
         rows = slice(start, start + _QUERIES)
         part = comparable(queries[rows], similarity)
-        found = nearest(part, texts, min(top_k, len(texts)), similarity)
+        found = index.search(part, top_k)
         for query, positives, numbers, scores in zip(part, own[rows], *found, strict=True):
             is_negative = ~np.isin(numbers, positives)
             if relative_margin is not None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask
+from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask, VectorIndex
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 PROMPTS = {"query": "q r ", "passage": "p "}
@@ -92,8 +92,8 @@ def test_similarity_is_a_matrix_of_texts_or_vectors(assert_close, model):
 @pytest.mark.parametrize("in_blocks", [False, True])
 def test_search_finds_the_nearest(assert_close, model, monkeypatch, tmp_path, in_blocks):
     if in_blocks:
-        monkeypatch.setattr("keras_bert.metrics.embeddings._QUERIES", 3)
-        monkeypatch.setattr("keras_bert.metrics.embeddings._DOCUMENTS", 7)
+        monkeypatch.setattr("keras_bert.vector_index._QUERIES", 3)
+        monkeypatch.setattr("keras_bert.vector_index._DOCUMENTS", 7)
     rng = np.random.default_rng(1)
     queries = rng.normal(size=(8, 16)).astype("float32")
     documents = rng.normal(size=(50, 16)).astype("float32")
@@ -116,6 +116,21 @@ def test_search_finds_the_nearest(assert_close, model, monkeypatch, tmp_path, in
     expected = (model.encode_query("d") @ model.encode_document(texts).T)[0]
     np.testing.assert_array_equal(indices[0], np.argsort(-expected)[:2])
     assert_close(found[0], np.sort(expected)[::-1][:2])
+
+
+def test_an_index_of_texts_is_searched_as_the_texts_are(assert_close, model, monkeypatch, refused):
+    expected = model.search(["a b", "d"], TEXTS, 3)
+    monkeypatch.setattr("keras_bert.models.bert_embedder._TEXTS", 2)  # several parts
+    index = model.index(TEXTS)
+    indices, found = model.search(["a b", "d"], index, 3)
+    np.testing.assert_array_equal(indices, expected[0])
+    assert_close(found, expected[1])
+    short = model.index(model.encode_document(TEXTS), dtype="int8")
+    assert short.dtype == "int8" and len(short) == len(TEXTS)
+    other = VectorIndex([[1.0]], "dot")
+    refused("compares by dot, and this model by cosine", model.search, "a", other)
+    refused("differ in width: 16 and 1", model.search, "a", VectorIndex([[1.0]]))
+    refused("no texts", model.index, [])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn"])

@@ -7,7 +7,7 @@ from keras_bert.messages import logger
 from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
-from keras_bert.training.keras_internals import learning_rate_at, updated_variables
+from keras_bert.training.keras_internals import learning_rate_at, settings_of, updated_variables
 from keras_bert.training.lamb import Lamb
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
@@ -92,8 +92,8 @@ def restart(task, optimizer):
     is_same = (
         isinstance(last, AdamW)
         and last.built
-        and last.get_config() == optimizer.get_config()
-        and isinstance(last.get_config()["learning_rate"], dict)  # its schedule; no variable
+        and settings_of(last) == settings_of(optimizer)
+        and isinstance(settings_of(last)["learning_rate"], tuple)  # its schedule; no variable
         and list(map(id, updated_variables(last))) == list(map(id, task.trainable_variables))
     )
     if is_same:

@@ -1,15 +1,15 @@
 """Prediction of rows in memory with little padding. N rows, S sequence."""
 
+import dataclasses
 import functools
 
 import keras
 import numpy as np
 
 from keras_bert.preprocessing.batches import Batches, by_length, cut_rows
-from keras_bert.preprocessing.batching import Batching, quarters
+from keras_bert.preprocessing.batching import Batching, octaves, quarters
 from keras_bert.training.prediction import predict_each
-
-_COST_OF_A_BATCH = 64  # tokens of padding that take as long as one more batch
+from keras_bert.training.strategy import device_kind
 
 
 def row_outputs(model, rows, longest, batch_size, verbose="auto", callbacks=None):
@@ -48,34 +48,60 @@ def row_outputs(model, rows, longest, batch_size, verbose="auto", callbacks=None
 
 def _one_by_one(model, rows, longest, lengths, order, batch_size, verbose, callbacks):
     """Predicts batches without `tf.data`, whose pipeline takes longer to build than few rows do."""
-    batching = Batching().for_rows(longest)
-    is_compiled = batching.pad_to != "longest"
+    batching, sizes, cost = _shapes(longest, batch_size)
     widths = lengths[order]
-    if is_compiled:
+    if batching.pad_to != "longest":
         cuts = np.array([longest] if batching.pad_to == "full" else sorted(batching.pad_to))
         widths = cuts[np.searchsorted(cuts, widths)]
-    ends = []
-    for start in range(0, len(order), batch_size):
-        ends += [start + end for end in _ends(widths[start : start + batch_size])]
-    batches = np.split(order, ends[:-1])
+    cut = _cut(widths, sizes, cost)
+    batches = np.split(order, np.cumsum(cut)[:-1])
 
-    def make(numbers):
-        if is_compiled:  # for few numbers of rows: XLA compiles a model again for each
-            numbers = np.resize(numbers, min(batch_size, 1 << (len(numbers) - 1).bit_length()))
-        return rows.batch(numbers, batching)[0]
+    def make(numbers, size):
+        return rows.batch(np.resize(numbers, size), batching)[0]
 
-    parts = [(functools.partial(make, numbers), len(numbers)) for numbers in batches]
+    parts = [
+        (functools.partial(make, numbers, size), len(numbers))
+        for numbers, size in zip(batches, cut, strict=True)
+    ]
     outputs = predict_each(model, parts, verbose, callbacks)
     return list(zip(batches, outputs, strict=False))  # a callback may have stopped it
 
 
-def _ends(widths):
-    """Returns where a batch of rows, the widest first, ends if it is split to save padding."""
-    saved = (widths[0] - widths) * np.arange(len(widths), 0, -1)  # tokens, by the place of a cut
-    cut = int(saved.argmax())
-    if saved[cut] < _COST_OF_A_BATCH:
-        return [len(widths)]
-    return _ends(widths[:cut]) + [cut + end for end in _ends(widths[cut:])]
+def _shapes(longest, batch_size):
+    """Returns the widths and the numbers of rows that batches may have, and a batch's cost.
+
+    The cost is in tokens of padding that take as long as one more batch. XLA compiles a model again
+    for each shape, so with XLA there are few.
+    """
+    batching = Batching().for_rows(longest)
+    if batching.pad_to == "longest":
+        return batching, range(1, batch_size + 1), 64
+    if device_kind() == "CPU":
+        batching = dataclasses.replace(batching, pad_to=octaves(longest, 4))
+        return batching, octaves(batch_size, 2, least=1), 128
+    cost = longest * batch_size if batching.pad_to == "full" else 1024
+    return batching, octaves(batch_size, 1, least=1), cost
+
+
+def _cut(widths, sizes, cost):
+    """Cuts rows, the widest first, into batches of some of the `sizes` that take the least time.
+
+    The time is that of all places and a cost for each batch. The last batch may have fewer rows
+    than its size. Returns the sizes of the batches, in order.
+    """
+    sizes = np.array(sizes)
+    number = len(widths)
+    least, best = np.zeros(number + 1), np.zeros(number, "int64")  # from each row to the end
+    for row in reversed(range(number)):
+        ends = np.minimum(row + sizes, number)
+        costs = sizes * widths[row] + least[ends]
+        best[row] = sizes[costs.argmin()]
+        least[row] = costs.min() + cost
+    cut, row = [], 0
+    while row < number:
+        cut.append(int(best[row]))
+        row += cut[-1]
+    return cut
 
 
 def _distributed(model, rows, longest, lengths, order, batch_size, verbose, callbacks):

@@ -29,8 +29,9 @@ class Batching:
         pad_to: `"longest"` pads each batch to its longest row. `"full"` pads to the preprocessor's
             `sequence_length`. Ints, such as `(32, 64, 128)`, pad to the smallest length that holds
             the longest row. `"auto"` suits the device: XLA compiles a model again for each shape,
-            so with XLA a batch gets one of four lengths, and on a TPU, where compiling takes
-            minutes, the full one; elsewhere that of its longest row.
+            so on JAX's CPU a batch gets one of the lengths 8, 12, 16, 24, 32, 48, ..., on a GPU one
+            of four, and on a TPU, where compiling takes minutes, the full one; elsewhere that of
+            its longest row.
         bucket_lengths: ints, such as `(32, 64, 128)`. Examples in memory that need the same bucket
             length are batched together and padded to it. This keeps padding low, and the model is
             compiled for few shapes.
@@ -117,8 +118,9 @@ class Batching:
         if self.packed or (pad_to == "auto" and kind == "TPU"):
             pad_to = "full"
         elif pad_to == "auto":
-            is_compiled = keras.backend.backend() == "jax" or kind == "GPU"
-            pad_to = quarters(longest) if is_compiled else "longest"
+            is_compiled = keras.backend.backend() == "jax"
+            on_cpu = octaves(longest, 2) if is_compiled else "longest"
+            pad_to = quarters(longest) if kind == "GPU" else on_cpu
         drop = kind == "TPU" if self.drop_remainder is None else self.drop_remainder
         return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
 
@@ -159,3 +161,14 @@ def _check_lengths(name, lengths):
 def quarters(length: int) -> list[int]:
     """Returns 1/4, 2/4, 3/4 and 4/4 of a length to pad to: little padding and few shapes."""
     return sorted({-(-length * part // 4) for part in (1, 2, 3, 4)})
+
+
+def octaves(length: int, steps: int, least: int = 8) -> list[int]:
+    """Returns sizes from `least` to `length`, `steps` from a power of two to the next.
+
+    >>> octaves(40, 2)
+    [8, 12, 16, 24, 32, 40]
+    """
+    powers = [1 << bits for bits in range(length.bit_length())]
+    sizes = {power * (steps + step) // steps for power in powers for step in range(steps)}
+    return sorted({length, *(size for size in sizes if least <= size < length)})

@@ -327,6 +327,23 @@ def learning_rate_at(optimizer: keras.optimizers.Optimizer, step: int) -> float:
     return float(keras.ops.convert_to_numpy(rate))
 
 
+def settings_of(optimizer: keras.optimizers.Optimizer) -> dict:
+    """Returns an optimizer's config, with a schedule as its class and config.
+
+    Keras's own writes the schedule as for a file, which imports TensorFlow on every backend, in
+    seconds.
+    """
+    rate = optimizer._learning_rate
+    if not isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
+        return optimizer.get_config()
+    optimizer._learning_rate = None
+    try:
+        config = optimizer.get_config()
+    finally:
+        optimizer._learning_rate = rate
+    return {**config, "learning_rate": (type(rate), rate.get_config())}
+
+
 def all_layers(model: keras.layers.Layer, include_self: bool = True) -> list[keras.layers.Layer]:
     """Lists all layers in a model or layer, at any depth; `Model.layers` has only the top level."""
     return list(model._flatten_layers(include_self=include_self))

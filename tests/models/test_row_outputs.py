@@ -1,0 +1,82 @@
+"""Rows are predicted with little padding, and with few shapes where XLA compiles each."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertClassifier
+from keras_bert.models.row_outputs import _cut, _shapes, row_outputs
+from keras_bert.preprocessing.batching import Batching, octaves
+
+TEXTS = ["a b c d e f"] * 3 + ["a b"] * 8 + ["a b c d e f g h i j"]
+
+
+@pytest.fixture
+def classifier(varied, backbone, preprocessor):
+    return varied(BertClassifier(backbone, 2, preprocessor=preprocessor))
+
+
+def time_of(widths, cut, cost):
+    starts = np.cumsum([0, *cut])[:-1]
+    return sum(size * widths[start] + cost for start, size in zip(starts, cut, strict=True))
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 3, 4), (1, 2, 4), (3,)])
+def test_no_way_to_cut_rows_takes_less_time(sizes):
+    draw = np.random.default_rng(1)
+    for number, cost in itertools.product((1, 4, 7), (1, 6, 40)):
+        widths = np.sort(draw.integers(1, 20, number))[::-1]
+        possible = [
+            cut
+            for count in range(1, number + 1)
+            for cut in itertools.product(sizes, repeat=count)
+            if sum(cut[:-1]) < number <= sum(cut)
+        ]
+        least = min(time_of(widths, cut, cost) for cut in possible)
+        assert time_of(widths, _cut(widths, sizes, cost), cost) == least
+
+
+def test_lengths_of_texts_need_few_shapes_and_little_padding():
+    """Of reviews and of sentences, as they are: log-normal lengths."""
+    draw = np.random.default_rng(0)
+    for longest, middle in ((512, 200), (64, 14)):
+        lengths = np.exp(draw.normal(np.log(middle), 0.45, 256)).astype(int)
+        lengths = np.sort(np.clip(lengths, 4, longest))[::-1]
+        cuts = np.array(octaves(longest, 4))
+        widths = cuts[np.searchsorted(cuts, lengths)]
+        cut = _cut(widths, octaves(32, 2, least=1), 128)
+        starts = np.cumsum([0, *cut])[:-1]
+        assert time_of(widths, cut, 0) <= 1.25 * lengths.sum()
+        assert len({*zip(cut, widths[starts], strict=True)}) <= 17
+
+
+@pytest.mark.parametrize(
+    ("kind", "backend", "expected"),
+    [
+        ("CPU", "tensorflow", ("longest", [1, 2, 3, 4, 5, 6], 64)),
+        ("CPU", "torch", ("longest", [1, 2, 3, 4, 5, 6], 64)),
+        ("CPU", "jax", ([8, 10, 12, 14, 16], [1, 2, 3, 4, 6], 128)),
+        ("GPU", "jax", ([4, 8, 12, 16], [1, 2, 4, 6], 1024)),
+        ("TPU", "jax", ("full", [1, 2, 4, 6], 96)),
+    ],
+)
+def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch, kind, backend, expected):
+    for module in ("models.row_outputs", "preprocessing.batching"):
+        monkeypatch.setattr(f"keras_bert.{module}.device_kind", lambda: kind)
+    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
+    batching, sizes, cost = _shapes(16, 6)
+    assert (batching.pad_to, [*sizes], cost) == expected
+
+
+@pytest.mark.parametrize("pad_to", ["longest", "full", [4, 8, 12, 16]])
+@pytest.mark.parametrize("sizes", [range(1, 9), (1, 2, 4, 8), (8,)])
+def test_outputs_are_in_the_order_of_the_rows_whatever_the_shapes(
+    monkeypatch, assert_close, classifier, pad_to, sizes
+):
+    shapes = Batching(pad_to=pad_to).for_rows(16), sizes, 8
+    monkeypatch.setattr("keras_bert.models.row_outputs._shapes", lambda *_: shapes)
+    rows = classifier.preprocessor.read(TEXTS)
+    expected = classifier.predict_on_batch(rows.as_batch()[0])
+    assert_close(row_outputs(classifier, rows, 16, 8, verbose=0), expected)

@@ -73,6 +73,11 @@ class EncoderBlock(keras.layers.Layer):
 
     def call(self, x, padding_mask=None, sequence_ids=None, position_bias=None, training=None):
         sequence_ids = packed_input("sequence_ids", sequence_ids)
+        if keras.backend.backend() == "torch" and not training and ops.is_tensor(x):
+            from keras_bert.layers.torch_block import is_plain, plain_block
+
+            if is_plain(self):
+                return plain_block(self, x, padding_mask, sequence_ids, position_bias)
 
         def transform(x, bias=None):
             attended = self.attention(x, padding_mask, sequence_ids, bias, training=training)

@@ -1,0 +1,70 @@
+"""An encoder block in PyTorch's own functions. B batch, S sequence, H hidden, N heads.
+
+For one text, Keras's Python around the eleven layers of a block takes longer than their products.
+"""
+
+import torch
+from torch.nn import functional
+
+from keras_bert.layers.attention import attention
+from keras_bert.layers.dense_and_norms import Dense, LayerNorm
+
+
+def is_plain(block):
+    """Returns whether all that an `EncoderBlock` does without dropout is what `plain_block` does.
+
+    Adapters, int8, other dtypes than float32 and hooks of PyTorch's modules are Keras's business.
+    """
+    dense = _dense(block)
+    norms = block.attention_norm, block.output_norm
+    return (
+        block.dtype_policy.name == "float32"
+        and all(type(layer) is Dense for layer in dense)
+        and all(type(layer) is LayerNorm for layer in norms)
+        and not any(layer.lora_enabled or layer.quantization_mode for layer in dense)
+        and not any(
+            layer._forward_hooks or layer._forward_pre_hooks
+            for layer in (*dense, *norms, block.attention, block.attended_dropout)
+        )
+    )
+
+
+def plain_block(block, x, padding_mask, sequence_ids, position_bias):
+    """Computes an `EncoderBlock` that is plain, without dropout, `[B, S, H]`."""
+    query_key_value, attended_dense, intermediate_dense, output_dense = _dense(block)
+    x = torch.as_tensor(x)
+    shape = x.shape
+    x = x.reshape(-1, shape[-1])
+    heads = _linear(query_key_value, x).view(*shape[:2], 3, block.num_heads, -1)
+    query, key, value = heads.unbind(2)  # [B, S, N, D]
+    context = attention(
+        query=query,
+        key=key,
+        value=value,
+        padding_mask=padding_mask,
+        sequence_ids=sequence_ids,
+        causal=block.causal,
+        position_bias=position_bias,
+    )
+    attended = _linear(attended_dense, context.reshape(x.shape))
+    x = _norm(block.attention_norm, x + attended)
+    transformed = intermediate_dense.activation(_linear(intermediate_dense, x))
+    return _norm(block.output_norm, x + _linear(output_dense, transformed)).view(shape)
+
+
+def _dense(block):
+    attention = block.attention
+    return (
+        attention.query_key_value,
+        attention.output_dense,
+        block.intermediate_dense,
+        block.output_dense,
+    )
+
+
+def _linear(dense, x):
+    return torch.addmm(dense.bias.value, x, dense.kernel.value)
+
+
+def _norm(norm, x):
+    return functional.layer_norm(x, x.shape[-1:], norm.gamma.value, norm.beta.value, norm.epsilon)

@@ -2,6 +2,7 @@
 
     python benchmarks/export_formats.py --model hf://sentence-transformers/all-MiniLM-L6-v2
     python benchmarks/export_formats.py --predict --model hf://sentence-transformers/all-MiniLM-L6-v2
+    python benchmarks/export_formats.py --neighbors --data data --model all-MiniLM-L6-v2
 
 The model embeds texts of Python's own reference that fill the sequences. The ways take turns; the
 best turn of each counts. Each runs on one thread, and the figures are CPU time, which other
@@ -9,6 +10,10 @@ programs hardly disturb. Needs the `export` extra.
 
 With `--predict`, the ways are `predict` of the model in float32 and quantized, on 128 sentences of
 the same reference, on all cores; the file is that of the preset's weights.
+
+With `--neighbors`, it counts for how many of 60 texts, half of them reviews and half of them short
+premises, int8 keeps the nearest of the others: alone, in batches of 8, and in batches beside a text
+of 256 tokens. Data: `nli/test.tsv` and `sentiment/test.tsv`.
 """
 
 import argparse
@@ -20,6 +25,7 @@ from pydoc_data.topics import topics
 
 import keras
 import numpy as np
+from inference_speed import read_texts
 
 import keras_bert
 
@@ -34,6 +40,8 @@ def parse_args(argv=None):
     add("--shapes", nargs="+", default=["1x32", "1x128", "8x128"], help="rows x tokens")
     add("--turns", type=int, default=10, help="turns of each way; the best one counts")
     add("--predict", action="store_true", help="measure `predict` of quantized models")
+    add("--neighbors", action="store_true", help="count the nearest neighbors that int8 keeps")
+    add("--data", type=Path, help="folder with nli/ and sentiment/, for --neighbors")
     return parser.parse_args(argv)
 
 
@@ -166,6 +174,40 @@ def print_predicting(args, folder):
         print(f"| {way} | {shown} | {size / 1e6:.1f} | {ratio:.2f} |")
 
 
+def print_neighbors(args, folder):
+    """Prints how many nearest neighbors each format keeps in int8, and the lowest cosine."""
+    found = read_texts(args.data, (30, 32))
+    *reviews, one, other = found["reviews"]
+    texts = [text for pair in zip(reviews, found["sentences"], strict=True) for text in pair]
+    long = f"{one} {other}"
+    model = keras_bert.BertEmbedder.from_preset(args.model, sequence_length=256)
+
+    def vectors(run, others, size):
+        """Embeds the texts in batches of a size, each beside other texts."""
+        found = []
+        for start in range(0, len(texts), size):
+            rows = model.preprocessor.read(texts[start : start + size] + others)
+            inputs = rows.as_batch()[0]
+            found.append(run(inputs)[: len(inputs["token_ids"]) - len(others)])
+        return np.concatenate(found)
+
+    def nearest(vectors):
+        products = vectors @ vectors.T
+        np.fill_diagonal(products, -np.inf)
+        return products.argmax(axis=1)
+
+    exact = vectors(lambda inputs: model.predict(inputs, verbose=0), [], 1)
+    print("| | alone | in batches of 8 | beside a long text |\n|---|---|---|---|")
+    for name, runtime in (("onnx", onnx), ("openvino", openvino), ("litert", litert)):
+        run = runtime(model.export(folder / name, format=name, names="keras_bert", int8=True))
+        cells = []
+        for others, size in (([], 1), ([], 8), ([long], 7)):
+            quantized = vectors(run, others, size)
+            kept = np.count_nonzero(nearest(quantized) == nearest(exact))
+            cells.append(f"{kept} of {len(texts)}, {cosines(quantized, exact).min():.4f}")
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
 def cosines(vectors, exact):
     norms = np.linalg.norm(vectors, axis=-1) * np.linalg.norm(exact, axis=-1)
     return (vectors * exact).sum(axis=-1) / norms
@@ -188,6 +230,8 @@ def main(argv=None):
     with tempfile.TemporaryDirectory() as folder:
         if args.predict:
             return print_predicting(args, Path(folder))
+        if args.neighbors:
+            return print_neighbors(args, Path(folder))
         model, ways = make_ways(args, Path(folder))
         batches = make_batches(args, model)
         seconds = {shape: measure(args, ways, batch) for shape, batch in batches.items()}

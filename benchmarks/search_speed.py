@@ -18,7 +18,8 @@ import subprocess
 import sys
 import time
 
-os.environ.setdefault("KERAS_BACKEND", "torch")  # sentence-transformers' own
+if __name__ == "__main__":  # before Keras is imported
+    os.environ.setdefault("KERAS_BACKEND", "torch")  # sentence-transformers' own
 
 import numpy as np
 from training_speed import processor

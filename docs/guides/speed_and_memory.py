@@ -55,9 +55,9 @@ for name, batching in ways.items():
     print(f"{name:20}  {len(batches):7}  {total:7,}  {real / total:4.0%}")
 
 # %% [markdown]
-# - By default, a batch is padded to its longest row. XLA, on GPUs and on JAX, compiles a model for
-#   each length, so there a batch is padded to one of four lengths, and on TPUs to the sequence
-#   length.
+# - By default, a batch is padded to its longest row. XLA compiles a model for each length, so on
+#   JAX's CPU a batch is padded to one of the lengths 8, 12, 16, 24, 32, 48, ..., on GPUs to one of
+#   four, and on TPUs to the sequence length.
 # - `bucket_lengths` batches texts of similar lengths. `tokens_per_batch` then gives short texts
 #   larger batches, so that each step takes about as long.
 # - `packed=True` puts several texts into a row. Each attends only to itself, and losses and metrics

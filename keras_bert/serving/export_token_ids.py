@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import BESIDE_WEIGHTS, README, check_replaces, new_folder
-from keras_bert.messages import check_one_of, missing
+from keras_bert.messages import check_one_of, logger, missing
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
@@ -147,11 +147,21 @@ def _calibration(model, texts):
     if model.preprocessor is None:
         raise ValueError("int8=texts needs a preprocessor, which reads them. int8=True needs none.")
     rows = model.preprocessor.read(texts)
-    num_rows = len(rows.num_tokens())
+    lengths = rows.num_tokens()
+    num_rows, longest = len(lengths), model.preprocessor.sequence_length
     if num_rows < _LEAST_TEXTS:
         raise ValueError(
             f"int8 takes the ranges of activations from examples: give at least {_LEAST_TEXTS}, "
             f"best {_MOST_TEXTS}; got {num_rows}. int8=True needs none."
+        )
+    if max(lengths) < _LEAST_LENGTH * longest:
+        logger.warning(
+            "int8=texts fits texts like these, of up to %d tokens; the model takes %d, and answers "
+            "of longer ones may be far off. Give texts of all lengths, or load the model with "
+            "sequence_length=%d.",
+            max(lengths),
+            longest,
+            max(lengths),
         )
     chosen = np.random.default_rng(0).permutation(num_rows)[:_MOST_TEXTS]
     examples = []
@@ -189,6 +199,7 @@ _FORMATS = {
     ),
 }
 _LEAST_TEXTS, _MOST_TEXTS = 32, 300
+_LEAST_LENGTH = 0.75  # of the longest example for int8, as a share of `sequence_length`
 
 
 def write_own_files(preprocessor: BertPreprocessor, folder: Path) -> None:

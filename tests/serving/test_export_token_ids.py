@@ -18,7 +18,12 @@ import keras_bert
 from keras_bert.files.json_files import read_json
 from keras_bert.models.backbone import export_encoder
 from keras_bert.recipes._mediapipe import export_mediapipe
-from keras_bert.serving.export_token_ids import _FORMATS, _write_onnx, write_own_files
+from keras_bert.serving.export_token_ids import (
+    _FORMATS,
+    _calibration,
+    _write_onnx,
+    write_own_files,
+)
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -361,6 +366,14 @@ def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path, refu
     ):
         refused(message, model.export, tmp_path / "out", format=format, int8=texts)
     assert not list(tmp_path.iterdir())
+
+
+def test_examples_for_int8_that_are_all_short_are_told(caplog):
+    model = with_preprocessor()  # of 12 tokens
+    _calibration(model, ["a b c"] * 31 + ["a b c d e f g"])  # 9, with two special tokens
+    assert not caplog.text
+    _calibration(model, ["a b c"] * 31 + ["a b c d e f"])
+    assert "texts like these, of up to 8 tokens; the model takes 12" in caplog.text
 
 
 def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(tmp_path, refused):

@@ -51,10 +51,10 @@ print(model.similarity_pairwise(questions[:2], [notices[0], notices[2]]).round(2
 # %% [markdown]
 # ## An index
 #
-# `search` is exact: it compares a question with every document. To search the same documents often,
-# make an index. It checks the vectors once, takes new ones and drops old ones, and is saved to a
-# folder. Loaded from there, the vectors stay on the disk. `search` then returns their ids, which
-# never change:
+# `search` is exact: it compares a question with every document. An index serves those who search the
+# same documents often. It checks the vectors once, takes new ones and drops old ones, and is saved
+# to a folder. Loaded from there, the vectors stay on the disk. `search` then returns their ids,
+# which never change:
 
 # %%
 index = model.index(notices)

@@ -15,6 +15,7 @@ PUBLIC = {"_exit", "_replace", "_asdict", "_fields"}  # of os, and of named tupl
 # a GPU that is absent: it asks the live device.
 ALLOWED = {
     "layers/cudnn_attention.py": {"jax._src.cudnn"},
+    "layers/torch_block.py": {"_forward_hooks", "_forward_pre_hooks"},  # of PyTorch's modules
     "graph/tensorflow_text.py": {"tensorflow_text.core.pybinds"},
 }
 

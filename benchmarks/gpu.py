@@ -1,9 +1,9 @@
-"""Training speed on one GPU, on JAX or PyTorch: plain and fused attention, padded and packed.
+"""Training and inference on one GPU, on JAX or PyTorch: plain, fused, padded and packed.
 
     pip install ".[dev]" "jax[cuda12]"
-    python benchmarks/gpu.py                # Base and Large, 128 and 512 tokens
-    python benchmarks/gpu.py --torch        # transformers with SDPA and torch.compile as well
-    KERAS_BACKEND=torch python benchmarks/gpu.py
+    python benchmarks/gpu.py --keras_hub    # Base and Large, 128 and 512 tokens
+    KERAS_BACKEND=torch python benchmarks/gpu.py --transformers
+    python benchmarks/gpu.py --quick       # tiny shapes, to try the script
 
 Steps of `BertPretrainer.fit` in mixed_bfloat16, on synthetic tokens whose lengths are spread as
 those of Wikipedia's documents. `plain` has attention dropout, as in the paper. `fused` runs the
@@ -11,9 +11,15 @@ kernel of cuDNN or PyTorch, which has none (`attention_dropout=0`). Tokens are r
 padding. MFU is the share of the GPU's peak that the matrix products of these tokens take, attention
 to padding and to other sequences not counted. GiB are the most that any case so far has used. Needs
 no TensorFlow.
+
+Inference is that of the encoder in bfloat16, on the same lengths, padded. `--keras_hub` has
+KerasHub's encoder in turn, which must be installed; `--transformers` has those of transformers with
+SDPA, and its training with torch.compile. No case starts after `--minutes`, so that two runs, one
+on each backend, fit into 8.
 """
 
 import argparse
+import contextlib
 import os
 import statistics
 import time
@@ -247,14 +253,111 @@ def transformers_speed(args):
         )
 
 
+def encoders(args):
+    """Yields `(library, function of arrays on the device)`, encoders of Base in bfloat16."""
+    base = keras_bert.sizes.base
+    with_keras = {"keras_bert": keras_bert.BertBackbone(30522, **base, dtype="bfloat16")}
+    if args.keras_hub:
+        import keras_hub
+
+        names = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+        with_keras["keras_hub"] = keras_hub.models.BertBackbone(
+            30522, **{name: base[name] for name in names}, dtype="bfloat16"
+        )
+    for library, model in with_keras.items():
+        if keras.backend.backend() == "jax":
+            import jax
+
+            weights = [v.value for v in model.trainable_variables]
+            others = [v.value for v in model.non_trainable_variables]
+
+            @jax.jit
+            def run(weights, others, inputs, model=model):
+                return model.stateless_call(weights, others, inputs)[0]["sequence_output"]
+
+            yield library, lambda x, run=run, parts=(weights, others): run(*parts, x)
+        else:
+            yield library, lambda x, model=model: model(x)["sequence_output"]
+    if args.transformers:
+        import torch
+        import transformers
+
+        config = transformers.BertConfig(attn_implementation="sdpa")
+        bert = transformers.BertModel(config, add_pooling_layer=False).to(torch.bfloat16).eval()
+        bert = bert.cuda() if torch.cuda.is_available() else bert
+
+        def encode(x):
+            return bert(x["token_ids"].long(), x["padding_mask"], x["segment_ids"].long())[0]
+
+        yield "transformers", encode
+
+
+def inference_speed(args):
+    """Measures encoders in turns, on padded rows."""
+    ran = list(encoders(args))
+    wait = waiter()
+    for length, rows in args.inference:
+        rng = np.random.default_rng(1)
+        lengths = real_lengths(rng, rows, length, False)
+        is_token = np.arange(length) < lengths
+        x = {
+            "token_ids": np.where(is_token, rng.integers(1000, 30000, (rows, length)), 0),
+            "segment_ids": np.zeros((rows, length)),
+            "padding_mask": is_token,
+        }
+        x = {name: keras.ops.convert_to_tensor(v.astype("int32")) for name, v in x.items()}
+        times = {library: [] for library, _ in ran}
+        for turn in range(1 + args.repeats):
+            for library, encode in ran:
+                started = time.perf_counter()
+                with without_gradients():
+                    for _ in range(args.steps):
+                        outputs = encode(x)
+                wait(outputs)
+                if turn:
+                    times[library].append((time.perf_counter() - started) / args.steps)
+        for library, taken in times.items():
+            seconds = statistics.median(taken)
+            print(
+                f"| {library} | {rows} x {length} | {1000 * seconds:.2f} ms | "
+                f"{lengths.sum() / seconds:,.0f} real tokens/s |",
+                flush=True,
+            )
+
+
+def without_gradients():
+    if keras.backend.backend() == "jax":
+        return contextlib.nullcontext()
+    import torch
+
+    return torch.inference_mode()
+
+
+def waiter():
+    """Returns a function that waits for what the device computes."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.block_until_ready
+    import torch
+
+    return lambda _: torch.cuda.synchronize() if torch.cuda.is_available() else None
+
+
 def parse_args(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--steps", type=int, default=10, help="steps of a measurement")
     parser.add_argument("--repeats", type=int, default=3, help="measurements; the median counts")
-    parser.add_argument("--minutes", type=float, default=8, help="start no case after this time")
+    parser.add_argument("--minutes", type=float, default=3, help="start no case after this time")
     parser.add_argument("--cases", type=int, nargs="+", help="numbers of cases; all by default")
-    parser.add_argument("--torch", action="store_true", help="measure transformers as well")
-    return parser.parse_args(argv)
+    parser.add_argument("--keras_hub", action="store_true", help="measure KerasHub's encoder")
+    parser.add_argument("--transformers", action="store_true", help="measure transformers")
+    parser.add_argument("--quick", action="store_true", help="tiny shapes, to try the script")
+    args = parser.parse_args(argv)
+    args.inference = [(512, 64), (128, 256), (128, 1)]
+    if args.quick:
+        args.cases, args.steps, args.repeats, args.inference = [], 1, 1, [(128, 2)]
+    return args
 
 
 def main():
@@ -274,7 +377,9 @@ def main():
             print(f"no time left for {case}")
             continue
         measure(*case, args)
-    if args.torch:
+    print("| encoder | rows | a batch | speed |\n|---|---|---|---|")
+    inference_speed(args)
+    if args.transformers and not args.quick:
         transformers_speed(args)
 
 

@@ -114,8 +114,7 @@ class VectorIndex:
         self.width, self.dtype = vectors.shape[1], dtype
         self._longest = max(self._longest, longest)
         self._next_id = max(self._next_id, int(ids.max()) + 1)
-        self._parts.append(_Part(stored, factors, ids))
-        self._join_small_parts()
+        self._parts = _joined([*self._parts, _Part(stored, factors, ids)])
         return ids.copy()
 
     def remove(self, ids: npt.ArrayLike) -> None:
@@ -161,7 +160,7 @@ class VectorIndex:
 
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the index to a folder, which it may replace if it holds an index."""
-        if not self._parts:
+        if not len(self):
             raise ValueError("The index has no vectors to save: first add some.")
         number, dtype = len(self), np.dtype(self.dtype)
         check = partial(check_replaces, folder, own=FILES, marks=FILES[:1])
@@ -221,23 +220,25 @@ class VectorIndex:
             raise ValueError(f"Each id must be new; {taken[0]} is in the index or comes twice.")
         return ids.astype("int64")
 
-    def _join_small_parts(self):
-        """Joins parts so that adding one by one makes few of them, and copies little."""
-        parts = self._parts
-        while len(parts) > 1 and len(parts[-2]) <= len(parts[-1]):
-            if isinstance(parts[-2].vectors, np.memmap):
-                break
-            last = [parts.pop(), parts.pop()][::-1]
-            names = [field.name for field in dataclasses.fields(_Part)]
-            joined = {name: np.concatenate([getattr(p, name) for p in last]) for name in names}
-            parts.append(_Part(**joined))
-
     def _blocks(self, convert: bool = True) -> Iterator[_Part]:
         for part in self._parts:
             for start in range(0, len(part), _DOCUMENTS):
                 rows = slice(start, start + _DOCUMENTS)
                 vectors = np.asarray(part.vectors[rows], "float32" if convert else None)
                 yield _Part(vectors, part.factors[rows], part.ids[rows])
+
+
+def _joined(parts):
+    """Joins the last parts, so that adding one by one makes few of them, and copies little."""
+    while len(parts) > 1 and len(parts[-2]) <= len(parts[-1]):
+        *others, first, last = parts
+        if isinstance(first.vectors, np.memmap) or isinstance(last.vectors, np.memmap):
+            break
+        names = [field.name for field in dataclasses.fields(_Part)]
+        pairs = {name: (getattr(first, name), getattr(last, name)) for name in names}
+        joined = {name: np.concatenate(pair) for name, pair in pairs.items()}
+        parts = [*others, _Part(**joined)]
+    return parts
 
 
 def vector_array(x: Any) -> np.ndarray:

@@ -93,6 +93,16 @@ def test_many_small_additions_make_few_parts():
     assert index.search(rows(300)[[7]], 1)[0].tolist() == [[7]]
 
 
+def test_a_mapped_array_that_is_added_stays_on_the_disk(tmp_path):
+    np.save(tmp_path / "more.npy", rows(20))
+    index = VectorIndex(rows(3, 1))
+    index.add(np.load(tmp_path / "more.npy", mmap_mode="r"))
+    assert isinstance(index._parts[1].vectors, np.memmap)
+    index.remove(range(len(index)))
+    with pytest.raises(ValueError, match="no vectors to save"):
+        index.save(tmp_path / "index")
+
+
 def test_large_and_short_vectors_keep_their_cosines():
     large = 1e25 * rows(20)  # their squares are beyond float32
     for dtype in DTYPES:

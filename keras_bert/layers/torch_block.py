@@ -8,25 +8,28 @@ from torch.nn import functional
 
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import Dense, LayerNorm
+from keras_bert.layers.self_attention import SelfAttention
 
 
 def is_plain(block):
     """Returns whether all that an `EncoderBlock` does without dropout is what `plain_block` does.
 
-    Adapters, int8, other dtypes than float32 and hooks of PyTorch's modules are Keras's business.
+    Adapters, int8, other dtypes than float32, hooks of PyTorch's modules and layers that a user put
+    in place of ours are Keras's business.
     """
+    if type(block.attention) is not SelfAttention or block.dtype_policy.name != "float32":
+        return False
     dense = _dense(block)
+    if any(type(layer) is not Dense or not layer.use_bias for layer in dense):
+        return False
+    if any(layer.lora_enabled or layer.quantization_mode for layer in dense):
+        return False
     norms = block.attention_norm, block.output_norm
-    return (
-        block.dtype_policy.name == "float32"
-        and all(type(layer) is Dense for layer in dense)
-        and all(type(layer) is LayerNorm for layer in norms)
-        and not any(layer.lora_enabled or layer.quantization_mode for layer in dense)
-        and not any(
-            layer._forward_hooks or layer._forward_pre_hooks
-            for layer in (*dense, *norms, block.attention, block.attended_dropout)
-        )
-    )
+    if any(type(layer) is not LayerNorm for layer in norms):
+        return False
+    dropouts = block.attended_dropout, block.output_dropout
+    parts = (block.attention, *dense, *norms, *dropouts)
+    return not any(part._forward_hooks or part._forward_pre_hooks for part in parts)
 
 
 def plain_block(block, x, padding_mask, sequence_ids, position_bias):

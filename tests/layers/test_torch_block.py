@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.self_attention import SelfAttention
 
 if keras.backend.backend() != "torch":
     pytest.skip("needs the PyTorch backend", allow_module_level=True)
@@ -73,6 +74,9 @@ def test_other_blocks_are_left_to_their_layers(make_block):
     assert torch_block.is_plain(make_block())
     assert not torch_block.is_plain(make_block(dtype="mixed_bfloat16"))
     adapted, hooked, quantized = make_block(), make_block(), make_block()
+    own = EncoderBlock(2, 16, 32)
+    own.attention = type("OwnAttention", (SelfAttention,), {})(2, 16)
+    assert not torch_block.is_plain(own)
     adapted.output_dense.enable_lora(2)
     assert not torch_block.is_plain(adapted)
     hook = hooked.attention.register_forward_hook(lambda *_: None)

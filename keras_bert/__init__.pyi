@@ -28,6 +28,7 @@ from keras_bert.models.bert_reranker import BertReranker as BertReranker
 from keras_bert.models.bert_span_labeler import BertSpanLabeler as BertSpanLabeler
 from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
+from keras_bert.models.modernbert_backbone import ModernBertBackbone as ModernBertBackbone
 from keras_bert.preprocessing.batching import Batching as Batching
 from keras_bert.preprocessing.bert_classifier_preprocessor import (
     BertClassifierPreprocessor as BertClassifierPreprocessor,

@@ -1,6 +1,7 @@
 """Scaled dot-product attention (Vaswani et al., 2017) over the keys that a query may see."""
 
 from keras_bert.layers.fused_attention import fused_kernel
+from keras_bert.layers.near_attention import near_attention, takes_blocks
 from keras_bert.layers.plain_attention import Visibility, plain_attention
 
 
@@ -14,7 +15,6 @@ def attention(
     causal=False,
     window=None,
     position_bias=None,
-    rotate=None,
     dropout=None,
     training=False,
 ):
@@ -22,7 +22,7 @@ def attention(
 
     A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), without
     those after it (`causal`) or far from it (`window`). Hidden keys get a probability of exactly 0.
-    See `fused_kernel` for the kernels.
+    See `fused_kernel` for the kernels. Long rows with a `window` are computed in blocks.
 
     Args:
         query: `[B, S, N, D]`.
@@ -35,17 +35,19 @@ def attention(
         causal: bool, whether a query sees no later token.
         window: int, the largest distance between a query and a key that it sees; None for any.
         position_bias: `[1, N, S, S]`, added to the scores of queries and keys; or None.
-        rotate: a function of `[B, S, N, D]`, such as a rotary position embedding, that is applied
-            to queries and keys; or None.
         dropout: the `Dropout` layer of the probabilities; or None.
         training: bool, whether gradients will be taken.
 
     Returns:
         `[B, S, N, D]`.
     """
-    if rotate is not None:
-        query, key = rotate(query), rotate(key)
     dropout = dropout if dropout is not None and dropout.rate and training else None
+
+    def attend(query, key, value, visibility):
+        kernel = fused_kernel(query, visibility, dropout) or plain_attention
+        return kernel(query, key, value, visibility, dropout, training)
+
     visibility = Visibility(padding_mask, sequence_ids, causal, window, position_bias)
-    kernel = fused_kernel(query, visibility, dropout) or plain_attention
-    return kernel(query, key, value, visibility, dropout, training)
+    if takes_blocks(query, visibility):
+        return near_attention(attend, query, key, value, visibility)
+    return attend(query, key, value, visibility)

@@ -13,14 +13,21 @@ EPSILON = 1e-12
 """BERT's LayerNorm epsilon, in the encoder and in the heads (google-research/bert modeling.py)."""
 
 
-def bert_initializer():
-    """Returns BERT's initializer for kernels and embeddings: a truncated normal, deviation 0.02."""
-    return keras.initializers.TruncatedNormal(stddev=0.02)
+def bert_initializer(deviation=0.02):
+    """Returns BERT's initializer for kernels and embeddings: a normal, cut at two deviations."""
+    return keras.initializers.TruncatedNormal(stddev=deviation)
 
 
-def dense(units, name, activation=None, dtype=None):
+def dense(units, name, activation=None, dtype=None, use_bias=True, deviation=0.02):
     """Makes a Dense layer with BERT's initializer."""
-    return Dense(units, activation, kernel_initializer=bert_initializer(), name=name, dtype=dtype)
+    return Dense(
+        units,
+        activation,
+        use_bias,
+        kernel_initializer=bert_initializer(deviation),
+        name=name,
+        dtype=dtype,
+    )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -53,10 +60,10 @@ def table(rows, width, name, layer=keras.layers.ReversibleEmbedding, dtype=None)
     return layer(rows, width, embeddings_initializer=bert_initializer(), name=name, dtype=dtype)
 
 
-def layer_norm(name, epsilon=EPSILON, dtype=None):
+def layer_norm(name, epsilon=EPSILON, dtype=None, use_bias=True):
     """Makes a LayerNormalization, by default with BERT's epsilon."""
     check_number("layer_norm_epsilon", epsilon, at_least=0, exclusive=True)
-    return LayerNorm(epsilon=epsilon, name=name, dtype=dtype)
+    return LayerNorm(epsilon=epsilon, center=use_bias, name=name, dtype=dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -74,7 +81,7 @@ class LayerNorm(keras.layers.LayerNormalization):
         if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
             return super().call(inputs)
         gamma = tf.convert_to_tensor(self.gamma)  # a variable can't be an argument
-        beta = tf.convert_to_tensor(self.beta)
+        beta = tf.convert_to_tensor(self.beta) if self.center else tf.zeros_like(gamma)
         return _normalized(self.epsilon)(inputs, gamma, beta)
 
 

@@ -10,7 +10,7 @@ from keras.layers import Embedding
 
 from keras_bert.layers.dense_and_norms import EPSILON, bert_initializer, dense, layer_norm, table
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.packed_rows import packed_input
+from keras_bert.layers.packed_rows import packed_input, positions_in_sequences
 from keras_bert.messages import check_int
 
 # Distances at which a bucket begins, 8 * 2^(k/2) from 8 on: of T5's 32, up to a distance of 128.
@@ -97,13 +97,7 @@ class Embeddings(keras.layers.Layer):
             self.projection.build(vectors_shape)
 
     def call(self, token_ids, segment_ids=None, sequence_ids=None, training=None):
-        length = token_ids.shape[1]
-        if length is not None and length > self.max_sequence_length:
-            raise ValueError(
-                f"Sequences of {length} tokens don't fit into a position table of "
-                f"{self.max_sequence_length} rows. Shorten them (sequence_length), or build the "
-                f"model with max_sequence_length={length} or more."
-            )
+        check_length(token_ids, self.max_sequence_length)
         sequence_ids = packed_input("sequence_ids", sequence_ids)
         if sequence_ids is None:
             positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")  # [S]
@@ -143,17 +137,15 @@ class Embeddings(keras.layers.Layer):
         }
 
 
-def positions_in_sequences(sequence_ids):
-    """Returns each token's position in its own sequence, int32 `[B, S]`.
-
-    Example:
-    >>> import numpy as np
-    >>> positions_in_sequences(np.array([[1, 1, 1, 2, 2, 0]])).numpy()
-    array([[0, 1, 2, 0, 1, 0]], dtype=int32)
-    """
-    is_same = ops.equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
-    earlier = ops.tril(ops.cast(is_same, "int32"), -1)  # [B, S, S], the tokens of a position before
-    return ops.sum(earlier, axis=-1)
+def check_length(token_ids, longest):
+    """Raises a ValueError if rows `[B, S]` are longer than a model's positions."""
+    length = token_ids.shape[1]
+    if length is not None and length > longest:
+        raise ValueError(
+            f"Sequences of {length} tokens don't fit into the {longest} positions of this model. "
+            f"Shorten them (sequence_length), or build it with max_sequence_length={length} or "
+            "more."
+        )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

@@ -38,6 +38,7 @@ class MaskedLMHead(keras.layers.Layer):
         token_embedding: the encoder's `keras.layers.ReversibleEmbedding`, whose table is shared.
         activation: the encoder's activation.
         layer_norm_epsilon: float, added to the variance in the LayerNorm.
+        transform: a layer to use instead of a new dense layer and LayerNorm; or None.
 
     Call arguments:
         sequence_output: `[B, S, H]`.
@@ -48,27 +49,38 @@ class MaskedLMHead(keras.layers.Layer):
         writes them several times.
     """
 
-    def __init__(self, token_embedding, activation="gelu", layer_norm_epsilon=EPSILON, **kwargs):
+    def __init__(
+        self,
+        token_embedding,
+        activation="gelu",
+        layer_norm_epsilon=EPSILON,
+        transform=None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.token_embedding = token_embedding
         self.activation = activation
         self.layer_norm_epsilon = layer_norm_epsilon
-        self.dense = dense(
-            token_embedding.output_dim, "dense", activation_function(activation), self.dtype_policy
-        )
-        self.norm = layer_norm("norm", layer_norm_epsilon, self.dtype_policy)
+        self.transform = transform
+        if transform is None:
+            width, policy = token_embedding.output_dim, self.dtype_policy
+            self.dense = dense(width, "dense", activation_function(activation), policy)
+            self.norm = layer_norm("norm", layer_norm_epsilon, policy)
 
     def build(self, sequence_output_shape, mask_positions_shape=None):
         if not self.token_embedding.built:  # not shared with an encoder
             self.token_embedding.build(mask_positions_shape)
-        self.dense.build(sequence_output_shape)
-        self.norm.build((*sequence_output_shape[:-1], self.token_embedding.output_dim))
+        if self.transform is None:
+            self.dense.build(sequence_output_shape)
+            self.norm.build((*sequence_output_shape[:-1], self.token_embedding.output_dim))
+        elif not self.transform.built:
+            self.transform.build(sequence_output_shape)
         shape = (self.token_embedding.input_dim,)
         self.bias = self.add_weight(shape, "zeros", "float32", name="bias", autocast=False)
 
     def call(self, sequence_output, mask_positions, training=None):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
-        x = self.norm(self.dense(x))  # [B, P, E]
+        x = self.norm(self.dense(x)) if self.transform is None else self.transform(x)  # [B, P, E]
         logits = _decoded(self.token_embedding, x)  # [B, P, V]
         logits = ops.cast(logits, "float32") + self.bias
         return ops.cast(logits, self.compute_dtype) if training else logits
@@ -83,9 +95,11 @@ class MaskedLMHead(keras.layers.Layer):
             "token_embedding": keras.saving.serialize_keras_object(self.token_embedding),
             "activation": self.activation,
             "layer_norm_epsilon": self.layer_norm_epsilon,
+            "transform": keras.saving.serialize_keras_object(self.transform),
         }
 
     @classmethod
     def from_config(cls, config):
-        table = keras.saving.deserialize_keras_object(config["token_embedding"])
-        return cls(**{**config, "token_embedding": table})
+        names = ("token_embedding", "transform")
+        shared = {name: keras.saving.deserialize_keras_object(config[name]) for name in names}
+        return cls(**{**config, **shared})

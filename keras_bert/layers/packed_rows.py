@@ -73,6 +73,36 @@ class ClsVectors(keras.layers.Layer):
         return {**super().get_config(), "last": self.last}
 
 
+@keras.saving.register_keras_serializable(package="keras_bert")
+class MeanVectors(keras.layers.Layer):
+    """Layer that averages the vectors of each sequence's tokens.
+
+    Call arguments:
+        sequence_output: `[B, S, H]`.
+        padding_mask: `[B, S]`, true at tokens, or None; not read for packed rows.
+
+    Returns:
+        `[B, H]`, or `[B, K, H]` for packed rows with `cls_positions`.
+    """
+
+    def call(self, sequence_output, padding_mask=None):
+        cls_positions, sequence_ids = packed_input("cls_positions"), packed_input("sequence_ids")
+        if sequence_ids is not None:
+            is_inside = _is_in_sequence(sequence_ids, cls_positions)  # [B, K, S]
+        elif padding_mask is not None:
+            is_inside = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)
+        else:
+            is_inside = ops.ones_like(ops.expand_dims(sequence_output[:, :, 0], 1))
+        shares = ops.cast(is_inside, "float32")
+        shares = shares / ops.maximum(ops.sum(shares, axis=2, keepdims=True), 1)
+        means = ops.matmul(ops.cast(shares, sequence_output.dtype), sequence_output)
+        return means if cls_positions is not None else means[:, 0, :]
+
+    def compute_output_spec(self, sequence_output, padding_mask=None):
+        batch, _, width = sequence_output.shape
+        return keras.KerasTensor((batch, width), dtype=self.compute_dtype)
+
+
 def _is_in_sequence(sequence_ids, cls_positions):
     """Computes which tokens belong to each of the sequences of a row, bool `[B, K, S]`."""
     count = 1 if cls_positions is None else ops.shape(cls_positions)[1]
@@ -124,6 +154,19 @@ class SequenceLogits(keras.layers.Layer):
     def compute_output_spec(self, logits):
         # A functional model has one shape for its logits: that of unpacked rows.
         return keras.KerasTensor(logits.shape, dtype=self.compute_dtype)
+
+
+def positions_in_sequences(sequence_ids):
+    """Returns each token's position in its own sequence, int32 `[B, S]`.
+
+    Example:
+    >>> import numpy as np
+    >>> positions_in_sequences(np.array([[1, 1, 1, 2, 2, 0]])).numpy()
+    array([[0, 1, 2, 0, 1, 0]], dtype=int32)
+    """
+    is_same = ops.equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
+    earlier = ops.tril(ops.cast(is_same, "int32"), -1)  # [B, S, S], the tokens of a position before
+    return ops.sum(earlier, axis=-1)
 
 
 def gather_positions(x, positions):

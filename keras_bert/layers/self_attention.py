@@ -1,4 +1,4 @@
-"""Multi-head self-attention as BERT uses it."""
+"""Multi-head self-attention as BERT and ModernBERT use it."""
 
 import keras
 from keras import ops
@@ -7,6 +7,7 @@ from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.plain_attention import Visibility, attention_scores
+from keras_bert.layers.rotary import rotated
 from keras_bert.messages import check_int
 
 
@@ -21,11 +22,24 @@ class SelfAttention(keras.layers.Layer):
         hidden_dim: int, H, the width of a token's vector.
         dropout: float, for the attention probabilities.
         causal: bool, whether a token sees no later one.
+        window: int, the farthest token that a token sees, in either direction; None for any.
+        use_bias: bool, whether the dense layers have biases.
+        output_deviation: float, that of the output layer's initial weights.
 
-    Call arguments are those of `EncoderBlock`.
+    Call arguments are those of `EncoderBlock`, and `rotation`, of `RotaryPositions`; or None.
     """
 
-    def __init__(self, num_heads, hidden_dim, dropout=0.0, causal=False, **kwargs):
+    def __init__(
+        self,
+        num_heads,
+        hidden_dim,
+        dropout=0.0,
+        causal=False,
+        window=None,
+        use_bias=True,
+        output_deviation=0.02,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         check_int("num_heads", num_heads)
         check_int("hidden_dim", hidden_dim)
@@ -38,17 +52,29 @@ class SelfAttention(keras.layers.Layer):
         self.hidden_dim = hidden_dim
         self.dropout = dropout
         self.causal = causal
-        self.query_key_value = dense(3 * hidden_dim, "query_key_value", dtype=self.dtype_policy)
+        self.window = window
+        self.use_bias = use_bias
+        self.output_deviation = output_deviation
+        options = {"dtype": self.dtype_policy, "use_bias": use_bias}
+        self.query_key_value = dense(3 * hidden_dim, "query_key_value", **options)
         policy = self.dtype_policy
         self.probability_dropout = Dropout(dropout, name="probability_dropout", dtype=policy)
-        self.output_dense = dense(hidden_dim, "output_dense", dtype=policy)
+        self.output_dense = dense(hidden_dim, "output_dense", deviation=output_deviation, **options)
 
     def build(self, x_shape):
         self.query_key_value.build(x_shape)
         self.output_dense.build(x_shape)
 
-    def call(self, x, padding_mask=None, sequence_ids=None, position_bias=None, training=None):
-        query, key, value = self._heads(x)
+    def call(
+        self,
+        x,
+        padding_mask=None,
+        sequence_ids=None,
+        position_bias=None,
+        rotation=None,
+        training=None,
+    ):
+        query, key, value = self._heads(x, rotation)
         context = attention(
             query=query,
             key=key,
@@ -56,6 +82,7 @@ class SelfAttention(keras.layers.Layer):
             padding_mask=padding_mask,
             sequence_ids=sequence_ids,
             causal=self.causal,
+            window=self.window,
             position_bias=position_bias,
             dropout=self.probability_dropout,
             training=training,
@@ -66,16 +93,21 @@ class SelfAttention(keras.layers.Layer):
         """Projects `[B, S, H]` to queries, keys and values of all heads, `[B, S, H]` each."""
         return ops.split(self.query_key_value(x), 3, axis=-1)
 
-    def _heads(self, x):
+    def _heads(self, x, rotation=None):
         """Projects `[B, S, H]` to queries, keys and values, `[B, S, N, D]` each."""
         batch, length = ops.shape(x)[:2]
         shape = (batch, length, self.num_heads, self.hidden_dim // self.num_heads)
-        return [ops.reshape(vectors, shape) for vectors in self.parts(x)]
+        query, key, value = [ops.reshape(vectors, shape) for vectors in self.parts(x)]
+        if rotation is not None:
+            query, key = rotated(query, rotation), rotated(key, rotation)
+        return query, key, value
 
-    def probabilities(self, x, padding_mask=None, sequence_ids=None, position_bias=None):
+    def probabilities(
+        self, x, padding_mask=None, sequence_ids=None, position_bias=None, rotation=None
+    ):
         """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""
-        query, key, _ = self._heads(x)
-        masks = Visibility(padding_mask, sequence_ids, self.causal, None, position_bias)
+        query, key, _ = self._heads(x, rotation)
+        masks = Visibility(padding_mask, sequence_ids, self.causal, self.window, position_bias)
         return ops.softmax(attention_scores(query, key, masks), axis=-1)
 
     def compute_output_shape(self, x_shape):
@@ -88,4 +120,7 @@ class SelfAttention(keras.layers.Layer):
             "hidden_dim": self.hidden_dim,
             "dropout": self.dropout,
             "causal": self.causal,
+            "window": self.window,
+            "use_bias": self.use_bias,
+            "output_deviation": self.output_deviation,
         }

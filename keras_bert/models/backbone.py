@@ -58,6 +58,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values
     causal = False  # whether a token sees only itself and earlier ones
     num_segments = 1  # of `segment_ids`
+    head = None  # a layer that every pre-trained head begins with, `[..., H]` to `[..., H]`
     embedding_dim = None  # of the token table; None for `hidden_dim`
     activation = "gelu"  # of a masked-LM head
     layer_norm_epsilon = EPSILON  # of a masked-LM head
@@ -131,8 +132,16 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         """
         raise ValueError(f"{type(self).__name__} doesn't give its queries, keys and values.")
 
+    def token_vectors(self, inputs):
+        """Computes what heads of tokens read, `[B, S, H]`."""
+        x = self(inputs)["sequence_output"]
+        return x if self.head is None else self.head(x)
+
     def unused_by(self, output):
-        """Lists the variables that an output, such as `"sequence_output"`, doesn't depend on."""
+        """Lists the variables that an output doesn't depend on.
+
+        It is `"pooled_output"`, `"sequence_output"`, or `"token_vectors"` for that method's.
+        """
         return []
 
     def lora_layers(self):

@@ -11,7 +11,7 @@ from keras_bert.messages import check_int, check_one_of, plain_int
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import inputs_and_packed
-from keras_bert.presets.formats.architectures import ARCHITECTURES
+from keras_bert.presets.formats.architectures import OF_BERTS
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -124,7 +124,7 @@ class BertBackbone(Backbone):
         embedding_dim = plain_int(embedding_dim)
         check_int("num_layers", num_layers)
         if architecture is not None:
-            check_one_of("architecture", architecture, ARCHITECTURES)
+            check_one_of("architecture", architecture, OF_BERTS)
         policy = own_policy(dtype)
         embeddings = Embeddings(
             vocabulary_size,

@@ -107,7 +107,7 @@ class BertEmbedder(BertTask):
     card_example = 'similarity(["a fine book"], ["a dull book", "a day"])'
     takes_columns = True
     takes_packed_rows = False
-    uses_pooler = False
+    reads = "sequence_output"
     output_name = "embedding"
 
     def __init__(

@@ -92,7 +92,12 @@ class BertPretrainer(BertTask):
             else table(backbone.vocabulary_size, width, "decoder", dtype=policy)
         )
         masked_lm_head = MaskedLMHead(
-            decoder, masked_lm_activation, masked_lm_epsilon, name="masked_lm", dtype=policy
+            decoder,
+            masked_lm_activation,
+            masked_lm_epsilon,
+            backbone.head,
+            name="masked_lm",
+            dtype=policy,
         )
         mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
         inputs = {**backbone.input, "mask_positions": mask_positions}
@@ -116,8 +121,8 @@ class BertPretrainer(BertTask):
         self.tie_embeddings = tie_embeddings
 
     @property
-    def uses_pooler(self):
-        return self.next_sentence
+    def reads(self):
+        return "pooled_output" if self.next_sentence else "token_vectors"
 
     def default_compile_args(self):
         """AdamW at 1e-4, both losses, and the accuracy of each."""

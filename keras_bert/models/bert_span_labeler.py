@@ -61,7 +61,7 @@ class BertSpanLabeler(BertTask):
     card_task = "finds the answer to a question in a text"
     card_example = 'answer({"question": "Who wrote it?", "context": "Ada wrote it."})'
     example_texts = ("Who wrote it?", "Ada wrote it.")
-    uses_pooler = False
+    reads = "token_vectors"
 
     predict: Callable[..., dict[str, np.ndarray]]
 
@@ -71,7 +71,7 @@ class BertSpanLabeler(BertTask):
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(2, "logits", dtype=policy)
         inputs = dict(backbone.input)
-        encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
+        encoded = backbone.token_vectors(inputs)  # [B, S, H]
         logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, 2]
         outputs = {
             name: SequenceLogits(name=f"{name}_logits", dtype="float32")(logits[:, :, place])

@@ -95,7 +95,7 @@ class BertTask(
     scorer_class = Scorer  # of answers
     takes_labels = True  # False of a task that learns from texts alone
     takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
-    uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
+    reads = "pooled_output"  # of the backbone; see `Backbone.unused_by`
     own_settings = ()  # of the preprocessor, for which transformers' config.json has no keys
     own_key = None  # of config.json, for these settings
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names
@@ -145,9 +145,8 @@ class BertTask(
         variables = super().trainable_variables
         if not hasattr(self, "backbone"):  # while Keras makes it
             return variables
-        output = "pooled_output" if self.uses_pooler else "sequence_output"
         used = {id(variable) for layer in self.layers for variable in layer.variables}
-        used -= {id(variable) for variable in self.backbone.unused_by(output)}
+        used -= {id(variable) for variable in self.backbone.unused_by(self.reads)}
         return [variable for variable in variables if id(variable) in used]
 
     trainable_weights = trainable_variables  # Keras asks for both

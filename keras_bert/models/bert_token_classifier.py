@@ -57,7 +57,7 @@ class BertTokenClassifier(BertTask):
     their_head = "ForTokenClassification"
     card_task = "labels words"
     card_example = 'answer("Ada Lovelace wrote it.")'
-    uses_pooler = False
+    reads = "token_vectors"
 
     def __init__(
         self, backbone, num_classes=None, preprocessor=None, dropout=0.1, dtype=None, **kwargs
@@ -70,7 +70,7 @@ class BertTokenClassifier(BertTask):
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
         inputs = dict(backbone.input)
-        encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
+        encoded = backbone.token_vectors(inputs)  # [B, S, H]
         logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, C]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head

@@ -105,7 +105,7 @@ def _examples(checkpoint, path):
     yield template.substitute(
         path=path,
         texts=f"({texts})" if is_pair else texts,
-        segments=_SEGMENTS if checkpoint.backbone["num_segments"] else "",
+        segments=_SEGMENTS if checkpoint.backbone.get("num_segments") else "",
     )
     if not is_onnx or model_class.javascript_pipeline is None:
         return

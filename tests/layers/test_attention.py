@@ -58,11 +58,6 @@ def test_a_query_sees_what_it_may_and_no_bit_of_anything_else(
         np.testing.assert_array_equal(after, found[is_there, place])
 
 
-def test_queries_and_keys_are_rotated_and_values_are_not(vectors):
-    half = vectors * np.reshape([2, 2, 1], (3, 1, 1)).astype("float32")
-    np.testing.assert_array_equal(attend(vectors, rotate=lambda heads: 2 * heads), attend(half))
-
-
 def test_softmax_is_computed_in_float32():
     scores = ops.convert_to_tensor([[256.0, 256.5]])  # one number in bfloat16
     probabilities = softmax_with_small_gradient(scores, "bfloat16")

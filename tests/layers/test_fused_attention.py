@@ -243,4 +243,4 @@ def test_kernels_take_the_same_arguments_by_name(kernel):
     common = list(inspect.signature(plain_attention).parameters.values())
     assert own[: len(common)] == common
     names = {each.name for each in common if each.name != "visibility"}
-    assert inspect.signature(attention).parameters.keys() == {*names, *Visibility._fields, "rotate"}
+    assert inspect.signature(attention).parameters.keys() == {*names, *Visibility._fields}

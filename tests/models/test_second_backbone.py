@@ -54,13 +54,12 @@ class RopeBlock(keras.layers.Layer):
         shape = (*ops.shape(x)[:2], 3, self.num_heads, self.hidden_dim // self.num_heads)
         heads = ops.reshape(self.query_key_value(self.attention_norm(x)), shape)
         context = attention(
-            query=heads[:, :, 0],
-            key=heads[:, :, 1],
+            query=rotated(heads[:, :, 0]),
+            key=rotated(heads[:, :, 1]),
             value=heads[:, :, 2],
             padding_mask=padding_mask,
             sequence_ids=packed_input("sequence_ids"),
             window=self.window,
-            rotate=rotated,
             training=training,
         )  # [B, S, N, D]
         x = x + self.attention_output(ops.reshape(context, ops.shape(x)))

@@ -1,14 +1,14 @@
-"""The architectures of transformers that a `BertBackbone` can be: their settings and weights.
+"""The architectures of transformers that this library loads: their settings and weights.
 
 Sources: transformers configuration_*.py and modeling_*.py of bert, distilbert, electra, roberta,
 xlm_roberta, camembert and mpnet.
 """
 
-import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from keras_bert.presets.formats.checkpoint import Spelling
-from keras_bert.presets.formats.weight_names import BACKBONE, google_spellings
+from keras_bert.presets.formats.architecture import Architecture
+from keras_bert.presets.formats.modernbert import MODERNBERT
+from keras_bert.presets.formats.weight_names import BACKBONE
 
 _BACKBONE = {
     **BACKBONE,
@@ -17,74 +17,6 @@ _BACKBONE = {
 }
 # The weights of heads are named as in a BERT, and then renamed.
 _OUT_PROJ = {"classifier.": "classifier.out_proj."}
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """How transformers describes and stores an encoder with any head.
-
-    Heads are called by the ends of their classes' names, as in `Checkpoint.head`. `renamed` has
-    parts of the names of BERT's weights, replaced in this order; `heads` has more of them by head.
-    With `skips_padding`, positions begin after the padding token's id, and rows of the table before
-    it are unused.
-    """
-
-    name: str  # the `model_type`
-    title: str
-    prefix: str  # of the names of its classes
-    backbone: dict[str, tuple]  # argument of BertBackbone: (key of config.json, default)
-    fixed: dict  # arguments that config.json can't change
-    activation: str = "hidden_act"  # its key
-    masked_lm_activation: str | None = None  # None: the encoder's
-    dropouts: dict[str, tuple] = field(default_factory=dict)  # of heads: (key, default)
-    summary: dict = field(default_factory=dict)  # keys that the head of choices needs
-    renamed: dict[str, str] = field(default_factory=dict)
-    heads: dict[str, dict] = field(default_factory=dict)
-    root: str = ""  # of the names of the encoder's weights
-    has_pooler: bool = True  # in the class without a head
-    skips_padding: bool = False
-    required: dict = field(default_factory=dict)  # keys with the only supported values
-
-    def dropout(self, head: str) -> tuple[str, float | None]:
-        """Returns the key and the default of a head's dropout; None means the encoder's rate."""
-        default = ("classifier_dropout", None)
-        if head == "ForQuestionAnswering":
-            default = ("qa_dropout", 0.0)  # no key of transformers
-        return self.dropouts.get(head, default)
-
-    def spellings(self, num_layers: int, head: str, first_position: int = 0) -> dict[str, Spelling]:
-        """Returns `{our name: Spelling}` for a PyTorch state dict."""
-        names = {ours: s.names for ours, s in google_spellings(num_layers, head).items()}
-        names["embeddings/projection/kernel"] = ("bert/embeddings_project/kernel",)
-        names["embeddings/projection/bias"] = ("bert/embeddings_project/bias",)
-        bias = "bert/encoder/relative_attention_bias/weight"
-        names["embeddings/relative_bias/bias"] = (bias,)
-        if head == "ForMaskedLM":
-            names["masked_lm/decoder/embeddings"] = ("cls/predictions/decoder/weights",)
-        spellings = {}
-        for ours, theirs in names.items():
-            renamed = tuple(self._renamed(name, head) for name in theirs)
-            spellings[ours] = Spelling(renamed, transposed=ours.endswith("/kernel"))
-        positions = "embeddings/position_embedding/embeddings"
-        spellings[positions] = replace(spellings[positions], first_row=first_position)
-        return spellings
-
-    def _renamed(self, name, head):
-        name = re.sub(r"^bert\.", f"{self.root}.", _in_torch(name))
-        for old, new in {**self.renamed, **self.heads.get(head, {})}.items():
-            name = name.replace(old, new)
-        return name
-
-
-def _in_torch(name):
-    """Turns `bert/encoder/layer_0/output/...` into `bert.encoder.layer.0.output...`."""
-    name = re.sub(r"^output_", "classifier/", name)
-    name = re.sub(r"^cls/squad/output_", "qa_outputs/", name)
-    name = re.sub(r"/output_(weights|bias)$", r"/\1", name)
-    name = re.sub(r"/(kernel|gamma|weights)$", "/weight", name)
-    name = re.sub(r"/beta$", "/bias", name)
-    name = re.sub(r"(_embeddings)$", r"\1/weight", name)
-    return re.sub(r"layer_(\d+)", r"layer/\1", name).replace("/", ".")
 
 
 _BERT = Architecture(
@@ -210,8 +142,8 @@ _MPNET = replace(
     root="mpnet",
     required={"pad_token_id": 1, "relative_attention_num_buckets": 32},
 )
-ARCHITECTURES = {
-    architecture.name: architecture
-    for architecture in (_BERT, _DISTILBERT, _ELECTRA, _XLM_ROBERTA, _CAMEMBERT, _ROBERTA, _MPNET)
-}
+_OF_BERTS = (_BERT, _DISTILBERT, _ELECTRA, _XLM_ROBERTA, _CAMEMBERT, _ROBERTA, _MPNET)
+OF_BERTS = [architecture.name for architecture in _OF_BERTS]
+"""The `model_type` of each that a `BertBackbone` can be."""
+ARCHITECTURES = {each.name: each for each in (*_OF_BERTS, MODERNBERT)}
 """`{model_type: Architecture}`."""

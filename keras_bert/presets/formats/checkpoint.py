@@ -15,7 +15,7 @@ from keras_bert.lazy_names import homes
 from keras_bert.messages import check_finite, shortened, shown
 from keras_bert.text.base_tokenizer import Tokenizer
 
-ENCODER_PARTS = ("embeddings/", "block_")
+ENCODER_PARTS = ("embeddings/", "block_", "final_norm/")
 """Prefixes of the weights that every source must have; the pooler may be missing."""
 
 
@@ -69,6 +69,11 @@ class Checkpoint:
     def model_class(self) -> type:
         """The class of the source's model."""
         return self.task or self.backbone_class
+
+    @property
+    def architecture(self) -> str:
+        """The `model_type` of transformers."""
+        return self.backbone.get("architecture", self.backbone_class.architecture)
 
     @property
     def head(self) -> str:

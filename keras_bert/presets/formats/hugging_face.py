@@ -10,6 +10,12 @@ from safetensors.numpy import save_file
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import check_one_of, logger, shortened, shown
 from keras_bert.presets.formats import sentence_transformers
+from keras_bert.presets.formats.architecture import (
+    ACTIVATIONS,
+    HIDDEN_ACTS,
+    POOLED_HEADS,
+    check_value,
+)
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
@@ -24,20 +30,7 @@ from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, wr
 from keras_bert.presets.formats.peft import with_adapter
 from keras_bert.presets.formats.tensor_files import POOLER_FILE, full_name, read_tensors
 
-_ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_approximate",
-    "gelu_pytorch_tanh": "gelu_approximate",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-    "tanh": "tanh",
-    "gelu_python": "gelu",
-    "gelu_fast": "gelu_approximate",
-}
-_HIDDEN_ACTS = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
-_PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.")  # prefixes of the heads' weights
-_POOLED_HEADS = ("ForSequenceClassification", "ForMultipleChoice")
+_PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.", "decoder.")  # prefixes of weights
 _HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 _CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of the architecture
 _BUFFERS = ("position_ids", "token_type_ids")  # in older files
@@ -50,8 +43,8 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     source = f"Hugging Face folder {folder}"
     config = JsonFields(folder / "config.json")
     architecture = _architecture(config, source)
-    backbone_class = public_class("BertBackbone")
-    backbone, first_position = _backbone(config, architecture)
+    backbone_class = public_class(architecture.backbone_name)
+    backbone, first_position = _backbone(config, architecture, source)
     tensors = _tensors(folder, architecture)
     if adapter is not None:
         tensors = with_adapter(tensors, adapter, architecture.root)
@@ -105,22 +98,17 @@ def _architecture(config, source):
             raise ValueError(
                 f"{source} has {key}={shown(value)}, which this library doesn't support."
             )
-    embedding_type = config.value("position_embedding_type", "absolute")
-    check_one_of(f"position_embedding_type of {source}", embedding_type, ["absolute"])
     for key, only in architecture.required.items():
-        check_one_of(f"{key} of {source}", config.value(key, only), [only])
+        check_value(config, key, only, source)
     activation = config.value(architecture.activation, "gelu")
-    check_one_of(f"{architecture.activation} of {source}", activation, _ACTIVATIONS)
+    check_one_of(f"{architecture.activation} of {source}", activation, ACTIVATIONS)
     return architecture
 
 
-def _backbone(config, architecture):
+def _backbone(config, architecture, source):
     """Returns the arguments of the backbone, and the row of the table for the first position."""
     backbone = backbone_arguments(config, architecture.backbone)
-    backbone["activation"] = _ACTIVATIONS[config.text(architecture.activation, "gelu")]
-    backbone["causal"] = config.boolean("is_decoder", False)
-    backbone["architecture"] = architecture.name
-    backbone |= architecture.fixed
+    backbone |= architecture.read(config, source)
     if not architecture.skips_padding:
         return backbone, 0
     first_position = config.integer("pad_token_id", 1) + 1
@@ -157,7 +145,7 @@ def _tasks(config, tensors, architecture):
     found = []
     for head in _HEADS:
         names = ["logits/kernel", "logits/bias"]
-        names += ["pooler/kernel"] if head in _POOLED_HEADS else []
+        names += architecture.pooler if architecture.has_pooler_under(head) else []
         if _holds(tensors, architecture, head, names):
             found.append(task_with_head(head))
     return found or [None]
@@ -248,7 +236,7 @@ def _distinct(labels, source):
 def _refuse_tasks(checkpoint, config, architecture):
     """Says why a model that loads as an encoder would give other answers as a task."""
     advice = "Load its BertBackbone, or another task."
-    if checkpoint.backbone["causal"] and checkpoint.head in _POOLED_HEADS:
+    if checkpoint.backbone.get("causal") and checkpoint.head in POOLED_HEADS:
         for task in (checkpoint.task, *checkpoint.other_tasks):
             checkpoint.refused[task] = (
                 f"{checkpoint} is a decoder, and classifies by [CLS], which sees only itself; this "
@@ -276,8 +264,9 @@ def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     if has_decoder_bias and not config["tie_word_embeddings"]:
         [bias] = spellings["masked_lm/bias"].names
         tensors[_decoder_bias(bias)] = tensors[bias]
-    if not _has_pooler(config["architectures"][0], architecture):
-        names = [*spellings["pooler/bias"].names, *spellings["pooler/kernel"].names]
+    head = config["architectures"][0].removeprefix(architecture.prefix)
+    if not architecture.has_pooler_under(head):
+        names = [name for weight in architecture.pooler for name in spellings[weight].names]
         pooler = {name: tensors.pop(name) for name in names}
         save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
     if checkpoint.head == "Model":  # whose names have no prefix
@@ -286,24 +275,17 @@ def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def _has_pooler(class_name, architecture):
-    head = class_name.removeprefix(architecture.prefix)
-    return head in _POOLED_HEADS or (
-        architecture.has_pooler and head in ("Model", "ForPreTraining")
-    )
-
-
 def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
     """Writes all files but the weights; returns what `config.json` has."""
     backbone = checkpoint.backbone
-    architecture = ARCHITECTURES[backbone["architecture"]]
+    architecture = ARCHITECTURES[checkpoint.architecture]
     supported = {
         "masked_lm_activation": [architecture.masked_lm_activation or backbone["activation"]],
         "masked_lm_epsilon": [backbone["layer_norm_epsilon"]],
         "next_sentence": [False, True] if architecture.name == "bert" else [False],
-        "activation": list(_HIDDEN_ACTS),
-        "causal": [False] if checkpoint.head in _POOLED_HEADS else [False, True],
-        "num_segments": [backbone["num_segments"] or 2],
+        "activation": list(HIDDEN_ACTS),
+        "causal": [False] if checkpoint.head in POOLED_HEADS else [False, True],
+        "num_segments": [backbone.get("num_segments") or 2],
     }
     if "embedding_dim" not in architecture.backbone:
         supported["embedding_dim"] = [None, backbone["hidden_dim"]]
@@ -323,19 +305,17 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
 
 def _config(checkpoint, architecture):
     backbone = {**checkpoint.backbone}
-    backbone["embedding_dim"] = backbone["embedding_dim"] or backbone["hidden_dim"]
+    backbone["embedding_dim"] = backbone.get("embedding_dim") or backbone["hidden_dim"]
     arguments = checkpoint.task_arguments
     config = {
         "architectures": [_class_name(checkpoint, architecture)],
         "model_type": architecture.name,
         **{key: backbone[name] for name, (key, _) in architecture.backbone.items()},
-        architecture.activation: _HIDDEN_ACTS[backbone["activation"]],
+        architecture.activation: HIDDEN_ACTS[backbone["activation"]],
         "initializer_range": 0.02,
-        "position_embedding_type": "absolute",
+        **architecture.written(checkpoint),
         "tie_word_embeddings": arguments.get("tie_embeddings", True),
     }
-    if backbone["causal"]:
-        config["is_decoder"] = True
     if checkpoint.own_tokenizer:
         config["pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
     if architecture.skips_padding:
@@ -380,6 +360,6 @@ def _class_name(checkpoint, architecture):
     head = checkpoint.head
     if head == "ForMaskedLM" and checkpoint.task_arguments["next_sentence"]:
         head = "ForPreTraining"
-    elif head == "ForMaskedLM" and checkpoint.backbone["causal"]:
+    elif head == "ForMaskedLM" and checkpoint.backbone.get("causal"):
         head = "LMHeadModel" if architecture.name == "bert" else "ForCausalLM"
     return architecture.prefix + head

@@ -92,7 +92,7 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
             "tokenize_chinese_chars": True,
             "max_input_chars_per_word": tokenizer.max_word_characters,
         }
-    if tokenizer.family or not checkpoint.backbone["num_segments"]:
+    if tokenizer.family or not checkpoint.backbone.get("num_segments"):
         settings["model_input_names"] = ["input_ids", "attention_mask"]
     write_json(folder / "tokenizer_config.json", settings)
 

@@ -1,0 +1,294 @@
+"""The layers of ModernBERT's encoder: embeddings, pre-norm blocks with gates, and the head.
+
+Source: Warner et al. 2024, "Smarter, Better, Faster, Longer", section 2 and appendix A;
+modeling_modernbert.py of transformers.
+"""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_bert.layers.dense_and_norms import dense, layer_norm, table
+from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.embeddings import check_length
+from keras_bert.layers.encoder_block import rematerialize
+from keras_bert.layers.gelu import activation_function
+from keras_bert.layers.packed_rows import packed_input
+from keras_bert.layers.self_attention import SelfAttention
+from keras_bert.messages import check_int
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class ModernBertEmbeddings(keras.layers.Layer):
+    """Token embeddings, with LayerNorm and then dropout; positions are in the blocks.
+
+    Arguments are those of `ModernBertBackbone`. Takes `[B, S]` ids and returns `[B, S, H]`.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        max_sequence_length=8192,
+        dropout=0.0,
+        layer_norm_epsilon=1e-5,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        check_int("vocabulary_size", vocabulary_size)
+        check_int("hidden_dim", hidden_dim)
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.max_sequence_length = max_sequence_length
+        self.dropout = dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        policy = self.dtype_policy
+        self.token_embedding = table(vocabulary_size, hidden_dim, "token_embedding", dtype=policy)
+        self.norm = layer_norm("norm", layer_norm_epsilon, policy, use_bias=False)
+        self.output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
+
+    def build(self, token_ids_shape):
+        self.token_embedding.build(token_ids_shape)
+        self.norm.build((*token_ids_shape, self.hidden_dim))
+
+    def call(self, token_ids, training=None):
+        check_length(token_ids, self.max_sequence_length)
+        x = self.norm(self.token_embedding(token_ids), training=training)
+        return self.output_dropout(x, training=training)
+
+    def compute_output_shape(self, token_ids_shape):
+        return (*token_ids_shape, self.hidden_dim)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "max_sequence_length": self.max_sequence_length,
+            "dropout": self.dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class GatedFeedForward(keras.layers.Layer):
+    """Feed-forward layer whose activated numbers are multiplied by gates, without biases.
+
+    Source: Shazeer 2020, "GLU Variants Improve Transformer". Arguments are those of
+    `ModernBertBackbone`, and `output_deviation`, that of the output layer's initial weights.
+    Takes and returns `[B, S, H]`.
+    """
+
+    def __init__(
+        self,
+        hidden_dim,
+        intermediate_dim,
+        dropout=0.0,
+        activation="gelu",
+        output_deviation=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        check_int("intermediate_dim", intermediate_dim)
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.activation = activation
+        self.output_deviation = output_deviation
+        options = {"use_bias": False, "dtype": self.dtype_policy}
+        self.activate = activation_function(activation)
+        self.values_and_gates = dense(2 * intermediate_dim, "values_and_gates", **options)
+        self.gated_dropout = Dropout(dropout, name="gated_dropout", dtype=self.dtype_policy)
+        self.output_dense = dense(hidden_dim, "output_dense", deviation=output_deviation, **options)
+
+    def build(self, x_shape):
+        self.values_and_gates.build(x_shape)
+        self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
+
+    def call(self, x, training=None):
+        values, gates = ops.split(self.values_and_gates(x), 2, axis=-1)  # [B, S, I]
+        gated = self.gated_dropout(self.activate(values) * gates, training=training)
+        return self.output_dense(gated)
+
+    def compute_output_shape(self, x_shape):
+        return x_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "activation": self.activation,
+            "output_deviation": self.output_deviation,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class ModernBertBlock(keras.layers.Layer):
+    """Self-attention and a gated feed-forward layer, each after a LayerNorm, with a residual.
+
+    Arguments are those of `ModernBertBackbone`; `window`, int, the farthest token that a token
+    sees, or None; `normalizes`, bool, whether attention has a LayerNorm, which the first block
+    lacks; and `output_deviation`, that of the initial weights before each residual.
+
+    Call arguments:
+        x: `[B, S, H]`, as is the result.
+        padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
+        rotation: `[B or 1, S, 1, D]`, of `RotaryPositions`.
+        sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        hidden_dim,
+        intermediate_dim,
+        dropout=0.0,
+        attention_dropout=0.0,
+        activation="gelu",
+        layer_norm_epsilon=1e-5,
+        remat=False,
+        window=None,
+        normalizes=True,
+        output_deviation=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation = activation
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.remat = remat
+        self.window = window
+        self.normalizes = normalizes
+        self.output_deviation = output_deviation
+        policy = self.dtype_policy
+        self.attention_norm = None
+        if normalizes:
+            self.attention_norm = layer_norm("attention_norm", layer_norm_epsilon, policy, False)
+        self.attention = SelfAttention(
+            num_heads,
+            hidden_dim,
+            attention_dropout,
+            window=window,
+            use_bias=False,
+            output_deviation=output_deviation,
+            name="attention",
+            dtype=policy,
+        )
+        self.attended_dropout = Dropout(attention_dropout, name="attended_dropout", dtype=policy)
+        self.feed_forward_norm = layer_norm("feed_forward_norm", layer_norm_epsilon, policy, False)
+        self.feed_forward = GatedFeedForward(
+            hidden_dim,
+            intermediate_dim,
+            dropout,
+            activation,
+            output_deviation,
+            name="feed_forward",
+            dtype=policy,
+        )
+
+    def build(self, x_shape):
+        if self.normalizes:
+            self.attention_norm.build(x_shape)
+        self.attention.build(x_shape)
+        self.feed_forward_norm.build(x_shape)
+        self.feed_forward.build(x_shape)
+
+    def normalized(self, x, training=None):
+        """Computes what attention reads, `[B, S, H]`."""
+        return self.attention_norm(x, training=training) if self.normalizes else x
+
+    def call(self, x, padding_mask=None, rotation=None, sequence_ids=None, training=None):
+        sequence_ids = packed_input("sequence_ids", sequence_ids)
+
+        def transform(x):
+            attended = self.attention(
+                self.normalized(x, training),
+                padding_mask,
+                sequence_ids,
+                rotation=rotation,
+                training=training,
+            )
+            x = ops.add(x, self.attended_dropout(attended, training=training))  # [B, S, H]
+            normalized = self.feed_forward_norm(x, training=training)
+            return ops.add(x, self.feed_forward(normalized, training=training))
+
+        if not self.remat or not training:
+            return transform(x)
+        dropouts = [self.attention.probability_dropout, self.attended_dropout]
+        return rematerialize(transform, (x,), [*dropouts, self.feed_forward.gated_dropout])
+
+    def compute_output_shape(self, x_shape):
+        return x_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation": self.activation,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "remat": self.remat,
+            "window": self.window,
+            "normalizes": self.normalizes,
+            "output_deviation": self.output_deviation,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class ModernBertHead(keras.layers.Layer):
+    """The dense layer, activation and LayerNorm before the last layer of each task.
+
+    Arguments are those of `ModernBertBlock`. Takes and returns `[..., H]`.
+    """
+
+    def __init__(
+        self,
+        hidden_dim,
+        activation="gelu",
+        layer_norm_epsilon=1e-5,
+        output_deviation=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.hidden_dim = hidden_dim
+        self.activation = activation
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.output_deviation = output_deviation
+        policy = self.dtype_policy
+        activate = activation_function(activation)
+        self.dense = dense(hidden_dim, "dense", activate, policy, False, output_deviation)
+        self.norm = layer_norm("norm", layer_norm_epsilon, policy, use_bias=False)
+
+    def build(self, x_shape):
+        self.dense.build(x_shape)
+        self.norm.build(x_shape)
+
+    def call(self, x, training=None):
+        return self.norm(self.dense(x), training=training)
+
+    def compute_output_shape(self, x_shape):
+        return x_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "activation": self.activation,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "output_deviation": self.output_deviation,
+        }
+
+
+def output_deviation(num_layers):
+    """Returns the deviation of initial weights before the residuals of an encoder's blocks."""
+    return 0.02 / math.sqrt(2 * num_layers)

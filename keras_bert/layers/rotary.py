@@ -1,0 +1,55 @@
+"""Rotary positions: queries and keys turn with their place, so that scores know the distance.
+
+Source: Su et al. 2021, "RoFormer", section 3.2.2.
+"""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.layers.packed_rows import packed_input, positions_in_sequences
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class RotaryPositions(keras.layers.Layer):
+    """Layer that computes how far each position turns; `rotated` turns the vectors.
+
+    Args:
+        head_dim: int, D, the width of a head, even.
+        theta: float; the slowest pair of numbers turns once in almost 2 pi `theta` positions.
+
+    Takes `[B, S]` ids for their shape alone; returns cosines, then sines, float32 `[1, S, 1, D]`,
+    or `[B, S, 1, D]` for packed rows, whose positions restart with each sequence.
+    """
+
+    def __init__(self, head_dim, theta=10_000.0, **kwargs):
+        super().__init__(**kwargs)
+        if head_dim % 2:
+            raise ValueError(f"Rotary positions turn pairs: head_dim must be even; got {head_dim}.")
+        self.head_dim = head_dim
+        self.theta = theta
+
+    def call(self, token_ids):
+        sequence_ids = packed_input("sequence_ids")
+        if sequence_ids is None:
+            positions = ops.expand_dims(ops.arange(ops.shape(token_ids)[1], dtype="int32"), 0)
+        else:
+            positions = positions_in_sequences(sequence_ids)
+        exponents = np.arange(0, self.head_dim, 2, dtype="float32") / self.head_dim
+        speeds = (1.0 / self.theta**exponents).astype("float32")  # radians a position, [D / 2]
+        angles = ops.expand_dims(ops.cast(positions, "float32"), (2, 3)) * speeds
+        return ops.concatenate([ops.cos(angles), ops.sin(angles)], axis=-1)
+
+    def compute_output_spec(self, token_ids):
+        return keras.KerasTensor((None, token_ids.shape[1], 1, self.head_dim), dtype="float32")
+
+    def get_config(self):
+        return {**super().get_config(), "head_dim": self.head_dim, "theta": self.theta}
+
+
+def rotated(heads, rotation):
+    """Turns each pair of numbers i and i + D / 2 of heads `[B, S, N, D]`; see `RotaryPositions`."""
+    cosine, sine = ops.split(rotation, 2, axis=-1)
+    first, second = ops.split(heads, 2, axis=-1)
+    turned = [first * cosine - second * sine, second * cosine + first * sine]
+    return ops.cast(ops.concatenate(turned, axis=-1), heads.dtype)

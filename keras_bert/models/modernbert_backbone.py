@@ -1,0 +1,238 @@
+"""The encoder of ModernBERT."""
+
+import keras
+
+from keras_bert.layers.dense_and_norms import layer_norm
+from keras_bert.layers.modernbert_layers import (
+    ModernBertBlock,
+    ModernBertEmbeddings,
+    ModernBertHead,
+    output_deviation,
+)
+from keras_bert.layers.packed_rows import ClsVectors, MeanVectors, packed_rows
+from keras_bert.layers.rotary import RotaryPositions
+from keras_bert.messages import check_int, check_number, check_one_of, plain_int
+from keras_bert.models.backbone import Backbone
+from keras_bert.models.precision import own_policy, set_policy
+from keras_bert.models.row_inputs import inputs_and_packed
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class ModernBertBackbone(Backbone):
+    """The encoder of ModernBERT, Ettin and their relatives, for up to 8,192 tokens.
+
+    LayerNorm precedes attention and the feed-forward layer, positions are rotations, feed-forward
+    layers are gated, and no dense layer has a bias. Every third block sees the whole text, the
+    others `window` tokens to each side. There are no segments. The head that comes before the last
+    layer of each task is part of the encoder, so tasks begin with the pre-trained one.
+    Source: Warner et al. 2024, "Smarter, Better, Faster, Longer"; Weller et al. 2025, "Seq vs Seq";
+    modeling_modernbert.py of transformers.
+
+    Args:
+        vocabulary_size: int, V, the number of tokens in the vocabulary.
+        num_layers: int, number of blocks.
+        num_heads: int, N, attention heads of each block; they divide `hidden_dim`.
+        hidden_dim: int, H, the width of a token's vector.
+        intermediate_dim: int, I, the width of the gated numbers.
+        dropout: float, for the gated numbers.
+        attention_dropout: float, for attention probabilities and what attention adds.
+        embedding_dropout: float, for the embeddings.
+        max_sequence_length: int, the most tokens of a row.
+        window: int, the farthest token that a token of a local block sees, in either direction.
+        global_every: int; blocks 0, `global_every`, 2 `global_every` and so on see all tokens.
+        global_theta: float, `theta` of `RotaryPositions` in global blocks.
+        local_theta: float, in local ones.
+        activation: as of `BertBackbone`, in the gated layers and the head.
+        layer_norm_epsilon: float, added to the variance in each LayerNorm.
+        pooling: `"cls"` or `"mean"`, what the head reads for a sequence.
+        remat: bool, as of `BertBackbone`.
+        dtype: str or dtype policy, as of `BertBackbone`.
+        **kwargs: arguments of `keras.Model`.
+
+    Call arguments:
+        inputs: a dict of `token_ids` and perhaps `padding_mask`, as of `BertBackbone`, also for
+            packed rows. `segment_ids` are ignored.
+
+    Returns:
+        A dict of `sequence_output`, `[B, S, H]`, and `pooled_output`, `[B, H]`, or `[B, K, H]` with
+        `cls_positions`.
+
+    Raises:
+        ValueError: if a size is below 1, `num_heads` doesn't divide `hidden_dim` to an even number,
+            a row is longer than `max_sequence_length`, or `dtype` quantizes every layer.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert import ModernBertBackbone
+    >>> backbone = ModernBertBackbone(
+    ...     vocabulary_size=100, num_layers=4, num_heads=2, hidden_dim=16, intermediate_dim=24
+    ... )
+    >>> outputs = backbone({"token_ids": np.array([[2, 17, 42, 3]])})
+    >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
+    ((1, 4, 16), (1, 16))
+    """
+
+    architecture = "modernbert"
+    num_segments = 0
+    size_names = (*Backbone.size_names, "num_layers", "intermediate_dim")
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers,
+        num_heads,
+        hidden_dim,
+        intermediate_dim,
+        dropout=0.0,
+        attention_dropout=0.0,
+        embedding_dropout=0.0,
+        max_sequence_length=8192,
+        window=64,
+        global_every=3,
+        global_theta=160_000.0,
+        local_theta=10_000.0,
+        activation="gelu",
+        layer_norm_epsilon=1e-5,
+        pooling="cls",
+        remat=False,
+        dtype=None,
+        **kwargs,
+    ):
+        sizes = (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
+        vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(plain_int, sizes)
+        for name, value in (
+            ("num_layers", num_layers),
+            ("max_sequence_length", max_sequence_length),
+            ("window", window),
+            ("global_every", global_every),
+        ):
+            check_int(name, value)
+        check_number("global_theta", global_theta, at_least=1)
+        check_number("local_theta", local_theta, at_least=1)
+        check_one_of("pooling", pooling, ("cls", "mean"))
+        policy = own_policy(dtype)
+        embeddings = ModernBertEmbeddings(
+            vocabulary_size,
+            hidden_dim,
+            max_sequence_length,
+            embedding_dropout,
+            layer_norm_epsilon,
+            name="embeddings",
+            dtype=policy,
+        )
+        deviation = output_deviation(num_layers)
+        blocks = [
+            ModernBertBlock(
+                num_heads,
+                hidden_dim,
+                intermediate_dim,
+                dropout,
+                attention_dropout,
+                activation,
+                layer_norm_epsilon,
+                remat,
+                window if i % global_every else None,
+                i > 0,
+                deviation,
+                name=f"block_{i}",
+                dtype=policy,
+            )
+            for i in range(num_layers)
+        ]
+        head_dim = hidden_dim // num_heads
+        rotations = {
+            None: RotaryPositions(head_dim, global_theta, name="global_rotation", dtype="float32"),
+            window: RotaryPositions(head_dim, local_theta, name="local_rotation", dtype="float32"),
+        }
+        final_norm = layer_norm("final_norm", layer_norm_epsilon, policy, use_bias=False)
+        head = ModernBertHead(
+            hidden_dim, activation, layer_norm_epsilon, deviation, name="head", dtype=policy
+        )
+        pool = ClsVectors if pooling == "cls" else MeanVectors
+        pool = pool(name="pooling", dtype=policy)
+
+        inputs = {
+            name: keras.Input((None,), dtype="int32", name=name, optional=name != "token_ids")
+            for name in ("token_ids", "padding_mask")
+        }
+        token_ids, padding_mask = inputs["token_ids"], inputs["padding_mask"]
+        turns = {kind: layer(token_ids) for kind, layer in rotations.items()}
+        x = embeddings(token_ids)  # [B, S, H]
+        for block in blocks:
+            x = block(x, padding_mask, turns[block.window])
+        x = final_norm(x)
+        pooled = pool(x, padding_mask=padding_mask)  # [B, H]
+        super().__init__(
+            inputs=inputs,
+            outputs={"sequence_output": x, "pooled_output": head(pooled)},
+            embeddings=embeddings,
+            blocks=blocks,
+            vocabulary_size=vocabulary_size,
+            hidden_dim=hidden_dim,
+            max_sequence_length=plain_int(max_sequence_length),
+            **kwargs,
+        )
+        set_policy(self, dtype, policy)
+        self.head = head
+        self.final_norm = final_norm
+        self.rotations = {"global": rotations[None], "local": rotations[window]}
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.embedding_dropout = embedding_dropout
+        self.window = window
+        self.global_every = global_every
+        self.global_theta = global_theta
+        self.local_theta = local_theta
+        self.activation = activation
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.pooling = pooling
+
+    def hidden_states(self, inputs):
+        """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.
+
+        Number 0 comes from the embeddings, number i from the i-th block; the last has the final
+        LayerNorm, too.
+        """
+        states, _ = self._states_and_turns(inputs)
+        return [*states[:-1], self.final_norm(states[-1])]
+
+    def attention_probabilities(self, inputs):
+        """Computes how much each token attends to each, as `BertBackbone`'s."""
+        masks = inputs.get("padding_mask"), inputs.get("sequence_ids")
+        states, turns = self._states_and_turns(inputs)
+        return [
+            block.attention.probabilities(block.normalized(state), *masks, rotation=turn)
+            for block, state, turn in zip(self.blocks, states, turns, strict=False)
+        ]
+
+    def _states_and_turns(self, inputs):
+        """Computes the outputs of the embeddings and blocks, and the rotation of each block."""
+        inputs, packed = inputs_and_packed(self, inputs)
+        with packed_rows(packed):
+            of_kind = {name: layer(inputs["token_ids"]) for name, layer in self.rotations.items()}
+            turns = [of_kind["local" if block.window else "global"] for block in self.blocks]
+            states = [self.embeddings(inputs["token_ids"])]
+            for block, turn in zip(self.blocks, turns, strict=True):
+                states.append(block(states[-1], inputs["padding_mask"], turn))
+        return states, turns
+
+    @classmethod
+    def least_values(cls, sizes):
+        hidden = sizes["hidden_dim"]
+        block = 4 * hidden * hidden + 3 * hidden * sizes["intermediate_dim"]
+        return sizes["num_layers"] * block + sizes["vocabulary_size"] * hidden
+
+    @property
+    def token_embedding(self):
+        return self.embeddings.token_embedding
+
+    def unused_by(self, output):
+        return self.head.variables if output == "sequence_output" else []
+
+    def get_config(self):
+        names = ("num_layers", "num_heads", "intermediate_dim", "dropout", "attention_dropout")
+        names += ("embedding_dropout", "window", "global_every", "global_theta", "local_theta")
+        names += ("activation", "layer_norm_epsilon", "pooling", "remat")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

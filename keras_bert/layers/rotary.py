@@ -35,9 +35,8 @@ class RotaryPositions(keras.layers.Layer):
             positions = ops.expand_dims(ops.arange(ops.shape(token_ids)[1], dtype="int32"), 0)
         else:
             positions = positions_in_sequences(sequence_ids)
-        exponents = np.arange(0, self.head_dim, 2, dtype="float32") / self.head_dim
-        speeds = (1.0 / self.theta**exponents).astype("float32")  # radians a position, [D / 2]
-        angles = ops.expand_dims(ops.cast(positions, "float32"), (2, 3)) * speeds
+        speeds = self.theta ** (-np.arange(0, self.head_dim, 2) / self.head_dim)  # radians, [D / 2]
+        angles = ops.expand_dims(ops.cast(positions, "float32"), (2, 3)) * np.float32(speeds)
         return ops.concatenate([ops.cos(angles), ops.sin(angles)], axis=-1)
 
     def compute_output_spec(self, token_ids):

@@ -36,6 +36,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         vocabulary_size: int, V, the number of tokens in the vocabulary.
         hidden_dim: int, H, the width of a token's vector.
         max_sequence_length: int, the length of the longest row.
+        head: a layer from `[..., H]` to `[..., H]` that all pre-trained heads begin with; or None.
         trainable: bool; False freezes the encoder, as `freeze` does.
         **kwargs: arguments of `keras.Model`.
 
@@ -58,7 +59,6 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values
     causal = False  # whether a token sees only itself and earlier ones
     num_segments = 1  # of `segment_ids`
-    head = None  # a layer that every pre-trained head begins with, `[..., H]` to `[..., H]`
     embedding_dim = None  # of the token table; None for `hidden_dim`
     activation = "gelu"  # of a masked-LM head
     layer_norm_epsilon = EPSILON  # of a masked-LM head
@@ -74,6 +74,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         vocabulary_size,
         hidden_dim,
         max_sequence_length,
+        head=None,
         trainable=True,
         **kwargs,
     ):
@@ -82,6 +83,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         self.adapted = None  # the layers with LoRA
         self.embeddings = embeddings
         self.blocks = blocks
+        self.head = head
         self.num_layers = len(blocks)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim

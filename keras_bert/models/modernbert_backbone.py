@@ -170,10 +170,10 @@ class ModernBertBackbone(Backbone):
             vocabulary_size=vocabulary_size,
             hidden_dim=hidden_dim,
             max_sequence_length=plain_int(max_sequence_length),
+            head=head,
             **kwargs,
         )
         set_policy(self, dtype, policy)
-        self.head = head
         self.final_norm = final_norm
         self.rotations = {"global": rotations[None], "local": rotations[window]}
         self.num_heads = num_heads

@@ -1,4 +1,4 @@
-"""`BytePairTokenizer`: the tokens of RoBERTa, by Hugging Face's `tokenizers`."""
+"""`BytePairTokenizer`: the tokens of RoBERTa and ModernBERT, by Hugging Face's `tokenizers`."""
 
 import json
 import os
@@ -10,15 +10,16 @@ import numpy as np
 from keras_bert.files.remote import read_text
 from keras_bert.messages import check_path, from_extra, shown
 from keras_bert.text.subwords import SubwordTokenizer, flat_rows, flat_spans, without_surrogates
+from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
 
 class BytePairTokenizer(SubwordTokenizer):
-    """Tokenizer of RoBERTa and DistilRoBERTa: byte pair encoding of the bytes of UTF-8.
+    """Tokenizer of RoBERTa and ModernBERT: byte pair encoding of the bytes of UTF-8.
 
     A space belongs to the word after it, so a word at the beginning of a text has another token
-    than within it. No character is unknown. Pairs are `<s> A </s> </s> B </s>`. Needs the package
-    `tokenizers`. There is none in TensorFlow: texts must be in memory, and the exported SavedModel
-    takes token ids.
+    than within it. No character is unknown. Pairs are `<s> A </s> </s> B </s>` in RoBERTa, and
+    `[CLS] A [SEP] B [SEP]` in ModernBERT. Needs the package `tokenizers`. There is none in
+    TensorFlow: texts must be in memory, and the exported SavedModel takes token ids.
 
     Source: Radford et al. 2019, section 2.2; `RobertaTokenizer` of transformers.
 
@@ -26,8 +27,10 @@ class BytePairTokenizer(SubwordTokenizer):
         vocabulary: dict of `vocab`, `{token: id}` from 0 without gaps, and `merges`, a list of
             pairs of tokens in the order of their training; perhaps `add_prefix_space`, whether a
             text's first word has the token of one after a space; `nfc`, whether characters are
-            composed before; and `added_tokens`, a list of tokens that stay whole; or the path of
-            such a JSON file.
+            composed before; and `added_tokens`, tokens that stay whole: a dict to whether they are
+            looked for in the composed text, or a list of those that aren't. Or the path of such a
+            JSON file.
+        family: `"roberta"` or `"modernbert"`, whose special tokens are called as BERT's.
 
     Raises:
         ValueError: if the vocabulary is of another form, or lacks a special token.
@@ -40,11 +43,13 @@ class BytePairTokenizer(SubwordTokenizer):
     ```
     """
 
-    families = ("roberta",)
+    families = ("roberta", "modernbert")
     asset = "byte_pairs.json"
     has_graph = False
 
     def __init__(self, vocabulary: str | os.PathLike | dict[str, Any], family: str = "roberta"):
+        if family == "modernbert":
+            self.special, self.num_separators = SPECIAL_TOKENS, 1
         super().__init__(vocabulary, family)
 
     def read(self, vocabulary: str | os.PathLike | dict[str, Any]) -> list[str]:
@@ -58,14 +63,16 @@ class BytePairTokenizer(SubwordTokenizer):
         if missing := [token for token in self.special if token not in ids]:
             raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(missing)}.")
         self.add_prefix_space = bool(vocabulary.get("add_prefix_space"))
-        self.added_tokens = dict.fromkeys(vocabulary.get("added_tokens", ()), False)
+        added = vocabulary.get("added_tokens", {})
+        self.added_tokens = added if isinstance(added, dict) else dict.fromkeys(added, False)
         self._merges = [tuple(pair) for pair in merges]
         self._pieces = Pieces(models.BPE(ids, self._merges))
         self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(self.add_prefix_space)
         self._pieces.decoder = decoders.ByteLevel()
         if vocabulary.get("nfc"):
             self._pieces.normalizer = normalizers.NFC()
-        self._pieces.add_tokens([AddedToken(t, normalized=False) for t in self.added_tokens])
+        added = [AddedToken(token, normalized=n) for token, n in self.added_tokens.items()]
+        self._pieces.add_tokens(added)
         return sorted(ids, key=ids.__getitem__)
 
     def contents(self) -> dict[str, Any]:
@@ -75,7 +82,7 @@ class BytePairTokenizer(SubwordTokenizer):
         if self._pieces.normalizer:
             contents["nfc"] = True
         if self.added_tokens:
-            contents["added_tokens"] = [*self.added_tokens]
+            contents["added_tokens"] = self.added_tokens
         return contents
 
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

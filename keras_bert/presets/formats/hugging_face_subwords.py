@@ -8,6 +8,7 @@ from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import read_text
 from keras_bert.files.whole import whole_file
 from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert.text.sentence_piece import (
     FAMILIES,
     MODEL_FILE,
@@ -23,6 +24,7 @@ CLASSES = {
     "roberta": "RobertaTokenizer",
 }
 """`{family: class of transformers}`."""
+BYTE_PAIRS = BytePairTokenizer.families
 OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")
 """Names, without "Fast", of classes of transformers that their files define."""
 
@@ -39,6 +41,9 @@ def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str 
     if (folder / MODEL_FILE).is_file():
         return "xlm-roberta"
     if model:
+        added = {token.text("content") for token in fast.listed_fields("added_tokens")}
+        if model.text("type") == "BPE" and "[MASK]" in added:
+            return "modernbert"
         is_byte_pairs = model.text("type") == "BPE" and "<mask>" in model.fields("vocab").values
     else:
         is_byte_pairs = all((folder / name).is_file() for name in ("vocab.json", "merges.txt"))
@@ -47,7 +52,7 @@ def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str 
 
 def read_subwords(family: str, folder: Path, settings: JsonFields, fast: JsonFields) -> Any:
     """Returns the vocabulary of a folder's tokenizer, as its class takes it."""
-    if family == "roberta":
+    if family in BYTE_PAIRS:
         return _byte_pairs(folder, settings, fast)
     if (folder / MODEL_FILE).is_file():
         return (folder / MODEL_FILE).read_bytes()
@@ -64,7 +69,7 @@ def num_tokens(family: str, model: bytes) -> int:
 
 def write_subwords(tokenizer: Tokenizer, folder: Path) -> None:
     """Writes the files that programs other than transformers read."""
-    if tokenizer.family != "roberta":
+    if tokenizer.family not in BYTE_PAIRS:
         return tokenizer.save_assets(folder)
     contents = tokenizer.contents()
     write_json(folder / "vocab.json", contents["vocab"], indent=None)
@@ -75,7 +80,7 @@ def write_subwords(tokenizer: Tokenizer, folder: Path) -> None:
 
 def fast_subwords(tokenizer: Tokenizer) -> dict[str, Any] | None:
     """Returns the parts of a `tokenizer.json` that depend on the algorithm; None for WordPiece."""
-    if tokenizer.family == "roberta":
+    if tokenizer.family in BYTE_PAIRS:
         return _fast_byte_pairs(tokenizer)
     return _fast_sentence_piece(tokenizer) if tokenizer.family in FAMILIES else None
 

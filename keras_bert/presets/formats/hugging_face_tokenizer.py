@@ -8,10 +8,16 @@ from keras_bert.messages import logger
 from keras_bert.presets.formats import hugging_face_subwords as subwords
 from keras_bert.presets.formats.checkpoint import Checkpoint, explained
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
-from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, is_uncased, read_lines
+from keras_bert.text.vocabulary import (
+    SPECIAL_TOKENS,
+    SPECIAL_TOKENS_OF,
+    is_uncased,
+    read_lines,
+)
 
 _ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 _CLASSES = {None: "BertTokenizer", "mpnet": "MPNetTokenizer", **subwords.CLASSES}
+_CLASSES["modernbert"] = "PreTrainedTokenizerFast"
 _SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer")
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
@@ -54,11 +60,12 @@ def read_tokenizer(
 
 def _with_added_tokens(vocabulary, family, folder, added):
     """Returns the arguments of a tokenizer of subwords: byte pairs, or a SentencePiece model."""
-    own = [token for token in added if token.content not in subwords.SPECIAL_TOKENS]
-    if family == "roberta":
+    special = SPECIAL_TOKENS if family == "modernbert" else subwords.SPECIAL_TOKENS
+    own = [token for token in added if token.content not in special]
+    if family in subwords.BYTE_PAIRS:
         ids = {token.content: token.id for token in added}
         vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
-        vocabulary["added_tokens"] = [*_whole(folder, own, ids, family)]
+        vocabulary["added_tokens"] = _whole(folder, own, ids, family)
         own = []
     arguments = {"vocabulary": vocabulary, "family": family}
     if own:
@@ -83,7 +90,7 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
         "model_max_length": checkpoint.sequence_length,
         **special,
     }
-    if tokenizer.family == "roberta":
+    if tokenizer.family in subwords.BYTE_PAIRS:
         settings["add_prefix_space"] = tokenizer.add_prefix_space
     if "lowercase" in tokenizer.settings():
         settings |= {
@@ -295,7 +302,9 @@ def _vocabulary(folder, fast, added, rows):
 
 def _whole(folder, added, known, family):
     """Returns the added tokens that can stay whole, and warns of those that will be split."""
-    plain = [t for t in added if t.is_plain and t.content in known and t.content.strip()]
+    takes_spaces = family in subwords.BYTE_PAIRS
+    plain = [t for t in added if t.is_plain and t.content in known]
+    plain = [t for t in plain if takes_spaces or t.content.strip()]
     whole = {token.content: token.is_normalized for token in plain}
     if split := {token.content for token in added} - whole.keys():
         name = tokenizer_class(family).__name__

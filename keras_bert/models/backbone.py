@@ -105,6 +105,14 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         """Computes the least number of weights, to refuse smaller files, from a dict of sizes."""
         return sizes["vocabulary_size"] * sizes["hidden_dim"]
 
+    @classmethod
+    def check_layers(cls, layers, config):
+        """Raises a ValueError unless some blocks of a config's encoder are one, renumbered from 0.
+
+        Override it for `from_preset(keep_layers=)`, which needs an argument `num_layers`.
+        """
+        raise ValueError(f"The layers of {cls.__name__} may differ: leave keep_layers out.")
+
     @property
     def token_embedding(self):
         """The token table, a `keras.layers.ReversibleEmbedding`."""

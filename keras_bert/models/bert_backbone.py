@@ -233,6 +233,10 @@ class BertBackbone(Backbone):
         rows = sum(sizes[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
         return sizes["num_layers"] * block + rows * (sizes.get("embedding_dim") or hidden)
 
+    @classmethod
+    def check_layers(cls, layers, config):
+        pass  # all are alike
+
     @property
     def token_embedding(self):
         return self.embeddings.token_embedding

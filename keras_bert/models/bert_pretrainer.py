@@ -76,6 +76,11 @@ class BertPretrainer(BertTask):
     ):
         output = "pooled_output" if next_sentence else "sequence_output"
         policy = head_policy("BertPretrainer", backbone, dtype, output)
+        if next_sentence and backbone.head is not None:
+            raise ValueError(
+                f"The pre-training of a {type(backbone).__name__} has no next sentences: pass "
+                "next_sentence=False."
+            )
         if next_sentence and backbone.causal:
             raise ValueError(
                 "A causal encoder is trained to predict the next word, not the next sentence: pass "

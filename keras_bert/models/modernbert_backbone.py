@@ -224,6 +224,16 @@ class ModernBertBackbone(Backbone):
         block = 4 * hidden * hidden + 3 * hidden * sizes["intermediate_dim"]
         return sizes["num_layers"] * block + sizes["vocabulary_size"] * hidden
 
+    @classmethod
+    def check_layers(cls, layers, config):
+        every = config["global_every"]
+        if layers[0] or any((i - layer) % every for i, layer in enumerate(layers)):
+            raise ValueError(
+                f"Every {every} layers of a ModernBertBackbone, the first sees all tokens, and layer "
+                f"0 has no norm: keep_layers must keep that order, such as {(*range(every),)}; got "
+                f"{(*layers,)}."
+            )
+
     @property
     def token_embedding(self):
         return self.embeddings.token_embedding

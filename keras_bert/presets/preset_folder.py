@@ -99,14 +99,12 @@ class PresetFolder:
 
     def with_layers(self, layers: Any) -> Self:
         """Returns this folder as one from which only some layers are to be loaded."""
-        if "num_layers" not in self.backbone_class.size_names:
-            name = self.backbone_class.__name__
-            raise ValueError(f"The layers of {name} may differ: leave keep_layers out.")
         if self._saved.fields("config").value("quantized_layers"):
             raise ValueError(f"{self} is quantized: choose layers of the model from before that.")
-        num_layers = self.backbone_config.integer("num_layers", low=1)
+        num_layers = self.backbone_config.integer("num_layers", 1, low=1)
         folder = copy.copy(self)
         folder.keep_layers = checked_layers(layers, num_layers, self)
+        self.backbone_class.check_layers(folder.keep_layers, self.backbone_config.values)
         return folder
 
     def text(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 from keras import ops
 
 import keras_bert
-from keras_bert import Backbone, BertTask, BertTokenizer
+from keras_bert import Backbone, BertTask, BertTokenizer, ModernBertBackbone
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.packed_rows import ClsVectors, packed_input
@@ -140,15 +140,18 @@ ON_ENCODERS = [  # every task on this encoder, and each other one under two
     *(("distilbert", "classes"), ("distilbert", "tags"), ("electra", "questions")),
     *(("electra", "choices"), ("xlm-roberta", "documents"), ("xlm-roberta", "vectors")),
     *(("mpnet", "classes"), ("mpnet", "questions")),
+    *(("modernbert", name) for name in TASKS),
 ]
 on_encoders = pytest.mark.parametrize(("backbone", "name"), ON_ENCODERS, indirect=["backbone"])
 
 
-@pytest.fixture(params=["rope", *OTHERS])
+@pytest.fixture(params=["rope", "modernbert", *OTHERS])
 def backbone(request, make_backbone):
     """The encoder, and those of other architectures."""
     if request.param == "rope":
         return request.getfixturevalue("rope")
+    if request.param == "modernbert":  # 12 tokens are longer than two windows: blocks
+        return ModernBertBackbone(30, 2, 2, 16, 24, window=1, global_every=2)
     return make_backbone(num_layers=2, dropout=0.0, **OTHERS[request.param])
 
 
@@ -174,7 +177,7 @@ def test_each_task_trains_answers_adapts_and_is_saved(
     loss = {"loss": "mse"} if name == "vectors" else {}
     task = varied(make_task(name, **({} if loss else {"dropout": 0.0})))
     eager(task, optimizer=keras.optimizers.Adam(3e-3), **loss)
-    losses = task.fit(x, y, epochs=2, shuffle=False, verbose=0).history["loss"]
+    losses = task.fit(x, y, epochs=4, shuffle=False, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
     task.enable_lora(rank=2)
     adapters = [v for v in task.trainable_variables if "lora" in v.path]
@@ -196,6 +199,7 @@ def test_each_task_trains_answers_adapts_and_is_saved(
 
 
 EXPORTED = [*(("rope", name) for name in TASKS), *((other, "classes") for other in OTHERS)]
+EXPORTED += [("modernbert", name) for name in TASKS]
 
 
 @pytest.mark.slow

@@ -103,6 +103,7 @@ class Checkpoint:
         """Returns this checkpoint with only some of its encoder's layers."""
         num_layers = self.backbone["num_layers"]
         layers = checked_layers(layers, num_layers, self)
+        self.backbone_class.check_layers(layers, self.backbone)
         blocks = [f"block_{i}" for i in range(num_layers)]
         return replace(
             self,

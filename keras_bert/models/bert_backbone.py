@@ -242,7 +242,7 @@ class BertBackbone(Backbone):
         return self.embeddings.token_embedding
 
     def unused_by(self, output):
-        return self.pooler.variables if output == "sequence_output" else []
+        return [] if output == "pooled_output" else self.pooler.variables
 
     def get_config(self):
         names = ("num_layers", "num_heads", "intermediate_dim", "dropout", "num_segments")

@@ -27,7 +27,7 @@ def test_batches_of_the_cpu_are_taken_to_the_models_device(parts, monkeypatch):
         for variable in [*model.variables, *model.metrics_variables]:
             variable._value = torch.nn.Parameter(variable.value.to("meta"), requires_grad=False)
         losses = []
-        monkeypatch.setattr(model, "_applied", lambda: {})
+        monkeypatch.setattr(model, "_take_step", dict)
         monkeypatch.setattr(model.optimizer, "scale_loss", lambda loss: losses.append(loss) or loss)
         model.train_step(batch)
         model.test_step(batch)

@@ -18,8 +18,9 @@ class RotaryPositions(keras.layers.Layer):
         head_dim: int, D, the width of a head, even.
         theta: float; the slowest pair of numbers turns once in almost 2 pi `theta` positions.
 
-    Takes `[B, S]` ids for their shape alone; returns cosines, then sines, float32 `[1, S, 1, D]`,
-    or `[B, S, 1, D]` for packed rows, whose positions restart with each sequence.
+    Takes `[B, S]` ids for their shape alone; returns cosines of both numbers of each pair, then
+    sines, negative for the first, float32 `[1, S, 1, 2 D]`; or `[B, S, 1, 2 D]` for packed rows,
+    whose positions restart with each sequence.
     """
 
     def __init__(self, head_dim, theta=10_000.0, **kwargs):
@@ -37,10 +38,11 @@ class RotaryPositions(keras.layers.Layer):
             positions = positions_in_sequences(sequence_ids)
         speeds = self.theta ** (-np.arange(0, self.head_dim, 2) / self.head_dim)  # radians, [D / 2]
         angles = ops.expand_dims(ops.cast(positions, "float32"), (2, 3)) * np.float32(speeds)
-        return ops.concatenate([ops.cos(angles), ops.sin(angles)], axis=-1)
+        cosine, sine = ops.cos(angles), ops.sin(angles)  # [B or 1, S, 1, D / 2]
+        return ops.concatenate([cosine, cosine, -sine, sine], axis=-1)
 
     def compute_output_spec(self, token_ids):
-        return keras.KerasTensor((None, token_ids.shape[1], 1, self.head_dim), dtype="float32")
+        return keras.KerasTensor((None, token_ids.shape[1], 1, 2 * self.head_dim), dtype="float32")
 
     def get_config(self):
         return {**super().get_config(), "head_dim": self.head_dim, "theta": self.theta}
@@ -48,7 +50,8 @@ class RotaryPositions(keras.layers.Layer):
 
 def rotated(heads, rotation):
     """Turns each pair of numbers i and i + D / 2 of heads `[B, S, N, D]`; see `RotaryPositions`."""
-    cosine, sine = ops.split(rotation, 2, axis=-1)
-    first, second = ops.split(heads, 2, axis=-1)
-    turned = [first * cosine - second * sine, second * cosine + first * sine]
-    return ops.cast(ops.concatenate(turned, axis=-1), heads.dtype)
+    cosine, sine = ops.split(rotation, 2, axis=-1)  # [B or 1, S, 1, D]
+    shape = ops.shape(heads)
+    pairs = ops.reshape(heads, (*shape[:-1], 2, heads.shape[-1] // 2))
+    swapped = ops.reshape(ops.flip(pairs, axis=-2), shape)
+    return ops.cast(heads * cosine + swapped * sine, heads.dtype)

@@ -96,11 +96,15 @@ class SelfAttention(keras.layers.Layer):
     def _heads(self, x, rotation=None):
         """Projects `[B, S, H]` to queries, keys and values, `[B, S, N, D]` each."""
         batch, length = ops.shape(x)[:2]
-        shape = (batch, length, self.num_heads, self.hidden_dim // self.num_heads)
-        query, key, value = [ops.reshape(vectors, shape) for vectors in self.parts(x)]
-        if rotation is not None:
-            query, key = rotated(query, rotation), rotated(key, rotation)
-        return query, key, value
+        head_dim = self.hidden_dim // self.num_heads
+        if rotation is None:
+            shape = (batch, length, self.num_heads, head_dim)
+            return [ops.reshape(vectors, shape) for vectors in self.parts(x)]
+        count = 2 * self.num_heads
+        heads = ops.reshape(self.query_key_value(x), (batch, length, 3 * self.num_heads, head_dim))
+        turned = rotated(heads[:, :, :count], rotation)
+        query, key = ops.split(turned, 2, axis=2)
+        return query, key, heads[:, :, count:]
 
     def probabilities(
         self, x, padding_mask=None, sequence_ids=None, position_bias=None, rotation=None

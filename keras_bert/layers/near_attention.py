@@ -4,13 +4,16 @@ from keras import ops
 
 from keras_bert.layers.plain_attention import HIDDEN, Visibility
 
+FEWEST_BLOCKS = 4
+"""Of a row: a block sees three, so fewer cost more than the whole square of scores."""
+
 
 def takes_blocks(query, visibility):
     """Returns whether blocks suit these queries: a window's is far narrower than their rows."""
     window, length = visibility.window, query.shape[1]
     if window is None or visibility.position_bias is not None:
         return False
-    return length is None or length > 4 * window
+    return length is None or length > FEWEST_BLOCKS * window
 
 
 def near_attention(attend, query, key, value, visibility):

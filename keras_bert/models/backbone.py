@@ -1,5 +1,7 @@
 """The contract of encoders that tasks build on."""
 
+import inspect
+
 import keras
 
 from keras_bert.layers.dense_and_norms import EPSILON
@@ -9,7 +11,11 @@ from keras_bert.models.lora import AdaptedLayers, adapters, check_settings
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.preset_arguments import layers_config, model_from_config
+from keras_bert.presets.preset_arguments import (
+    layers_config,
+    model_from_config,
+    unknown_arguments,
+)
 from keras_bert.serving.check_export import check_backend, check_folder
 from keras_bert.training.keras_internals import all_layers, merge_lora
 from keras_bert.training.strategy import scope_of
@@ -38,7 +44,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         max_sequence_length: int, the length of the longest row.
         head: a layer from `[..., H]` to `[..., H]` that all pre-trained heads begin with; or None.
         trainable: bool; False freezes the encoder, as `freeze` does.
-        **kwargs: arguments of `keras.Model`.
+        **kwargs: `name`.
 
     Raises:
         ValueError: if inputs, outputs or blocks aren't as described.
@@ -78,6 +84,9 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         trainable=True,
         **kwargs,
     ):
+        if unknown := [name for name in kwargs if name != "name"]:  # Keras takes any
+            known = list(inspect.signature(type(self).__init__).parameters)[1:]
+            raise unknown_arguments(type(self), unknown, known)
         _check_contract(type(self).__name__, inputs, outputs, blocks, hidden_dim)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         self.adapted = None  # the layers with LoRA

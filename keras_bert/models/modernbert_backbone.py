@@ -227,11 +227,12 @@ class ModernBertBackbone(Backbone):
     @classmethod
     def check_layers(cls, layers, config):
         every = config["global_every"]
-        if layers[0] or any((i - layer) % every for i, layer in enumerate(layers)):
+        sees_all = [layer % every == 0 for layer in layers]
+        if layers[0] or sees_all != [i % every == 0 for i in range(len(layers))]:
             raise ValueError(
-                f"Every {every} layers of a ModernBertBackbone, the first sees all tokens, and layer "
-                f"0 has no norm: keep_layers must keep that order, such as {(*range(every),)}; got "
-                f"{(*layers,)}."
+                f"Layers 0, {every}, {2 * every} and so on of this encoder see all tokens, and layer "
+                f"0 has no norm: keep_layers must begin with 0 and have one of them every {every} "
+                f"layers; got {(*layers,)}."
             )
 
     @property

@@ -24,7 +24,9 @@ from keras_bert.presets.preset_arguments import (
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.training.keras_internals import all_layers, set_initial_value
 
-_ENCODER = re.compile("(bert|distilbert|electra|roberta|mpnet|model)[./]")  # in other libraries' names
+_ENCODER = re.compile(
+    "(bert|distilbert|electra|roberta|mpnet|model)[./]"
+)  # in other libraries' names
 
 
 @dataclass
@@ -206,7 +208,9 @@ def _report(model, checkpoint, head_may_differ):
         name, shape = variable.path, tuple(variable.shape)
         is_encoder = name.startswith(ENCODER_PARTS)
         weight = checkpoint.weights.get(name)
-        if type(model) is not checkpoint.task and not name.startswith((*ENCODER_PARTS, "pooler/", "head/")):
+        if type(model) is not checkpoint.task and not name.startswith(
+            (*ENCODER_PARTS, "pooler/", "head/")
+        ):
             weight = None  # another task's head has the same names
         if weight is None and is_encoder:
             faults.append(f"{_their_names(checkpoint, name)} is missing, {list(shape)} here")

@@ -135,7 +135,7 @@ def _accepted(cls):
     names = {"name", "trainable"}
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
-    made_here = {"inputs", "outputs", "embeddings", "blocks", "backbone", "preprocessor"}
+    made_here = {"inputs", "outputs", "embeddings", "blocks", "head", "backbone", "preprocessor"}
     return names - {"self", "args", "kwargs", *made_here}
 
 

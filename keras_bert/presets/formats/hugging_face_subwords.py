@@ -42,7 +42,8 @@ def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str 
         return "xlm-roberta"
     if model:
         added = {token.text("content") for token in fast.listed_fields("added_tokens")}
-        if model.text("type") == "BPE" and "[MASK]" in added:
+        splits_bytes = fast.fields("pre_tokenizer").text("type") == "ByteLevel"
+        if model.text("type") == "BPE" and splits_bytes and "[MASK]" in added:
             return "modernbert"
         is_byte_pairs = model.text("type") == "BPE" and "<mask>" in model.fields("vocab").values
     else:

@@ -48,7 +48,9 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 def full_name(name: str, root: str) -> str:
     """Returns the name of a tensor with its model's prefix, which encoders alone don't have."""
-    is_bare = re.match(r"(embeddings(_project)?|encoder|transformer|pooler|layers|final_norm)\.", name)
+    is_bare = re.match(
+        r"(embeddings(_project)?|encoder|transformer|pooler|layers|final_norm)\.", name
+    )
     return f"{root}.{name}" if is_bare else name
 
 

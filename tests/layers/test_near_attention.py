@@ -1,0 +1,69 @@
+"""Attention to near tokens in blocks gives what the whole square of scores gives."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.layers import near_attention
+from keras_bert.layers.attention import attention
+from keras_bert.layers.packed_rows import packed_rows
+from keras_bert.layers.rotary import RotaryPositions, rotated
+
+LENGTHS = [1, 2, 3, 9, 13, 16]
+
+
+@pytest.fixture
+def vectors():
+    return np.random.default_rng(2).standard_normal((3, 2, 16, 2, 4)).astype("float32")
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["nothing", "padding", "sequences", "causal"])
+def test_blocks_compute_what_the_square_computes(
+    vectors, length, window, kind, monkeypatch, assert_close
+):
+    query, key, value = vectors[:, :, :length]
+    ids = np.arange(length)[None] // 5 + np.array([[1], [0]])  # 0 is padding
+    options = {
+        "nothing": {},
+        "padding": {"padding_mask": np.arange(length)[None] % 4 < np.array([[9], [3]])},
+        "sequences": {"sequence_ids": ids},
+        "causal": {"causal": True},
+    }[kind]
+    expected, found = [], []
+    for takes, answers in ((False, expected), (True, found)):
+        monkeypatch.setattr(near_attention, "FEWEST_BLOCKS", 0 if takes else 99)
+        answers.append(attention(query=query, key=key, value=value, window=window, **options))
+    assert_close(*map(ops.convert_to_numpy, found + expected))
+
+
+def test_rows_of_few_windows_are_no_blocks(vectors):
+    query = vectors[0]
+    for window, takes in ((None, False), (4, False), (3, True)):
+        seen = near_attention.Visibility(window=window)
+        assert near_attention.takes_blocks(query, seen) == takes
+
+
+def test_scores_of_turned_vectors_depend_on_their_distance(vectors, assert_close):
+    x = np.broadcast_to(vectors[0, :, :1], (2, 16, 2, 4))  # one vector at all places
+    layer = RotaryPositions(4, theta=100.0)
+    turned = ops.convert_to_numpy(rotated(x, layer(np.zeros((2, 16), "int32"))))
+    scores = np.einsum("bind,bjnd->bnij", turned, turned)
+    for distance in (0, 1, 7):
+        same = np.diagonal(scores, distance, 2, 3)
+        assert_close(same, np.broadcast_to(same[..., :1], same.shape))
+    angle = np.array([3.0, 0.3])  # at position 3, of pairs (0, 2) and (1, 3)
+    first, second = x[:, 3, :, :2], x[:, 3, :, 2:]
+    assert_close(turned[:, 3, :, :2], first * np.cos(angle) - second * np.sin(angle))
+    assert_close(turned[:, 3, :, 2:], second * np.cos(angle) + first * np.sin(angle))
+
+
+def test_positions_restart_with_each_sequence():
+    layer, ids = RotaryPositions(4), np.zeros((1, 5), "int32")
+    with packed_rows({"sequence_ids": np.array([[1, 1, 1, 2, 2]])}):
+        packed = ops.convert_to_numpy(layer(ids))
+    alone = ops.convert_to_numpy(layer(ids))
+    np.testing.assert_array_equal(packed[0, 3:], alone[0, :2])
+    with pytest.raises(ValueError, match="head_dim must be even; got 5"):
+        RotaryPositions(5)

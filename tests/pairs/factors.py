@@ -54,6 +54,7 @@ FACTORS = {
         "RoBERTa",
         "XLM-RoBERTa",
         "MPNet",
+        "ModernBERT",
         "causal",
         "own",
     ),

@@ -104,6 +104,18 @@ def make_backbone(run):
         keras.config.set_dtype_policy(run["dtype"])  # its layers take no other
         sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16}
         return RopeBackbone(tokens.vocabulary_size(), max_sequence_length=LENGTH, **sizes)
+    if run["encoder"] == "ModernBERT":
+        return keras_bert.ModernBertBackbone(
+            tokens.vocabulary_size(),
+            num_layers=2,
+            num_heads=2,
+            hidden_dim=16,
+            intermediate_dim=32,
+            max_sequence_length=LENGTH,
+            window=1,
+            global_every=2,
+            dtype=run["dtype"],
+        )
     return keras_bert.BertBackbone(
         tokens.vocabulary_size(),
         num_layers=2,

@@ -343,6 +343,11 @@ REFUSED = [
         "layers of RopeBackbone may differ",
         "its layers may differ from each other",
     ),
+    Refusal(
+        {"encoder": ("ModernBERT",), "after": ("keep_layers",)},
+        "must begin with 0",
+        "without its first layer: that one has no norm, and some see all tokens, others near ones",
+    ),
 ]
 
 

@@ -58,7 +58,7 @@ def raw_data(run, number=NUMBER, seed=1):
         x, y, w = examples.pretraining_arrays(run["batching"] == "packed", number, seed)
         if not has_next_sentence(run["encoder"]):
             y, w = ({"masked_lm": v["masked_lm"]} for v in (y, w))
-        if run["encoder"] in ("DistilBERT", "MPNet", "own"):
+        if run["encoder"] in ("DistilBERT", "MPNet", "ModernBERT", "own"):
             del x["segment_ids"]
     elif run["task"] == "pretrainer on a corpus":
         batches = list(
@@ -67,7 +67,7 @@ def raw_data(run, number=NUMBER, seed=1):
             ).as_numpy_iterator()
         )
         x, y, w = examples.concatenated(batches)
-        if run["encoder"] in ("DistilBERT", "MPNet", "own"):
+        if run["encoder"] in ("DistilBERT", "MPNet", "ModernBERT", "own"):
             x.pop("segment_ids", None)
         number = len(x["token_ids"])
         most = number if seed == 1 else 6

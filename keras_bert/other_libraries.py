@@ -17,6 +17,7 @@ CLASSES = {  # of KerasHub and transformers
     "BertTokenizerFast": "BertTokenizer",
     "XLMRobertaTokenizer": "SentencePieceTokenizer",
     "RobertaTokenizer": "BytePairTokenizer",
+    "ModernBertModel": "ModernBertBackbone",
     "MPNetTokenizer": "BertTokenizer",
 }
 ATTRIBUTES = {  # of models in KerasHub, scikit-learn and transformers

@@ -230,9 +230,9 @@ class ModernBertBackbone(Backbone):
         sees_all = [layer % every == 0 for layer in layers]
         if layers[0] or sees_all != [i % every == 0 for i in range(len(layers))]:
             raise ValueError(
-                f"Layers 0, {every}, {2 * every} and so on of this encoder see all tokens, and layer "
-                f"0 has no norm: keep_layers must begin with 0 and have one of them every {every} "
-                f"layers; got {(*layers,)}."
+                f"Layers 0, {every}, {2 * every} and so on of this encoder see all tokens, and "
+                f"layer 0 has no norm: keep_layers must begin with 0 and have one of them every "
+                f"{every} layers; got {(*layers,)}."
             )
 
     @property

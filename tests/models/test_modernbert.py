@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from keras_bert import (
+    AdamW,
     BertClassifier,
     BertEmbedder,
     BertMultipleChoice,
@@ -20,7 +21,7 @@ from keras_bert import (
 
 SIZES = {"vocab_size": 60, "hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 5}
 SIZES |= {"num_attention_heads": 2, "max_position_embeddings": 400}
-NO_TOKENS = dict.fromkeys((f"{role}_token_id" for role in ("pad", "bos", "eos", "cls", "sep")))
+NO_TOKENS = dict.fromkeys(f"{role}_token_id" for role in ("pad", "bos", "eos", "cls", "sep"))
 ODD = {"hidden_size": 24, "intermediate_size": 10, "local_attention": 10, "norm_eps": 1e-3}
 ODD |= {"classifier_pooling": "mean", "hidden_activation": "relu", "classifier_activation": "relu"}
 HEADS = [
@@ -180,6 +181,51 @@ def test_gradients_are_theirs(make_modern, rows, torch, assert_close, tmp_path):
         np.testing.assert_allclose(
             gradient, expected, rtol=0, atol=1e-4 * np.abs(expected).max() + 1e-6
         )
+
+
+ETTIN_17M = {"vocab_size": 50368, "hidden_size": 256, "intermediate_size": 384}
+ETTIN_17M |= {"num_hidden_layers": 7, "num_attention_heads": 4}
+RUNS = [({}, 20, 1e-3), pytest.param(ETTIN_17M, 200, 5e-5, marks=pytest.mark.weekly)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sizes", "steps", "rate"), RUNS)
+def test_steps_have_the_losses_of_transformers(sizes, steps, rate, make_modern, torch, tmp_path):
+    theirs = make_modern("ForSequenceClassification", num_labels=2, **sizes).train()
+    if sizes:  # the deviation of published models
+        for name, parameter in theirs.named_parameters():
+            if "norm" not in name:
+                parameter.data.mul_(0.1)
+        theirs.save_pretrained(tmp_path / "theirs")
+    model = BertClassifier.from_preset(tmp_path / "theirs", dropout=0.0)
+    model.compile(**{**model.default_compile_args(), "optimizer": AdamW(rate)})
+    groups = [{"params": [], "weight_decay": decay} for decay in (0.01, 0.0)]
+    for name, parameter in theirs.named_parameters():
+        groups["bias" in name or "norm" in name]["params"].append(parameter)
+    optimizer = torch.optim.AdamW(groups, lr=rate, eps=1e-6)
+    losses = []
+    for step in range(steps):
+        random = np.random.default_rng(step % 10)
+        ids = random.integers(5, theirs.config.vocab_size, (8, 150)).astype("int32")
+        mask = (np.arange(150) < random.integers(20, 151, (8, 1))).astype("int32")
+        y = random.integers(0, 2, 8)
+        tensors = (torch.tensor(array) for array in (ids, mask, y))
+        names = ("input_ids", "attention_mask", "labels")
+        loss = theirs(**dict(zip(names, tensors, strict=True))).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        x = {"token_ids": ids, "padding_mask": mask}
+        history = model.fit(x, y, batch_size=8, verbose=0, shuffle=False).history
+        losses.append((history["loss"][0], float(loss.detach())))
+    ours, expected = np.array(losses).T
+    worst = np.abs(ours - expected).max() / expected.max()
+    print(
+        f"{steps} steps: {expected[0]:.4f} to {expected[-1]:.4f}, {worst:.1e} of the largest apart"
+    )
+    assert expected[-10:].mean() < 0.9 * expected[:10].mean()
+    assert worst < 1e-4
 
 
 @pytest.fixture

@@ -13,9 +13,11 @@ import pytest
 
 from keras_bert import (
     BertPreprocessor,
+    BertPretrainer,
     BertTask,
     BertTokenizer,
     BytePairTokenizer,
+    ModernBertBackbone,
     SentencePieceTokenizer,
     prepare_corpus,
 )
@@ -478,3 +480,51 @@ def test_transformers_reads_and_answers_as_ours(
     with torch.no_grad():
         expected = torch.softmax(network(**given).logits, -1).numpy()
     assert_close(probabilities(model.answer(texts)), expected, size=1)
+
+
+def test_tokens_of_modernbert_are_those_of_its_folder(contents, tmp_path, refused):
+    tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+    own = [name for name in contents["vocab"] if name not in ("<mask>", "<s>", "</s>", "<unk>")]
+    merges = [tuple(pair) for pair in contents["merges"]]
+    pieces = tokenizers.Tokenizer(
+        tokenizers.models.BPE({name: index for index, name in enumerate(own)}, merges)
+    )
+    pieces.normalizer = tokenizers.normalizers.NFC()
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces.decoder = tokenizers.decoders.ByteLevel()
+    spaces = [tokenizers.AddedToken(" " * n, normalized=True) for n in range(6, 1, -1)]
+    pieces.add_tokens([*spaces, "|||EMAIL_ADDRESS|||", "[unused0]"])
+    pieces.add_special_tokens(["[UNK]", "[CLS]", "[SEP]", "[PAD]"])
+    pieces.add_special_tokens([tokenizers.AddedToken("[MASK]", lstrip=True, special=True)])
+    (tmp_path / "theirs").mkdir()
+    pieces.save(str(tmp_path / "theirs" / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 8192}
+    (tmp_path / "theirs" / "tokenizer_config.json").write_text(json.dumps(settings))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = {"model_type": "modernbert", "vocab_size": pieces.get_vocab_size(), **sizes}
+    (tmp_path / "theirs" / "config.json").write_text(json.dumps(config))
+
+    tokenizer = BytePairTokenizer.from_preset(tmp_path / "theirs")
+    added = ["a    b", "x |||EMAIL_ADDRESS||| y", "[unused0]  z", "e\u0301  é      g"]
+    texts = [*LANGUAGES, *ODD, *ENGLISH, *added, *odd_texts(200)]
+    expected = pieces.encode_batch(texts, add_special_tokens=False)
+    assert tokenizer.tokenize(texts) == [row.ids for row in expected]
+    assert tokenizer.tokenize("|||EMAIL_ADDRESS|||") == [pieces.token_to_id("|||EMAIL_ADDRESS|||")]
+    sizes = {"hidden_dim": 16, "intermediate_dim": 24}
+    backbone = ModernBertBackbone(tokenizer.vocabulary_size(), 2, 2, **sizes)
+    reader = BertPreprocessor(tokenizer, sequence_length=64)
+    task = BertPretrainer(backbone, next_sentence=False, preprocessor=reader)
+    ids = reader(["a b"], ["c"])["token_ids"][0].tolist()
+    words = [tokenizer.cls_token_id, *pieces.encode("a b").ids, tokenizer.sep_token_id]
+    words += [*pieces.encode("c").ids, tokenizer.sep_token_id]
+    assert ids[: len(words)] == words
+    task.save_to_hugging_face(tmp_path / "ours")
+    written = tokenizers.Tokenizer.from_file(str(tmp_path / "ours" / "tokenizer.json"))
+    assert written.encode("a b", "c").ids == words
+    assert written.encode("a [MASK] c").ids[2] == tokenizer.mask_token_id
+    task.save_to_preset(tmp_path / "preset")
+    for folder in ("ours", "preset"):
+        again = BertTask.from_preset(tmp_path / folder)
+        assert again.preprocessor.tokenizer.tokenize(texts) == tokenizer.tokenize(texts)
+        assert again.fill_mask("a [MASK] c") == task.fill_mask("a [MASK] c")
+    refused(r"lacks \[PAD\]", BytePairTokenizer, contents, "modernbert")

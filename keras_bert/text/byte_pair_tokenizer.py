@@ -10,7 +10,7 @@ import numpy as np
 from keras_bert.files.remote import read_text
 from keras_bert.messages import check_path, from_extra, shown
 from keras_bert.text.subwords import SubwordTokenizer, flat_rows, flat_spans, without_surrogates
-from keras_bert.text.vocabulary import SPECIAL_TOKENS
+from keras_bert.text.vocabulary import BYTE_PAIRS
 
 
 class BytePairTokenizer(SubwordTokenizer):
@@ -43,14 +43,17 @@ class BytePairTokenizer(SubwordTokenizer):
     ```
     """
 
-    families = ("roberta", "modernbert")
+    families = tuple(BYTE_PAIRS)
     asset = "byte_pairs.json"
     has_graph = False
 
     def __init__(self, vocabulary: str | os.PathLike | dict[str, Any], family: str = "roberta"):
-        if family == "modernbert":
-            self.special, self.num_separators = SPECIAL_TOKENS, 1
+        self.num_separators = 2 if family == "roberta" else 1
         super().__init__(vocabulary, family)
+
+    @property
+    def special(self) -> Sequence[str]:
+        return BYTE_PAIRS[self.family]
 
     def read(self, vocabulary: str | os.PathLike | dict[str, Any]) -> list[str]:
         with from_extra("corpus"):

@@ -8,7 +8,6 @@ from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import read_text
 from keras_bert.files.whole import whole_file
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert.text.sentence_piece import (
     FAMILIES,
     MODEL_FILE,
@@ -17,6 +16,7 @@ from keras_bert.text.sentence_piece import (
     normalizer_table,
     unigram_model,
 )
+from keras_bert.text.vocabulary import BYTE_PAIRS
 
 CLASSES = {
     "xlm-roberta": "XLMRobertaTokenizer",
@@ -24,7 +24,6 @@ CLASSES = {
     "roberta": "RobertaTokenizer",
 }
 """`{family: class of transformers}`."""
-BYTE_PAIRS = BytePairTokenizer.families
 OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")
 """Names, without "Fast", of classes of transformers that their files define."""
 

@@ -9,7 +9,7 @@ from keras_bert.presets.formats import hugging_face_subwords as subwords
 from keras_bert.presets.formats.checkpoint import Checkpoint, explained
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.vocabulary import (
-    SPECIAL_TOKENS,
+    BYTE_PAIRS,
     SPECIAL_TOKENS_OF,
     is_uncased,
     read_lines,
@@ -60,9 +60,9 @@ def read_tokenizer(
 
 def _with_added_tokens(vocabulary, family, folder, added):
     """Returns the arguments of a tokenizer of subwords: byte pairs, or a SentencePiece model."""
-    special = SPECIAL_TOKENS if family == "modernbert" else subwords.SPECIAL_TOKENS
+    special = BYTE_PAIRS.get(family, subwords.SPECIAL_TOKENS)
     own = [token for token in added if token.content not in special]
-    if family in subwords.BYTE_PAIRS:
+    if family in BYTE_PAIRS:
         ids = {token.content: token.id for token in added}
         vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
         vocabulary["added_tokens"] = _whole(folder, own, ids, family)
@@ -90,7 +90,7 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
         "model_max_length": checkpoint.sequence_length,
         **special,
     }
-    if tokenizer.family in subwords.BYTE_PAIRS:
+    if tokenizer.family in BYTE_PAIRS:
         settings["add_prefix_space"] = tokenizer.add_prefix_space
     if "lowercase" in tokenizer.settings():
         settings |= {
@@ -302,7 +302,7 @@ def _vocabulary(folder, fast, added, rows):
 
 def _whole(folder, added, known, family):
     """Returns the added tokens that can stay whole, and warns of those that will be split."""
-    takes_spaces = family in subwords.BYTE_PAIRS
+    takes_spaces = family in BYTE_PAIRS
     plain = [t for t in added if t.is_plain and t.content in known]
     plain = [t for t in plain if takes_spaces or t.content.strip()]
     whole = {token.content: token.is_normalized for token in plain}

@@ -24,7 +24,7 @@ def near_attention(attend, query, key, value, visibility):
     """
     window = max(visibility.window, 1)
     length = ops.shape(query)[1]
-    excess = -length % window
+    excess = window - 1 - (length + window - 1) % window  # ONNX has another rest of negatives
     rows = ops.shape(query)[0] * ((length + excess) // window)  # B C
 
     def blocks(x, blank=0):

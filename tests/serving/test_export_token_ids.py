@@ -42,8 +42,10 @@ TASKS = {
     "token vectors": ("BertEmbedder", {"pooling": None, "normalize": False}),
     "pretrainer": ("BertPretrainer", {}),
     "backbone": ("BertBackbone", {}),
+    "ModernBERT": ("BertTokenClassifier", {"num_classes": 5}),
 }
-EACH_CHANGE = ("spans", "choices")  # dicts of outputs, and one axis more; all are tested weekly
+# Dicts of outputs, one axis more, and attention in blocks; all are tested weekly.
+EACH_CHANGE = ("spans", "choices", "ModernBERT")
 EACH_TASK = [n if n in EACH_CHANGE else pytest.param(n, marks=pytest.mark.weekly) for n in TASKS]
 
 
@@ -55,8 +57,11 @@ def needed(package):
 def make(name="classifier", num_layers=1, hidden_dim=16, encoder=(), **arguments):
     kind, own = TASKS[name]
     keras.utils.set_random_seed(2)
-    model = keras_bert.BertBackbone(
-        len(WORDS), num_layers, 2, hidden_dim, intermediate_dim=2 * hidden_dim, **dict(encoder)
+    encoder, backbone = dict(encoder), keras_bert.BertBackbone
+    if name == "ModernBERT":
+        encoder["window"], backbone = 2, keras_bert.ModernBertBackbone
+    model = backbone(
+        len(WORDS), num_layers, 2, hidden_dim, intermediate_dim=2 * hidden_dim, **encoder
     )
     if kind != "BertBackbone":
         model = getattr(keras_bert, kind)(model, **own, **arguments)

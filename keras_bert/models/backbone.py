@@ -44,7 +44,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         max_sequence_length: int, the length of the longest row.
         head: a layer from `[..., H]` to `[..., H]` that all pre-trained heads begin with; or None.
         trainable: bool; False freezes the encoder, as `freeze` does.
-        **kwargs: `name`.
+        **kwargs: `name` and `dtype`.
 
     Raises:
         ValueError: if inputs, outputs or blocks aren't as described.
@@ -84,7 +84,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         trainable=True,
         **kwargs,
     ):
-        if unknown := [name for name in kwargs if name != "name"]:  # Keras takes any
+        if unknown := [name for name in kwargs if name not in ("name", "dtype")]:  # Keras takes any
             known = list(inspect.signature(type(self).__init__).parameters)[1:]
             raise unknown_arguments(type(self), unknown, known)
         _check_contract(type(self).__name__, inputs, outputs, blocks, hidden_dim)

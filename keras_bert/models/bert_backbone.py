@@ -60,7 +60,7 @@ class BertBackbone(Backbone):
         dtype: the dtype policy of all layers: a name such as `"mixed_bfloat16"`, a
             `keras.DTypePolicy`, or a `DTypePolicyMap` of layers' paths. None means Keras's global
             policy, which isn't saved.
-        **kwargs: arguments of `keras.Model`.
+        **kwargs: `name` and `trainable`.
 
     Call arguments:
         inputs: a dict of

@@ -47,7 +47,7 @@ class ModernBertBackbone(Backbone):
         pooling: `"cls"` or `"mean"`, what the head reads for a sequence.
         remat: bool, as of `BertBackbone`.
         dtype: str or dtype policy, as of `BertBackbone`.
-        **kwargs: arguments of `keras.Model`.
+        **kwargs: `name` and `trainable`.
 
     Call arguments:
         inputs: a dict of `token_ids` and perhaps `padding_mask`, as of `BertBackbone`, also for
@@ -100,6 +100,8 @@ class ModernBertBackbone(Backbone):
     ):
         sizes = (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(plain_int, sizes)
+        window, global_every = plain_int(window), plain_int(global_every)
+        max_sequence_length = plain_int(max_sequence_length)
         for name, value in (
             ("num_layers", num_layers),
             ("max_sequence_length", max_sequence_length),
@@ -169,7 +171,7 @@ class ModernBertBackbone(Backbone):
             blocks=blocks,
             vocabulary_size=vocabulary_size,
             hidden_dim=hidden_dim,
-            max_sequence_length=plain_int(max_sequence_length),
+            max_sequence_length=max_sequence_length,
             head=head,
             **kwargs,
         )

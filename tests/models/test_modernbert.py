@@ -305,6 +305,15 @@ def test_files_of_another_architecture_are_refused(small, tmp_path, refused, cha
     refused(message, ModernBertBackbone.from_preset, tmp_path)
 
 
+def test_sizes_of_numpy_are_saved(tmp_path):
+    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+    sizes = dict(zip(names, map(np.int64, (30, 2, 2, 16, 24)), strict=True))
+    sizes |= {name: np.int64(2) for name in ("window", "global_every")}
+    backbone = ModernBertBackbone(**sizes, max_sequence_length=np.int64(40))
+    backbone.save_to_preset(tmp_path)
+    assert ModernBertBackbone.from_preset(tmp_path).get_config() == backbone.get_config()
+
+
 def test_wrong_arguments_are_refused(small, refused):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 24}
     for changed, message in (

@@ -266,6 +266,13 @@ def test_lower_layers_lie_deeper(rope, make_backbone):
     assert bias.path == "embeddings/relative_bias/bias" and bias.layers_to_head == 3
 
 
+def test_it_takes_what_keras_takes_and_nothing_else(rope, tmp_path, refused):
+    keras_bert.BertClassifier(rope, num_classes=2).save_to_preset(tmp_path)
+    again = BertTask.from_preset(tmp_path, dtype="float32").backbone
+    assert again.get_config() == rope.get_config()
+    refused("no argument causal", RopeBackbone, **rope.get_config(), causal=True)
+
+
 def test_no_other_library_has_files_for_it(rope, tmp_path, refused):
     refused("RopeBackbone", rope.save_to_hugging_face, tmp_path)
 

@@ -25,7 +25,8 @@ def relation_divergence(student, teacher, num_heads, visibility):
 
     def relations(part):
         shape = (*ops.shape(part)[:2], num_heads, part.shape[-1] // num_heads)
-        part = ops.reshape(ops.cast(part, "float32"), shape)  # [B, S, N, D]
+        part = ops.reshape(ops.cast(part, "float32"), shape)
+        part = ops.transpose(part, (0, 2, 1, 3))  # [B, N, S, D]
         return attention_scores(part, part, visibility)  # [B, N, S, S]
 
     return ops.mean(divergence(relations(teacher), relations(student)), axis=1)

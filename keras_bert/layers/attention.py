@@ -1,5 +1,7 @@
 """Scaled dot-product attention (Vaswani et al., 2017) over the keys that a query may see."""
 
+from keras import ops
+
 from keras_bert.layers.fused_attention import fused_kernel
 from keras_bert.layers.near_attention import near_attention, takes_blocks
 from keras_bert.layers.plain_attention import Visibility, plain_attention
@@ -25,9 +27,9 @@ def attention(
     See `fused_kernel` for the kernels. Long rows with a `window` are computed in blocks.
 
     Args:
-        query: `[B, S, N, D]`.
-        key: `[B, S, N, D]`.
-        value: `[B, S, N, D]`.
+        query: `[B, N, S, D]`.
+        key: `[B, N, S, D]`.
+        value: `[B, N, S, D]`.
         padding_mask: `[B, S]` integers or booleans, true at tokens, wherever they stand; None if
             nothing is padded.
         sequence_ids: `[B, S]` integers, the number of each token's sequence in a packed row, 0 at
@@ -39,7 +41,7 @@ def attention(
         training: bool, whether gradients will be taken.
 
     Returns:
-        `[B, S, N, D]`.
+        `[B, N, S, D]`.
     """
     dropout = dropout if dropout is not None and dropout.rate and training else None
 
@@ -48,6 +50,8 @@ def attention(
         return kernel(query, key, value, visibility, dropout, training)
 
     visibility = Visibility(padding_mask, sequence_ids, causal, window, position_bias)
-    if takes_blocks(query, visibility):
-        return near_attention(attend, query, key, value, visibility)
-    return attend(query, key, value, visibility)
+    tensors = query, key, value, visibility
+    fits = takes_blocks(query, visibility)
+    if isinstance(fits, bool):
+        return near_attention(attend, *tensors) if fits else attend(*tensors)
+    return ops.cond(fits, lambda: near_attention(attend, *tensors), lambda: attend(*tensors))

@@ -11,8 +11,8 @@ AMPERE, HOPPER = (8, 0), (9, 0)  # compute capabilities
 
 
 def fits(query, device, has_mask):
-    """Returns whether cuDNN takes heads `[B, S, N, D]` on a JAX device."""
-    _, length, _, head_dim = query.shape
+    """Returns whether cuDNN takes heads `[B, N, S, D]` on a JAX device."""
+    _, _, length, head_dim = query.shape
     capability = compute_capability(device)
     return (
         query.dtype in ("bfloat16", "float16")
@@ -60,6 +60,7 @@ def cudnn_attention(
     first. Other rows are therefore reordered, which costs nothing: heads are copied in any case.
     """
     padding_mask, sequence_ids, causal, window, _ = visibility
+    query, key, value = (heads.swapaxes(1, 2) for heads in (query, key, value))  # [B, S, N, D]
     visible = lengths = order = None
     if sequence_ids is not None:
         is_same = sequence_ids[:, :, None] == sequence_ids[:, None, :]
@@ -87,10 +88,10 @@ def cudnn_attention(
         is_causal=causal,
         key_value_seq_lengths=lengths,
         implementation=implementation,
-    )  # [B, S, N, D]
+    )
     if causal and order is not None:
         context = _take(context, jnp.argsort(order, axis=1))
-    return context
+    return context.swapaxes(1, 2)
 
 
 def _take(x, positions):

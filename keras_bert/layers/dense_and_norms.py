@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert.layers.cpu_graph import computes_on_cpus, takes_onednn, unknown_zeros
 from keras_bert.messages import check_number
 
 EPSILON = 1e-12
@@ -68,21 +69,48 @@ def layer_norm(name, epsilon=EPSILON, dtype=None, use_bias=True):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class LayerNorm(keras.layers.LayerNormalization):
-    """Keras's LayerNormalization over the last axis, with a faster gradient on TensorFlow's CPU.
+    """Keras's LayerNormalization over the last axis, faster on TensorFlow's CPU.
 
-    GPUs and TPUs round the products that this gradient is made of, even in float32.
+    There, training takes its own gradient; GPUs and TPUs round the products that it is made of,
+    even in float32. Inference takes oneDNN's kernel, where that computes.
     """
 
     def call(self, inputs, training=None):
-        if not training or keras.backend.backend() != "tensorflow":
+        if keras.backend.backend() != "tensorflow":
             return super().call(inputs)
-        import tensorflow as tf
+        if training and computes_on_cpus():
+            gamma = ops.convert_to_tensor(self.gamma)  # a variable can't be an argument
+            beta = ops.convert_to_tensor(self.beta) if self.center else ops.zeros_like(gamma)
+            return _normalized(self.epsilon)(inputs, gamma, beta)
+        if inputs.dtype == "float32" and takes_onednn():
+            beta = self.beta if self.center else None
+            return _normalized_by_onednn(inputs, self.gamma, beta, self.epsilon)
+        return super().call(inputs)
 
-        if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
-            return super().call(inputs)
-        gamma = tf.convert_to_tensor(self.gamma)  # a variable can't be an argument
-        beta = tf.convert_to_tensor(self.beta) if self.center else tf.zeros_like(gamma)
-        return _normalized(self.epsilon)(inputs, gamma, beta)
+
+def _normalized_by_onednn(inputs, gamma, beta, epsilon):
+    """Normalizes `[..., H]` in the form that TensorFlow replaces by one kernel of oneDNN.
+
+    The form is that of Keras 2, rows as channels of a batch normalization; see `FindMklLayerNorm`
+    in TensorFlow's remapper.cc.
+    """
+    import tensorflow as tf
+
+    shape = tf.shape(inputs)
+    rows = tf.reduce_prod(shape[:-1])
+    normalized, *_ = tf.raw_ops.FusedBatchNormV3(
+        x=tf.reshape(inputs, (1, -1, inputs.shape[-1], 1)),
+        scale=tf.ones([rows]),
+        offset=tf.zeros([rows]),
+        mean=tf.zeros([0]),
+        variance=tf.zeros([0]),
+        epsilon=epsilon,
+        data_format="NCHW",
+        is_training=True,
+    )
+    if beta is None:
+        beta = unknown_zeros(gamma)
+    return tf.ensure_shape(tf.reshape(normalized, shape) * gamma + beta, inputs.shape)
 
 
 @functools.cache

@@ -92,16 +92,11 @@ def sdpa_attention(query, key, value, visibility, dropout=None, training=False):
     """Computes attention by PyTorch, by its best kernel for the device; see `attention`."""
     import torch
 
-    bias = visibility_bias(query.shape[1], visibility)  # finite, also for rows of padding
+    bias = visibility_bias(query.shape[2], visibility)  # finite, also for rows of padding
     if bias is not None:
         bias = bias.to(query.dtype)
-    context = torch.nn.functional.scaled_dot_product_attention(
-        query.transpose(1, 2),
-        key.transpose(1, 2),
-        value.transpose(1, 2),
-        attn_mask=bias,
-    )  # [B, N, S, D]
-    return context.transpose(1, 2)
+    kernel = torch.nn.functional.scaled_dot_product_attention
+    return kernel(query, key, value, attn_mask=bias)
 
 
 @functools.cache

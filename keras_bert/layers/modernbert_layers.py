@@ -9,6 +9,7 @@ import math
 import keras
 from keras import ops
 
+from keras_bert.layers.cpu_graph import takes_onednn, unknown_zeros
 from keras_bert.layers.dense_and_norms import dense, layer_norm, table
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import check_length
@@ -107,9 +108,20 @@ class GatedFeedForward(keras.layers.Layer):
         self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
 
     def call(self, x, training=None):
-        values, gates = ops.split(self.values_and_gates(x), 2, axis=-1)  # [B, S, I]
-        gated = self.gated_dropout(self.activate(values) * gates, training=training)
-        return self.output_dense(gated)
+        return self.output_dense(self.gated_dropout(self._gated(x), training=training))
+
+    def _gated(self, x):
+        """Computes the activated values, multiplied by their gates, `[B, S, I]`."""
+        layer = self.values_and_gates
+        if not (takes_onednn() and x.dtype == "float32" and layer.quantization_mode is None):
+            values, gates = ops.split(layer(x), 2, axis=-1)
+            return self.activate(values) * gates
+        kernels = ops.split(layer.kernel, 2, axis=1)
+        rows = ops.reshape(x, (-1, self.hidden_dim))
+        values, gates = (ops.matmul(rows, kernel) for kernel in kernels)
+        values = self.activate(ops.add(values, unknown_zeros(kernels[0][0])))  # all in one kernel
+        shape = (*ops.shape(x)[:2], self.intermediate_dim)
+        return ops.reshape(values, shape) * ops.reshape(gates, shape)
 
     def compute_output_shape(self, x_shape):
         return x_shape
@@ -136,7 +148,7 @@ class ModernBertBlock(keras.layers.Layer):
     Call arguments:
         x: `[B, S, H]`, as is the result.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
-        rotation: `[B or 1, S, 1, D]`, of `RotaryPositions`.
+        rotation: of `RotaryPositions`; or None.
         sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
     """
 

@@ -22,21 +22,18 @@ class Visibility(NamedTuple):
 def plain_attention(query, key, value, visibility, dropout=None, training=False):
     """Computes attention by products and a softmax; see `attention`."""
     scores = attention_scores(query, key, visibility)
-    value = ops.transpose(value, (0, 2, 1, 3))  # [B, N, S, D]
     if training:
         probabilities = softmax_with_small_gradient(scores, value.dtype)
     else:
         probabilities = ops.cast(ops.softmax(scores, axis=-1), value.dtype)
     if dropout is not None:
         probabilities = dropout(probabilities, training=True)
-    return ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))  # [B, S, N, D]
+    return ops.matmul(probabilities, value)  # [B, N, S, D]
 
 
 def attention_scores(query, key, visibility):
-    """Computes what the softmax takes, float32 `[B, N, S, S]`, from heads `[B, S, N, D]`."""
-    bias = visibility_bias(ops.shape(query)[1], visibility)
-    query = ops.transpose(query, (0, 2, 1, 3))  # [B, N, S, D]
-    key = ops.transpose(key, (0, 2, 1, 3))
+    """Computes what the softmax takes, float32 `[B, N, S, S]`, from heads `[B, N, S, D]`."""
+    bias = visibility_bias(ops.shape(query)[2], visibility)
     scores = ops.matmul(query * query.shape[-1] ** -0.5, ops.transpose(key, (0, 1, 3, 2)))
     scores = ops.cast(scores, "float32")  # [B, N, S, S]
     if bias is not None:

@@ -19,7 +19,7 @@ class RotaryPositions(keras.layers.Layer):
         theta: float; the slowest pair of numbers turns once in almost 2 pi `theta` positions.
 
     Takes `[B, S]` ids for their shape alone; returns cosines of both numbers of each pair, then
-    sines, negative for the first, float32 `[1, S, 1, 2 D]`; or `[B, S, 1, 2 D]` for packed rows,
+    sines, negative for the first, float32 `[1, 1, S, 2 D]`; or `[B, 1, S, 2 D]` for packed rows,
     whose positions restart with each sequence.
     """
 
@@ -37,20 +37,20 @@ class RotaryPositions(keras.layers.Layer):
         else:
             positions = positions_in_sequences(sequence_ids)
         speeds = self.theta ** (-np.arange(0, self.head_dim, 2) / self.head_dim)  # radians, [D / 2]
-        angles = ops.expand_dims(ops.cast(positions, "float32"), (2, 3)) * np.float32(speeds)
-        cosine, sine = ops.cos(angles), ops.sin(angles)  # [B or 1, S, 1, D / 2]
+        angles = ops.expand_dims(ops.cast(positions, "float32"), (1, 3)) * np.float32(speeds)
+        cosine, sine = ops.cos(angles), ops.sin(angles)  # [B or 1, 1, S, D / 2]
         return ops.concatenate([cosine, cosine, -sine, sine], axis=-1)
 
     def compute_output_spec(self, token_ids):
-        return keras.KerasTensor((None, token_ids.shape[1], 1, 2 * self.head_dim), dtype="float32")
+        return keras.KerasTensor((None, 1, token_ids.shape[1], 2 * self.head_dim), dtype="float32")
 
     def get_config(self):
         return {**super().get_config(), "head_dim": self.head_dim, "theta": self.theta}
 
 
 def rotated(heads, rotation):
-    """Turns each pair of numbers i and i + D / 2 of heads `[B, S, N, D]`; see `RotaryPositions`."""
-    cosine, sine = ops.split(rotation, 2, axis=-1)  # [B or 1, S, 1, D]
+    """Turns each pair of numbers i and i + D / 2 of heads `[B, N, S, D]`; see `RotaryPositions`."""
+    cosine, sine = ops.split(rotation, 2, axis=-1)  # [B or 1, 1, S, D]
     shape = ops.shape(heads)
     pairs = ops.reshape(heads, (*shape[:-1], 2, heads.shape[-1] // 2))
     swapped = ops.reshape(ops.flip(pairs, axis=-2), shape)

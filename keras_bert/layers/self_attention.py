@@ -86,7 +86,8 @@ class SelfAttention(keras.layers.Layer):
             position_bias=position_bias,
             dropout=self.probability_dropout,
             training=training,
-        )  # [B, S, N, D]
+        )  # [B, N, S, D]
+        context = ops.transpose(context, (0, 2, 1, 3))
         return self.output_dense(ops.reshape(context, ops.shape(x)))  # [B, S, H]
 
     def parts(self, x):
@@ -94,17 +95,13 @@ class SelfAttention(keras.layers.Layer):
         return ops.split(self.query_key_value(x), 3, axis=-1)
 
     def _heads(self, x, rotation=None):
-        """Projects `[B, S, H]` to queries, keys and values, `[B, S, N, D]` each."""
-        batch, length = ops.shape(x)[:2]
-        head_dim = self.hidden_dim // self.num_heads
-        if rotation is None:
-            shape = (batch, length, self.num_heads, head_dim)
-            return [ops.reshape(vectors, shape) for vectors in self.parts(x)]
-        count = 2 * self.num_heads
-        heads = ops.reshape(self.query_key_value(x), (batch, length, 3 * self.num_heads, head_dim))
-        turned = rotated(heads[:, :, :count], rotation)
-        query, key = ops.split(turned, 2, axis=2)
-        return query, key, heads[:, :, count:]
+        """Projects `[B, S, H]` to queries, keys and values, `[B, N, S, D]` each."""
+        shape = (*ops.shape(x)[:2], 3, self.num_heads, self.hidden_dim // self.num_heads)
+        heads = ops.reshape(self.query_key_value(x), shape)
+        query, key, value = ops.unstack(ops.transpose(heads, (2, 0, 3, 1, 4)), 3)
+        if rotation is not None:
+            query, key = rotated(query, rotation), rotated(key, rotation)
+        return query, key, value
 
     def probabilities(
         self, x, padding_mask=None, sequence_ids=None, position_bias=None, rotation=None

@@ -39,7 +39,7 @@ def plain_block(block, x, padding_mask, sequence_ids, position_bias):
     shape = x.shape
     x = x.reshape(-1, shape[-1])
     heads = _linear(query_key_value, x).view(*shape[:2], 3, block.num_heads, -1)
-    query, key, value = heads.unbind(2)  # [B, S, N, D]
+    query, key, value = heads.permute(2, 0, 3, 1, 4)  # [B, N, S, D] each
     context = attention(
         query=query,
         key=key,
@@ -49,7 +49,7 @@ def plain_block(block, x, padding_mask, sequence_ids, position_bias):
         causal=block.causal,
         position_bias=position_bias,
     )
-    attended = _linear(attended_dense, context.reshape(x.shape))
+    attended = _linear(attended_dense, context.transpose(1, 2).reshape(x.shape))
     x = _norm(block.attention_norm, x + attended)
     transformed = intermediate_dense.activation(_linear(intermediate_dense, x))
     return _norm(block.output_norm, x + _linear(output_dense, transformed)).view(shape)

@@ -26,8 +26,8 @@ MAX_LENGTH = 512  # of BERT; the scores of longer rows need more VMEM than a v4 
 
 
 def fits(query, mesh=None):
-    """Returns whether the kernel takes heads `[B, S, N, D]` of this shape on a mesh."""
-    rows, length, num_heads, head_dim = query.shape
+    """Returns whether the kernel takes heads `[B, N, S, D]` of this shape on a mesh."""
+    rows, num_heads, length, head_dim = query.shape
     return (
         length % LANES == 0
         and length <= MAX_LENGTH
@@ -45,7 +45,7 @@ def tpu_attention(query, key, value, visibility, dropout=None, training=False, m
     padding_mask, sequence_ids, causal, window, _ = visibility
     ids = padding_mask if sequence_ids is None else sequence_ids
     if ids is None:
-        ids = jnp.ones(query.shape[:2], "int32")
+        ids = jnp.ones(query.shape[::2], "int32")
     if dropout is None:
         rate, seeds = 0.0, jnp.zeros(2, "uint32")
     else:
@@ -62,7 +62,8 @@ def tpu_attention(query, key, value, visibility, dropout=None, training=False, m
             check_vma=False,
         )
     numbers = jnp.arange(query.shape[0], dtype="int32")
-    return attend(query, key, value, ids.astype("int32"), numbers, seeds)
+    rows = (heads.swapaxes(1, 2) for heads in (query, key, value))  # [B, S, N, D], as in memory
+    return attend(*rows, ids.astype("int32"), numbers, seeds).swapaxes(1, 2)
 
 
 class Settings(NamedTuple):

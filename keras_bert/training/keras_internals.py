@@ -6,7 +6,8 @@ release is checked only against this page. It is written for Keras 3.15 and 3.16
 - `TrainerHooks` and `StateAfterErrors`: what `keras.Model` calls and keeps by private names;
 - functions on a compiled model: its losses, metrics and build;
 - `SummedOptimizer`: methods of an optimizer that Keras calls by private names;
-- functions on layers and variables, for loading and saving.
+- functions on layers and variables, for loading and saving;
+- what TensorFlow and Keras are doing: their kernels, and the file that is written.
 """
 
 import contextlib
@@ -211,6 +212,13 @@ def replica_specs(iterator: Any) -> Any:
 def without_tracing_warning(function: Any) -> None:
     """Stops TensorFlow's warning of frequent traces, which counts those of all models together."""
     function._omit_frequent_tracing_warning = True
+
+
+def has_onednn() -> bool:
+    """Returns whether TensorFlow computes with oneDNN, which a variable of its environment ends."""
+    from tensorflow.python.util import _pywrap_util_port
+
+    return _pywrap_util_port.IsMklEnabled()
 
 
 def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, weighted: Any) -> None:

@@ -9,8 +9,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.layers.cpu_graph import computes_on_cpus, patterns_of_onednn
 from keras_bert.training.global_loss import GlobalLoss, num_rows, same
 from keras_bert.training.keras_internals import (
+    has_onednn,
     replica_specs,
     step_loss,
     track_loss,
@@ -69,8 +71,11 @@ class TrainLoop(GlobalLoss):
         return self.get_metrics_result()
 
     def predict_step(self, data):
+        if self.jit_compile:
+            return super().predict_step(data)
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
-        return super().predict_step(_copied(data) if is_split and not self.jit_compile else data)
+        with patterns_of_onednn(has_onednn() and computes_on_cpus()):
+            return super().predict_step(_copied(data) if is_split else data)
 
     def make_train_function(self, force=False):
         if self.train_function is None or force:
@@ -356,7 +361,7 @@ def _copied(data):
     TensorFlow (2.21) doesn't count their owners. It computes in place in a replica's rows of an
     array from a `PyDataset` or a generator, whose next epoch then has other numbers.
     """
-    if not all("CPU" in device.device_type for device in tf.config.list_logical_devices()):
+    if not computes_on_cpus():
         return data
 
     def copied(values):

@@ -19,8 +19,10 @@ def vectors():
 
 
 def attend(vectors, **options):
-    query, key, value = map(ops.convert_to_tensor, np.moveaxis(vectors, 2, 0))
-    return ops.convert_to_numpy(attention(query=query, key=key, value=value, **options))
+    heads = np.float32(vectors).transpose(2, 0, 3, 1, 4)  # [3, B, N, S, D]
+    query, key, value = map(ops.convert_to_tensor, heads)
+    context = attention(query=query, key=key, value=value, **options)
+    return ops.convert_to_numpy(context).swapaxes(1, 2)
 
 
 def sees(padding_mask=None, sequence_ids=None, causal=False, window=6):

@@ -102,7 +102,10 @@ def of_cudnn(dtype, **visible):
     from keras_bert.layers.cudnn_attention import cudnn_attention
 
     own = {"visibility": Visibility(**visible), "implementation": "xla"}
-    attend = functools.partial(cudnn_attention, **own)
+
+    def attend(*vectors):
+        return cudnn_attention(*(each.swapaxes(1, 2) for each in vectors), **own).swapaxes(1, 2)
+
     return jax_value_and_gradient(attend, dtype, visible.get("padding_mask"))
 
 
@@ -116,7 +119,7 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, **others):
     )
     vectors = ops.cast(ops.convert_to_tensor(VECTORS), dtype).requires_grad_()
     visibility = Visibility(padding_mask, sequence_ids, **others)
-    value = fused_attention.sdpa_attention(*vectors, visibility)
+    value = fused_attention.sdpa_attention(*vectors.transpose(2, 3), visibility).transpose(1, 2)
     value.backward(ops.cast(gradient, dtype))
     return value, vectors.grad
 
@@ -174,8 +177,8 @@ def device(platform, compute_capability=None):
 
 def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
     backend = keras.backend.backend()
-    vectors = ops.convert_to_tensor(VECTORS[0])
-    half, short = ops.cast(vectors, "bfloat16"), vectors[:, :100]
+    vectors = ops.convert_to_tensor(VECTORS[0].swapaxes(1, 2))
+    half, short = ops.cast(vectors, "bfloat16"), vectors[:, :, :100]
     dropout = Dropout(0.1)
     choose = functools.partial(fused_attention.fused_kernel, visibility=Visibility())
     fused_attention._warn_of_dropout.cache_clear()
@@ -228,7 +231,7 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
 def test_cudnn_takes_what_its_gpu_has(jax, heads, length, capability, has_mask, taken):
     from keras_bert.layers.cudnn_attention import fits
 
-    query = jax.numpy.zeros((1, length, heads, H // heads), "bfloat16")
+    query = jax.numpy.zeros((1, heads, length, H // heads), "bfloat16")
     gpu, _ = device("gpu", capability)()
     assert fits(query, gpu, has_mask) is taken
 

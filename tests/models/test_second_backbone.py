@@ -19,10 +19,10 @@ from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF
 
 # The encoder begins.
 def rotated(heads, base=10_000.0):
-    """Rotates pairs of numbers of heads `[B, S, N, D]` by angles that grow with the position."""
+    """Rotates pairs of numbers of heads `[B, N, S, D]` by angles that grow with the position."""
     rates = base ** (-np.arange(0, heads.shape[3], 2) / heads.shape[3])
-    angles = ops.arange(ops.shape(heads)[1], dtype="float32")[:, None] * np.float32(rates)
-    cosine, sine = (ops.cast(f(angles), heads.dtype)[:, None] for f in (ops.cos, ops.sin))
+    angles = ops.arange(ops.shape(heads)[2], dtype="float32")[:, None] * np.float32(rates)
+    cosine, sine = (ops.cast(f(angles), heads.dtype) for f in (ops.cos, ops.sin))
     first, second = ops.split(heads, 2, axis=-1)
     turned = [first * cosine - second * sine, second * cosine + first * sine]
     return ops.concatenate(turned, axis=-1)
@@ -53,16 +53,18 @@ class RopeBlock(keras.layers.Layer):
     def call(self, x, padding_mask=None, training=None):
         shape = (*ops.shape(x)[:2], 3, self.num_heads, self.hidden_dim // self.num_heads)
         heads = ops.reshape(self.query_key_value(self.attention_norm(x)), shape)
+        query, key, value = ops.unstack(ops.transpose(heads, (2, 0, 3, 1, 4)), 3)
         context = attention(
-            query=rotated(heads[:, :, 0]),
-            key=rotated(heads[:, :, 1]),
-            value=heads[:, :, 2],
+            query=rotated(query),
+            key=rotated(key),
+            value=value,
             padding_mask=padding_mask,
             sequence_ids=packed_input("sequence_ids"),
             window=self.window,
             training=training,
-        )  # [B, S, N, D]
-        x = x + self.attention_output(ops.reshape(context, ops.shape(x)))
+        )  # [B, N, S, D]
+        context = ops.reshape(ops.transpose(context, (0, 2, 1, 3)), ops.shape(x))
+        x = x + self.attention_output(context)
         gates, values = ops.split(self.gates_and_values(self.feed_norm(x)), 2, axis=-1)
         return x + self.feed_output(ops.gelu(gates, approximate=False) * values)
 

@@ -1,10 +1,13 @@
 """Scaled dot-product attention (Vaswani et al., 2017) over the keys that a query may see."""
 
+import functools
+
 from keras import ops
 
 from keras_bert.layers.fused_attention import fused_kernel
 from keras_bert.layers.near_attention import near_attention, takes_blocks
 from keras_bert.layers.plain_attention import Visibility, plain_attention
+from keras_bert.layers.query_blocks import by_queries, is_long
 
 
 def attention(
@@ -19,6 +22,7 @@ def attention(
     position_bias=None,
     dropout=None,
     training=False,
+    long_rows=False,
 ):
     """Computes attention, with softmax in float32, by the fastest kernel that runs here.
 
@@ -39,6 +43,8 @@ def attention(
         position_bias: `[1, N, S, S]`, added to the scores of queries and keys; or None.
         dropout: the `Dropout` layer of the probabilities; or None.
         training: bool, whether gradients will be taken.
+        long_rows: bool, whether rows may have thousands of tokens, so that a graph for rows of any
+            length had better not hold all their scores at once.
 
     Returns:
         `[B, N, S, D]`.
@@ -50,8 +56,11 @@ def attention(
         return kernel(query, key, value, visibility, dropout, training)
 
     visibility = Visibility(padding_mask, sequence_ids, causal, window, position_bias)
-    tensors = query, key, value, visibility
-    fits = takes_blocks(query, visibility)
-    if isinstance(fits, bool):
-        return near_attention(attend, *tensors) if fits else attend(*tensors)
-    return ops.cond(fits, lambda: near_attention(attend, *tensors), lambda: attend(*tensors))
+    whole = functools.partial(attend, query, key, value, visibility)
+    takes, blocks = takes_blocks(query, visibility), near_attention
+    if takes is False and long_rows:
+        takes, blocks = is_long(query, visibility), by_queries
+    blocks = functools.partial(blocks, attend, query, key, value, visibility)
+    if isinstance(takes, bool):
+        return blocks() if takes else whole()
+    return ops.cond(takes, blocks, whole)

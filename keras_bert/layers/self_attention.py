@@ -86,6 +86,7 @@ class SelfAttention(keras.layers.Layer):
             position_bias=position_bias,
             dropout=self.probability_dropout,
             training=training,
+            long_rows=rotation is not None,
         )  # [B, N, S, D]
         context = ops.transpose(context, (0, 2, 1, 3))
         return self.output_dense(ops.reshape(context, ops.shape(x)))  # [B, S, H]

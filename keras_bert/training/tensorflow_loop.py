@@ -60,6 +60,10 @@ class TrainLoop(GlobalLoss):
         return self.get_metrics_result()
 
     def test_step(self, data):
+        with self._for_inference():
+            return self._evaluated(data)
+
+    def _evaluated(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
         if is_split and self.compares_examples(y):
@@ -71,11 +75,16 @@ class TrainLoop(GlobalLoss):
         return self.get_metrics_result()
 
     def predict_step(self, data):
-        if self.jit_compile:
-            return super().predict_step(data)
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
-        with patterns_of_onednn(has_onednn() and computes_on_cpus()):
-            return super().predict_step(_copied(data) if is_split else data)
+        if is_split and not self.jit_compile:
+            data = _copied(data)
+        with self._for_inference():
+            return super().predict_step(data)
+
+    def _for_inference(self):
+        """Tells layers which kernels there are for the graph of a step without gradients."""
+        takes = has_onednn() and computes_on_cpus() and not self.jit_compile
+        return patterns_of_onednn(takes)
 
     def make_train_function(self, force=False):
         if self.train_function is None or force:

@@ -1,0 +1,42 @@
+"""Attention of long rows on a CPU, a block of queries at a time: few scores are in memory."""
+
+from keras import ops
+
+from keras_bert.layers.cpu_graph import takes_onednn
+
+LONG = 1024
+"""Queries of a block, at most. The scores of 12 heads and 8,192 keys then take 400 MB."""
+
+
+def is_long(query, visibility):
+    """Returns whether to take blocks: False, or a tensor of a graph for rows of any length.
+
+    All queries must see the same keys. Graphs of training keep all scores for the gradient.
+    """
+    sees_all = visibility._replace(padding_mask=None) == type(visibility)()
+    if query.shape[2] is None and sees_all and takes_onednn():
+        return ops.shape(query)[2] > LONG
+    return False
+
+
+def by_queries(attend, query, key, value, visibility):
+    """Computes attention by `attend`, called on C blocks of Q queries one after another.
+
+    Shapes and results are those of `attention`.
+    """
+    import tensorflow as tf
+
+    batch, num_heads, length, head_dim = ops.shape(query)
+    count = (length + LONG - 1) // LONG
+    size = (length + count - 1) // count
+    excess = count * size - length
+    blocks = ops.pad(query, [(0, 0), (0, 0), (0, excess), (0, 0)])
+    blocks = ops.reshape(blocks, (batch, num_heads, count, size, head_dim))
+    context = tf.map_fn(
+        lambda block: attend(block, key, value, visibility),
+        ops.transpose(blocks, (2, 0, 1, 3, 4)),
+        parallel_iterations=1,
+    )  # [C, B, N, Q, D]
+    context = ops.transpose(context, (1, 2, 0, 3, 4))
+    context = ops.reshape(context, (batch, num_heads, count * size, head_dim))
+    return context[:, :, :length]

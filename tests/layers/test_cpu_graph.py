@@ -1,0 +1,129 @@
+"""Graphs that only this process runs are traced for oneDNN, and compute what others do."""
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert.layers import dense_and_norms, query_blocks
+from keras_bert.layers.cpu_graph import patterns_of_onednn, takes_onednn
+from keras_bert.layers.dense_and_norms import LayerNorm
+from keras_bert.layers.modernbert_layers import GatedFeedForward
+from keras_bert.training.keras_internals import has_onednn
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="needs the TensorFlow backend"
+)
+ROWS = np.random.default_rng(4).normal(size=(3, 11, 8)).astype("float32")
+
+
+@pytest.fixture
+def wide_layers():
+    """Weights far from their initial values, so that every part of a layer counts."""
+
+    def widened(layer, deviation=1.0):
+        rng = np.random.default_rng(1)
+        for variable in layer.variables:
+            variable.assign(deviation * rng.normal(size=variable.shape))
+        return layer
+
+    return widened
+
+
+def traced(tensorflow, layer, takes):
+    """Returns a graph of any number and length of rows."""
+
+    @tensorflow.function(input_signature=[tensorflow.TensorSpec((None, None, 8))])
+    def function(x):
+        with patterns_of_onednn(takes):
+            return layer(x)
+
+    return function
+
+
+def kernels(tensorflow, layer, x):
+    """Returns the operations that a session runs after TensorFlow's optimizations."""
+    v1 = tensorflow.compat.v1
+    with v1.Graph().as_default(), v1.Session() as session, patterns_of_onednn(True):
+        given = v1.placeholder("float32", (None, None, 8))
+        outputs = layer(given)
+        session.run(v1.global_variables_initializer())
+        metadata = v1.RunMetadata()
+        options = v1.RunOptions(output_partition_graphs=True)
+        session.run(outputs, {given: x}, options, metadata)
+    return {node.op for graph in metadata.partition_graphs for node in graph.node}
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-5])
+@pytest.mark.parametrize("center", [False, True])
+def test_a_norm_is_what_it_is_elsewhere(tensorflow, wide_layers, assert_close, epsilon, center):
+    layer = LayerNorm(epsilon=epsilon, center=center)
+    layer.build(ROWS.shape)
+    wide_layers(layer)
+    for x in (ROWS, ROWS * 1e-4, ROWS[:, :1], ROWS[:0]):
+        own, plain = traced(tensorflow, layer, True)(x), traced(tensorflow, layer, False)(x)
+        assert own.shape == x.shape
+        assert_close(own, plain)
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_gates_are_what_they_are_elsewhere(tensorflow, wide_layers, assert_close, rank):
+    layer = GatedFeedForward(8, 12)
+    layer.build(ROWS.shape)
+    wide_layers(layer)
+    if rank:
+        layer.values_and_gates.enable_lora(rank)
+        wide_layers(layer)
+    own, plain = traced(tensorflow, layer, True)(ROWS), traced(tensorflow, layer, False)(ROWS)
+    assert_close(own, plain)
+
+
+@pytest.mark.skipif(not has_onednn(), reason="TensorFlow has no oneDNN here")
+@pytest.mark.parametrize(
+    ("layer", "wanted", "replaced"),
+    [
+        (LayerNorm(epsilon=1e-12), "_MklLayerNorm", "FusedBatchNormV3"),
+        (LayerNorm(epsilon=1e-5, center=False), "_MklLayerNorm", "FusedBatchNormV3"),
+        (GatedFeedForward(8, 12), "_MklNativeFusedMatMul", "Erf"),
+    ],
+)
+def test_tensorflow_replaces_the_patterns(tensorflow, layer, wanted, replaced):
+    found = kernels(tensorflow, layer, ROWS)
+    assert wanted in found and not any(replaced in kernel for kernel in found)
+
+
+@pytest.mark.parametrize("length", [1, 5, 7, 8, 9, 13])
+def test_long_rows_are_computed_in_blocks_of_queries(
+    tensorflow, monkeypatch, wide_layers, assert_close, length
+):
+    """The blocks have 5, 4 + 3, 4 + 4, 5 + 4 and 5 + 5 + 3 queries."""
+    monkeypatch.setattr(query_blocks, "LONG", 5)
+    backbone = keras_bert.ModernBertBackbone(50, 4, 2, 16, 24, window=2)
+    wide_layers(backbone, 0.2)
+    model = keras_bert.BertTokenClassifier(backbone, num_classes=3)
+    ids = np.random.default_rng(length).integers(5, 50, (3, length))
+    mask = np.arange(length) < np.array([[length], [1], [length - length // 3]])
+    inputs = {"token_ids": ids, "padding_mask": mask.astype("int32")}
+    found = model.predict(inputs, verbose=0)
+    assert_close(found[mask], np.asarray(model(inputs))[mask])
+
+
+def test_only_graphs_of_this_process_have_the_patterns(tensorflow, monkeypatch, tmp_path):
+    found = []
+
+    def counted(x, *_):
+        found.append(x)
+        return x
+
+    monkeypatch.setattr(dense_and_norms, "_normalized_by_onednn", counted)
+    model = keras_bert.BertClassifier(keras_bert.BertBackbone(50, 1, 2, 16, 24), num_classes=2)
+    inputs = {name: np.ones((2, 6), "int32") for name in ("token_ids", "padding_mask")}
+    model(inputs)
+    keras.Model.export(model, str(tmp_path / "served"), verbose=False)
+    model.fit(inputs, np.array([0, 1]), epochs=1, verbose=0)
+    assert not found
+    for verb, arguments in ((model.predict, ()), (model.evaluate, (np.array([0, 1]),))):
+        found.clear()
+        verb(inputs, *arguments, verbose=0)
+        assert len(found) == (3 if has_onednn() else 0), "the embeddings and a block of two"
+    assert not takes_onednn()

@@ -79,8 +79,10 @@ class LayerNorm(keras.layers.LayerNormalization):
         if keras.backend.backend() != "tensorflow":
             return super().call(inputs)
         if training and computes_on_cpus():
-            gamma = ops.convert_to_tensor(self.gamma)  # a variable can't be an argument
-            beta = ops.convert_to_tensor(self.beta) if self.center else ops.zeros_like(gamma)
+            import tensorflow as tf
+
+            gamma = tf.convert_to_tensor(self.gamma)  # a variable can't be an argument
+            beta = tf.convert_to_tensor(self.beta) if self.center else tf.zeros_like(gamma)
             return _normalized(self.epsilon)(inputs, gamma, beta)
         if inputs.dtype == "float32" and takes_onednn():
             beta = self.beta if self.center else None

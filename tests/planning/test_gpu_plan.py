@@ -89,3 +89,19 @@ def test_a_plan_of_gpus_has_memory_traffic_and_days(device):
     assert step.fits and step.bound == "memory" and step.cost.hbm_bytes > 1e7
     table = step.table()
     assert "1,000,000 steps" in table and "all operations" not in table
+
+
+@pytest.mark.parametrize("what", ["predict", "train"])
+def test_long_rows_of_modernbert_take_cudnn_or_blocks(what, lower_prediction):
+    backbone = keras_bert.ModernBertBackbone(1000, 4, 2, 128, 192)  # two layers see all tokens
+    model = keras_bert.BertPretrainer(backbone, next_sentence=False)
+    batch = pretraining_batch(model, 2, 1024, 20, None)
+    devices = planned_devices("h100", CHIPS["h100"], 1)
+    lowered = (
+        lower_step(model, devices, batch)
+        if what == "train"
+        else lower_prediction(model, devices, batch[0])
+    )
+    _, text = compile_program(lowered, CHIPS["h100"])
+    assert text.count('custom_call_target="__cudnn$fmha') == (4 if what == "train" else 2)
+    assert ",64,192]" in text and "1024,1024" not in text

@@ -146,8 +146,11 @@ class BertTask(
         if not hasattr(self, "backbone"):  # while Keras makes it
             return variables
         used = {id(variable) for layer in self.layers for variable in layer.variables}
-        used -= {id(variable) for variable in self.backbone.unused_by(self.reads)}
+        used -= {id(variable) for variable in self.unused_variables()}
         return [variable for variable in variables if id(variable) in used]
+
+    def unused_variables(self):
+        return self.backbone.unused_by(self.reads)
 
     trainable_weights = trainable_variables  # Keras asks for both
 

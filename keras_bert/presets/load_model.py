@@ -1,6 +1,7 @@
 """Loading of models: from presets, and from the weights of other libraries."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -54,14 +55,15 @@ class LoadReport:
             f"initialized, {len(self.left_over)} left over."
         )
 
-    def log(self) -> None:
-        """Warns of new weights, and logs the tensors that were not used."""
-        if self.new:
+    def log(self, unused: Collection[str] = ()) -> None:
+        """Warns of new weights but those `unused`, and logs the tensors that were not used."""
+        new = [name for name in self.new if name not in unused]
+        if new:
             logger.warning(
                 "%s lacks %s: newly initialized. Train the model before using outputs that "
                 "depend on them.",
                 self.source,
-                ", ".join(self.new),
+                ", ".join(new),
             )
         if self.left_over:
             logger.info("%s: not used: %s.", self.source, ", ".join(self.left_over))

@@ -236,9 +236,14 @@ class PresetModel:
         name = published_name(given)
         if name is not None:  # not the folder of the cache
             model.load_report.source = name
-        start_record(model, name, source.training, bool(model.load_report.new))
-        model.load_report.log()
+        unused = {variable.path for variable in model.unused_variables()}
+        start_record(model, name, source.training, bool(model.load_report.new.keys() - unused))
+        model.load_report.log(unused)
         return model
+
+    def unused_variables(self) -> list:
+        """Lists the variables that no output depends on."""
+        return []
 
 
 def _class_for(cls, source, arguments):

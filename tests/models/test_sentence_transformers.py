@@ -3,8 +3,17 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
-from keras_bert import AdamW, BertEmbedder, BertEmbedderPreprocessor
+from keras_bert import (
+    AdamW,
+    BertEmbedder,
+    BertEmbedderPreprocessor,
+    BertReranker,
+    BertRerankerPreprocessor,
+    BertTask,
+    ModernBertBackbone,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +60,46 @@ def test_a_folder_has_the_same_vectors(
             (embedder.encode_document(TEXTS), model.encode_document(TEXTS, **unit)),
         ):
             assert_close(found, expected)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_modernbert_of_a_folder_in_shards(
+    theirs, torch, transformers, letters, varied, assert_close, tmp_path, caplog, pooling, dtype
+):
+    """As gte-modernbert and nomic's embedders are published, with ModernGBERT's WordPiece."""
+    backbone = varied(ModernBertBackbone(letters.vocabulary_size(), 4, 2, 32, 48, pooling=pooling))
+    reader = BertEmbedderPreprocessor(letters, 12, prompts={"query": "q ", "document": "d "})
+    BertEmbedder(backbone, pooling, preprocessor=reader).save_to_hugging_face(tmp_path / "first")
+    model = theirs.SentenceTransformer(str(tmp_path / "first"), device="cpu")
+    model[0].auto_model.to(getattr(torch, dtype))
+    model.save(str(tmp_path / "whole"))
+    network = transformers.AutoModel.from_pretrained(tmp_path / "whole")
+    (tmp_path / "whole/model.safetensors").unlink()
+    network.save_pretrained(tmp_path / "whole", max_shard_size="20KB")
+    assert len(list((tmp_path / "whole").glob("model-*.safetensors"))) > 1
+    whole = str(tmp_path / "whole")
+    model = theirs.SentenceTransformer(whole, device="cpu", model_kwargs={"dtype": "float32"})
+    embedder = BertTask.from_preset(tmp_path / "whole")
+    assert type(embedder) is BertEmbedder and embedder.pooling == pooling
+    assert "lacks" not in caplog.text, "an embedder doesn't read the head that isn't there"
+    assert_close(embedder.encode_query(TEXTS), model.encode_query(TEXTS))
+    assert_close(embedder.encode_document(TEXTS), model.encode_document(TEXTS))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_modernbert_as_a_cross_encoder(theirs, letters, varied, assert_close, tmp_path, pooling):
+    backbone = varied(ModernBertBackbone(letters.vocabulary_size(), 4, 2, 32, 48, pooling=pooling))
+    reader = BertRerankerPreprocessor(letters, sequence_length=12)
+    ours = BertReranker(backbone, preprocessor=reader)
+    ours.save_to_hugging_face(tmp_path / "ours")
+    model = theirs.CrossEncoder(str(tmp_path / "ours"), device="cpu")
+    model.save(str(tmp_path / "theirs"))
+    pairs = list(zip(TEXTS, OTHERS, strict=True))
+    expected = model.predict(pairs, convert_to_numpy=True)
+    for reranker in (ours, BertTask.from_preset(tmp_path / "theirs")):
+        logits = ops.convert_to_tensor(reranker.predict(pairs, verbose=0)[:, 0])
+        assert_close(ops.convert_to_numpy(ops.sigmoid(logits)), expected)
 
 
 @pytest.mark.parametrize("kind", ["pairs", "scores", "matryoshka"])

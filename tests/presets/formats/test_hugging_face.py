@@ -118,14 +118,19 @@ def test_an_untied_decoder_stays_untied(encoder, heads, folder, weights_of):
         assert np.array_equal(weights[f"masked_lm/{ours}"], theirs[f"cls.predictions.{name}"])
 
 
-def test_masked_lm_alone_has_a_new_pooler_and_a_warning(encoder, heads, folder, caplog):
+def test_a_new_pooler_is_told_to_those_who_read_it(encoder, heads, folder, caplog):
     tensors = {**encoder, **heads("cls.predictions.transform", "cls.predictions.bias")}
     tensors = {name: t for name, t in tensors.items() if "pooler" not in name}
+    source = folder(tensors)
     with caplog.at_level(logging.WARNING, "keras_bert"):
-        model = BertPretrainer.from_preset(folder(tensors))
+        model = BertPretrainer.from_preset(source)
     assert not model.next_sentence
     assert model.load_report.new == {"pooler/kernel": (8, 8), "pooler/bias": (8,)}
-    assert "lacks pooler/kernel, pooler/bias:" in caplog.text
+    assert not caplog.messages
+    for cls, arguments in ((BertBackbone, {}), (BertClassifier, {"num_classes": 2})):
+        caplog.clear()
+        cls.from_preset(source, **arguments)
+        assert "lacks pooler/kernel, pooler/bias" in caplog.text
 
 
 def test_a_classifier_keeps_its_labels_and_dropout(classifier, heads, weights_of, preprocessor):

@@ -82,12 +82,21 @@ def measured(library, length):
     return json.loads(output.splitlines()[-1])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--lengths", type=int, nargs="+", default=list(ROWS), choices=ROWS)
-    parser.add_argument("--turns", type=int, default=3)
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", default=list(ROWS), choices=ROWS, help="tokens of a row"
+    )
+    parser.add_argument("--turns", type=int, default=3, help="of each library")
     parser.add_argument("--measure", choices=ENCODERS, help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    return parser.parse_args(argv)
+
+
+def main():
+    args = parse_args()
     if args.measure:
         [length] = args.lengths
         return measure(args.measure, length, ROWS[length])

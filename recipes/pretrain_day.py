@@ -57,7 +57,7 @@ def parse_args(argv=None):
 def make_backbone(args, tokenizer):
     """Makes the encoder, new or from a preset."""
     if args.init:
-        return keras_bert.BertBackbone.from_preset(args.init)
+        return keras_bert.Backbone.from_preset(args.init)
     return keras_bert.BertBackbone(
         tokenizer.vocabulary_size(),
         **SIZES[args.size],

@@ -37,7 +37,8 @@ class RotaryPositions(keras.layers.Layer):
         else:
             positions = positions_in_sequences(sequence_ids)
         speeds = self.theta ** (-np.arange(0, self.head_dim, 2) / self.head_dim)  # radians, [D / 2]
-        angles = ops.expand_dims(ops.cast(positions, "float32"), (1, 3)) * np.float32(speeds)
+        positions = ops.expand_dims(ops.cast(positions, "float32"), (1, 3))
+        angles = ops.multiply(positions, np.float32(speeds))
         cosine, sine = ops.cos(angles), ops.sin(angles)  # [B or 1, 1, S, D / 2]
         return ops.concatenate([cosine, cosine, -sine, sine], axis=-1)
 

@@ -48,7 +48,8 @@ def test_rows_of_few_windows_are_no_blocks(vectors):
 def test_scores_of_turned_vectors_depend_on_their_distance(vectors, assert_close):
     x = np.broadcast_to(vectors[0, :, :, :1], (2, 2, 16, 4))  # one vector at all places
     layer = RotaryPositions(4, theta=100.0)
-    turned = ops.convert_to_numpy(rotated(x, layer(np.zeros((2, 16), "int32"))))
+    rotation = layer(np.zeros((2, 16), "int32"))
+    turned = ops.convert_to_numpy(rotated(ops.convert_to_tensor(x), rotation))
     scores = np.einsum("bnid,bnjd->bnij", turned, turned)
     for distance in (0, 1, 7):
         same = np.diagonal(scores, distance, 2, 3)

@@ -71,11 +71,11 @@ def outputs_of(model, rows, torch):
         if isinstance(model, BertPretrainer):
             x["mask_positions"] = np.tile(np.arange(300, dtype="int32"), (2, 1))
         given = model(x, training=False)
-        given = (
-            [*given.values()][: 2 if kind == "BertSpanLabeler" else 1]
-            if isinstance(given, dict)
-            else [given]
-        )
+        if isinstance(given, dict):  # whose order is the backend's
+            names = ("sequence_output", "masked_lm", "start", "end")
+            given = [given[name] for name in names if name in given]
+        else:
+            given = [given]
         given = [ops.convert_to_numpy(each) for each in given]
     else:
         names = {"token_ids": "input_ids", "padding_mask": "attention_mask"}

@@ -19,13 +19,13 @@ def bert_initializer(deviation=0.02):
     return keras.initializers.TruncatedNormal(stddev=deviation)
 
 
-def dense(units, name, activation=None, dtype=None, use_bias=True, deviation=0.02):
+def dense(units, name, activation=None, dtype=None, use_bias=True):
     """Makes a Dense layer with BERT's initializer."""
     return Dense(
         units,
         activation,
         use_bias,
-        kernel_initializer=bert_initializer(deviation),
+        kernel_initializer=bert_initializer(),
         name=name,
         dtype=dtype,
     )

@@ -4,8 +4,6 @@ Source: Warner et al. 2024, "Smarter, Better, Faster, Longer", section 2 and app
 modeling_modernbert.py of transformers.
 """
 
-import math
-
 import keras
 from keras import ops
 
@@ -77,31 +75,21 @@ class GatedFeedForward(keras.layers.Layer):
     """Feed-forward layer whose activated numbers are multiplied by gates, without biases.
 
     Source: Shazeer 2020, "GLU Variants Improve Transformer". Arguments are those of
-    `ModernBertBackbone`, and `output_deviation`, that of the output layer's initial weights.
-    Takes and returns `[B, S, H]`.
+    `ModernBertBackbone`. Takes and returns `[B, S, H]`.
     """
 
-    def __init__(
-        self,
-        hidden_dim,
-        intermediate_dim,
-        dropout=0.0,
-        activation="gelu",
-        output_deviation=0.02,
-        **kwargs,
-    ):
+    def __init__(self, hidden_dim, intermediate_dim, dropout=0.0, activation="gelu", **kwargs):
         super().__init__(**kwargs)
         check_int("intermediate_dim", intermediate_dim)
         self.hidden_dim = hidden_dim
         self.intermediate_dim = intermediate_dim
         self.dropout = dropout
         self.activation = activation
-        self.output_deviation = output_deviation
         options = {"use_bias": False, "dtype": self.dtype_policy}
         self.activate = activation_function(activation)
         self.values_and_gates = dense(2 * intermediate_dim, "values_and_gates", **options)
         self.gated_dropout = Dropout(dropout, name="gated_dropout", dtype=self.dtype_policy)
-        self.output_dense = dense(hidden_dim, "output_dense", deviation=output_deviation, **options)
+        self.output_dense = dense(hidden_dim, "output_dense", **options)
 
     def build(self, x_shape):
         self.values_and_gates.build(x_shape)
@@ -133,7 +121,6 @@ class GatedFeedForward(keras.layers.Layer):
             "intermediate_dim": self.intermediate_dim,
             "dropout": self.dropout,
             "activation": self.activation,
-            "output_deviation": self.output_deviation,
         }
 
 
@@ -142,8 +129,8 @@ class ModernBertBlock(keras.layers.Layer):
     """Self-attention and a gated feed-forward layer, each after a LayerNorm, with a residual.
 
     Arguments are those of `ModernBertBackbone`; `window`, int, the farthest token that a token
-    sees, or None; `normalizes`, bool, whether attention has a LayerNorm, which the first block
-    lacks; and `output_deviation`, that of the initial weights before each residual.
+    sees, or None; and `normalizes`, bool, whether attention has a LayerNorm, which the first block
+    lacks.
 
     Call arguments:
         x: `[B, S, H]`, as is the result.
@@ -164,7 +151,6 @@ class ModernBertBlock(keras.layers.Layer):
         remat=False,
         window=None,
         normalizes=True,
-        output_deviation=0.02,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -178,7 +164,6 @@ class ModernBertBlock(keras.layers.Layer):
         self.remat = remat
         self.window = window
         self.normalizes = normalizes
-        self.output_deviation = output_deviation
         policy = self.dtype_policy
         self.attention_norm = None
         if normalizes:
@@ -189,7 +174,6 @@ class ModernBertBlock(keras.layers.Layer):
             attention_dropout,
             window=window,
             use_bias=False,
-            output_deviation=output_deviation,
             name="attention",
             dtype=policy,
         )
@@ -200,7 +184,6 @@ class ModernBertBlock(keras.layers.Layer):
             intermediate_dim,
             dropout,
             activation,
-            output_deviation,
             name="feed_forward",
             dtype=policy,
         )
@@ -252,7 +235,6 @@ class ModernBertBlock(keras.layers.Layer):
             "remat": self.remat,
             "window": self.window,
             "normalizes": self.normalizes,
-            "output_deviation": self.output_deviation,
         }
 
 
@@ -268,17 +250,15 @@ class ModernBertHead(keras.layers.Layer):
         hidden_dim,
         activation="gelu",
         layer_norm_epsilon=1e-5,
-        output_deviation=0.02,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.hidden_dim = hidden_dim
         self.activation = activation
         self.layer_norm_epsilon = layer_norm_epsilon
-        self.output_deviation = output_deviation
         policy = self.dtype_policy
         activate = activation_function(activation)
-        self.dense = dense(hidden_dim, "dense", activate, policy, False, output_deviation)
+        self.dense = dense(hidden_dim, "dense", activate, policy, use_bias=False)
         self.norm = layer_norm("norm", layer_norm_epsilon, policy, use_bias=False)
 
     def build(self, x_shape):
@@ -297,10 +277,4 @@ class ModernBertHead(keras.layers.Layer):
             "hidden_dim": self.hidden_dim,
             "activation": self.activation,
             "layer_norm_epsilon": self.layer_norm_epsilon,
-            "output_deviation": self.output_deviation,
         }
-
-
-def output_deviation(num_layers):
-    """Returns the deviation of initial weights before the residuals of an encoder's blocks."""
-    return 0.02 / math.sqrt(2 * num_layers)

@@ -24,7 +24,6 @@ class SelfAttention(keras.layers.Layer):
         causal: bool, whether a token sees no later one.
         window: int, the farthest token that a token sees, in either direction; None for any.
         use_bias: bool, whether the dense layers have biases.
-        output_deviation: float, that of the output layer's initial weights.
 
     Call arguments are those of `EncoderBlock`, and `rotation`, of `RotaryPositions`; or None.
     """
@@ -37,7 +36,6 @@ class SelfAttention(keras.layers.Layer):
         causal=False,
         window=None,
         use_bias=True,
-        output_deviation=0.02,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -54,12 +52,11 @@ class SelfAttention(keras.layers.Layer):
         self.causal = causal
         self.window = window
         self.use_bias = use_bias
-        self.output_deviation = output_deviation
         options = {"dtype": self.dtype_policy, "use_bias": use_bias}
         self.query_key_value = dense(3 * hidden_dim, "query_key_value", **options)
         policy = self.dtype_policy
         self.probability_dropout = Dropout(dropout, name="probability_dropout", dtype=policy)
-        self.output_dense = dense(hidden_dim, "output_dense", deviation=output_deviation, **options)
+        self.output_dense = dense(hidden_dim, "output_dense", **options)
 
     def build(self, x_shape):
         self.query_key_value.build(x_shape)
@@ -124,5 +121,4 @@ class SelfAttention(keras.layers.Layer):
             "causal": self.causal,
             "window": self.window,
             "use_bias": self.use_bias,
-            "output_deviation": self.output_deviation,
         }

@@ -1,13 +1,14 @@
 """The encoder of ModernBERT."""
 
+import math
+
 import keras
 
-from keras_bert.layers.dense_and_norms import layer_norm
+from keras_bert.layers.dense_and_norms import bert_initializer, layer_norm
 from keras_bert.layers.modernbert_layers import (
     ModernBertBlock,
     ModernBertEmbeddings,
     ModernBertHead,
-    output_deviation,
 )
 from keras_bert.layers.packed_rows import ClsVectors, MeanVectors, packed_rows
 from keras_bert.layers.rotary import RotaryPositions
@@ -122,7 +123,6 @@ class ModernBertBackbone(Backbone):
             name="embeddings",
             dtype=policy,
         )
-        deviation = output_deviation(num_layers)
         blocks = [
             ModernBertBlock(
                 num_heads,
@@ -135,7 +135,6 @@ class ModernBertBackbone(Backbone):
                 remat,
                 window if i % global_every else None,
                 i > 0,
-                deviation,
                 name=f"block_{i}",
                 dtype=policy,
             )
@@ -147,9 +146,10 @@ class ModernBertBackbone(Backbone):
             window: RotaryPositions(head_dim, local_theta, name="local_rotation", dtype="float32"),
         }
         final_norm = layer_norm("final_norm", layer_norm_epsilon, policy, use_bias=False)
-        head = ModernBertHead(
-            hidden_dim, activation, layer_norm_epsilon, deviation, name="head", dtype=policy
-        )
+        head = ModernBertHead(hidden_dim, activation, layer_norm_epsilon, name="head", dtype=policy)
+        parts = [part for block in blocks for part in (block.attention, block.feed_forward)]
+        for layer in (*[part.output_dense for part in parts], head.dense):
+            layer.kernel_initializer = bert_initializer(0.02 / math.sqrt(2 * num_layers))
         pool = ClsVectors if pooling == "cls" else MeanVectors
         pool = pool(name="pooling", dtype=policy)
 

@@ -49,12 +49,12 @@ docs: export NO_MKDOCS_2_WARNING = 1
 docs: .venv/ready-docs ## The docs site in build/site; RUN_GUIDES=false leaves out the guides' output
 	$(BIN)/mkdocs build
 
-dist: .venv/ready ## The wheel and the source archive in dist/, checked for PyPI
+dist: .venv/ready ## The wheel and the source archive in dist/, checked for PyPI; needs REPOSITORY_URL
+	@test -n "$$REPOSITORY_URL" || { echo "README's links would be dead on PyPI: set REPOSITORY_URL, such as https://github.com/user/keras_bert."; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
 	rm -rf build/lib build/bdist* dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
-	@test -n "$$REPOSITORY_URL" || echo "REPOSITORY_URL is not set: README's links are dead there."
 
 MINUTES ?= 10
 SEED ?= 1

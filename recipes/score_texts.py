@@ -1,4 +1,4 @@
-r"""Scores how probable texts are to a pre-trained BERT, without fine-tuning.
+r"""Scores how likely texts are to a pre-trained BERT, without fine-tuning.
 
     python recipes/score_texts.py --init bert/preset --texts sentences.txt --output scores
     python recipes/score_texts.py --init bert/preset --minimal_pairs blimp --heldout_corpus others \

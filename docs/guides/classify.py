@@ -2,8 +2,8 @@
 # # Classify: from a CSV file to a served model
 #
 # You have a table with texts and their classes, and you want a service that classifies new texts.
-# This guide takes sixteen reviews through the whole way. So few only show the way; with fewer than a
-# few hundred, [another method](few_labels.py) scores better. It starts from all-MiniLM-L6-v2, a
+# This guide takes sixteen reviews through the whole way. Sixteen only illustrate the steps; below a
+# few hundred examples, [another method](few_labels.py) works better. It starts from all-MiniLM-L6-v2, a
 # small published BERT that trains in seconds on a laptop. For better scores, put
 # `hf://google-bert/bert-base-uncased` in its place and use a GPU.
 

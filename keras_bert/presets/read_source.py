@@ -20,6 +20,9 @@ _LIST = files("keras_bert.presets").joinpath("known_presets.json")
 KNOWN_PRESETS: dict[str, str] = json.loads(_LIST.read_text(encoding="utf-8"))
 """Descriptions of published weights, by the name that `from_preset` takes."""
 
+_OF_TENSORFLOW_HUB = (
+    "TensorFlow Hub's BERTs load from Hugging Face, by names in docs/coming_from.md."
+)
 # "bert-base-uncased" and "google-bert/bert-base-uncased", as transformers calls them.
 _HANDLES = {}
 for _handle in KNOWN_PRESETS:
@@ -130,7 +133,8 @@ def _folder_hint(path, names):
         if (path / name / "config.json").is_file():
             return f" Did you mean {str(path / name)!r}?"
     if {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(names):
-        return " An exported model can't be loaded: pass the preset or checkpoint it was made from."
+        own = "An exported model can't be loaded: pass the preset or checkpoint it was made from."
+        return f" {own} {_OF_TENSORFLOW_HUB}"
     return ""
 
 
@@ -138,6 +142,8 @@ def _not_found(handle):
     hint = ""
     if handle.count("/") == 1 and not handle.startswith((".", "/")):
         hint = f" A model of the Hugging Face hub is written hf://{handle}."
+    if "tfhub" in handle or "tensorflow2" in handle:
+        hint = f" {_OF_TENSORFLOW_HUB}"
     for similar in get_close_matches(handle, [*_HANDLES, *KNOWN_PRESETS], 1, cutoff=0.8):
         hint = f" Did you mean {_HANDLES.get(similar, similar)!r}?"
     return (

@@ -50,6 +50,14 @@ OWN_HELP |= {(name, "pretrain_day") for name in (*PRETRAINING, "attention_dropou
 OWN_HELP |= {(name, "distill") for name in ("teacher", "texts")}
 
 
+def test_the_package_lists_its_recipes():
+    command = [sys.executable, "-m", "keras_bert.recipes"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    for path in sorted(RECIPES.glob("[a-z]*.py")):
+        first = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).splitlines()[0]
+        assert [path.stem, first] in [line.split(maxsplit=1) for line in listed]
+
+
 class Parsed(Exception):
     """Carries a parser out of `parse_args`."""
 

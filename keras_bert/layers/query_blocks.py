@@ -9,14 +9,14 @@ LONG = 1024
 
 
 def is_long(query, visibility):
-    """Returns whether to take blocks: False, or a tensor of a graph for rows of any length.
+    """Returns whether to take blocks; a graph for rows of any length tells it by a tensor.
 
     All queries must see the same keys. Graphs of training keep all scores for the gradient.
     """
-    sees_all = visibility._replace(padding_mask=None) == type(visibility)()
-    if query.shape[2] is None and sees_all and takes_onednn():
-        return ops.shape(query)[2] > LONG
-    return False
+    _, sequence_ids, causal, _, bias = visibility
+    if causal or sequence_ids is not None or bias is not None:
+        return False
+    return takes_onednn() and ops.shape(query)[2] > LONG
 
 
 def by_queries(attend, query, key, value, visibility):

@@ -149,10 +149,10 @@ class BertTask(
         used -= {id(variable) for variable in self.unused_variables()}
         return [variable for variable in variables if id(variable) in used]
 
+    trainable_weights = trainable_variables  # Keras asks for both
+
     def unused_variables(self):
         return self.backbone.unused_by(self.reads)
-
-    trainable_weights = trainable_variables  # Keras asks for both
 
     def default_compile_args(self):
         """The arguments of `compile` that suit this task; `compile` takes those left out."""

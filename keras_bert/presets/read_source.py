@@ -132,10 +132,12 @@ def _folder_hint(path, names):
     for name in ("best", "preset"):  # in the output of a recipe
         if (path / name / "config.json").is_file():
             return f" Did you mean {str(path / name)!r}?"
-    if {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(names):
-        own = "An exported model can't be loaded: pass the preset or checkpoint it was made from."
-        return f" {own} {_OF_TENSORFLOW_HUB}"
-    return ""
+    if not {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(names):
+        return ""
+    hub = f" {_OF_TENSORFLOW_HUB}" if "saved_model.pb" in names else ""
+    return (
+        f" An exported model can't be loaded: pass the preset or checkpoint it was made from.{hub}"
+    )
 
 
 def _not_found(handle):

@@ -96,7 +96,7 @@ def test_tensorflow_replaces_the_patterns(tensorflow, layer, wanted, replaced):
 def test_long_rows_are_computed_in_blocks_of_queries(
     tensorflow, monkeypatch, wide_layers, assert_close, length
 ):
-    """The blocks have 5, 4 + 3, 4 + 4, 5 + 4 and 5 + 5 + 3 queries."""
+    """Rows of up to 5 are whole; the others have blocks of 4 + 3, 4 + 4, 5 + 4 and 5 + 5 + 3."""
     monkeypatch.setattr(query_blocks, "LONG", 5)
     backbone = keras_bert.ModernBertBackbone(50, 4, 2, 16, 24, window=2)
     wide_layers(backbone, 0.2)

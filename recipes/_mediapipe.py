@@ -21,7 +21,7 @@ from keras_bert.serving.export_saved_model import save_quietly
 
 _INPUTS = {"token_ids": "ids", "padding_mask": "mask", "segment_ids": "segment_ids"}
 _SETTINGS = {"lowercase": True, "strip_accents": True, "prompt": "", "truncation": "head"}
-_SETTINGS |= {"window_stride": None, "added_tokens": None}
+_SETTINGS |= {"window_stride": None, "added_tokens": None, "nfc": None}
 
 
 def export_mediapipe(model: keras.Model, folder: str | os.PathLike, int8: bool = False) -> str:
@@ -132,7 +132,7 @@ def _check(model):
     for name, value in _SETTINGS.items():
         if settings.get(name) != value:
             raise ValueError(
-                "MediaPipe lowercases texts, splits added tokens, prepends no prompt, and reads "
-                "the beginning of a long text; got a preprocessor with "
+                "MediaPipe lowercases texts, composes no letters, splits added tokens, prepends no "
+                "prompt, and reads the beginning of a long text; got a preprocessor with "
                 f"{name}={settings.get(name)!r}."
             )

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.graph.tensorflow_text import tf_text
+from keras_bert.graph.tensorflow_text import cut_with_offsets
 from keras_bert.text.added_tokens import added_regex, ids_by_case
 
 
@@ -32,8 +32,8 @@ class GraphAddedTokens:
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
         """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         with tf.device("CPU:0"):
-            parts = tf_text.regex_split_with_offsets(texts, self._regex, self._regex)
-            rows, begins, ends = parts[0], parts[1].flat_values, parts[2].flat_values
+            rows, begins, ends = cut_with_offsets(texts, self._regex)
+            begins, ends = begins.flat_values, ends.flat_values
             is_added, added_ids = self._lookup(rows.flat_values)
             between = tf.where(is_added, "", rows.flat_values)
             pieces = self._pieces.tokenize_with_offsets(between)

@@ -16,4 +16,13 @@ except (ImportError, tf.errors.NotFoundError) as error:  # NotFoundError: an und
         "memory work without it."
     ) from error
 
-__all__ = ["tf_text", "wordpiece_builder"]
+__all__ = ["cut_with_offsets", "tf_text", "wordpiece_builder"]
+
+
+def cut_with_offsets(texts: tf.Tensor, regex: str) -> tuple[tf.RaggedTensor, ...]:
+    """Cuts strings `[N]` at matches, which are parts, too; with byte starts and ends, `[N, (P)]`.
+
+    TensorFlow Text would end a text at its first NUL, so another invisible character replaces it.
+    """
+    texts = tf.strings.regex_replace(texts, r"\x00", "\x01")
+    return tf_text.regex_split_with_offsets(texts, regex, regex)

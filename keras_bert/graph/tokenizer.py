@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_bert.graph import graph_ops, normalization
 from keras_bert.graph.added_tokens import with_added_tokens
+from keras_bert.graph.composed import GraphComposed
 from keras_bert.graph.normalization import CASED, Casing
 from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.base_tokenizer import Tokenizer
@@ -50,7 +51,8 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
         tokens = tuple(tokenizer.get_vocabulary())
         casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)
         pieces = _built(tokens, casing, tokenizer.max_word_characters)
-        return with_added_tokens(added, tokens, pieces)
+        pieces = with_added_tokens(added, tokens, pieces)
+        return GraphComposed(pieces) if tokenizer.nfc else pieces
     raise ValueError(
         f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in a "
         "tf.data.Dataset, and export the model with a format that takes token ids."

@@ -10,6 +10,7 @@ import numpy as np
 from keras_bert.messages import check_int, shown
 from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.composed import Composed
 from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, ascii_words, read_vocabulary
 from keras_bert.text.wordpieces import Wordpieces
 
@@ -38,6 +39,7 @@ class BertTokenizer(Tokenizer):
             vocabularies that have them, such as those of German ELECTRAs.
         added_tokens: dict of tokens of the vocabulary that stay whole wherever a text has them,
             within words, too, to whether they are found in any case: `{"[user]": False}`.
+        nfc: bool, whether a letter and its marks first become one character, as in Unicode's NFC.
 
     Call arguments:
         text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
@@ -73,6 +75,7 @@ class BertTokenizer(Tokenizer):
         family: str | None = None,
         strip_accents: bool = True,
         added_tokens: Mapping[str, bool] | None = None,
+        nfc: bool = False,
     ):
         check_int("max_word_characters", max_word_characters)
         if not isinstance(added_tokens or {}, Mapping):
@@ -83,6 +86,7 @@ class BertTokenizer(Tokenizer):
         self.lowercase = bool(lowercase)
         self.strip_accents = bool(strip_accents)
         self.added_tokens = dict(added_tokens or {})
+        self.nfc = bool(nfc)
         self.max_word_characters = int(max_word_characters)
         self.num_separators = 2 if family else 1
         super().__init__(vocabulary, family)
@@ -101,6 +105,8 @@ class BertTokenizer(Tokenizer):
         if self.added_tokens:
             ids = {token: index for index, token in enumerate(tokens)}
             self._pieces = AddedTokens(self.added_tokens, ids, self._pieces)
+        if self.nfc:
+            self._pieces = Composed(self._pieces)
         return tokens
 
     def contents(self) -> list[str]:
@@ -161,6 +167,8 @@ class BertTokenizer(Tokenizer):
             settings["strip_accents"] = False
         if self.added_tokens:
             settings["added_tokens"] = self.added_tokens
+        if self.nfc:
+            settings["nfc"] = True
         return settings
 
     def _warn_of_other_casing(self):

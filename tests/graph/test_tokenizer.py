@@ -2,8 +2,10 @@
 
 import importlib
 import itertools
+import random
 import sys
 import unicodedata
+import warnings
 
 import pytest
 import tensorflow as tf
@@ -51,6 +53,19 @@ def test_accents_that_are_kept_give_the_tokens_of_python(alphabet, varied_charac
     words = alphabet(map(str.lower, varied_characters), lowercase=False)
     tokenizer = BertTokenizer(words, lowercase=True, strip_accents=False)
     assert_same(tokenizer, in_one_context(varied_characters))
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_composed_letters_give_the_tokens_of_python(alphabet, varied_characters, lowercase):
+    characters = [c for c in varied_characters if unicodedata.normalize("NFD", c) != c]
+    characters += filter(unicodedata.combining, varied_characters)
+    every = "".join(characters) + unicodedata.normalize("NFC", "".join(characters))
+    words = alphabet([*every, *every.lower()], lowercase=False)
+    with warnings.catch_warnings(action="ignore"):  # "badly cut", for its capital letters
+        tokenizer = BertTokenizer(words, lowercase, strip_accents=False, nfc=True)
+    generator = random.Random(0)
+    texts = ["".join(generator.choices(characters, k=6)) for _ in range(2000)]
+    assert_same(tokenizer, ["", *in_one_context(characters), *texts])
 
 
 @pytest.mark.weekly
@@ -143,6 +158,6 @@ def test_added_tokens_are_those_of_python(special_tokens, lowercase):
     added = {"<num>": True, "[USER]": False, "new york": True, "Äb": True, "日x": False}
     words = [*special_tokens, "a", "##b", "good", "é", "日", *added]
     tokenizer = BertTokenizer(words, lowercase, added_tokens=added)
-    parts = [*added, *map(str.upper, added), " ", "\u00ad", "a", "é", "日", "."]
+    parts = [*added, *map(str.upper, added), " ", "\u00ad", "\0", "a", "é", "日", "."]
     texts = ["".join(pair) for pair in itertools.product(parts, repeat=2)]
     assert_same(tokenizer, ["", *texts, "".join(parts), b"\xff[USER]".decode(errors="ignore")])

@@ -17,7 +17,8 @@ from keras_bert.text.vocabulary import (
 
 _ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 _CLASSES = {None: "BertTokenizer", "mpnet": "MPNetTokenizer", **subwords.CLASSES}
-_CLASSES["modernbert"] = "PreTrainedTokenizerFast"
+_READS_ALL = "PreTrainedTokenizerFast"  # of tokenizer.json; others make their own normalizer
+_CLASSES["modernbert"] = _READS_ALL
 _SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer")
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
@@ -85,8 +86,9 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     write_json(folder / "tokenizer.json", fast)
     special = _own_special_tokens(tokenizer)
     write_json(folder / "special_tokens_map.json", special)
+    is_composed = tokenizer.settings().get("nfc")
     settings = {
-        "tokenizer_class": _CLASSES[tokenizer.family],
+        "tokenizer_class": _READS_ALL if is_composed else _CLASSES[tokenizer.family],
         "model_max_length": checkpoint.sequence_length,
         **special,
     }
@@ -171,14 +173,17 @@ def _strips_accents(tokenizer):
 
 
 def _fast_wordpiece(tokenizer):
+    normalizer = {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": _strips_accents(tokenizer),
+        "lowercase": tokenizer.lowercase,
+    }
+    if tokenizer.nfc:
+        normalizer = {"type": "Sequence", "normalizers": [{"type": "NFC"}, normalizer]}
     return {
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": True,
-            "strip_accents": _strips_accents(tokenizer),
-            "lowercase": tokenizer.lowercase,
-        },
+        "normalizer": normalizer,
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
         "model": {
@@ -219,11 +224,9 @@ def _wordpieces(folder, settings, fast, added, rows):
         lowercase = is_uncased(vocabulary)
     accents = _either("strip_accents", settings, "strip_accents", normalizer)
     chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
-    if steps - {"NFC", "NFD"}:
-        _refuse(f"normalizes text with {', '.join(sorted(steps))}", "BertNormalizer")
-    if steps and not (lowercase and accents is not False):
-        message = "%s composes characters: give texts by unicodedata.normalize(%r, text)."
-        logger.warning(message, folder, min(steps))
+    keeps_accents = not lowercase or accents is False
+    if steps - ({"NFC"} if keeps_accents else {"NFC", "NFD"}):
+        _refuse(f"normalizes text with {', '.join(sorted(steps))}", "NFC and BertNormalizer")
     if accents and not lowercase:
         _refuse("has strip_accents=True with do_lower_case=False", "False")
     if chinese is False:
@@ -245,6 +248,8 @@ def _wordpieces(folder, settings, fast, added, rows):
         arguments["family"] = family
     if lowercase and accents is False:
         arguments["strip_accents"] = False
+    if steps and keeps_accents:
+        arguments["nfc"] = True
     return arguments
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier
+from keras_bert import BertBackbone, BertClassifier, BertTokenizer
 from keras_bert.presets.formats.hugging_face import read_hugging_face
-from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
+from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer, read_tokenizer
 
 ADVICE = "from_preset.*preprocessor=.*or load only the encoder with BertBackbone.from_preset"
 
@@ -79,12 +79,14 @@ def test_casing_comes_from_tokenizer_config_json_or_else_the_vocabulary(read, wo
             assert read(files, f"{by_vocabulary} {lowercase}")[1]["lowercase"] is lowercase
 
 
-def test_a_normal_form_is_told_where_it_changes_texts(read, words, caplog):
+def test_letters_are_composed_where_accents_stay(read, words):
     files = {"tokenizer.json": {**tokenizer_json(words), "normalizer": NFC}}
-    assert read(files)[1]["lowercase"] is True and not caplog.text
+    assert "nfc" not in read(files)[1]
     files["tokenizer_config.json"] = {"strip_accents": False}
-    read(files, "kept")
-    assert "give texts by unicodedata.normalize('NFC', text)" in caplog.text
+    vocabulary, arguments = read(files, "kept")
+    assert arguments["nfc"] is True
+    written = fast_tokenizer(BertTokenizer(vocabulary, **arguments), 8, None)
+    assert read({"tokenizer.json": written}, "again") == (vocabulary, arguments)
 
 
 def test_accents_may_stay(read, words, cased):
@@ -125,6 +127,11 @@ def test_added_tokens_keep_their_ids_and_stay_whole(read, words, caplog):
         ({}, {"model": {"type": "BPE"}}, "is of type BPE; .* only WordPiece"),
         ({}, {"pre_tokenizer": {"type": "Whitespace"}}, "splits .* BertNormalizer and Whitespace"),
         ({}, {"normalizer": {**NFC, "normalizers": [{"type": "NFKC"}, BERT_S]}}, "with NFKC"),
+        (
+            {"do_lower_case": False},
+            {"normalizer": {**NFC, "normalizers": [{"type": "NFD"}, BERT_S]}},
+            "with NFD",
+        ),
         ({}, {"normalizer": None}, "splits text with None and BertPreTokenizer"),
     ],
 )

@@ -10,6 +10,7 @@ import keras
 from keras import ops
 
 from keras_bert.messages import check_number, check_rate
+from keras_bert.saved import registered
 
 __all__ = [
     "CoSENT",
@@ -78,7 +79,7 @@ class BatchLoss(keras.losses.Loss):
         }
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class InBatchNegatives(BatchLoss):
     """Cross-entropy of finding each anchor's positive among the other texts of the batch.
 
@@ -131,7 +132,7 @@ class InBatchNegatives(BatchLoss):
         return ops.logsumexp(scores, axis=1) - right  # [B]
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class CoSENT(BatchLoss):
     """Ranking of the cosines of pairs by the pairs' scores.
 
@@ -170,7 +171,7 @@ class CoSENT(BatchLoss):
         return ops.logsumexp(ops.append(ops.reshape(excess, (-1,)), 0.0))
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class EmbeddingLoss(BatchLoss):
     """The loss that suits the data: `InBatchNegatives`, or `CoSENT` if pairs have scores.
 
@@ -198,7 +199,7 @@ class EmbeddingLoss(BatchLoss):
         return loss_class(self.scale).loss_of(y_true, vectors)
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class MarginMeanSquaredError(keras.losses.Loss):
     """Squared error between the margins of a reranker and those of its teacher.
 
@@ -238,7 +239,7 @@ class MarginMeanSquaredError(keras.losses.Loss):
         return ops.square(y_pred[:, 0] - y_pred[:, 1] - margins)
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
     """`SparseCategoricalCrossentropy` of logits, in fewer passes over them on JAX.
 
@@ -298,7 +299,7 @@ class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
         return {**config, "label_smoothing": self.label_smoothing}
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
     """`BinaryCrossentropy` of logits in which each class's positive labels have a weight.
 
@@ -353,7 +354,7 @@ class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
         return {**keras.losses.Loss.get_config(self), "pos_weight": self.pos_weight}
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class Distillation(keras.losses.Loss):
     """A task's loss, and the distance to the outputs of a teacher: `finetune(..., teacher=...)`.
 

@@ -21,7 +21,7 @@ from keras_bert.serving.export_saved_model import save_quietly
 
 _INPUTS = {"token_ids": "ids", "padding_mask": "mask", "segment_ids": "segment_ids"}
 _SETTINGS = {"lowercase": True, "strip_accents": True, "prompt": "", "truncation": "head"}
-_SETTINGS |= {"window_stride": None, "added_tokens": None, "nfc": None}
+_SETTINGS |= {"window_stride": None, "added_tokens": {}, "nfc": False}
 
 
 def export_mediapipe(model: keras.Model, folder: str | os.PathLike, int8: bool = False) -> str:
@@ -128,7 +128,6 @@ def _check(model):
         )
     settings = {**preprocessor.tokenizer.settings(), **preprocessor.get_config()}
     settings["prompt"] = preprocessor.prompt
-    settings.setdefault("strip_accents", True)
     for name, value in _SETTINGS.items():
         if settings.get(name) != value:
             raise ValueError(

@@ -33,8 +33,8 @@ THEIR_LAYERS = {
     "embeddings/position_embedding": ["bert.embeddings.position_embeddings"],
     "embeddings/norm": ["bert.embeddings.LayerNorm"],
     "pooler": ["bert.pooler.dense"],
-    "masked_lm/dense": ["cls.predictions.transform.dense"],
-    "masked_lm/norm": ["cls.predictions.transform.LayerNorm"],
+    "masked_lm/transform/dense": ["cls.predictions.transform.dense"],
+    "masked_lm/transform/norm": ["cls.predictions.transform.LayerNorm"],
     "masked_lm": ["cls.predictions"],
     "next_sentence": ["cls.seq_relationship"],
 }

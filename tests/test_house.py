@@ -17,7 +17,7 @@ from keras_bert.other_libraries import CLASSES
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = [  # from the ground up
-    "files lazy_names messages other_libraries reports sizes",
+    "files lazy_names messages other_libraries reports saved sizes",
     "layers losses text metrics",
     "graph corpus readers training vector_index",
     "callbacks preprocessing",

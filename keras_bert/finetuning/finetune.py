@@ -296,7 +296,7 @@ def resumed_settings(run: _Run) -> dict[str, Any]:
     model, settings = run.model, card_settings(run)
     settings["class weights"] = str(run.settings.class_weight)  # whose keys JSON may not take
     settings |= model.preprocessor.get_config()
-    settings |= {name: getattr(model, name) for name in model.own_arguments}
+    settings |= model.own_arguments()
     settings["precision"] = model.dtype_policy.name
     settings["bucket lengths"] = run.batching.bucket_lengths
     report = model.load_report

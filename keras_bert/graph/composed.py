@@ -4,8 +4,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.graph.tensorflow_text import cut_with_offsets, tf_text
-from keras_bert.text.composed import composing_regex
+from keras_bert.graph import graph_ops
+from keras_bert.graph.tensorflow_text import cut_with_offsets, num_bytes, tf_text
+from keras_bert.text.composed import composing_regex, sources
 
 
 class GraphComposed:
@@ -27,21 +28,9 @@ class GraphComposed:
             composed = runs.with_values(tf_text.normalize_utf8(runs.values, "NFC"))
             texts = tf.strings.reduce_join(composed, axis=-1)
             ids, starts, lasts = self._pieces.tokenize_with_offsets(texts)
-            # Of the runs and tokens of all texts together:
-            run_ends = tf.cumsum(_num_bytes(composed.values))
-            run_begins = run_ends - _num_bytes(composed.values)
-            is_same = composed.values == runs.values
-            shift = tf.gather(tf.cumsum(_num_bytes(texts), exclusive=True), ids.value_rowids())
-
-            def sources(places, bounds, side):
-                places = shift + places.values
-                run = tf.searchsorted(run_ends, places, side=side)
-                moved = places - tf.gather(run_begins - begins.values, run)
-                found = tf.where(tf.gather(is_same, run), moved, tf.gather(bounds.values, run))
-                return ids.with_values(found)
-
-            return ids, sources(starts, begins, "right"), sources(lasts, ends, "left")
-
-
-def _num_bytes(texts):
-    return tf.cast(tf.strings.length(texts), tf.int64)
+            shift = tf.gather(tf.cumsum(num_bytes(texts), exclusive=True), ids.value_rowids())
+            is_same = tf.cast(composed.values == runs.values, tf.int64)
+            runs = num_bytes(composed.values), begins.values, ends.values, is_same
+            starts = sources(graph_ops, runs, shift + starts.values, "right")
+            ends = sources(graph_ops, runs, shift + lasts.values, "left")
+            return ids, ids.with_values(starts), ids.with_values(ends)

@@ -71,6 +71,7 @@ def where(condition, first, second):
 
 argmax = tf.argmax
 cumsum = tf.cumsum
+searchsorted = tf.searchsorted
 logsumexp = functools.partial(tf.reduce_logsumexp, axis=-1)
 softmax = tf.nn.softmax
 

@@ -16,7 +16,7 @@ except (ImportError, tf.errors.NotFoundError) as error:  # NotFoundError: an und
         "memory work without it."
     ) from error
 
-__all__ = ["cut_with_offsets", "tf_text", "wordpiece_builder"]
+__all__ = ["cut_with_offsets", "num_bytes", "tf_text", "wordpiece_builder"]
 
 
 def cut_with_offsets(texts: tf.Tensor, regex: str) -> tuple[tf.RaggedTensor, ...]:
@@ -26,3 +26,8 @@ def cut_with_offsets(texts: tf.Tensor, regex: str) -> tuple[tf.RaggedTensor, ...
     """
     texts = tf.strings.regex_replace(texts, r"\x00", "\x01")
     return tf_text.regex_split_with_offsets(texts, regex, regex)
+
+
+def num_bytes(texts: tf.Tensor) -> tf.Tensor:
+    """Returns the lengths of strings, int64."""
+    return tf.cast(tf.strings.length(texts), tf.int64)

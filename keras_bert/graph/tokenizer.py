@@ -11,7 +11,7 @@ from keras_bert.graph import graph_ops, normalization
 from keras_bert.graph.added_tokens import with_added_tokens
 from keras_bert.graph.composed import GraphComposed
 from keras_bert.graph.normalization import CASED, Casing
-from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
+from keras_bert.graph.tensorflow_text import num_bytes, tf_text, wordpiece_builder
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.sentence_piece import SPACES
 from keras_bert.text.sentence_piece_tokenizer import SentencePieceTokenizer
@@ -90,9 +90,9 @@ class GraphSentencePiece:
             ends = tf.cast(ends.flat_values, tf.int64)
             tokens = tf.strings.substr(tf.gather(texts, rows), starts, ends - starts)
             tokens = tf.strings.regex_replace(tokens, f"^(?:{SPACES})+", "")
-            starts = ends - _num_bytes(tokens)
+            starts = ends - num_bytes(tokens)
             tokens = tf.strings.regex_replace(tokens, f"(?:{SPACES})+$", "")
-            ends = starts + _num_bytes(tokens)
+            ends = starts + num_bytes(tokens)
             return (
                 self._ids_of_pieces(ids),
                 ids.with_flat_values(starts),
@@ -175,7 +175,7 @@ class GraphTokenizer:
         For T tokens, `rows` are their texts, `last` the bytes at which their last characters start,
         and `ends` those at which the next characters that aren't deleted start.
         """
-        begins = tf.cumsum(_num_bytes(texts) + 1, exclusive=True)
+        begins = tf.cumsum(num_bytes(texts) + 1, exclusive=True)
         joined = tf.strings.reduce_join(texts, separator="\0")
         data = tf.io.decode_raw(joined, tf.uint8)
         begin = tf.gather(begins, rows)
@@ -275,10 +275,6 @@ def _normalizer(casing):
 
 def _ragged(values, splits):
     return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
-
-
-def _num_bytes(texts):
-    return tf.cast(tf.strings.length(texts), tf.int64)
 
 
 def _trace(function):

@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
+from keras_bert.saved import registered
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+
+@registered
 class ChoicesAsRows(keras.layers.Layer):
     """Layer that stacks the sequences of all choices along the batch axis, for an encoder.
 
@@ -26,7 +28,7 @@ class ChoicesAsRows(keras.layers.Layer):
         return rows
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class RowsAsChoices(keras.layers.Layer):
     """Layer that reshapes choice scores `[B x C, 1]` to logits `[B, C]` and hides missing choices.
 

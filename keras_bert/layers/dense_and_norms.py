@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_bert.layers.cpu_graph import computes_on_cpus, takes_onednn, unknown_zeros
 from keras_bert.messages import check_number
+from keras_bert.saved import registered
 
 EPSILON = 1e-12
 """BERT's LayerNorm epsilon, in the encoder and in the heads (google-research/bert modeling.py)."""
@@ -31,7 +32,7 @@ def dense(units, name, activation=None, dtype=None, use_bias=True):
     )
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class Dense(keras.layers.Dense):
     """Keras's Dense, applied to rows `[B x S, H]` on TensorFlow.
 
@@ -67,7 +68,7 @@ def layer_norm(name, epsilon=EPSILON, dtype=None, use_bias=True):
     return LayerNorm(epsilon=epsilon, center=use_bias, name=name, dtype=dtype)
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class LayerNorm(keras.layers.LayerNormalization):
     """Keras's LayerNormalization over the last axis, faster on TensorFlow's CPU.
 
@@ -164,7 +165,7 @@ def _normalized(epsilon):
     return normalize
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class FeatureNormalization(keras.layers.Normalization):
     """`keras.layers.Normalization` whose mean and variance follow its weights.
 

@@ -7,12 +7,13 @@ import numpy as np
 from keras import ops
 
 from keras_bert.messages import check_number
+from keras_bert.saved import SavedLayer, registered
 
 _given = threading.local()  # each replica is traced in its own thread
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class Dropout(keras.layers.Layer):
+@registered
+class Dropout(SavedLayer):
     """Dropout with different random numbers on each replica.
 
     Under a `tf.distribute.Strategy`, `keras.layers.Dropout` uses the same seed on all replicas, so
@@ -58,9 +59,6 @@ class Dropout(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-
-    def get_config(self):
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
 
 
 class ReplicaSeeds(keras.random.SeedGenerator):  # its variable is named after it: no underscore

@@ -3,7 +3,6 @@
 MPNet has a bias by the distance between two tokens, too.
 """
 
-import keras
 import numpy as np
 from keras import ops
 from keras.layers import Embedding
@@ -12,14 +11,15 @@ from keras_bert.layers.dense_and_norms import EPSILON, bert_initializer, dense, 
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.packed_rows import packed_input, positions_in_sequences
 from keras_bert.messages import check_int
+from keras_bert.saved import SavedLayer, registered
 
 # Distances at which a bucket begins, 8 * 2^(k/2) from 8 on: of T5's 32, up to a distance of 128.
 _BEGINS = np.array([*range(1, 9), 12, 16, 23, 32, 46, 64, 91], "int32")
 NUM_BUCKETS = 2 * (len(_BEGINS) + 1)  # of earlier tokens, and of later ones
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class Embeddings(keras.layers.Layer):
+@registered
+class Embeddings(SavedLayer):
     """Sum of token, segment and position embeddings, with LayerNorm and then dropout.
 
     Source: Devlin et al. 2019, figure 2; `embedding_postprocessor` of google-research/bert
@@ -123,19 +123,6 @@ class Embeddings(keras.layers.Layer):
     def compute_output_shape(self, token_ids_shape):
         return (*token_ids_shape, self.hidden_dim)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "max_sequence_length": self.max_sequence_length,
-            "num_segments": self.num_segments,
-            "dropout": self.dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "embedding_dim": self.embedding_dim,
-            "bias_heads": self.bias_heads,
-        }
-
 
 def check_length(token_ids, longest):
     """Raises a ValueError if rows `[B, S]` are longer than a model's positions."""
@@ -148,8 +135,8 @@ def check_length(token_ids, longest):
         )
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class RelativeBias(keras.layers.Layer):
+@registered
+class RelativeBias(SavedLayer):
     """Bias of attention scores that depends on how far the key is before or after the query.
 
     Distances share 32 buckets, wider ones farther away. All layers of an encoder add the same bias.

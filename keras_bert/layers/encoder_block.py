@@ -9,10 +9,11 @@ from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.self_attention import SelfAttention
 from keras_bert.messages import check_int
+from keras_bert.saved import SavedLayer, registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class EncoderBlock(keras.layers.Layer):
+@registered
+class EncoderBlock(SavedLayer):
     """Self-attention and a feed-forward layer, each with dropout, a residual and a LayerNorm.
 
     Normalization follows the residual (post-LN), as in the paper.
@@ -95,20 +96,6 @@ class EncoderBlock(keras.layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return x_shape
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "activation": self.activation,
-            "remat": self.remat,
-            "attention_dropout": self.attention_dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "causal": self.causal,
-        }
 
 
 def rematerialize(function, arguments, dropouts):

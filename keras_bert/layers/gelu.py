@@ -5,8 +5,10 @@ import math
 import keras
 from keras import ops
 
+from keras_bert.saved import registered
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+
+@registered
 def gelu(x):
     """Computes the exact GELU, x * P(X <= x) for a normal X, in float32 or above.
 
@@ -49,7 +51,7 @@ def _with_slope(x):
     return value, gradient
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 def gelu_approximate(x):
     """Computes the tanh form of GELU, which differs by at most 4.7e-4 from the exact (erf) one.
 

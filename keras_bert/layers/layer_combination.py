@@ -4,12 +4,13 @@ import keras
 from keras import ops
 
 from keras_bert.messages import check_int, check_one_of
+from keras_bert.saved import SavedLayer, registered
 
 COMBINATIONS = ("concat", "sum", "mean", "weighted")
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class LayerCombination(keras.layers.Layer):
+@registered
+class LayerCombination(SavedLayer):
     """Layer that combines a token's vectors from several encoder layers into one.
 
     Put it between the hidden states of a frozen encoder and the model that is trained on them.
@@ -66,9 +67,6 @@ class LayerCombination(keras.layers.Layer):
         if self.combine == "concat":
             width = sum(state.shape[-1] for state in hidden_states)
         return keras.KerasTensor((*outer, width), dtype="float32")
-
-    def get_config(self):
-        return {**super().get_config(), "combine": self.combine}
 
 
 def layer_places(layers, num_layers):

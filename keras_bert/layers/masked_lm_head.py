@@ -1,4 +1,4 @@
-"""The head of masked language modeling."""
+"""The head of masked language modeling, and the transform that it begins with."""
 
 import keras
 from keras import ops
@@ -6,6 +6,7 @@ from keras import ops
 from keras_bert.layers.dense_and_norms import EPSILON, dense, layer_norm
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import gather_positions
+from keras_bert.saved import SavedLayer, registered
 
 
 def _decoded(embedding, x):
@@ -25,20 +26,53 @@ def _decoded(embedding, x):
     return ops.reshape(logits, (*ops.shape(x)[:-1], embedding.input_dim))  # [B, P, V]
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
+class HeadTransform(SavedLayer):
+    """A dense layer, an activation and LayerNorm, before the last layer of a head.
+
+    Args:
+        units: int, U, the width of the result.
+        activation: the encoder's activation.
+        layer_norm_epsilon: float, added to the variance in the LayerNorm.
+        use_bias: bool, whether the dense layer and the LayerNorm have biases.
+
+    Takes `[..., H]` and returns `[..., U]`.
+    """
+
+    def __init__(
+        self, units, activation="gelu", layer_norm_epsilon=EPSILON, use_bias=True, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.units = units
+        self.activation = activation
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.use_bias = use_bias
+        policy = self.dtype_policy
+        self.dense = dense(units, "dense", activation_function(activation), policy, use_bias)
+        self.norm = layer_norm("norm", layer_norm_epsilon, policy, use_bias)
+
+    def build(self, x_shape):
+        self.dense.build(x_shape)
+        self.norm.build((*x_shape[:-1], self.units))
+
+    def call(self, x, training=None):
+        return self.norm(self.dense(x), training=training)
+
+    def compute_output_shape(self, x_shape):
+        return (*x_shape[:-1], self.units)
+
+
+@registered
 class MaskedLMHead(keras.layers.Layer):
     """Masked-LM head: logits over the vocabulary at the masked positions.
 
-    It is a dense layer to the token table's width, LayerNorm, and the transposed table with its own
-    bias.
+    It is a transform to the token table's width, and the transposed table with its own bias.
     Source: Devlin et al. 2019, section 3.1; `get_masked_lm_output` of google-research/bert
     run_pretraining.py.
 
     Args:
         token_embedding: the encoder's `keras.layers.ReversibleEmbedding`, whose table is shared.
-        activation: the encoder's activation.
-        layer_norm_epsilon: float, added to the variance in the LayerNorm.
-        transform: a layer to use instead of a new dense layer and LayerNorm; or None.
+        transform: a layer from `[B, P, H]` to `[B, P, E]`, such as a `HeadTransform`.
 
     Call arguments:
         sequence_output: `[B, S, H]`.
@@ -49,39 +83,22 @@ class MaskedLMHead(keras.layers.Layer):
         writes them several times.
     """
 
-    def __init__(
-        self,
-        token_embedding,
-        activation="gelu",
-        layer_norm_epsilon=EPSILON,
-        transform=None,
-        **kwargs,
-    ):
+    def __init__(self, token_embedding, transform, **kwargs):
         super().__init__(**kwargs)
         self.token_embedding = token_embedding
-        self.activation = activation
-        self.layer_norm_epsilon = layer_norm_epsilon
         self.transform = transform
-        if transform is None:
-            width, policy = token_embedding.output_dim, self.dtype_policy
-            self.dense = dense(width, "dense", activation_function(activation), policy)
-            self.norm = layer_norm("norm", layer_norm_epsilon, policy)
 
     def build(self, sequence_output_shape, mask_positions_shape=None):
         if not self.token_embedding.built:  # not shared with an encoder
             self.token_embedding.build(mask_positions_shape)
-        if self.transform is None:
-            self.dense.build(sequence_output_shape)
-            self.norm.build((*sequence_output_shape[:-1], self.token_embedding.output_dim))
-        elif not self.transform.built:
+        if not self.transform.built:
             self.transform.build(sequence_output_shape)
         shape = (self.token_embedding.input_dim,)
         self.bias = self.add_weight(shape, "zeros", "float32", name="bias", autocast=False)
 
     def call(self, sequence_output, mask_positions, training=None):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
-        x = self.norm(self.dense(x)) if self.transform is None else self.transform(x)  # [B, P, E]
-        logits = _decoded(self.token_embedding, x)  # [B, P, V]
+        logits = _decoded(self.token_embedding, self.transform(x))  # [B, P, V]
         logits = ops.cast(logits, "float32") + self.bias
         return ops.cast(logits, self.compute_dtype) if training else logits
 
@@ -93,8 +110,6 @@ class MaskedLMHead(keras.layers.Layer):
         return {
             **super().get_config(),
             "token_embedding": keras.saving.serialize_keras_object(self.token_embedding),
-            "activation": self.activation,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
             "transform": keras.saving.serialize_keras_object(self.transform),
         }
 

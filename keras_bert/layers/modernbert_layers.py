@@ -1,10 +1,9 @@
-"""The layers of ModernBERT's encoder: embeddings, pre-norm blocks with gates, and the head.
+"""The layers of ModernBERT's encoder: embeddings, and pre-norm blocks with gates.
 
 Source: Warner et al. 2024, "Smarter, Better, Faster, Longer", section 2 and appendix A;
 modeling_modernbert.py of transformers.
 """
 
-import keras
 from keras import ops
 
 from keras_bert.layers.cpu_graph import takes_onednn, unknown_zeros
@@ -16,10 +15,11 @@ from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.self_attention import SelfAttention
 from keras_bert.messages import check_int
+from keras_bert.saved import SavedLayer, registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class ModernBertEmbeddings(keras.layers.Layer):
+@registered
+class ModernBertEmbeddings(SavedLayer):
     """Token embeddings, with LayerNorm and then dropout; positions are in the blocks.
 
     Arguments are those of `ModernBertBackbone`. Takes `[B, S]` ids and returns `[B, S, H]`.
@@ -59,19 +59,9 @@ class ModernBertEmbeddings(keras.layers.Layer):
     def compute_output_shape(self, token_ids_shape):
         return (*token_ids_shape, self.hidden_dim)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "max_sequence_length": self.max_sequence_length,
-            "dropout": self.dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-        }
 
-
-@keras.saving.register_keras_serializable(package="keras_bert")
-class GatedFeedForward(keras.layers.Layer):
+@registered
+class GatedFeedForward(SavedLayer):
     """Feed-forward layer whose activated numbers are multiplied by gates, without biases.
 
     Source: Shazeer 2020, "GLU Variants Improve Transformer". Arguments are those of
@@ -114,18 +104,9 @@ class GatedFeedForward(keras.layers.Layer):
     def compute_output_shape(self, x_shape):
         return x_shape
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "activation": self.activation,
-        }
 
-
-@keras.saving.register_keras_serializable(package="keras_bert")
-class ModernBertBlock(keras.layers.Layer):
+@registered
+class ModernBertBlock(SavedLayer):
     """Self-attention and a gated feed-forward layer, each after a LayerNorm, with a residual.
 
     Arguments are those of `ModernBertBackbone`; `window`, int, the farthest token that a token
@@ -221,60 +202,3 @@ class ModernBertBlock(keras.layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return x_shape
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "activation": self.activation,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "remat": self.remat,
-            "window": self.window,
-            "normalizes": self.normalizes,
-        }
-
-
-@keras.saving.register_keras_serializable(package="keras_bert")
-class ModernBertHead(keras.layers.Layer):
-    """The dense layer, activation and LayerNorm before the last layer of each task.
-
-    Arguments are those of `ModernBertBlock`. Takes and returns `[..., H]`.
-    """
-
-    def __init__(
-        self,
-        hidden_dim,
-        activation="gelu",
-        layer_norm_epsilon=1e-5,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.hidden_dim = hidden_dim
-        self.activation = activation
-        self.layer_norm_epsilon = layer_norm_epsilon
-        policy = self.dtype_policy
-        activate = activation_function(activation)
-        self.dense = dense(hidden_dim, "dense", activate, policy, use_bias=False)
-        self.norm = layer_norm("norm", layer_norm_epsilon, policy, use_bias=False)
-
-    def build(self, x_shape):
-        self.dense.build(x_shape)
-        self.norm.build(x_shape)
-
-    def call(self, x, training=None):
-        return self.norm(self.dense(x), training=training)
-
-    def compute_output_shape(self, x_shape):
-        return x_shape
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "activation": self.activation,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-        }

@@ -12,6 +12,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.plain_attention import HIDDEN
+from keras_bert.saved import SavedLayer, registered
 
 _INPUTS = contextvars.ContextVar("packed_rows", default={})  # noqa: B039 (never changed)
 
@@ -35,8 +36,8 @@ def packed_input(name, given=None):
     return _INPUTS.get().get(name) if given is None else given
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class ClsVectors(keras.layers.Layer):
+@registered
+class ClsVectors(SavedLayer):
     """Layer that takes the vector of each sequence's [CLS] token.
 
     Args:
@@ -69,11 +70,8 @@ class ClsVectors(keras.layers.Layer):
         batch, _, width = sequence_output.shape
         return keras.KerasTensor((batch, width), dtype=self.compute_dtype)
 
-    def get_config(self):
-        return {**super().get_config(), "last": self.last}
 
-
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class MeanVectors(keras.layers.Layer):
     """Layer that averages the vectors of each sequence's tokens.
 
@@ -129,7 +127,7 @@ def _last_vectors(sequence_output, cls_positions, padding_mask):
     return vectors
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class SequenceLogits(keras.layers.Layer):
     """Layer that gives each sequence of a packed row its own logits, for a softmax over its tokens.
 

@@ -4,12 +4,13 @@ import keras
 from keras import ops
 
 from keras_bert.messages import check_int, check_one_of
+from keras_bert.saved import SavedLayer, registered
 
 POOLINGS = ("mean", "max", "cls")
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class Pooling(keras.layers.Layer):
+@registered
+class Pooling(SavedLayer):
     """Layer that pools token vectors by mean, maximum or the first token, or returns them all.
 
     Source: Reimers and Gurevych 2019, section 3.
@@ -58,11 +59,3 @@ class Pooling(keras.layers.Layer):
         width = self.truncate_dim or width
         shape = (batch, length, width) if self.pooling is None else (batch, width)
         return keras.KerasTensor(shape, dtype="float32")
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "pooling": self.pooling,
-            "normalize": self.normalize,
-            "truncate_dim": self.truncate_dim,
-        }

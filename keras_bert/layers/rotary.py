@@ -8,10 +8,11 @@ import numpy as np
 from keras import ops
 
 from keras_bert.layers.packed_rows import packed_input, positions_in_sequences
+from keras_bert.saved import SavedLayer, registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class RotaryPositions(keras.layers.Layer):
+@registered
+class RotaryPositions(SavedLayer):
     """Layer that computes how far each position turns; `rotated` turns the vectors.
 
     Args:
@@ -44,9 +45,6 @@ class RotaryPositions(keras.layers.Layer):
 
     def compute_output_spec(self, token_ids):
         return keras.KerasTensor((None, 1, token_ids.shape[1], 2 * self.head_dim), dtype="float32")
-
-    def get_config(self):
-        return {**super().get_config(), "head_dim": self.head_dim, "theta": self.theta}
 
 
 def rotated(heads, rotation):

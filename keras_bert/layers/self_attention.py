@@ -1,6 +1,5 @@
 """Multi-head self-attention as BERT and ModernBERT use it."""
 
-import keras
 from keras import ops
 
 from keras_bert.layers.attention import attention
@@ -9,10 +8,11 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.plain_attention import Visibility, attention_scores
 from keras_bert.layers.rotary import rotated
 from keras_bert.messages import check_int
+from keras_bert.saved import SavedLayer, registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class SelfAttention(keras.layers.Layer):
+@registered
+class SelfAttention(SavedLayer):
     """Multi-head self-attention with queries, keys and values in one projection.
 
     Source: Devlin et al. 2019, section 3; `attention_layer` of google-research/bert modeling.py.
@@ -111,14 +111,3 @@ class SelfAttention(keras.layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return x_shape
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "dropout": self.dropout,
-            "causal": self.causal,
-            "window": self.window,
-            "use_bias": self.use_bias,
-        }

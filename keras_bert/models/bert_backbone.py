@@ -12,9 +12,10 @@ from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import inputs_and_packed
 from keras_bert.presets.formats.architectures import OF_BERTS
+from keras_bert.saved import registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class BertBackbone(Backbone):
     """The Transformer encoder, bidirectional or causal, with its pooler.
 
@@ -243,9 +244,3 @@ class BertBackbone(Backbone):
 
     def unused_by(self, output):
         return [] if output == "pooled_output" else self.pooler.variables
-
-    def get_config(self):
-        names = ("num_layers", "num_heads", "intermediate_dim", "dropout", "num_segments")
-        names += ("activation", "attention_dropout", "layer_norm_epsilon", "remat", "causal")
-        names += ("embedding_dim", "pooler_activation", "relative_bias", "architecture")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -29,12 +29,13 @@ from keras_bert.preprocessing.task_checks import (
     preprocessor_of,
     with_extra_arrays,
 )
+from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.text.numpy_ops import softmax
 from keras_bert.training.adamw import AdamW
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class BertClassifier(BertTask):
     """An encoder with a head that classifies or scores a sentence, or a pair of sentences.
 
@@ -74,7 +75,6 @@ class BertClassifier(BertTask):
     """
 
     preprocessor_name = "BertClassifierPreprocessor"
-    own_arguments = ("num_classes", "dropout", "num_features")
     scorer_class = ClassScorer
     hub_pipeline = "text-classification"
     javascript_pipeline = "text-classification"

@@ -26,6 +26,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.forms import is_dataset, is_raw
 from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
 from keras_bert.vector_index import VectorIndex, check_equal_width, vector_array
@@ -33,7 +34,7 @@ from keras_bert.vector_index import VectorIndex, check_equal_width, vector_array
 _TEXTS = 8192  # tokenized at a time
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class BertEmbedder(BertTask):
     """A vector for each text, pooled from those of its tokens; or the vectors of the tokens.
 
@@ -96,8 +97,6 @@ class BertEmbedder(BertTask):
     """
 
     preprocessor_name = "BertEmbedderPreprocessor"
-    own_arguments = ("pooling", "normalize", "combine", "truncate_dim", "matryoshka_dims")
-    own_arguments += ("similarity_fn_name",)
     scorer_class = VectorScorer
     hub_pipeline = "sentence-similarity"
     javascript_pipeline = "feature-extraction"
@@ -391,5 +390,5 @@ class BertEmbedder(BertTask):
         check_equal_width(texts.shape[1], others.shape[1])
         return texts, others
 
-    def get_config(self):
-        return {**super().get_config(), "layers": self.chosen_layers}
+    def own_arguments(self):
+        return {**super().own_arguments(), "layers": self.chosen_layers}

@@ -2,18 +2,18 @@
 
 import keras
 
-from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_parts import head_policy, scores_of_several
+from keras_bert.models.several_texts import SeveralTexts
 from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
     choice_targets,
     with_choice_check,
 )
+from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ChoiceScorer
 from keras_bert.training.adamw import AdamW
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class BertMultipleChoice(BertTask):
+@registered
+class BertMultipleChoice(SeveralTexts):
     """An encoder with a head that chooses the best ending of a context, or answer to it.
 
     `fit` and `evaluate` take questions as `read_choices` returns them; `answer` takes questions
@@ -45,21 +45,13 @@ class BertMultipleChoice(BertTask):
     """
 
     preprocessor_name = "BertMultipleChoicePreprocessor"
-    own_arguments = ("dropout",)
     scorer_class = ChoiceScorer
     hub_pipeline = "multiple-choice"
     their_head = "ForMultipleChoice"
     card_task = "chooses one of several answers"
     card_example = 'answer({"context": "It rains.", "choices": ["I fly.", "I get wet."]})'
     example_texts = ()
-    takes_packed_rows = False
-
-    def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        policy = head_policy("BertMultipleChoice", backbone, dtype, "pooled_output")
-        inputs, logits, head = scores_of_several(backbone, dropout, policy, "choices")  # [B, C]
-        super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
-        self.head = head
-        self.dropout = dropout
+    name_of_texts = "choices"
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5, cross-entropy over the choices, and accuracy."""

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_bert.layers.dense_and_norms import dense, table
-from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
 from keras_bert.losses import LogitCrossentropy
 from keras_bert.messages import check_int, shown
 from keras_bert.models.bert_task import BertTask
@@ -14,10 +14,11 @@ from keras_bert.models.scoring import token_likelihoods
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.whole_texts import masked_inputs, whole_texts
+from keras_bert.saved import registered
 from keras_bert.training.adamw import AdamW
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class BertPretrainer(BertTask):
     """An encoder with two heads, for masked LM and next sentence prediction.
 
@@ -55,7 +56,6 @@ class BertPretrainer(BertTask):
     {'masked_lm': (1, 1, 100), 'next_sentence': (1, 2)}
     """
 
-    own_arguments = ("next_sentence", "masked_lm_activation", "masked_lm_epsilon", "tie_embeddings")
     hub_pipeline = "fill-mask"
     their_head = "ForMaskedLM"
     card_task = "predicts masked words"
@@ -96,14 +96,10 @@ class BertPretrainer(BertTask):
             if tie_embeddings
             else table(backbone.vocabulary_size, width, "decoder", dtype=policy)
         )
-        masked_lm_head = MaskedLMHead(
-            decoder,
-            masked_lm_activation,
-            masked_lm_epsilon,
-            backbone.head,
-            name="masked_lm",
-            dtype=policy,
+        transform = backbone.head or HeadTransform(
+            width, masked_lm_activation, masked_lm_epsilon, name="transform", dtype=policy
         )
+        masked_lm_head = MaskedLMHead(decoder, transform, name="masked_lm", dtype=policy)
         mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
         inputs = {**backbone.input, "mask_positions": mask_positions}
         encoded = backbone(backbone.input)

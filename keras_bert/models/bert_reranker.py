@@ -5,16 +5,16 @@ import numpy as np
 
 from keras_bert.losses import BINARY
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
-from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_parts import head_policy, scores_of_several
+from keras_bert.models.several_texts import SeveralTexts
 from keras_bert.preprocessing.checked_numbers import checked_relevance, relevance_targets
 from keras_bert.preprocessing.texts import text_columns
+from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
-class BertReranker(BertTask):
+@registered
+class BertReranker(SeveralTexts):
     """An encoder with a head that scores documents for a query, read together.
 
     Use it to put the best of a search's results first: it reads query and document in one sequence,
@@ -54,7 +54,6 @@ class BertReranker(BertTask):
     """
 
     preprocessor_name = "BertRerankerPreprocessor"
-    own_arguments = ("dropout",)
     scorer_class = RelevanceScorer
     hub_pipeline = "text-ranking"
     their_head = "ForSequenceClassification"
@@ -62,14 +61,7 @@ class BertReranker(BertTask):
     card_task = "scores documents for a query"
     card_example = 'rank("Who wrote it?", ["a dull book", "Ada did"])'
     example_texts = ("Who wrote it?", "Ada wrote it.")
-    takes_packed_rows = False
-
-    def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        policy = head_policy("BertReranker", backbone, dtype, "pooled_output")
-        inputs, logits, head = scores_of_several(backbone, dropout, policy, "documents")  # [B, D]
-        super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
-        self.head = head
-        self.dropout = dropout
+    name_of_texts = "documents"
 
     def rank(self, query, documents, top_k=None, batch_size=None):
         """Ranks documents by their scores for a query.

@@ -10,11 +10,12 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.packed_rows import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, warn_if_causal
+from keras_bert.saved import registered
 from keras_bert.scoring.span_scorers import SpanScorer
 from keras_bert.training.adamw import AdamW
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class BertSpanLabeler(BertTask):
     """An encoder with a head that finds the start and end of an answer in its context.
 
@@ -46,7 +47,6 @@ class BertSpanLabeler(BertTask):
     """
 
     preprocessor_name = "BertSpanLabelerPreprocessor"
-    own_arguments = ("dropout",)
     scorer_class = SpanScorer
     hub_pipeline = "question-answering"
     javascript_pipeline = "question-answering"

@@ -28,6 +28,7 @@ from keras_bert.presets.preset_arguments import (
     layers_config,
     model_from_config,
 )
+from keras_bert.saved import own_arguments
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.serving.check_export import check_backend, check_folder
 from keras_bert.training.keras_internals import drop_metrics, given_metrics, updated_variables
@@ -57,9 +58,9 @@ class BertTask(
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;
     `answer` gives what an exported model gives, `scores` the task's official metrics. Subclass it
     for a task of your own: make the layers, call `super().__init__`, and override
-    `preprocessor_class`, `default_compile_args` and `own_arguments`, the names of its arguments
-    that `get_config` returns. It takes packed rows, too; set
-    `takes_packed_rows = False` if its head combines vectors of several tokens.
+    `preprocessor_class` and `default_compile_args`. Its arguments are attributes, for `get_config`.
+    It takes packed rows, too; set `takes_packed_rows = False` if its head combines vectors
+    of several tokens.
 
     Args:
         inputs: a dict of Keras inputs, those of `backbone.input` among them.
@@ -91,7 +92,6 @@ class BertTask(
     """
 
     preprocessor_name = "BertPreprocessor"
-    own_arguments = ()  # of the constructor, in addition to those of all tasks; also attributes
     scorer_class = Scorer  # of answers
     takes_labels = True  # False of a task that learns from texts alone
     takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
@@ -415,13 +415,17 @@ class BertTask(
         if self.preprocessor is not None and dir_path is not None:  # else the config has it
             self.preprocessor.tokenizer.load_assets(dir_path)
 
+    def own_arguments(self):
+        """Returns the arguments that other tasks don't have."""
+        return own_arguments(self, BertTask)
+
     def get_config(self):
         return {
             "name": self.name,
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": preprocessor_config(self.preprocessor),
-            **{name: getattr(self, name) for name in self.own_arguments},
+            **self.own_arguments(),
             **policy_config(self.given_policy),
             **layers_config(self),
         }

@@ -7,11 +7,12 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, number_of_classes, warn_if_causal
 from keras_bert.preprocessing.class_labels import token_targets
+from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import TagScorer
 from keras_bert.training.adamw import AdamW
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class BertTokenClassifier(BertTask):
     """An encoder with a head that classifies each word, to tag words or to find entities.
 
@@ -50,7 +51,6 @@ class BertTokenClassifier(BertTask):
     """
 
     preprocessor_name = "BertTokenClassifierPreprocessor"
-    own_arguments = ("num_classes", "dropout")
     scorer_class = TagScorer
     hub_pipeline = "token-classification"
     javascript_pipeline = "token-classification"

@@ -5,10 +5,10 @@ import math
 import keras
 
 from keras_bert.layers.dense_and_norms import bert_initializer, layer_norm
+from keras_bert.layers.masked_lm_head import HeadTransform
 from keras_bert.layers.modernbert_layers import (
     ModernBertBlock,
     ModernBertEmbeddings,
-    ModernBertHead,
 )
 from keras_bert.layers.packed_rows import ClsVectors, MeanVectors, packed_rows
 from keras_bert.layers.rotary import RotaryPositions
@@ -16,9 +16,10 @@ from keras_bert.messages import check_int, check_number, check_one_of, plain_int
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import inputs_and_packed
+from keras_bert.saved import registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class ModernBertBackbone(Backbone):
     """The encoder of ModernBERT, Ettin and their relatives, for up to 8,192 tokens.
 
@@ -146,7 +147,9 @@ class ModernBertBackbone(Backbone):
             window: RotaryPositions(head_dim, local_theta, name="local_rotation", dtype="float32"),
         }
         final_norm = layer_norm("final_norm", layer_norm_epsilon, policy, use_bias=False)
-        head = ModernBertHead(hidden_dim, activation, layer_norm_epsilon, name="head", dtype=policy)
+        head = HeadTransform(
+            hidden_dim, activation, layer_norm_epsilon, use_bias=False, name="head", dtype=policy
+        )
         parts = [part for block in blocks for part in (block.attention, block.feed_forward)]
         for layer in (*[part.output_dense for part in parts], head.dense):
             layer.kernel_initializer = bert_initializer(0.02 / math.sqrt(2 * num_layers))
@@ -243,9 +246,3 @@ class ModernBertBackbone(Backbone):
 
     def unused_by(self, output):
         return self.head.variables if output == "sequence_output" else []
-
-    def get_config(self):
-        names = ("num_layers", "num_heads", "intermediate_dim", "dropout", "attention_dropout")
-        names += ("embedding_dropout", "window", "global_every", "global_theta", "local_theta")
-        names += ("activation", "layer_norm_epsilon", "pooling", "remat")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -2,9 +2,6 @@
 
 import keras
 
-from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
-from keras_bert.layers.dense_and_norms import dense
-from keras_bert.layers.dropout import Dropout
 from keras_bert.messages import check_int, logger
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy
@@ -38,21 +35,6 @@ def warn_if_causal(task, backbone):
         logger.warning(
             "%s has a causal encoder: each token is judged by itself and those before it.", task
         )
-
-
-def scores_of_several(backbone, dropout, policy, name):
-    """Makes inputs `[B, C, S]`, a score for each of their sequences, `[B, C]`, and the head."""
-    inputs = {
-        key: keras.Input((None, None), dtype="int32", name=key, optional=key != "token_ids")
-        for key in backbone.input
-    }
-    output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
-    head = dense(1, "logits", dtype=policy)
-    rows = ChoicesAsRows(name="rows", dtype=policy)(inputs)  # [B x C, S]
-    scores = head(output_dropout(backbone(rows)["pooled_output"]))  # [B x C, 1]
-    as_choices = RowsAsChoices(name=name, dtype=policy)
-    ids, padding_mask = inputs["token_ids"], inputs["padding_mask"]
-    return inputs, as_choices(scores, token_ids=ids, padding_mask=padding_mask), head
 
 
 def fitting_preprocessor(task, preprocessor):

@@ -20,9 +20,10 @@ from keras_bert.preprocessing.class_labels import (
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
 from keras_bert.preprocessing.text_words import ExplainedRow, log_odds
+from keras_bert.saved import registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 @dataclasses.dataclass(eq=False, repr=False)
 class BertClassifierPreprocessor(BertPreprocessor):
     """Preprocessor of `BertClassifier`: texts and labels in, labels and probabilities out.

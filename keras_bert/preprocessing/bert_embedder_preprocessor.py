@@ -5,7 +5,6 @@ import dataclasses
 import math
 from typing import Any, Self
 
-import keras
 import numpy.typing as npt
 
 from keras_bert.preprocessing.batches import Batches
@@ -23,9 +22,10 @@ from keras_bert.preprocessing.forms import Dataset, Examples, Labels, as_arrays
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.texts import check_texts
+from keras_bert.saved import registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 @dataclasses.dataclass(eq=False, repr=False)
 class BertEmbedderPreprocessor(BertPreprocessor):
     """Preprocessor of `BertEmbedder`: texts in, vectors out.

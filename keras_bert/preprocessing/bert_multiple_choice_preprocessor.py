@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import keras
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +12,7 @@ from keras_bert.preprocessing.checked_numbers import checked
 from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.text_rows import PairRows, ops_of
+from keras_bert.saved import registered
 
 _QUESTION = (
     "A question must be a dict of a string and of two or more strings, {'context': ..., "
@@ -20,7 +20,7 @@ _QUESTION = (
 )
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class BertMultipleChoicePreprocessor(BertPreprocessor):
     """Preprocessor of `BertMultipleChoice`: questions with choices in, the best choice out.
 

@@ -21,6 +21,7 @@ from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 from keras_bert.preprocessing.texts import in_parts, text_columns, text_examples
+from keras_bert.saved import registered
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens, ids_of_texts
@@ -35,7 +36,7 @@ Predict: TypeAlias = "Callable[[dict[str, tf.Tensor]], Outputs]"
 """A function from a dict of inputs to the model's outputs."""
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 @dataclasses.dataclass(eq=False, repr=False)
 class BertPreprocessor:
     """Preprocessor that packs texts as `[CLS] A [SEP]` and pairs as `[CLS] A [SEP] B [SEP]`.

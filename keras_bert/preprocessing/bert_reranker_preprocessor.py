@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any
 
-import keras
 import numpy as np
 
 from keras_bert.messages import check_one_of
@@ -12,11 +11,12 @@ from keras_bert.preprocessing.checked_numbers import relevance_targets
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor
 from keras_bert.preprocessing.text_rows import PairRows, ops_of, row_by_row
 from keras_bert.preprocessing.text_words import ExplainedRow
+from keras_bert.saved import registered
 
 ACTIVATIONS = ("sigmoid", "linear")
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 @dataclasses.dataclass(eq=False, repr=False)
 class BertRerankerPreprocessor(BertPreprocessor):
     """Preprocessor of `BertReranker`: queries with documents in, scores out.

@@ -21,11 +21,12 @@ from keras_bert.preprocessing.span_answers import span_answers, spans_of_windows
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 from keras_bert.readers.squad import listed_answers
+from keras_bert.saved import registered
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 @dataclasses.dataclass(eq=False, repr=False)
 class BertSpanLabelerPreprocessor(BertPreprocessor):
     """Preprocessor of `BertSpanLabeler`: questions on contexts in, spans of the contexts out.

@@ -24,10 +24,11 @@ from keras_bert.preprocessing.text_words import (
     text_words,
 )
 from keras_bert.preprocessing.texts import TextExamples
+from keras_bert.saved import registered
 from keras_bert.text import numpy_ops
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 @dataclasses.dataclass(eq=False, repr=False)
 class BertTokenClassifierPreprocessor(BertPreprocessor):
     """Preprocessor of `BertTokenClassifier`: words and tags in, tags or entities out.

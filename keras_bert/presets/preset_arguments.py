@@ -7,6 +7,7 @@ import keras
 
 from keras_bert.messages import did_you_mean
 from keras_bert.other_libraries import ARGUMENTS
+from keras_bert.saved import argument_names
 from keras_bert.training.keras_internals import all_layers, writes_assets
 
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
@@ -132,9 +133,7 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
 
 def _accepted(cls):
     """Lists the names of arguments that a caller may give; Keras itself silently accepts any."""
-    names = {"name", "trainable"}
-    for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
-        names |= inspect.signature(ancestor.__init__).parameters.keys()
+    names = {"name", "trainable", *argument_names(cls, keras.Model)}
     made_here = {"inputs", "outputs", "embeddings", "blocks", "head", "backbone", "preprocessor"}
     return names - {"self", "args", "kwargs", *made_here}
 

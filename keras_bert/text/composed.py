@@ -7,11 +7,13 @@ import functools
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 from unicodedata import combining, normalize
 
 import numpy as np
 
+from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import text_begins
 
 _LAST = 0x323B0  # beyond are no characters that compose
@@ -22,10 +24,7 @@ class Composed:
 
     def __init__(self, pieces: Any):
         self._pieces = pieces
-
-    @property
-    def used(self) -> set[int]:
-        return self._pieces.used
+        self.used = pieces.used
 
     def ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Returns the ids of all tokens, int32 `[T]`, and each text's number, int64 `[N]`."""
@@ -35,30 +34,44 @@ class Composed:
         """Returns `(ids, starts, ends, lengths)`, offsets in the texts as given, int64 `[T]`."""
         composed = list(map(_composed, texts))
         ids, starts, ends, lengths = self._pieces.ids_and_offsets(composed)
-        spans = np.concatenate([np.zeros((0, 2), np.int64), *map(_spans, texts)])
-        begins = text_begins(composed, lengths)
-        return ids, spans[begins + starts, 0], spans[begins + ends - 1, 1], lengths
+        shift = text_begins(composed, lengths)
+        runs = [run for text in texts for run in _runs(text)]
+        runs = np.array(runs, np.int64).reshape(-1, 4).T
+        starts = sources(numpy_ops, runs, shift + starts, "right")
+        return ids, starts, sources(numpy_ops, runs, shift + ends, "left"), lengths
+
+
+def sources(ops: ModuleType, runs: Sequence[Any], places: Any, side: str) -> Any:
+    """Returns where texts as given have the starts or ends of characters of composed ones.
+
+    Args:
+        ops: `numpy_ops`, or `graph_ops` for tensors and bytes.
+        runs: int64 arrays `[R]`, of the runs of all texts: their sizes when composed, their starts
+            and ends in their texts as given, and 1 if composing doesn't change them.
+        places: int64 `[T]`, in all composed texts together.
+        side: `"right"` for starts, `"left"` for ends.
+    """
+    sizes, starts, ends, is_same = runs
+    run_ends = ops.cumsum(sizes)
+    run = ops.searchsorted(run_ends, places, side=side)
+    moved = places - ops.take(run_ends - sizes - starts, run)
+    bounds = ops.take(starts if side == "right" else ends, run)
+    return ops.where(ops.take(is_same, run) == 1, moved, bounds)
 
 
 def _composed(text):
     return normalize("NFC", text)
 
 
-def _spans(text):
-    """Returns the start and end in a text of each of its C composed characters, `[C, 2]`."""
+def _runs(text):
+    """Yields the values of a text's runs that `sources` takes."""
     bounds = [0]
-    if not text.isascii():
-        for match in re.finditer(composing_regex(), text):
-            bounds += match.span()
-    spans = []
+    for match in re.finditer(composing_regex(), text):
+        bounds += match.span()
     for start, end in pairwise([*bounds, len(text)]):
         run = text[start:end]
         composed = _composed(run)
-        if composed == run:
-            spans += [(place, place + 1) for place in range(start, end)]
-        else:
-            spans += [(start, end)] * len(composed)
-    return np.array(spans, np.int64).reshape(-1, 2)
+        yield len(composed), start, end, composed == run
 
 
 @functools.cache

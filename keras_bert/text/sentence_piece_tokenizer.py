@@ -96,8 +96,7 @@ class SentencePieceTokenizer(SubwordTokenizer):
         return self._cutter.ids_and_offsets(texts)
 
     def settings(self) -> dict[str, Any]:
-        added = {"added_tokens": self.added_tokens} if self.added_tokens else {}
-        return {"family": self.family, **added}
+        return {"family": self.family, "added_tokens": self.added_tokens}
 
     def _cut(self, texts):
         rows = self._pieces.encode(without_surrogates(texts), return_type="numpy")

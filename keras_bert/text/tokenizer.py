@@ -160,16 +160,8 @@ class BertTokenizer(Tokenizer):
         return type(self)(tokens, **self.settings())
 
     def settings(self) -> dict[str, Any]:
-        settings = {"lowercase": self.lowercase, "max_word_characters": self.max_word_characters}
-        if self.family:
-            settings["family"] = self.family
-        if not self.strip_accents:
-            settings["strip_accents"] = False
-        if self.added_tokens:
-            settings["added_tokens"] = self.added_tokens
-        if self.nfc:
-            settings["nfc"] = True
-        return settings
+        names = "lowercase max_word_characters family strip_accents added_tokens nfc"
+        return {name: getattr(self, name) for name in names.split()}
 
     def _warn_of_other_casing(self):
         words = ascii_words(self._tokens)

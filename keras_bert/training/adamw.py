@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert.messages import check_number
+from keras_bert.saved import own_arguments, registered
 from keras_bert.training.keras_internals import SummedOptimizer
 
 
@@ -32,7 +33,7 @@ def _bias(beta, step):
     return -ops.expm1(step * math.log(max(beta, 1e-30)))
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class AdamW(SummedOptimizer):
     """Adam with decoupled weight decay and BERT's settings.
 
@@ -285,15 +286,7 @@ class AdamW(SummedOptimizer):
         return f"{type(self).__name__}({rate}, weight_decay={self.weight_decay})"
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "bias_correction": self.bias_correction,
-            "no_decay": self.no_decay,
-            "layer_decay": self.layer_decay,
-        }
+        return {**own_arguments(self, SummedOptimizer), **super().get_config()}
 
 
 def _handle(variable):

@@ -5,13 +5,14 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.saved import registered
 from keras_bert.training.adamw import AdamW
 
 # Their last axis holds queries, keys and values; `lora_kernel_a`'s last axis is LoRA's rank.
 _IN_THREE_PARTS = ("query_key_value/kernel", "query_key_value/lora_kernel_b")
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 class Lamb(AdamW):
     """The LAMB optimizer, which trained BERT with batches of 32,768 and 65,536.
 

@@ -7,9 +7,10 @@ import keras
 from keras import ops
 
 from keras_bert.messages import check_number
+from keras_bert.saved import registered
 
 
-@keras.saving.register_keras_serializable(package="keras_bert")
+@registered
 @dataclasses.dataclass(eq=False)
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A learning rate that rises linearly to a peak, then falls linearly to 0 or a last rate.

@@ -48,6 +48,7 @@ def cases(generator, n):
         "cast": [(ints, "int32"), (bools, "float32"), (ints, "bool")],
         "concat": [([ints, counts], 0), ([grid, coarse[:, :2]], 1)],
         "cumsum": [(ints,), (columns, 1)],
+        "searchsorted": [(np.cumsum(counts), ints, "left"), (np.cumsum(counts), ints, "right")],
         "exp": [(floats,)],
         "flatnonzero": [(bools,), (ints > 9,)],
         "full": [([n], -1e30, "float32"), ([1], True, "bool"), ([n, 2], 3, "int64")],
@@ -145,7 +146,7 @@ def test_both_modules_have_the_same_functions():
 
 def test_every_function_is_used_and_tested():
     root = Path(keras_bert.__file__).parent
-    files = [*(root / "preprocessing").glob("*.py"), root / "text" / "tokens.py"]
+    files = [*(root / "preprocessing").glob("*.py"), *(root / "text").glob("*.py")]
     used = {n for file in files for n in re.findall(r"(?<!keras\.)\bops\.(\w+)", file.read_text())}
     tested = {*cases(np.random.default_rng(0), 1), "substrings", "text_spans"}
     assert used <= functions(graph_ops) == tested

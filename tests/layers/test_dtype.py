@@ -10,7 +10,7 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.layer_combination import LayerCombination
-from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
 from keras_bert.layers.packed_rows import ClsVectors
 from keras_bert.layers.pooling import Pooling
 from keras_bert.layers.self_attention import SelfAttention
@@ -23,7 +23,7 @@ CHOICES = np.ones((2, 2, 5), "int32")
 
 def masked_lm_head(dtype=None):
     table = keras.layers.ReversibleEmbedding(10, 8, name="table", dtype=dtype)
-    return MaskedLMHead(table, name="head", dtype=dtype)
+    return MaskedLMHead(table, HeadTransform(8, dtype=dtype), name="head", dtype=dtype)
 
 
 def layer_of(cls, *arguments):

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert.layers.dense_and_norms import EPSILON, LayerNorm, _normalized
 from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
-from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
 from keras_bert.layers.plain_attention import softmax_with_small_gradient
 
 DTYPES = {"float64": 1e-12, "float32": 2e-6, "bfloat16": 1.6e-2}  # of the largest gradient
@@ -120,14 +120,14 @@ def test_accelerators_keep_keras_layer_norm(tensorflow, monkeypatch, kind):
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_the_decoder_is_the_reversed_embedding(assert_close, dtype, tensorflow):
     table = keras.layers.ReversibleEmbedding(11, 8, dtype=dtype)
-    head = MaskedLMHead(table, dtype=dtype)
+    head = MaskedLMHead(table, HeadTransform(8, dtype=dtype), dtype=dtype)
     positions = np.array([[1, 4], [0, 0], [3, 2]])
     x = X.astype("float32")
     head(x, positions)
     with tensorflow.GradientTape() as tape:
         logits = head(x, positions)
     gradient = tape.gradient(logits, table.trainable_weights[0].value)
-    chosen = head.norm(head.dense(ops.take_along_axis(x, positions[:, :, None], 1)))
+    chosen = head.transform(ops.take_along_axis(x, positions[:, :, None], 1))
     expected = ops.cast(table(chosen, reverse=True), "float32")
     assert_close(logits, expected + head.bias)
     sums = ops.sum(ops.cast(chosen, "float32"), (0, 1))  # of logits' gradient of ones

@@ -107,10 +107,6 @@ class RopeBackbone(Backbone):
     def token_embedding(self):
         return self.embeddings
 
-    def get_config(self):
-        config = {**super().get_config(), "num_layers": self.num_layers}
-        return {**config, "num_heads": self.num_heads, "window": self.window}
-
 
 # The encoder ends.
 TASKS = ["classes", "tags", "questions", "choices", "documents", "vectors"]

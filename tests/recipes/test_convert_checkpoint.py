@@ -42,8 +42,9 @@ def test_another_task_gets_a_new_head_listed_in_the_table(convert, saved, tmp_pa
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     new = [row[0] for row in rows if "initiali" in "".join(row[2:4])]
     assert set(new) == {
-        *(f"masked_lm/{name}" for name in ("dense/kernel", "dense/bias", "norm/gamma")),
-        *("masked_lm/norm/beta", "masked_lm/bias", "next_sentence/kernel", "next_sentence/bias"),
+        *(f"masked_lm/transform/dense/{name}" for name in ("kernel", "bias")),
+        *(f"masked_lm/transform/norm/{name}" for name in ("gamma", "beta")),
+        *("masked_lm/bias", "next_sentence/kernel", "next_sentence/bias"),
     }
     assert BertPretrainer.from_preset(tmp_path / "lm").load_report.new == {}
 

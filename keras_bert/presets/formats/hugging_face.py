@@ -1,5 +1,6 @@
 """Hugging Face folders: `config.json`, `model.safetensors`, a tokenizer."""
 
+import inspect
 import re
 from functools import partial
 from pathlib import Path
@@ -206,7 +207,7 @@ def _task_arguments(task, config, weights, architecture, source):
     if task.own_settings:
         saved = config.fields(task.own_key).values
         arguments |= {name: saved[name] for name in task.own_settings if name in saved}
-    if "num_classes" in task.own_arguments:
+    if "num_classes" in inspect.signature(task.__init__).parameters:
         num_classes = weights["logits/kernel"].shape[-1]
         names = config.fields("id2label").values
         if not names:

@@ -86,9 +86,8 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     write_json(folder / "tokenizer.json", fast)
     special = _own_special_tokens(tokenizer)
     write_json(folder / "special_tokens_map.json", special)
-    is_composed = tokenizer.settings().get("nfc")
     settings = {
-        "tokenizer_class": _READS_ALL if is_composed else _CLASSES[tokenizer.family],
+        "tokenizer_class": _CLASSES[tokenizer.family],
         "model_max_length": checkpoint.sequence_length,
         **special,
     }
@@ -101,6 +100,8 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
             "tokenize_chinese_chars": True,
             "max_input_chars_per_word": tokenizer.max_word_characters,
         }
+    if tokenizer.settings().get("nfc"):
+        settings["tokenizer_class"] = _READS_ALL
     if tokenizer.family or not checkpoint.backbone.get("num_segments"):
         settings["model_input_names"] = ["input_ids", "attention_mask"]
     write_json(folder / "tokenizer_config.json", settings)

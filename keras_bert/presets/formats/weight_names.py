@@ -35,8 +35,11 @@ _BLOCK = {
     "output_norm": ("output/LayerNorm", "feedforward_layer_norm"),
 }
 _MASKED_LM = {
-    "masked_lm/dense": ("cls/predictions/transform/dense", "mlm_head/intermediate_dense"),
-    "masked_lm/norm": ("cls/predictions/transform/LayerNorm", "mlm_head/intermediate_layer_norm"),
+    "masked_lm/transform/dense": ("cls/predictions/transform/dense", "mlm_head/intermediate_dense"),
+    "masked_lm/transform/norm": (
+        "cls/predictions/transform/LayerNorm",
+        "mlm_head/intermediate_layer_norm",
+    ),
 }
 _GOOGLE, _KERAS_HUB = 0, 1  # columns of these tables
 

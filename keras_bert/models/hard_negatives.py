@@ -1,15 +1,15 @@
 """Hard negatives: texts near a query that don't answer it. Q queries, D texts of a corpus."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import logger
+from keras_bert.messages import check_one_each, logger
 from keras_bert.metrics.embeddings import comparable, similarities
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.texts import text_columns
-from keras_bert.vector_index import VectorIndex
+from keras_bert.vector_index import VectorIndex, check_equal_width, vector_array
 
 _QUERIES = 4096  # of a search at a time
 
@@ -28,6 +28,25 @@ def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list
     for query, positive in zip(queries, positives, strict=True):
         own.setdefault(query, []).append(numbers[positive])
     return own, [*numbers]
+
+
+def with_vectors(
+    texts: list[str], corpus: Any, vectors: Any, encode: Callable[[list[str]], np.ndarray]
+) -> np.ndarray:
+    """Returns vectors of texts, `[D, H]`: `vectors` for those of a corpus, new ones for others."""
+    if corpus is None:
+        raise ValueError("There are vectors without their texts: give the corpus, too.")
+    [documents] = text_columns(corpus, 1)
+    vectors = vector_array(vectors)
+    check_one_each(len(documents), "texts of the corpus", vectors=vectors)
+    rows = {text: row for row, text in enumerate(documents)}
+    others = [text for text in texts if text not in rows]
+    if others:
+        new = encode(others)
+        check_equal_width(new.shape[1], vectors.shape[1])
+        vectors = np.concatenate([vectors, new])
+        rows |= {text: len(documents) + number for number, text in enumerate(others)}
+    return vectors[[rows[text] for text in texts]]
 
 
 def candidates(

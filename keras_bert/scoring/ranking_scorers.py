@@ -52,6 +52,15 @@ class RelevanceScorer(Scorer):
                 f"count as 0, the first {irrelevant[0]!r}. Remove them to score only the others."
             )
         all_scores = retrieval_scores(relevance, scores, k=10)
+        as_given = {query: {name: -int(name) for name in own} for query, own in scores.items()}
+        given = retrieval_scores(relevance, as_given, k=10)["mrr@10"]
+        if all_scores["mrr@10"] < given < 1:  # 1 if the relevant ones are given first
+            logger.warning(
+                f"The model ranks worse than the order in which documents were given: mrr@10 "
+                f"{all_scores['mrr@10']:.3f}, not {given:.3f}. If that is a search's order, don't "
+                "rerank it with this model: train on more queries, with documents that the search "
+                "finds as the irrelevant ones."
+            )
         return {name: all_scores[name] for name in self.names}
 
     def table(self, answers):

@@ -138,6 +138,19 @@ def test_single_texts_and_four_together_are_refused(model, refused):
         type(model.preprocessor).like(model.preprocessor, activation="softmax")
 
 
+def test_a_ranking_worse_than_the_given_one_is_told(model, caplog):
+    ranked = [found["text"] for found in model.rank("b", ["c", "d a", "b e", "a"])]
+    relevance = [0.0, 0.0, 0.0, 1.0]
+    model.scores([("b", text) for text in ranked], relevance)
+    assert not caplog.records  # as good as the given order
+    given = [ranked[0], ranked[3], *ranked[1:3]]
+    model.scores([("b", text) for text in given], [0.0, 1.0, 0.0, 0.0])
+    assert "mrr@10 0.250, not 0.500. If that is a search's order" in caplog.text
+    caplog.clear()
+    model.scores([("b", text) for text in ranked[::-1]], relevance[::-1])
+    assert not caplog.records  # the relevant one is given first
+
+
 def test_scores_are_means_over_the_queries(model, caplog, refused):
     logits = model.predict(PAIRS, verbose=0)[:, 0]
     best = int(np.argmax(logits[2:])) + 2
@@ -145,6 +158,7 @@ def test_scores_are_means_over_the_queries(model, caplog, refused):
     y = np.zeros(5)
     y[[int(np.argmax(logits[:2])), worst]] = 1
     assert model.scores(PAIRS, y)["mrr@10"] == pytest.approx((1 + 1 / 3) / 2)
+    caplog.clear()
     y[[worst, best]] = 0, 0.5
     assert model.scores(PAIRS, y) == {"mrr@10": 1.0, "ndcg@10": 1.0, "map": 1.0}
     assert not caplog.records

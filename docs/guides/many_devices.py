@@ -35,10 +35,31 @@ history = model.fit(
 #
 # ## Several machines
 #
-# Start the same recipe on each machine. On TensorFlow, use `--strategy multiworker` and TF_CONFIG,
-# as `tf.distribute.MultiWorkerMirroredStrategy` reads it; in a program of your own,
-# `keras_bert.get_strategy("multiworker")` comes before anything else of TensorFlow's. On JAX, set
-# the variables that Keras documents:
+# Start the same program on each machine. On TensorFlow, TF_CONFIG lists the machines and says which
+# of them this one is:
+#
+# ```bash
+# export TF_CONFIG='{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]},
+#                    "task": {"type": "worker", "index": 0}}'  # 1 on the second machine
+# ```
+#
+# `get_strategy("multiworker")` is the first line of the program, before anything makes a tensor.
+# This one fine-tunes a classifier on two machines that share a folder:
+#
+# ```py
+# import keras_bert
+#
+# strategy = keras_bert.get_strategy("multiworker")
+# table = keras_bert.readers.read_table("train.tsv")
+# texts, labels = table.texts("text"), table.texts("label")
+# with strategy.scope():
+#     model = keras_bert.BertClassifier.from_preset(
+#         "hf://sentence-transformers/all-MiniLM-L6-v2", label_names=sorted(set(labels))
+#     )
+# keras_bert.finetune(model, (texts, labels), 0.1, "reviews", strategy=strategy)
+# ```
+#
+# The recipes take `--strategy multiworker`. On JAX, set the variables that Keras documents:
 #
 # ```bash
 # export KERAS_BACKEND=jax KERAS_DISTRIBUTION_JOB_ADDRESSES=10.0.0.1:1234  # of the first process

@@ -238,7 +238,13 @@ def _multiworker():
             '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", '
             '"index": 0}}.'
         )
-    return tf.distribute.MultiWorkerMirroredStrategy()
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except RuntimeError as error:  # TensorFlow has begun to compute
+        raise ValueError(
+            'keras_bert.get_strategy("multiworker") must be the first line of the program, before '
+            "anything makes a tensor, such as a model."
+        ) from error
 
 
 def _jax_devices(name, devices):

@@ -60,6 +60,24 @@ def test_workers_are_told_where_they_differ(tensorflow, run_together, free_addre
     assert said[1] == said[0].replace("True", "False")
 
 
+@pytest.mark.slow
+def test_the_program_for_two_machines_runs(
+    tensorflow, run_together, free_addresses, preset, write_table, tmp_path, monkeypatch
+):
+    guide = (RECIPES.parent / "docs" / "guides" / "many_devices.py").read_text(encoding="utf-8")
+    program = guide.partition("# ```py\n")[2].partition("# ```\n")[0].replace("# ", "", 1)
+    program = re.sub("^# ?", "", program, flags=re.MULTILINE)
+    program = re.sub('"hf://.*?"', repr(str(preset)), program)
+    rows = [(f"the book was {word}", word) for word in ("good", "bad")] * 20
+    write_table(tmp_path / "train.tsv", ("text", "label"), *rows)
+    monkeypatch.chdir(tmp_path)
+    run_together(tmp_path, ["-c", program], *two_workers(free_addresses))
+    scores = json.loads((tmp_path / "reviews" / "scores.json").read_text())
+    assert len(scores) == 3
+    model = keras_bert.BertClassifier.from_preset(tmp_path / "reviews" / "best")
+    assert model.answer("the book was good")["label"] in ("good", "bad")
+
+
 @pytest.fixture(scope="module")
 def sst2(write_table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("SST-2")

@@ -91,6 +91,15 @@ def test_what_there_is_not_and_what_has_no_use_is_told(monkeypatch, refused):
         refused(message, get_strategy, name, **options)
 
 
+@ON_TENSORFLOW
+def test_a_multiworker_strategy_that_comes_late_is_told(monkeypatch, refused, free_addresses):
+    keras.ops.ones(1)
+    cluster = {"worker": free_addresses(1)}
+    task = {"type": "worker", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    refused("must be the first line of the program", get_strategy, "multiworker")
+
+
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")
 def test_pytorch_trains_on_one_device(refused):
     for name in ("auto", "single"):

@@ -7,8 +7,8 @@ nDCG@10, MRR@10 and recall@10 of
 
 - the embedder's vectors, in float32, float16 and int8;
 - BM25 (the package `bm25s`, English stop words, no stemming), and both fused by reciprocal ranks;
-- the embedder trained on titles and their abstracts, with a negative mined for each from the vectors
-  that exist, and this fused with BM25, too;
+- the embedder trained on titles and their abstracts, with a negative mined for each, and this fused
+  with BM25, too;
 - the 20 first of the untrained fusion, reordered by a reranker trained on titles with their own and
   two mined abstracts.
 

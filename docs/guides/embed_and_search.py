@@ -69,8 +69,57 @@ index, ids
 # %% [markdown]
 # One question in 100,000 vectors of 384 values takes [11
 # milliseconds](../results.md#search), in a million 134. `dtype="int8"` keeps a quarter of the
-# memory and takes three times as long.
+# memory and takes three times as long; its ranking is [as good](../results.md#keywords-and-vectors).
 #
+# ### An index on disk
+#
+# Millions of documents take hours to embed. Saved after each part, the work goes on where it ended:
+#
+# ```py
+# index = keras_bert.VectorIndex(dtype="int8")
+# if Path("documents").exists():
+#     index = keras_bert.VectorIndex.load("documents")
+# for start in range(len(index), len(documents), 10_000):
+#     index.add(model.encode_document(documents[start : start + 10_000]))
+#     index.save("documents")
+# ```
+#
+# ## Keywords and vectors
+#
+# Vectors find other wordings of the same thing, keywords names and numbers that no encoder has
+# learned. Both searches together find more than either: each document gets the reciprocals of its
+# ranks ([measured](../results.md#keywords-and-vectors)). The package `bm25s` searches
+# keywords (`pip install ".[guides]"`):
+
+# %%
+from collections import Counter
+
+import bm25s
+
+
+def tokens(texts):
+    return bm25s.tokenize(texts, stopwords="en", show_progress=False)
+
+
+keywords = bm25s.BM25()
+keywords.index(tokens(notices), show_progress=False)
+
+
+def search(question, top_k=2):
+    """Finds notices by vectors and by keywords."""
+    by_vectors, _ = model.search(question, notices, top_k=10)
+    by_words, _ = keywords.retrieve(tokens([question]), k=10, show_progress=False)
+    points = Counter()
+    for ranking in (by_vectors[0], by_words[0]):
+        for rank, index in enumerate(ranking.tolist(), 1):
+            points[index] += 1 / (60 + rank)
+    return [notices[index] for index, _ in points.most_common(top_k)]
+
+
+for question in questions[:2]:
+    print(question, *search(question), sep="\n    ")
+
+# %% [markdown]
 # ## Train on pairs
 #
 # In one house the machines have names. The embedder has never heard of them, so it can't tell which
@@ -144,7 +193,8 @@ model.scores((asked, repairs))
 # ```
 #
 # A question with too few negatives gets fewer examples; a warning counts them. Negatives and their
-# order are those of sentence-transformers' function of that name.
+# order are those of sentence-transformers' function of that name. If the documents have vectors
+# already, pass them: `mine_hard_negatives(pairs, documents, vectors)` embeds only the questions.
 #
 # ## Good to know
 #

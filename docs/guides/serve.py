@@ -106,22 +106,7 @@ for name, signature in served.signatures.items():
 #
 # ## An endpoint in Python
 #
-# `answer` returns plain Python, for JSON, and threads may share a model. With FastAPI, on any of the
-# three backends:
-#
-# ```py
-# import fastapi
-# import keras_bert
-#
-# model = keras_bert.BertTask.from_preset("reviews/best")
-# model.answer("Compiled before the first request.")
-# app = fastapi.FastAPI()
-#
-#
-# @app.post("/answers")
-# def answers(texts: list[str]):
-#     return model.answer(texts)
-# ```
+# `answer` runs behind a web server, too, without an export: see [Serve it from Python](endpoint.py).
 #
 # ## Reference: inputs and answers of the SavedModel
 #

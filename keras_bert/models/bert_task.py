@@ -39,8 +39,6 @@ from keras_bert.training.train_loop import TrainLoop
 class KerasFit(TypedDict, total=False):
     """Arguments that `BertTask.fit` leaves to `keras.Model.fit`, for editors and type checkers."""
 
-    epochs: int
-    verbose: int | str
     callbacks: Any
     class_weight: dict | str | None
     initial_epoch: int
@@ -238,6 +236,8 @@ class BertTask(
         x=None,
         y=None,
         batch_size=None,
+        epochs: int = 1,
+        verbose: int | str = "auto",
         *,
         sample_weight=None,
         validation_data=None,
@@ -267,6 +267,8 @@ class BertTask(
                 while the model trains on the one before. Or prepared inputs.
             y: labels, by name or by number, unless `x` contains them.
             batch_size: int; 32 by default.
+            epochs: int, passes over the data.
+            verbose: as in Keras: `"auto"`, 0 for silence, 1 for a progress bar, 2 for a line.
             sample_weight: `[n]` floats, or None; datasets, batches and loaders hold their own.
             validation_data: `(x, y)`, `(x, y, sample_weight)`, or a dataset.
             validation_split: float, the share of the examples, the last ones, to validate on if
@@ -277,9 +279,10 @@ class BertTask(
                 the other: the same step in less memory.
             batching: a `Batching`, in place of `batch_size`. Of prepared inputs in memory it sets
                 the batch size and the order alone.
-            **kwargs: those of `keras.Model.fit`, whose `History` is returned. The `class_weight` of
-                a `BertClassifier` is a dict by name or number, 1 if missing; or `"balanced"`, n /
-                (C x the texts of the class). In memory, it multiplies `sample_weight`.
+            **kwargs: the others of `keras.Model.fit`, whose `History` is returned. The
+                `class_weight` of a `BertClassifier` is a dict by name or number, 1 if missing; or
+                `"balanced"`, n / (C x the texts of the class). In memory, it multiplies
+                `sample_weight`.
 
         Raises:
             ValueError: if labels are outside the classes, raw examples meet no preprocessor, the
@@ -296,7 +299,8 @@ class BertTask(
         check_number("validation_split", validation_split, at_least=0, below=1)
         batching = Batching.of(batching, batch_size)
         batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
-        steps, epochs = kwargs.get("steps_per_epoch"), kwargs.get("epochs") or 1
+        kwargs |= {"epochs": epochs, "verbose": verbose}
+        steps = kwargs.get("steps_per_epoch")
         most = None if steps is None else steps * batching.batch_size
         data = data_of(self, x, y, sample_weight, most=most)
         held_out = None

@@ -72,8 +72,9 @@ def warn_of_high_rate(task, arguments):
     biases = [bias for bias in biases if bias is not None and bias.trainable]  # 0 until trained
     if rate > _HIGHEST and any(np.any(keras.ops.convert_to_numpy(bias)) for bias in biases):
         logger.warning(
-            "A learning rate of %.2g mostly ruins a trained encoder: all texts get equal outputs. "
-            "Write compile(AdamW(5e-5)), leave the optimizer out, or call model.backbone.freeze().",
+            "A learning rate of %.2g usually ruins a pre-trained encoder: every text then gets the "
+            "same output. Write compile(AdamW(5e-5)), leave the optimizer out, or call "
+            "model.backbone.freeze().",
             rate,
         )
 

@@ -89,7 +89,8 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             return text_columns_rows(self, columns, as_arrays(y), weights)
         if y is None:
             raise ValueError(
-                "Texts alone don't train an embedder: give pairs, scores of pairs, or classes."
+                "An embedder can't be trained on texts alone: pass pairs, pairs with scores, or "
+                "class labels."
             )
         return labelled_texts(self, columns[0], as_arrays(y))
 

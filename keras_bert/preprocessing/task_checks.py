@@ -25,7 +25,10 @@ def check_has_labels(task: keras.Model, has_labels: bool) -> None:
     if task.loss is None or has_labels == task.takes_labels:
         return
     if task.takes_labels:
-        raise ValueError("There are no labels: give y, or a dataset of (text, label).")
+        raise ValueError(
+            'There are no labels: pass y, as in fit(df["text"], df["label"]), or a dataset of '
+            "(text, label)."
+        )
     raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
 
 

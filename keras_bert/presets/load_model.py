@@ -60,8 +60,8 @@ class LoadReport:
         new = [name for name in self.new if name not in unused]
         if new:
             logger.warning(
-                "%s lacks %s: newly initialized. Train the model before using outputs that "
-                "depend on them.",
+                "%s has no weights for %s, which start from random ones. Train the model before "
+                "you use its answers.",
                 self.source,
                 ", ".join(new),
             )

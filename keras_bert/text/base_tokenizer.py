@@ -330,7 +330,7 @@ def as_str(name: str, text: Any) -> str:
     if isinstance(text, bytes):
         return text.decode("utf-8", "surrogateescape")
     if not isinstance(text, str):
-        raise ValueError(f"{name} is {shown(text)}, not a string. Leave it out, or give ''.")
+        raise ValueError(f"{name} is {shown(text)}, not a string. Drop it, or replace it with ''.")
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError as error:

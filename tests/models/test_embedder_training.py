@@ -164,7 +164,7 @@ def test_examples_that_teach_nothing_are_refused(model, refused):
         ((["a", "b"], ["c", "d"]), ["1", "2"], "The scores of pairs must be numbers"),
         ((["a", "b"], ["c", "d"]), [1], "There are 2 pairs but 1 scores"),
         ((["a", "b"], ["c", "d"], ["e", "f"]), [1, 2], "examples of 3 texts with y"),
-        (["a", "b"], None, "Texts alone don't train an embedder"),
+        (["a", "b"], None, "can't be trained on texts alone"),
         (["a", "b", "c"], ["x", "x", "y"], "Class 'y' has one text"),
         (["a", "b"] * 2, ["x", "x", None, None], "label is missing; number 2 is None"),
         (["a", "b"], ["x", "x"], "All 2 texts have the class 'x'"),

@@ -174,7 +174,7 @@ def test_a_rate_that_ruins_a_trained_encoder_is_said_once(
         change(model)
     for _ in range(2):
         model.fit(x, y, verbose=0, callbacks=callbacks)
-    said = [f"A learning rate of {rate} mostly ruins a trained encoder"] if rate else []
+    said = [f"A learning rate of {rate} usually ruins a pre-trained encoder"] if rate else []
     assert [record.getMessage().split(":")[0] for record in caplog.records] == said
 
 

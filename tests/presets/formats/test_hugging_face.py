@@ -130,7 +130,7 @@ def test_a_new_pooler_is_told_to_those_who_read_it(encoder, heads, folder, caplo
     for cls, arguments in ((BertBackbone, {}), (BertClassifier, {"num_classes": 2})):
         caplog.clear()
         cls.from_preset(source, **arguments)
-        assert "lacks pooler/kernel, pooler/bias" in caplog.text
+        assert "has no weights for pooler/kernel, pooler/bias" in caplog.text
 
 
 def test_a_classifier_keeps_its_labels_and_dropout(classifier, heads, weights_of, preprocessor):
@@ -200,7 +200,7 @@ def test_the_report_lists_every_weight(encoder, heads, folder, caplog):
     assert ["(left", "over)", "4x5", "something.else"] in words
     assert ["(left", "over)", "2x8", "cls.seq_relationship.weight"] in words
     assert re.search(r": 31 weights matched, 2 \D+, 3 left over\.$", lines[-1])
-    assert "lacks logits/kernel, logits/bias:" in caplog.text
+    assert "has no weights for logits/kernel, logits/bias," in caplog.text
     assert "not used: something.else" in caplog.text
 
 

@@ -50,7 +50,7 @@ def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same, caplog
     assert model.preprocessor.tokenizer.lowercase
     assert str(model.load_report).splitlines()[-1].startswith("hf://user/tiny: ")
     BertClassifier.from_preset("hf://user/tiny", num_classes=7)
-    assert "hf://user/tiny lacks logits/kernel" in caplog.text  # not the cache
+    assert "hf://user/tiny has no weights for logits/kernel" in caplog.text  # not the cache
 
 
 def test_only_needed_files_are_downloaded_and_only_once(hub):

@@ -44,7 +44,7 @@ def on_files(files, config):
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
         for other, target in ROOT_PAGES.items():
             text = text.replace(f"]({other}", f"]({target}")
-        files.append(File.generated(config, page, content=guide_links(text)))
+        files.append(File.generated(config, page, content=guide_links(with_cards(text))))
     for guide in sorted(GUIDES.glob("*.py")):
         text, others = page_of(guide, run=config.extra["run_guides"])
         files.append(File.generated(config, f"guides/{guide.stem}.md", content=guide_links(text)))
@@ -61,6 +61,14 @@ def on_page_markdown(markdown, page, config, files):
     for name, target in ROOT_PAGES.items():
         text = text.replace(f"](../{name}", f"]({target}")
     return text
+
+
+def with_cards(text):
+    """Makes a grid of cards of README's list of tasks, below which the version is named."""
+    source = (ROOT / "keras_bert" / "__init__.py").read_text(encoding="utf-8")
+    version = re.search('__version__ = "(.*)"', source)[1]
+    text = text.replace("<!-- cards -->", '<div class="grid cards" markdown>')
+    return text.replace("<!-- end of cards -->", f"</div>\n\nThis is version {version}.")
 
 
 def guide_links(text):

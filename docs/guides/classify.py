@@ -70,6 +70,17 @@ for text, answer in zip(new, classifier.answer(new)):
     print(f"{answer['label']:5} {max(answer['probabilities']):.2f}  {text}")
 
 # %% [markdown]
+# A confusion matrix counts the labels that each class gets: a row for each right one, a column for
+# each answer. On texts that it wasn't trained on, it shows which classes are mixed up.
+
+# %%
+from sklearn.metrics import confusion_matrix
+
+answers = [answer["label"] for answer in classifier.answer(texts)]
+names = classifier.preprocessor.label_names
+print(names, confusion_matrix(labels, answers, labels=names), sep="\n")
+
+# %% [markdown]
 # ## Keep it
 #
 # A preset is a folder with the weights, the vocabulary and all settings. `from_preset` loads it.

@@ -17,10 +17,14 @@ def argument_names(cls: type, base: type) -> list[str]:
 
 
 def own_arguments(instance: Any, base: type) -> dict[str, Any]:
-    """Returns the arguments of constructors below `base` that it hasn't itself: the attributes."""
+    """Returns the arguments of constructors below `base` that it hasn't itself, by attributes.
+
+    A layer is none: a subclass with layers as arguments serializes them in its `get_config`.
+    """
     known = {"dtype", *inspect.signature(base.__init__).parameters}
     names = [name for name in argument_names(type(instance), base) if name not in known]
-    return {name: getattr(instance, name) for name in names if hasattr(instance, name)}
+    own = {name: getattr(instance, name) for name in names if hasattr(instance, name)}
+    return {name: value for name, value in own.items() if not isinstance(value, keras.Layer)}
 
 
 class SavedLayer(keras.layers.Layer):

@@ -36,11 +36,10 @@ history = model.fit(
 # ## Several machines
 #
 # Start the same program on each machine. On TensorFlow, TF_CONFIG lists the machines and says which
-# of them this one is:
+# of them this one is, 0 or 1:
 #
 # ```bash
-# export TF_CONFIG='{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]},
-#                    "task": {"type": "worker", "index": 0}}'  # 1 on the second machine
+# export TF_CONFIG='{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, "task": {"type": "worker", "index": 0}}'
 # ```
 #
 # `get_strategy("multiworker")` is the first line of the program, before anything makes a tensor.

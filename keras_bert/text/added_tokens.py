@@ -35,7 +35,10 @@ class AddedTokens:
         self._pattern = re.compile(f"({added_regex(added)})")
         self._pieces = pieces
         self._exact, self._lower = ids_by_case(added, ids)
-        self.used = pieces.used  # the same set
+
+    @property
+    def used(self) -> set[int]:
+        return self._pieces.used
 
     def ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Returns the ids of all tokens, int32 `[T]`, and each text's number, int64 `[N]`."""

@@ -10,7 +10,7 @@ nDCG@10, MRR@10 and recall@10 of
 - the embedder trained on titles and their abstracts, with a negative mined for each, and this fused
   with BM25, too;
 - the 20 first of the untrained fusion, reordered by a reranker trained on titles with their own and
-  two mined abstracts.
+  a mined abstract, in rows of 128 tokens.
 
 Titles and abstracts are the collection's own: no question and no judgement is trained on. One seed.
 """
@@ -145,18 +145,17 @@ def main(argv=None):
     if not args.epochs:
         return
     titles, abstracts = map(list, pairs)
-    mined = model.mine_hard_negatives(
-        (titles, abstracts), abstracts, model.encode_document(abstracts), num_negatives=2
+    queries, positives, negatives = model.mine_hard_negatives(
+        (titles, abstracts), abstracts, model.encode_document(abstracts), num_negatives=1
     )
-    reranker = keras_bert.BertReranker.from_preset(args.model, sequence_length=args.sequence_length)
-    queries, positives, negatives = mined
-    x = [*queries[::2], *queries], [*positives[::2], *negatives]
-    y = [1.0] * len(queries[::2]) + [0.0] * len(queries)
+    reranker = keras_bert.BertReranker.from_preset(args.model, sequence_length=128)
+    x = [*queries, *queries], [*positives, *negatives]
+    y = [1.0] * len(queries) + [0.0] * len(queries)
     order = np.random.default_rng(args.seed).permutation(len(y))
     x = tuple([column[number] for number in order] for column in x)
     fit(reranker, args, args.reranker_learning_rate, x, [y[number] for number in order])
     report("both, 20 reranked", reranked(reranker, questions, documents, both))
-    fit(model, args, args.learning_rate, tuple(column[::2] for column in mined))
+    fit(model, args, args.learning_rate, (queries, positives, negatives))
     index = model.index(documents)
     trained = report(
         "trained vectors", index.search(model.encode_query(questions), DEPTH)[0].tolist()

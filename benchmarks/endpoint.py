@@ -179,8 +179,8 @@ def main():
 
     import keras_bert
 
-    table = keras_bert.readers.read_table(Path(args.data, "nli", "test.tsv"))
-    texts = table.texts(["sentence1"])[: args.requests]
+    table = keras_bert.readers.read_table(Path(args.data, "nli", "train.tsv"))
+    texts = table.texts("sentence1")[: args.requests]
     print(f"{processor()}; {len(texts)} requests of {args.clients} clients")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

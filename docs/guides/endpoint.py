@@ -100,7 +100,7 @@ with serving("endpoint") as address:
         print(answer["label"], [round(p, 2) for p in answer["probabilities"]])
 
 # %% [markdown]
-# 32 clients at a time get what `answer` gives:
+# 32 clients at a time get the labels that `answer` gives:
 
 # %%
 from concurrent.futures import ThreadPoolExecutor
@@ -116,14 +116,14 @@ def labels_from(module):
 
 
 labels = [answer["label"] for answer in model.answer(texts)]
-print("Labels as from model.answer:", labels_from("endpoint") == labels)
+assert labels_from("endpoint") == labels
 
 # %% [markdown]
 # ## Batches of requests
 #
 # A model answers eight texts together in less time than one by one, above all on a GPU. The next
-# server lets requests wait while the model works, and then answers all that came, at most 32, at
-# once. A single request doesn't wait.
+# server collects the requests that come while the model works, and then answers them at once, at
+# most 32. A single request doesn't wait.
 
 # %%
 program = """
@@ -175,4 +175,27 @@ async def answers(texts: list[str]):
     return await asyncio.gather(*futures)
 """
 Path("batches.py").write_text(program)
-print("Labels as from model.answer:", labels_from("batches") == labels)
+assert labels_from("batches") == labels
+
+# %% [markdown]
+# ## Which server
+#
+# 32 clients at a time, each with a sentence a request, on two cores which the clients share with
+# the server ([all of it](../results.md#an-endpoint)):
+#
+# | server | requests/s | 95th percentile, ms | memory, MB |
+# |---|---|---|---|
+# | `model.answer` on TensorFlow, one by one | 82 | 764 | 1,115 |
+# | `model.answer` on TensorFlow, in batches | 122 | 517 | 1,157 |
+# | the [SavedModel](serve.py), in batches | 104 | 609 | 1,253 |
+# | the [ONNX file](hand_it_over.py), one by one | 127 | 319 | 316 |
+#
+# - **Take `model.answer`** if the server needs what only this library does: documents in windows,
+#   questions, entities in sentences, reranking.
+# - **Take ONNX** for many servers: it needs a quarter of the memory, and neither Keras nor
+#   TensorFlow.
+# - **Take the SavedModel** where TensorFlow Serving runs already. It batches requests itself
+#   (`--enable_batching`).
+#
+# A second process (`uvicorn endpoint:app --workers 2`) holds a second model. On a CPU it is worth
+# its memory only with more cores than a model uses; on a GPU, use one process and batches.

@@ -148,7 +148,7 @@ def test_a_whole_table(sgd_model, df, plain, trained_as):
 
 
 def test_a_table_without_labels(sgd_model, df):
-    with pytest.raises(ValueError, match="give y"):
+    with pytest.raises(ValueError, match="pass y"):
         sgd_model.fit(df[["text"]], verbose=0)
 
 
@@ -245,7 +245,7 @@ def test_more_texts_than_labels(sgd_model, texts, labels):
 
 
 def test_no_labels(sgd_model, texts):
-    with pytest.raises(ValueError, match="give y"):
+    with pytest.raises(ValueError, match="pass y"):
         sgd_model.fit(texts, verbose=0)
 
 
@@ -269,7 +269,7 @@ def test_a_single_string_in_fit(sgd_model):
 
 
 def test_a_file_name_in_fit(sgd_model):
-    with pytest.raises(ValueError, match="give y"):
+    with pytest.raises(ValueError, match="pass y"):
         sgd_model.fit("train.csv", verbose=0)
 
 

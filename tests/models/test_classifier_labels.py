@@ -53,7 +53,7 @@ def test_texts_without_labels_are_refused(model, tf, refused):
     batches = tf.data.Dataset.from_tensor_slices(TEXTS).batch(4)
     refused("There are no labels", model.evaluate, batches)
     for call in (model.fit, model.evaluate):
-        refused("no labels: give y", call, TEXTS)
+        refused("no labels: pass y", call, TEXTS)
 
 
 def test_labels_of_a_dataset_may_be_names(model, tf):

@@ -26,7 +26,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -185,26 +184,36 @@ def print_loading(args, folder):
         print("{:<14} {:10.2f} {:12.2f} {:12.1f}".format(name, *row))
 
 
-def print_first_results(args, folder):
+def first_results(model, ways, turns):
+    """Returns `{(way, "answers" or "epoch"): CPU seconds of each turn}`."""
     import keras_bert
 
-    preset, hugging_face = (f"{folder}/{n}" for n in ("preset", "hf"))
-    classifier = keras_bert.BertClassifier.from_preset(args.model, num_classes=2)
-    classifier.save_to_preset(preset)
-    classifier.save_to_hugging_face(hugging_face)
-    peers = {
-        "transformers": (hugging_face, "torch"),
-        "keras_hub": (hugging_face, "tensorflow"),  # which reads the encoder
-        "sentence_transformers": (args.model, "torch"),
-    }
-    calls = []
-    for way in args.ways:
-        for what in ("answers", "epoch"):
-            name = f"{way}_{what}" if way in peers else what
-            if name in globals():
-                calls.append((way, what, (name, *peers.get(way, (preset, way)))))
-    seconds = [[measured(*call) for _, _, call in calls] for _ in range(args.turns)]
-    for (way, what, _), turns in zip(calls, zip(*seconds, strict=True), strict=True):
+    with tempfile.TemporaryDirectory() as folder:
+        preset, hugging_face = (f"{folder}/{name}" for name in ("preset", "hf"))
+        classifier = keras_bert.BertClassifier.from_preset(model, num_classes=2)
+        classifier.save_to_preset(preset)
+        classifier.save_to_hugging_face(hugging_face)
+        peers = {
+            "transformers": (hugging_face, "torch"),
+            "keras_hub": (hugging_face, "tensorflow"),  # which reads the encoder
+            "sentence_transformers": (model, "torch"),
+        }
+        calls = {}
+        for way in ways:
+            for what in ("answers", "epoch"):
+                name = f"{way}_{what}" if way in peers else what
+                if name in globals():
+                    calls[way, what] = (name, *peers.get(way, (preset, way)))
+        taken = {key: [] for key in calls}
+        for _ in range(turns):
+            for key, call in calls.items():
+                taken[key].append(measured(*call))
+    return taken
+
+
+def print_first_results(args):
+    taken = first_results(args.model, args.ways, args.turns)
+    for (way, what), turns in taken.items():
         print(f"{way:22}{what:9}", *(" then ".join(f"{s:.1f}" for s in x) for x in turns))
 
 
@@ -213,8 +222,10 @@ def main(argv=None):
     if args.child:
         print(json.dumps(list(globals()[args.child](args.model))))
         return
+    if args.first_results:
+        return print_first_results(args)
     with tempfile.TemporaryDirectory() as folder:
-        (print_first_results if args.first_results else print_loading)(args, Path(folder))
+        print_loading(args, folder)
 
 
 if __name__ == "__main__":

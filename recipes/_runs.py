@@ -7,14 +7,14 @@ import keras
 
 import keras_bert
 from keras_bert.files.whole import whole_path
-from keras_bert.finetuning.run_settings import keep_settings
+from keras_bert.finetuning.run_settings import write_settings
 from keras_bert.finetuning.train_epochs import train_epochs
 from keras_bert.preprocessing.forms import first_to_validate_on
 from keras_bert.training.describe_training import check_batch, describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
 
 __all__ = ["check_batch", "describe_training", "first_to_validate_on", "is_chief", "keep_model"]
-__all__ += ["keep_settings", "start_training", "train_epochs", "wait_for_all"]
+__all__ += ["write_settings", "start_training", "train_epochs", "wait_for_all"]
 
 
 def start_training(args: argparse.Namespace) -> object:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import keras_bert
 
-_OWN_FOLDERS = [Path(file).resolve().parent for file in (keras_bert.__file__, __file__)]
+_OUR_FOLDERS = [Path(file).resolve().parent for file in (keras_bert.__file__, __file__)]
 
 
 def recipe_parser(docstring: str) -> argparse.ArgumentParser:
@@ -32,7 +32,7 @@ def run_recipe(main: Callable[[], object]) -> None:
     try:
         main()
     except (ValueError, OSError) as error:
-        if isinstance(error, OSError) or _is_own(error, main):
+        if isinstance(error, OSError) or _is_our_error(error, main):
             sys.exit(f"error: {error}")
         raise
 
@@ -46,7 +46,7 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     dev.add_argument(
         "--validation_split",
         type=_fraction,
-        help="replaces --dev by this fraction of --train, its last examples, e.g. 0.1",
+        help="use the last fraction of --train instead of --dev, e.g. 0.1",
     )
     add("--test", help="file of examples to answer at the end")
 
@@ -74,8 +74,8 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--teacher", help="preset of a trained model of this task, whose answers are learned too")
-    add("--temperature", type=float, default=2.0, help="of the teacher's probabilities")
-    add("--alpha", type=float, default=0.5, help="weight of the teacher; the labels have the rest")
+    add("--temperature", type=float, default=2.0, help="softens the teacher's probabilities")
+    add("--alpha", type=float, default=0.5, help="weight of the teacher; labels get 1 - alpha")
     add_device_arguments(parser)
 
 
@@ -91,8 +91,11 @@ def add_device_arguments(parser: argparse.ArgumentParser) -> None:
 
 def loading_settings(args: argparse.Namespace) -> dict:
     """Converts a command line with `add_finetuning_arguments` to arguments of `from_preset`."""
-    settings = {name: getattr(args, name) for name in ("keep_layers", "sequence_length")}
-    return {"load_weights": not args.from_scratch, **settings}
+    return {
+        "load_weights": not args.from_scratch,
+        "keep_layers": args.keep_layers,
+        "sequence_length": args.sequence_length,
+    }
 
 
 def finetuning_arguments(args: argparse.Namespace, **settings: object) -> dict:
@@ -100,12 +103,25 @@ def finetuning_arguments(args: argparse.Namespace, **settings: object) -> dict:
 
     Other settings of a `FineTuning` may be added.
     """
-    names = ("batch_size", "bucket_lengths", "tokens_per_batch", "packed")
-    batching = keras_bert.Batching(**{name: getattr(args, name) for name in names})
-    names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
-    names += ("temperature", "alpha", "seed")
-    settings |= {name: getattr(args, name) for name in names}
-    settings = keras_bert.FineTuning(warmup=args.warmup_proportion, **settings)
+    batching = keras_bert.Batching(
+        batch_size=args.batch_size,
+        bucket_lengths=args.bucket_lengths,
+        tokens_per_batch=args.tokens_per_batch,
+        packed=args.packed,
+    )
+    settings = keras_bert.FineTuning(
+        epochs=args.epochs,
+        learning_rate=args.learning_rate,
+        warmup=args.warmup_proportion,
+        layer_decay=args.layer_decay,
+        accumulation_steps=args.accumulation_steps,
+        select=args.select,
+        patience=args.patience,
+        temperature=args.temperature,
+        alpha=args.alpha,
+        seed=args.seed,
+        **settings,
+    )
     return {"settings": settings, "batching": batching, "teacher": args.teacher}
 
 
@@ -119,12 +135,12 @@ def _fraction(text):
     return fraction
 
 
-def _is_own(error, main):
+def _is_our_error(error, main):
     """Returns whether an error was raised by keras_bert or a recipe, not by a library."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     path = Path(frame.f_code.co_filename).resolve()
     is_main = frame.f_globals is getattr(main, "__globals__", None)
-    return is_main or any(path.is_relative_to(folder) for folder in _OWN_FOLDERS)
+    return is_main or any(path.is_relative_to(folder) for folder in _OUR_FOLDERS)
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):

@@ -96,7 +96,7 @@ def make_rows(args, tokenizer, start_step, strategy):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._runs import describe_training, keep_settings, start_training
+    from keras_bert.recipes._runs import describe_training, start_training, write_settings
 
     strategy = start_training(args)  # slow: after parse_args
     checkpoint = keras_bert.TrainingCheckpoint(f"{args.output}/checkpoints")
@@ -104,7 +104,7 @@ def main(argv=None):
         model = make_model(args)
         done = checkpoint.restore(model)
     settings = {name: getattr(args, name) for name in SETTINGS.split()}
-    keep_settings(args.output, settings, resume=done > 0, strategy=strategy)
+    write_settings(args.output, settings, resume=done > 0, strategy=strategy)
     print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     throughput = keras_bert.callbacks.Throughput(args.batch_size * args.sequence_length)
     curves = keras_bert.callbacks.TrainingCurves(f"{args.output}/logs")

@@ -30,18 +30,21 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def read_examples(path, args, tag_names=None):
-    """Reads `(x, tags)` from a file, as the model takes them, and the names of the tags."""
+def read_sentences(path, args):
     sentences = keras_bert.readers.read_conll(
         path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
     )
     print(sentences)
-    tag_names = tag_names or sentences.tag_names()
+    return sentences
+
+
+def examples_of(sentences, args, tag_names):
+    """Returns `(x, tags)` as the model takes them."""
     sentences.class_numbers(tag_names)  # an unknown tag is an error with its line
     x = sentences.words
     if args.document_context:
         x = {"words": x, "documents": sentences.documents}
-    return (x, sentences.tags), tag_names
+    return x, sentences.tags
 
 
 def main(argv=None):
@@ -50,9 +53,14 @@ def main(argv=None):
     from keras_bert.recipes._runs import start_training
 
     strategy = start_training(args)
-    train, tag_names = read_examples(args.train, args)
-    dev = read_examples(args.dev, args, tag_names)[0] if args.dev else args.validation_split
-    test = read_examples(args.test, args, tag_names)[0] if args.test else None
+    sentences = read_sentences(args.train, args)
+    tag_names = sentences.tag_names()
+    train = examples_of(sentences, args, tag_names)
+    dev, test = args.validation_split, None
+    if args.dev:
+        dev = examples_of(read_sentences(args.dev, args), args, tag_names)
+    if args.test:
+        test = examples_of(read_sentences(args.test, args), args, tag_names)
     with strategy.scope():
         model = keras_bert.BertTokenClassifier.from_preset(
             args.init,
@@ -61,8 +69,15 @@ def main(argv=None):
             label_names=tag_names,
         )
         model = with_bilstm(model, args.bilstm_units)
-    others = _shared.finetuning_arguments(args)
-    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **others)
+    keras_bert.finetune(
+        model,
+        train,
+        dev,
+        args.output,
+        test=test,
+        strategy=strategy,
+        **_shared.finetuning_arguments(args),
+    )
 
 
 if __name__ == "__main__":

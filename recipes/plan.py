@@ -38,7 +38,7 @@ def parse_args(argv=None):
     add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--dropout", type=float, default=0.1, help="dropout rate")
-    add("--attention_dropout", type=float, help="another one for attention; GPUs are faster with 0")
+    add("--attention_dropout", type=float, help="dropout of attention, if different; 0 is faster")
     add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
     add("--utilization", type=float, default=0.4, help="expected fraction of the peak rate")
     args = parser.parse_args(argv)
@@ -53,9 +53,14 @@ def main(argv=None):
 
     from keras_bert.planning import Plan
 
-    settings = (args.sequence_length, args.max_predictions, args.accumulation_steps)
-    plan = Plan(args.device, *settings, 8 if args.packed else None)
-    plan.check_batch(args.batch_size)
+    plan = Plan(
+        args.device,
+        sequence_length=args.sequence_length,
+        max_predictions=args.max_predictions,
+        accumulation_steps=args.accumulation_steps,
+        sequences_per_row=8 if args.packed else None,  # the default of `pretraining_dataset`
+    )
+    plan.check_batch(args.batch_size)  # before the model is built
     keras.config.set_dtype_policy("mixed_bfloat16")
     backbone = keras_bert.BertBackbone(
         args.vocabulary_size,
@@ -66,12 +71,17 @@ def main(argv=None):
     )
     model = keras_bert.BertPretrainer(backbone)
     step = plan.compile(model, args.batch_size)
+    options = [f"dropout {args.dropout}"]
+    if args.packed:
+        options.append("packed")
+    if args.remat:
+        options.append("remat")
+    if args.accumulation_steps > 1:
+        options.append(f"{args.accumulation_steps} parts")
     print(
         f"\nBERT {args.size}, {model.count_params():,} weights, on {args.device} "
         f"({plan.num_chips} chips of {plan.chip.hbm})\nbatches of {args.batch_size} rows of "
-        f"{args.sequence_length} tokens, {plan.max_predictions} predicted; dropout {args.dropout}"
-        f"{'; packed' if args.packed else ''}{'; remat' if args.remat else ''}"
-        f"{f'; {args.accumulation_steps} parts' if args.accumulation_steps > 1 else ''}\n"
+        f"{args.sequence_length} tokens, {plan.max_predictions} predicted; {'; '.join(options)}\n"
     )
     print(step.table(args.steps, args.utilization))
 

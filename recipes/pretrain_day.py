@@ -94,8 +94,8 @@ def main(argv=None):
     args = parse_args(argv)
     from keras_bert.recipes._runs import (  # slow: after parse_args
         describe_training,
-        keep_settings,
         start_training,
+        write_settings,
     )
 
     strategy = start_training(args)
@@ -120,7 +120,7 @@ def main(argv=None):
     settings = {name: getattr(args, name) for name in SETTINGS.split()}
     settings |= {"corpus_documents": corpus.num_documents, "corpus_tokens": corpus.num_tokens}
     words = {"vocabulary_sha256": corpus.vocabulary_sha256, "lowercase": corpus.lowercase}
-    keep_settings(args.output, settings | words, resume=done > 0, strategy=strategy)
+    write_settings(args.output, settings | words, resume=done > 0, strategy=strategy)
     print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     print(f"{model.count_params():,} weights; {budget}.")
     budget.measure(model, checkpoint, heldout)

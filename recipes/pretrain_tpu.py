@@ -123,7 +123,7 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.recipes._runs import describe_training, keep_settings, start_training
+    from keras_bert.recipes._runs import describe_training, start_training, write_settings
 
     strategy, corpus = start_training(args), keras_bert.Corpus(args.corpus)
     preset, checkpoints = f"{args.output}/preset", f"{args.output}/checkpoints"
@@ -146,10 +146,10 @@ def main(argv=None):
             f"Run phase 128 to step {start:,} first, or give --init; this is {done:,}."
         )
     settings = {name: getattr(args, name) for name in SETTINGS + MASKING + NEW_MODEL}
-    keep_settings(args.output, settings, resume=done > start, strategy=strategy)
+    write_settings(args.output, settings, resume=done > start, strategy=strategy)
     # Phases may differ in settings, but not in the words that the ids stand for.
     words = {"vocabulary_sha256": corpus.vocabulary_sha256, "lowercase": corpus.lowercase}
-    keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
+    write_settings(checkpoints, words, resume=done > 0, strategy=strategy)
     with strategy.scope():
         model = make_model(args, corpus)
         done = checkpoint.restore(model)

@@ -167,14 +167,14 @@ def main(argv=None):
     print(_runs.describe_training(strategy, args.batch_size, model))
     output.mkdir(parents=True, exist_ok=True)
     others = ("output", "train", "dev", "test", "epochs", "patience")
-    _runs.keep_settings(output, {n: v for n, v in vars(args).items() if n not in others})
+    _runs.write_settings(output, {n: v for n, v in vars(args).items() if n not in others})
     (output / "tags.json").write_text(json.dumps(tag_names, indent=1) + "\n", encoding="utf-8")
     features = {name: features_of(encoder, part, args) for name, part in parts.items()}
     dev, test = parts["dev"], parts.get("test")
     dev_batches = batches(features["dev"], classes["dev"], args)
     best = output / "best.keras"
 
-    def keep(predicted):
+    def save(predicted):
         _runs.keep_model(model, best)
         dev.write_predictions(output / "dev_predictions.txt", predicted)
 
@@ -185,7 +185,7 @@ def main(argv=None):
         batches=lambda e: batches(features["train"], classes["train"], args, args.seed + e),
         predict=lambda: predict(model, dev_batches, tag_names),
         score=lambda predicted: keras_bert.metrics.entity_scores(dev.tags, predicted),
-        keep=keep,
+        save=save,
     )
     if test:
         model = keras.models.load_model(best)

@@ -1,4 +1,4 @@
-"""Decoding of text files: all become UTF-8 with line feeds, and lost bytes are reported."""
+"""Decoding of text files to UTF-8 with line feeds; lost bytes are reported."""
 
 import codecs
 import contextlib
@@ -62,7 +62,7 @@ def text_blocks(
     begin = max(begin, mark)
     if packing(path) or encoding != "utf-8":
         end = math.inf  # until the text ends: its size in UTF-8 is unknown
-    with _reading(path, begin) as read:
+    with _reader(path, begin, encoding) as read:
         for offset, data in byte_blocks(read, begin, end, path):
             yield with_line_feeds(decode_and_report(data, reports, path, offset))
 
@@ -82,7 +82,7 @@ def byte_blocks(
             raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
         data = carry + new
         is_last = not new or offset + len(data) >= end
-        cut = len(data) if is_last else _last_line_end(data)
+        cut = len(data) if is_last else _last_break(data)
         yield offset, data[:cut]
         offset += cut
         carry = data[cut:]
@@ -114,30 +114,32 @@ def decode_and_report(
 
 
 @contextlib.contextmanager
-def _reading(path, begin):
-    """Provides a function that reads UTF-8 after a byte, whatever the encoding of the file."""
-    encoding, _ = detect_encoding(path)
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-
-    def read_wide(size):
-        data = file.read(size)
-        return decoder.decode(data, not data).encode()
-
+def _reader(path, begin, encoding):
+    """Provides a function that reads a file from a byte on, converting it to UTF-8."""
     with open_unpacked(path) as file:
-        if packing(path):  # unpacked bytes can only be read
-            file.read(begin)
+        if packing(path):
+            file.read(begin)  # a decompressed stream can't seek
         else:
             file.seek(begin)
-        yield file.read if encoding == "utf-8" else read_wide
+        if encoding == "utf-8":
+            yield file.read
+            return
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+        def read_as_utf8(size):
+            data = file.read(size)
+            return decoder.decode(data, final=not data).encode()
+
+        yield read_as_utf8
 
 
-def _last_line_end(data):
-    for end in (b"\n", b"\r", b" "):
-        # A final CR may be half of a CR LF.
-        cut = data.rfind(end, 0, -1 if end == b"\r" else None) + 1
-        if cut:
-            return cut
-    cut = len(data) - 1  # before the last character's first byte
-    while cut > max(0, len(data) - 4) and data[cut] & 0xC0 == 0x80:
+def _last_break(data):
+    """Returns where to cut a block: after its last line end or space, or before a character."""
+    for end, stop in ((b"\n", None), (b"\r", -1), (b" ", None)):  # a final CR may precede an LF
+        position = data.rfind(end, 0, stop)
+        if position >= 0:
+            return position + 1
+    cut = len(data) - 1
+    while cut > max(0, len(data) - 4) and data[cut] & 0xC0 == 0x80:  # inside a character
         cut -= 1
     return cut

@@ -31,8 +31,16 @@ from keras_bert.text.vocabulary import vocabulary_sha256
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
-COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens", "num_unknown")
-FIELDS = (*COUNTS[:4], "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype", "shards")
+SHARD_COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
+COUNTS = (*SHARD_COUNTS, "num_unknown")
+FIELDS = (
+    *SHARD_COUNTS,
+    "vocabulary_size",
+    "vocabulary_sha256",
+    "lowercase",
+    "token_dtype",
+    "shards",
+)
 
 
 def token_dtype(vocabulary_size: int) -> str:
@@ -141,24 +149,26 @@ def write_shard(
     Records are `(document_id, token_ids, sentence_lengths)`, those of a document consecutive.
     """
     dtype = np.dtype(dtype).newbyteorder("<")
-    last_id, length = None, 0  # of the last document
+    last_id = None
+    document_length = 0
     counts = dict.fromkeys((*COUNTS, "num_bytes", "longest_document"), 0)
     with whole_file(path, "wb") as file:
         for document_id, token_ids, sentence_lengths in records:
             lengths = np.asarray(sentence_lengths, "<u4")
             tokens = np.asarray(token_ids, dtype)
-            record = _framed(_example(document_id, lengths.tobytes(), tokens.tobytes()))
+            record = _tfrecord(_example(document_id, lengths.tobytes(), tokens.tobytes()))
             file.write(record)
             counts["num_bytes"] += len(record)
             counts["num_records"] += 1
             if document_id != last_id:
                 counts["num_documents"] += 1
-                last_id, length = document_id, 0
+                last_id = document_id
+                document_length = 0
             counts["num_sentences"] += len(lengths)
             counts["num_tokens"] += len(tokens)
             counts["num_unknown"] += int(np.count_nonzero(tokens == unk_token_id))
-            length += len(tokens)
-            counts["longest_document"] = max(counts["longest_document"], length)
+            document_length += len(tokens)
+            counts["longest_document"] = max(counts["longest_document"], document_length)
     return {"name": os.path.basename(path), **counts}
 
 
@@ -196,7 +206,7 @@ def _example(document_id, sentence_lengths, token_ids):
     return field(1, b"".join(entries))
 
 
-def _framed(data):
+def _tfrecord(data):
     """Adds the length of a record and the Castagnoli checksums of both, as TFRecord has them."""
     length = struct.pack("<Q", len(data))
     return length + _masked_crc(length) + data + _masked_crc(data)
@@ -231,7 +241,7 @@ def _read_description(folder):
 
 def _check_description(fields):
     """Raises a ValueError unless the values of `corpus.json` fit their uses and each other."""
-    sums = dict.fromkeys(COUNTS[:4], 0)
+    sums = dict.fromkeys(SHARD_COUNTS, 0)
     for shard in fields.listed_fields("shards"):
         name = shard.inner_path("name")
         if not name or os.path.basename(name) != name:

@@ -11,9 +11,14 @@ import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
-from keras_bert.finetuning.run_settings import keep_settings
+from keras_bert.finetuning.run_settings import write_settings
 from keras_bert.finetuning.settings import FineTuning
-from keras_bert.finetuning.teaching import Teaching, rows_of_texts, start_teaching, taught
+from keras_bert.finetuning.teaching import (
+    Teaching,
+    rows_of_texts,
+    rows_with_teacher,
+    start_teaching,
+)
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
 from keras_bert.messages import check_number, check_one_of, shown
 from keras_bert.models.bert_task import BertTask
@@ -72,12 +77,12 @@ def finetune(
         test: the same, to answer at the end, or `(x,)` without labels; or None.
         batching: a `Batching`; examples are always shuffled, by the seed and the epoch.
         teacher: a trained task of the same class, labels and vocabulary, or a preset of one. The
-            model learns what it says of the training examples as well as their labels; see
+            model learns from both its outputs and the labels; see
             `keras_bert.losses.Distillation`. A `BertEmbedder` learns the teacher's vectors of its
             texts instead, which need no labels or pairs, by the squared error or the given `loss`.
             The teacher answers all examples once, into files in the output folder.
         scores: function of `(answers, x, y)` that returns a dict of floats, in place of the task's
-            official scores; requires a `select`. Pairs in `x` are tuples, whatever was given.
+            official scores; requires a `select`. Pairs in `x` are always tuples.
         answer_options: options of `answer`, such as `{"n_best": 20}`; by default, those that its
             output files need.
         strategy: the result of `get_strategy`; the model must have been created in its scope.
@@ -106,21 +111,24 @@ def finetune(
     batching = dataclasses.replace(batching or Batching(), shuffle=True)
     batching.check_model(model)
     strategy = strategy or getattr(model, "distribute_strategy", None)
+    output = local_path(output)
     train, dev = _train_and_dev(model, train, dev)
-    test = None if test is None else _examples(model, test, "test")
+    if test is not None:
+        test = _examples(model, test, "test")
     if settings.loss is not None:  # labels are checked for it
         with scope_of(strategy):
             model.compile(loss=settings.loss)
     teaching = start_teaching(model, teacher, settings, batching, strategy, train.sample_weight)
-    options = model.scorer.answer_options if answer_options is None else answer_options
-    output = local_path(output)
-    run = _Run(model, train, dev, output, settings, batching, teaching, scores, options, strategy)
+    if answer_options is None:
+        answer_options = model.scorer.answer_options
+    run = _Run(
+        model, train, dev, output, settings, batching, teaching, scores, answer_options, strategy
+    )
     _check_examples(run, test)
     print(f"{train.count:,} training examples; {dev.count:,} select the best epoch.")
-    if hasattr(model, "class_counts"):
-        print(shown_classes(model.class_counts(train.y)), end="")
-    settings = _with_defaults(run)
-    run = run._replace(settings=settings)
+    print(shown_classes(model.class_counts(train.y)), end="")
+
+    run = run._replace(settings=_with_defaults(run))
     rows = _training_rows(run)
     _compile(run, settings.epochs * len(_batches(run, rows, 0)))
     record_training(model, card_settings(run))
@@ -128,18 +136,19 @@ def finetune(
         size, parts = _batch_size(batching), settings.accumulation_steps
         print(f"{describe_training(strategy, size, model, parts)}.", flush=True)
     is_begun = TrainingCheckpoint(output / "checkpoints").latest_step() is not None
-    keep_settings(output, resumed_settings(run), resume=is_begun, strategy=strategy)
+    write_settings(output, resumed_settings(run), resume=is_begun, strategy=strategy)
+
     history = train_epochs(
         model,
         output,
-        settings,
+        run.settings,
         batches=partial(_batches, run, rows),
         predict=partial(_answers, run, model, dev),
         score=partial(_score_dev, run),
-        keep=partial(_keep_best, run),
+        save=partial(_save_best, run),
         callbacks=callbacks,
     )
-    if teacher is not None:  # labels alone are what `evaluate` and `fit` take
+    if teacher is not None:  # `evaluate` and `fit` take labels only
         with scope_of(strategy):
             model.compile(loss=settings.loss if teaching.needs_labels else None)
     if test is not None:
@@ -188,21 +197,30 @@ def _examples(model, part, name):
 
 
 def _with_defaults(run):
-    """Returns the settings with the task's own for those that are None."""
-    model, dev, settings = run.model, run.dev, run.settings
-    select, learning_rate = settings.select, settings.learning_rate
-    names = model.scorer.names_for(dev.x, dev.y) if run.scores is None else ()
-    if select is None and not names:
-        raise ValueError("Pass select, the name of the score that selects the best epoch.")
-    if select is None:
-        select = names[0]
-    elif names:
-        check_one_of("select", select, names)
+    """Returns the settings with the teacher's loss, and None replaced by the task's defaults."""
+    learning_rate = run.settings.learning_rate
     if learning_rate is None:
-        optimizer = model.default_compile_args()["optimizer"]
+        optimizer = run.model.default_compile_args()["optimizer"]
         learning_rate = optimizer.get_config()["learning_rate"]
-    own = {"select": select, "learning_rate": learning_rate, "loss": run.teaching.loss}
-    return dataclasses.replace(settings, **own)
+    return dataclasses.replace(
+        run.settings,
+        select=_selecting_score(run),
+        learning_rate=learning_rate,
+        loss=run.teaching.loss,
+    )
+
+
+def _selecting_score(run):
+    select = run.settings.select
+    if run.scores is not None:  # a user's function, whose names aren't known yet
+        names = ()
+    else:
+        names = run.model.scorer.names_for(run.dev.x, run.dev.y)
+    if names and select is not None:
+        check_one_of("select", select, names)
+    if names or select is not None:
+        return select or names[0]
+    raise ValueError("Pass select, the name of the score that selects the best epoch.")
 
 
 def _check_examples(run, test):
@@ -228,9 +246,9 @@ def shown_classes(counts: dict[str, int], most: int = 10) -> str:
     """Returns a line with the number of training examples of each class; "" without classes."""
     if not counts:
         return ""
-    shown = [f"{name} {count:,}" for name, count in counts.items()][:most]
+    first = [f"{name} {count:,}" for name, count in counts.items()][:most]
     more = f" and {len(counts) - most:,} more" if len(counts) > most else ""
-    return f"{len(counts):,} classes: {', '.join(shown)}{more}.\n"
+    return f"{len(counts):,} classes: {', '.join(first)}{more}.\n"
 
 
 def _training_rows(run):
@@ -244,7 +262,7 @@ def _training_rows(run):
     if teaching.teacher is None:
         return rows
     folder = run.output / "teacher" if trains_alone(model) else None
-    return taught(model, teaching.teacher, rows, folder, run.batching.batch_size)
+    return rows_with_teacher(model, teaching.teacher, rows, folder, run.batching.batch_size)
 
 
 def _batches(run, rows, epoch):
@@ -254,18 +272,18 @@ def _batches(run, rows, epoch):
 
 
 def _compile(run, steps):
-    """Compiles the model with what its teacher wants, and `AdamW` over a number of steps."""
+    """Compiles the model with its teacher's losses, and `AdamW` over a number of steps."""
     settings, model = run.settings, run.model
     with scope_of(run.strategy):
         warmup = int(settings.warmup * steps)
         rate = WarmupLinearDecay(settings.learning_rate, warmup, steps, continuous=True)
         optimizer = AdamW(rate, layer_decay=settings.layer_decay)
         arguments = run.teaching.compile_args(model.default_compile_args())
-        model.compile(**{**arguments, "optimizer": optimizer})
+        model.compile(**arguments | {"optimizer": optimizer})
 
 
 def card_settings(run: _Run) -> dict[str, Any]:
-    """Returns the settings that the model card shows; those of None are left out."""
+    """Returns the settings that the model card shows; None values are omitted."""
     settings, batching, teaching = run.settings, run.batching, run.teaching
     loss, parts, teacher = settings.loss, settings.accumulation_steps, teaching.teacher
     if loss is not None and not isinstance(loss, str):
@@ -294,7 +312,7 @@ def card_settings(run: _Run) -> dict[str, Any]:
 def resumed_settings(run: _Run) -> dict[str, Any]:
     """Returns the settings that a run must share with the one it resumes."""
     model, settings = run.model, card_settings(run)
-    settings["class weights"] = str(run.settings.class_weight)  # whose keys JSON may not take
+    settings["class weights"] = str(run.settings.class_weight)  # JSON may not accept its keys
     settings |= model.preprocessor.get_config()
     settings |= model.own_arguments()
     settings["precision"] = model.dtype_policy.name
@@ -321,18 +339,18 @@ def _score_dev(run, answers):
     if run.scores is None:
         model.preprocessor, scores = model.scorer.tuned(answers, dev.x, dev.y)
     else:
-        scores = _own_scores(run, answers, dev)
+        scores = _user_scores(run, answers, dev)
     record_scores(model, {"dev": scores})
     return scores
 
 
-def _own_scores(run, answers, part):
+def _user_scores(run, answers, part):
     """Returns the scores of a user's function as floats: JSON has no NumPy numbers."""
     scores = run.scores(answers, part.x, part.y)
     return {name: float(value) for name, value in scores.items()}
 
 
-def _keep_best(run, answers):
+def _save_best(run, answers):
     """Saves the model as the best one, with its answers to the dev set."""
     run.model.save_to_preset(run.best)
     if is_chief(run.model):
@@ -351,7 +369,7 @@ def _answer_test(run, test):
     if run.scores is None:
         scores = scorer.score(answers, test.x, test.y)
     else:
-        scores = _own_scores(run, answers, test)
+        scores = _user_scores(run, answers, test)
     print("test:", shown_scores(scores))
     if is_chief(model):
         write_json(run.output / "test_scores.json", scores)

@@ -8,7 +8,7 @@ from keras_bert.files.remote import names_in
 from keras_bert.training.processes import is_chief, wait_for_all
 
 
-def keep_settings(
+def write_settings(
     folder: str | os.PathLike, settings: dict, resume: bool = True, strategy: object = None
 ) -> None:
     """Writes a run's settings to its folder; a resumed run must have the settings saved there.

@@ -139,7 +139,7 @@ def _joined(outputs, labels):
     return np.concatenate([outputs, labels], axis=-1, dtype="float32")
 
 
-def taught(
+def rows_with_teacher(
     model: BertTask, teacher: BertTask, rows: Rows, folder: Path | None, batch_size: int
 ) -> TaughtRows:
     """Has a teacher answer all rows once, and joins its outputs to their labels.

@@ -24,14 +24,14 @@ def train_epochs(
     batches: Callable,
     predict: Callable,
     score: Callable,
-    keep: Callable,
+    save: Callable,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
     """Trains a compiled model, scores it after each epoch, and has the best epoch kept.
 
     `batches(epoch)`, from 0, gives batches of known length, and `predict()` the predictions of the
     dev set. `score(predictions)` returns a dict of floats, of which `settings.select` decides, the
-    first of equal epochs winning; other values are only kept in `scores.json`. `keep(predictions)`
+    first of equal epochs winning; other values are only kept in `scores.json`. `save(predictions)`
     saves each new best model, and what belongs to it; each of several processes calls it.
 
     Returns the scores of each trained epoch. Of the settings, those of epochs and parts count;
@@ -75,7 +75,7 @@ def train_epochs(
         curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
         print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
         if _best(scores, select) == epoch:
-            keep(predictions)
+            save(predictions)
         if is_chief(model):
             write_json(output / "scores.json", scores)
         checkpoint.save(model, len(scores) * steps)

@@ -28,9 +28,13 @@ def double_array(values: Mapping[bytes, int]) -> np.ndarray:
                 units[base] = child | _LEAF
             else:
                 index = base ^ label
-                has_leaf = _HAS_LEAF if blocks[child][0][0] == 0 else 0
+                has_leaf = _HAS_LEAF if _has_value(blocks[child]) else 0
                 units[index] = label | has_leaf | (index ^ bases[child]) << 10
     return units
+
+
+def _has_value(block):
+    return block[0][0] == 0  # labels are sorted, and 0 is the value
 
 
 def _shared_blocks(values):
@@ -41,28 +45,32 @@ def _shared_blocks(values):
         for byte in key:
             node = node.setdefault(byte, {})
         node[0] = value
-    indices = {}
+    numbers = {}
 
-    def index(node):
+    def number_of(node):
         children = []
         for label, child in sorted(node.items()):
-            children.append((label, child if label == 0 else index(child)))
-        return indices.setdefault(tuple(children), len(indices))
+            if label != 0:
+                child = number_of(child)
+            children.append((label, child))
+        return numbers.setdefault(tuple(children), len(numbers))
 
-    root = index(trie)
-    return list(indices), root
+    root = number_of(trie)
+    return list(numbers), root
 
 
 def _place(blocks):
-    """Finds a distinct base for each block, so that no units overlap; returns bases and size."""
+    """Returns a distinct base for each block, so that no units overlap, and the array's size."""
     bases = [0] * len(blocks)
     free = np.ones(_PAGE, bool)
     free[0] = False  # the root's own unit
     unused = np.ones(_PAGE, bool)  # as a base
-    values, branches = [], []
+    leaves, branches = [], []
     for index, block in enumerate(blocks):
-        is_value = len(block) == 1 and block[0][0] == 0
-        (values if is_value else branches).append(index)
+        if len(block) == 1 and _has_value(block):
+            leaves.append(index)
+        else:
+            branches.append(index)
     start = 0  # earlier pages are treated as full
     for index in sorted(branches, key=lambda index: -len(blocks[index])):
         labels = np.array([label for label, _ in blocks[index]])
@@ -76,10 +84,10 @@ def _place(blocks):
         unused[fits[0]] = False
         free[fits[0] ^ labels] = False
     spare = np.flatnonzero(free & unused)
-    num_missing = len(values) - len(spare)
+    num_missing = len(leaves) - len(spare)
     if num_missing > 0:
         spare = np.append(spare, len(free) + np.arange(_whole_pages(num_missing)))
-    for index, base in zip(values, spare.tolist(), strict=False):
+    for index, base in zip(leaves, spare.tolist(), strict=False):
         bases[index] = base
     return bases, max(len(free), _whole_pages(max(bases) + 1))
 

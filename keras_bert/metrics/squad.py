@@ -49,7 +49,7 @@ def squad_scores(
     examples = list(examples)
     _check(examples, predictions, null_odds, null_threshold)
     has_impossible = may_be_impossible(examples)
-    exact, f1, has_answer = {}, {}, {}  # by id
+    exact, f1, is_answerable = {}, {}, {}  # by id
     for example in examples:
         id_ = example["id"]
         truths = [normalized_answer(answer["text"]) for answer in example["answers"]]
@@ -58,20 +58,21 @@ def squad_scores(
         prediction = normalized_answer(predictions[id_])
         exact[id_] = int(prediction in truths)
         f1[id_] = max((_f1(truth, prediction, has_impossible) for truth in truths), default=0)
-        has_answer[id_] = bool(example["answers"])
+        is_answerable[id_] = bool(example["answers"])
     best_scores = {}
     if null_odds is not None:
         for name, values in {"exact": exact, "f1": f1}.items():
-            best, threshold = _best_threshold(predictions, values, null_odds, has_answer)
-            best_scores |= {f"best_{name}": best, f"best_{name}_thresh": threshold}
+            best, threshold = _best_threshold(predictions, values, null_odds, is_answerable)
+            best_scores[f"best_{name}"] = best
+            best_scores[f"best_{name}_thresh"] = threshold
     if null_threshold is not None:
-        for id_, answered in has_answer.items():
-            if null_odds[id_] > null_threshold:
-                exact[id_] = f1[id_] = float(not answered)
-    scores = _means(exact, f1, list(has_answer))
+        for id_, answerable in is_answerable.items():
+            if null_odds[id_] > null_threshold:  # answered by ""
+                exact[id_] = f1[id_] = float(not answerable)
+    scores = _means(exact, f1, list(is_answerable))
     if has_impossible:
         for prefix, wanted in {"HasAns_": True, "NoAns_": False}.items():
-            ids = [id_ for id_, answered in has_answer.items() if answered is wanted]
+            ids = [id_ for id_, answerable in is_answerable.items() if answerable is wanted]
             if ids:
                 means = _means(exact, f1, ids)
                 scores |= {prefix + name: mean for name, mean in means.items()}
@@ -79,7 +80,7 @@ def squad_scores(
 
 
 def may_be_impossible(examples: Iterable[Mapping]) -> bool:
-    """Returns whether questions are those of SQuAD 2.0, some of which have no answer."""
+    """Returns whether the questions are in the format of SQuAD 2.0: some may have no answer."""
     return any("is_impossible" in example or not example["answers"] for example in examples)
 
 
@@ -109,18 +110,21 @@ def _means(exact, f1, ids):
     }
 
 
-def _best_threshold(predictions, scores, null_odds, has_answer):
-    """Finds the threshold of the odds with the best score; returns `(score, threshold)`."""
-    current = best = sum(not answered for answered in has_answer.values())
+def _best_threshold(predictions, scores, null_odds, is_answerable):
+    """Finds the threshold of the odds with the best score; returns `(score, threshold)`.
+
+    At first every question is answered by "". Then predictions are let in by rising odds.
+    """
+    total = best = sum(not answerable for answerable in is_answerable.values())
     threshold = 0.0
-    ids = [id_ for id_ in null_odds if id_ in scores]
+    ids = [id_ for id_ in null_odds if id_ in scores]  # equal odds: as in the official script
     for id_ in sorted(ids, key=null_odds.get):
-        if has_answer[id_]:
-            current += scores[id_]
+        if is_answerable[id_]:
+            total += scores[id_]
         elif predictions[id_]:
-            current -= 1
-        if current > best:
-            best, threshold = current, null_odds[id_]
+            total -= 1
+        if total > best:
+            best, threshold = total, null_odds[id_]
     return 100.0 * best / len(scores), threshold
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from keras_bert.losses import BINARY
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.models.several_texts import SeveralTexts
-from keras_bert.preprocessing.checked_numbers import checked_relevance, relevance_targets
+from keras_bert.preprocessing.bert_reranker_preprocessor import checked_relevance, relevance_targets
 from keras_bert.preprocessing.texts import text_columns
 from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import RelevanceScorer

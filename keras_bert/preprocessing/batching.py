@@ -30,8 +30,8 @@ class Batching:
             `sequence_length`. Ints, such as `(32, 64, 128)`, pad to the smallest length that holds
             the longest row. `"auto"` suits the device: XLA compiles a model again for each shape,
             so on JAX's CPU a batch gets one of the lengths 8, 12, 16, 24, 32, 48, ..., on a GPU one
-            of four, and on a TPU, where compiling takes minutes, the full one; elsewhere that of
-            its longest row.
+            of four, and on a TPU, where compiling takes minutes, the full one; elsewhere, the
+            length of its longest row.
         bucket_lengths: ints, such as `(32, 64, 128)`. Examples in memory that need the same bucket
             length are batched together and padded to it. This keeps padding low, and the model is
             compiled for few shapes.
@@ -42,11 +42,11 @@ class Batching:
             only. Evaluation and prediction never drop examples.
         packed: bool, whether several sequences share a row, so that almost nothing is padded. Rows
             have the preprocessor's `sequence_length`, and `batch_size` counts rows. Losses and
-            metrics are those of sequences in rows of their own, except those of spans: padding
-            takes part in the softmax over a row's tokens, as in Google's BERT, and packed sequences
-            have none. Sequences in memory are packed once, and shuffling draws a new order of rows
-            for each epoch. For `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`;
-            prediction sorts rows by length instead.
+            metrics equal those without packing, except for spans: padding takes part in the softmax
+            over a row's tokens, as in Google's BERT, and packed sequences have none. Sequences in
+            memory are packed once, and shuffling draws a new order of rows for each epoch. For
+            `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`; prediction sorts rows by
+            length instead.
         sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
             fit.
 
@@ -77,9 +77,11 @@ class Batching:
             check_one_of("pad_to", self.pad_to, PAD_TO, " Or give a list of lengths.")
         else:
             _check_lengths("pad_to", self.pad_to)
+            object.__setattr__(self, "pad_to", tuple(self.pad_to))
         has_buckets = self.bucket_lengths is not None
         if has_buckets:
             _check_lengths("bucket_lengths", self.bucket_lengths)
+            object.__setattr__(self, "bucket_lengths", tuple(self.bucket_lengths))
         if self.tokens_per_batch is not None:
             if not has_buckets:
                 raise ValueError("tokens_per_batch needs bucket_lengths, such as (32, 64, 128).")
@@ -114,25 +116,26 @@ class Batching:
             raise ValueError(
                 f"bucket_lengths must reach {longest}, the longest row; got {self.bucket_lengths}."
             )
-        kind, pad_to = device_kind(), self.pad_to
-        if self.packed or (pad_to == "auto" and kind == "TPU"):
+        device = device_kind()
+        pad_to, drop_remainder = self.pad_to, self.drop_remainder
+        if self.packed:
             pad_to = "full"
         elif pad_to == "auto":
-            is_compiled = keras.backend.backend() == "jax"
-            on_cpu = octaves(longest, 2) if is_compiled else "longest"
-            pad_to = quarters(longest) if kind == "GPU" else on_cpu
-        drop = kind == "TPU" if self.drop_remainder is None else self.drop_remainder
-        return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
+            pad_to = _auto_pad_to(device, longest)
+        if drop_remainder is None:
+            drop_remainder = device == "TPU"
+        return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop_remainder)
 
     def width(self, lengths: Any, most: int, ops: ModuleType) -> Any:
         """Returns the length, up to `most`, to pad rows of int64 `[B]` tokens to."""
-        if self.bucket_lengths is None and self.pad_to == "full":
+        pad_to = self.pad_to if self.bucket_lengths is None else self.bucket_lengths
+        if pad_to == "full":
             return most
         longest = ops.maximum(ops.max_or_zero(lengths), 1)  # B may be 0
-        if self.bucket_lengths is None and self.pad_to == "longest":
+        if pad_to == "longest":
             return longest
-        cuts = self.pad_to if self.bucket_lengths is None else self.bucket_lengths
-        return ops.smallest_at_least(sorted({most, *(cut for cut in cuts if cut < most)}), longest)
+        shorter = {length for length in pad_to if length < most}
+        return ops.smallest_at_least(sorted(shorter | {most}), longest)
 
     def for_evaluation(self) -> Self:
         """Returns a copy that batches every example once, in order."""
@@ -158,6 +161,15 @@ def _check_lengths(name, lengths):
         )
 
 
+def _auto_pad_to(device, longest):
+    """Returns what `pad_to="auto"` means: the more a new shape costs, the fewer there are."""
+    if device == "TPU":
+        return "full"
+    if device == "GPU":
+        return quarters(longest)
+    return octaves(longest, 2) if keras.backend.backend() == "jax" else "longest"
+
+
 def quarters(length: int) -> list[int]:
     """Returns 1/4, 2/4, 3/4 and 4/4 of a length to pad to: little padding and few shapes."""
     return sorted({-(-length * part // 4) for part in (1, 2, 3, 4)})
@@ -169,6 +181,10 @@ def octaves(length: int, steps: int, least: int = 8) -> list[int]:
     >>> octaves(40, 2)
     [8, 12, 16, 24, 32, 40]
     """
-    powers = [1 << bits for bits in range(length.bit_length())]
-    sizes = {power * (steps + step) // steps for power in powers for step in range(steps)}
-    return sorted({length, *(size for size in sizes if least <= size < length)})
+    sizes = {length}
+    for bits in range(length.bit_length()):
+        for step in range(steps):
+            size = 2**bits * (steps + step) // steps
+            if least <= size < length:
+                sizes.add(size)
+    return sorted(sizes)

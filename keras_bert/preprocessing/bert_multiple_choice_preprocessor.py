@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.checked_numbers import checked
+from keras_bert.preprocessing.checked_numbers import require
 from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.text_rows import PairRows, ops_of
@@ -150,7 +150,7 @@ def checked_choices(labels: Any, is_there: Any = None) -> Any:
         numbers = ops.cast(ops.arange(ops.num_columns(is_there)), "float64")
         return ops.row_sums((labels[:, None] == numbers) & is_there) > 0
 
-    return checked(labels, are_choices, expected)
+    return require(labels, are_choices, expected)
 
 
 def with_choice_check(dataset: Any) -> Any:

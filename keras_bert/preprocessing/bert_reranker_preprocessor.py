@@ -7,8 +7,8 @@ import numpy as np
 
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.checked_numbers import relevance_targets
-from keras_bert.preprocessing.forms import Examples, Labels, Tensor
+from keras_bert.preprocessing.checked_numbers import number_array, require
+from keras_bert.preprocessing.forms import Examples, Labels, Tensor, one_each
 from keras_bert.preprocessing.text_rows import PairRows, ops_of, row_by_row
 from keras_bert.preprocessing.text_words import ExplainedRow
 from keras_bert.saved import registered
@@ -100,3 +100,23 @@ class BertRerankerPreprocessor(BertPreprocessor):
             query = tf.broadcast_to(query, tf.shape(documents))
         rows = self.rows((query, documents), {}, ())
         return self.answers(predict(rows.as_batch()[0]), rows)
+
+
+def relevance_targets(labels: Labels) -> np.ndarray:
+    """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
+    relevance = number_array(
+        "Relevance", labels, "a number for each example", lambda shape: len(shape) in (1, 2)
+    )
+    return one_each(relevance)
+
+
+def checked_relevance(labels: Any) -> Any:
+    """Checks that the relevance in an array or a tensor is between 0 and 1."""
+    return require(
+        labels,
+        lambda v: (v >= 0) & (v <= 1),
+        "Binary cross-entropy takes a relevance from 0 to 1",
+        "Divide grades by the highest. For a teacher's scores, compile with "
+        "loss='mean_squared_error'; for the margins of (query, positive, negative), with "
+        "loss=MarginMeanSquaredError().",
+    )

@@ -79,8 +79,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                 `documents`, `[n]` ints, the document of each sentence. The document's other
                 sentences then fill up each row as context. Without labels `x` may also be texts: a
                 string or a list of strings.
-            y: for each sentence a list of tags, by name or by number; -100 is none, as in
-                transformers.
+            y: for each sentence a list of tags, by name or by number; -100 means no tag, as
+                in transformers.
             sample_weight: None.
             with_labels: see `BertPreprocessor`.
 
@@ -94,8 +94,10 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                     "A BertTokenClassifier trains on lists of words and tags; got texts."
                 )
             return text_words(self.located(examples.columns[0]), self.packer)
-        if (with_labels and y is None) or sample_weight is not None:
-            raise ValueError("With words, give the tags of each sentence, and no sample_weight.")
+        if sample_weight is not None:
+            raise ValueError("Tagged words take no sample_weight: leave it out.")
+        if with_labels and y is None:
+            raise ValueError("Words need the tags of each sentence: pass y.")
         return TaggedRows(examples, self, None if y is None else self.targets(y))
 
     def listed(self, x: Examples) -> Sentences | TextExamples:
@@ -139,19 +141,18 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """
         if isinstance(rows, TextWords):
             return found_entities(outputs, rows, self.label_names)
-        ops, names = ops_of(outputs), ops_of(outputs).strings(self.label_names)
+        ops = ops_of(outputs)
+        names = ops.strings(self.label_names)
+        count = ops.num_rows(outputs)
         logits = outputs if rows is None else rows.at_words(outputs)
-        answers = {
-            "probabilities": ops.softmax(logits),
-            "label": ops.take(names, ops.argmax(logits, axis=-1)),
-        }
+        probabilities = ops.softmax(logits)
+        label = ops.take(names, ops.argmax(logits, axis=-1))
         if rows is not None:
-            answers = {
-                name: numpy_ops.from_row_lengths(values, rows.lengths)
-                for name, values in answers.items()
-            }
-        count = ops.num_rows(outputs) if rows is None else len(rows.lengths)
-        return {**answers, "labels": ops.repeat(names[None], count, axis=0)}
+            count = len(rows.lengths)
+            probabilities = numpy_ops.from_row_lengths(probabilities, rows.lengths)
+            label = numpy_ops.from_row_lengths(label, rows.lengths)
+        labels = ops.repeat(names[None], count, axis=0)
+        return {"probabilities": probabilities, "label": label, "labels": labels}
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
         text = self.located(super().listed(x).columns[0])
@@ -159,7 +160,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         check_int("target, a character of the text,", target, at_least=0)
         chosen = np.flatnonzero((words.start <= target) & (target < words.end))
         if not chosen.size:
-            raise ValueError(f"target={target} is no character of a word of {shown(x)}.")
+            raise ValueError(f"target={target} is not inside a word of {shown(x)}.")
         window, position = words.window[chosen], int(words.position[chosen[0]])
         row = explained_row(self.packer, [text], [words.columns[0].take(window)])
         number = int(keras.ops.argmax(predict(row.inputs)[0, position]))

@@ -1,4 +1,4 @@
-"""Checks of numbers: one for arrays in memory and for tensors on their way through a dataset."""
+"""Checks of numbers, in arrays and in the tensors of a dataset."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,14 +7,24 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_all_finite, check_values, shown
-from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, one_each
+from keras_bert.preprocessing.forms import Tensor, as_arrays
+
+
+def is_column(shape: tuple) -> bool:
+    """Returns whether a shape is `[n]` or `[n, 1]`."""
+    return len(shape) > 0 and shape[1:] in ((), (1,))
+
+
+def has_rows(shape: tuple) -> bool:
+    """Returns whether a shape is `[n, ...]`."""
+    return len(shape) > 0
 
 
 def number_array(
     name: str,
     values: Any,
     expected: str = "a number for each example, [n]",
-    is_shape: Callable[[tuple], bool] = lambda shape: shape[1:] in ((), (1,)) and shape != (),
+    is_shape: Callable[[tuple], bool] = is_column,
     fix: str = "Leave the example out.",
     dtype: str = "float32",
 ) -> np.ndarray:
@@ -24,17 +34,25 @@ def number_array(
     Traceback (most recent call last):
     ValueError: Scores must be a number for each example, [n]; got ['high', 'low'].
     """
-    try:
-        array = np.asarray(as_arrays(values))
-        is_number = array.dtype.kind == "O" or holds_numbers(array)
-        array = array.astype(dtype) if is_number else None
-    except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
-        array = None
-    if array is None or not is_shape(array.shape):
-        got = shown(values) if array is None or not array.ndim else f"shape {array.shape}"
+    array = _as_numbers(values, dtype)
+    if array is None:
+        raise ValueError(f"{name} must be {expected}; got {shown(values)}.")
+    if not is_shape(array.shape):
+        got = f"shape {array.shape}" if array.ndim else shown(values)
         raise ValueError(f"{name} must be {expected}; got {got}.")
     check_all_finite(name, array, fix)
     return array
+
+
+def _as_numbers(values, dtype):
+    """Converts values to an array; returns None for strings, ragged lists and other objects."""
+    try:
+        array = np.asarray(as_arrays(values))
+        if array.dtype.kind != "O" and not holds_numbers(array):
+            return None
+        return array.astype(dtype)
+    except (TypeError, ValueError):
+        return None
 
 
 def holds_numbers(array: np.ndarray) -> bool:
@@ -47,10 +65,11 @@ def extra_input_array(name: str, values: Any) -> np.ndarray:
     expected = "numbers, a row for each text, such as table.numbers([column])"
     fix = "Leave the row out, or fill the value, such as with the mean."
     array = number_array(name, values, expected, lambda shape: True, fix)
-    return np.asarray(values) if np.asarray(values).dtype.kind in "iub" else array
+    given = np.asarray(values)
+    return given if given.dtype.kind in "iub" else array
 
 
-def checked(values: Any, is_right: Callable, expected: str, fix: str = "") -> Any:
+def require(values: Any, is_right: Callable, expected: str, fix: str = "") -> Any:
     """Returns numbers, an array or a tensor, unless one of them is wrong.
 
     A wrong array raises a ValueError that says where; a wrong tensor fails when its batch is read.
@@ -58,11 +77,19 @@ def checked(values: Any, is_right: Callable, expected: str, fix: str = "") -> An
     do.
     """
     if isinstance(values, np.ndarray):
-        if values.size and not holds_numbers(values):
-            raise ValueError(f"{expected}; got {shown(values.tolist())}. {fix}".rstrip())
-        with np.errstate(invalid="ignore"):  # of NaN and infinity
-            check_values(values, is_right(values.astype("float64")), expected, fix)
+        _require_array(values, is_right, expected, fix)
         return values
+    return _required_tensor(values, is_right, expected, fix)
+
+
+def _require_array(values, is_right, expected, fix):
+    if values.size and not holds_numbers(values):
+        raise ValueError(f"{expected}; got {shown(values.tolist())}. {fix}".rstrip())
+    with np.errstate(invalid="ignore"):  # NaN and infinity are compared, too
+        check_values(values, is_right(values.astype("float64")), expected, fix)
+
+
+def _required_tensor(values, is_right, expected, fix):
     import tensorflow as tf
 
     from keras_bert.graph.datasets import asserted
@@ -89,12 +116,12 @@ def weight_arrays(sample_weight: Any) -> Any:
         return None
     if isinstance(sample_weight, dict):
         return {name: weight_arrays(weights) for name, weights in sample_weight.items()}
-    name = "sample_weight"
-    return _not_negative(number_array(name, sample_weight, is_shape=len), name)
+    weights = number_array("sample_weight", sample_weight, is_shape=has_rows)
+    return _not_negative(weights, "sample_weight")
 
 
 def with_target_checks(targets: tuple) -> tuple:
-    """Makes reading `(labels,)` or `(labels, weights)`, of any structure, fail at wrong numbers."""
+    """Adds checks to `(labels,)` or `(labels, weights)`, which fail when a batch is wrong."""
     import tensorflow as tf
 
     def checks(check):
@@ -105,31 +132,13 @@ def with_target_checks(targets: tuple) -> tuple:
     return labels, *keras.tree.map_structure(checks(_not_negative), weights)
 
 
-def relevance_targets(labels: Labels) -> np.ndarray:
-    """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
-    expected = "a number for each example"
-    return one_each(number_array("Relevance", labels, expected, lambda shape: len(shape) in (1, 2)))
-
-
-def checked_relevance(labels: Any) -> Any:
-    """Checks that the relevance in an array or a tensor is one for binary cross-entropy."""
-    return checked(
-        labels,
-        lambda v: (v >= 0) & (v <= 1),
-        "Binary cross-entropy takes a relevance from 0 to 1",
-        "Divide grades by the highest. For a teacher's scores, compile with "
-        "loss='mean_squared_error'; for the margins of (query, positive, negative), with "
-        "loss=MarginMeanSquaredError().",
-    )
-
-
 def _finite(values, name="Labels"):
     if not values.dtype.is_floating:
         return values
     fix = "Leave out or fill missing values."
-    return checked(values, lambda v: abs(v) < np.inf, f"{name} must be finite numbers", fix)
+    return require(values, lambda v: abs(v) < np.inf, f"{name} must be finite numbers", fix)
 
 
 def _not_negative(weights, name="Weights"):
     expected = f"{name} must be finite numbers of at least 0"
-    return checked(weights, lambda v: (v >= 0) & (v < np.inf), expected)
+    return require(weights, lambda v: (v >= 0) & (v < np.inf), expected)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_number, did_you_mean, shown
-from keras_bert.preprocessing.checked_numbers import checked, number_array
+from keras_bert.preprocessing.checked_numbers import number_array, require
 from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, one_each
 from keras_bert.preprocessing.text_rows import ops_of
 
@@ -95,7 +95,7 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
     what = "Labels of a multi_label model"
     expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
     matrix = number_array(what, labels, expected, lambda shape: shape[1:] == (len(names),))
-    return checked(matrix, lambda v: (v == 0) | (v == 1), f"{what} must be {expected}")
+    return require(matrix, lambda v: (v == 0) | (v == 1), f"{what} must be {expected}")
 
 
 def class_targets(
@@ -187,9 +187,9 @@ def token_targets(labels: Labels, num_classes: int) -> Labels:
 def _of_classes(labels, num_classes, fix=_RENUMBER):
     """Returns class numbers, an array or a tensor, if all of them are classes; see `checked`."""
     if num_classes is None:
-        return checked(labels, lambda v: v % 1 == 0, "Labels must be class numbers", fix)
+        return require(labels, lambda v: v % 1 == 0, "Labels must be class numbers", fix)
     expected = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}"
-    return checked(labels, lambda v: (v >= 0) & (v < num_classes) & (v % 1 == 0), expected, fix)
+    return require(labels, lambda v: (v >= 0) & (v < num_classes) & (v % 1 == 0), expected, fix)
 
 
 def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:

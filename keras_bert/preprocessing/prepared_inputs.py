@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert.other_libraries import INPUTS
-from keras_bert.preprocessing.checked_numbers import checked, with_finite_check, with_target_checks
+from keras_bert.preprocessing.checked_numbers import require, with_finite_check, with_target_checks
 from keras_bert.preprocessing.forms import Dataset, as_arrays
 from keras_bert.preprocessing.text_rows import ops_of
 
@@ -163,8 +163,8 @@ def _in_range(name, values, limit, below):
     }.get(name, "positions in the row")
     numbers = "integers" if limit is None else f"integers from 0 to {limit - 1}"
     expected = f"{name} must be {numbers}, {reason}"
-    values = checked(values, lambda v: (v >= 0) & (v < below) & (v % 1 == 0), expected)
-    return checked(values, _are_numbered, _NUMBERING) if name == "sequence_ids" else values
+    values = require(values, lambda v: (v >= 0) & (v < below) & (v % 1 == 0), expected)
+    return require(values, _are_numbered, _NUMBERING) if name == "sequence_ids" else values
 
 
 _NUMBERING = (

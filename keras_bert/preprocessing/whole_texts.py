@@ -1,4 +1,4 @@
-"""Texts as a pre-trained model reads them: as a whole, some with [MASK]."""
+"""Texts tokenized whole for a pre-trained model, optionally with [MASK]."""
 
 import re
 from collections.abc import Sequence
@@ -17,15 +17,18 @@ from keras_bert.text.vocabulary import MASK
 
 def whole_texts(texts: Sequence[str], preprocessor: Any) -> list[np.ndarray]:
     """Tokenizes texts as `[CLS] text [SEP]`, without truncation."""
-    texts = [as_str(f"Text {number}", text) for number, text in enumerate(texts)]
-    tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
+    texts = [as_str(f"Text {index}", text) for index, text in enumerate(texts)]
+    tokenizer = preprocessor.tokenizer
+    room = preprocessor.sequence_length - 2  # without [CLS] and [SEP]
     rows = []
-    for number, ids in enumerate(numpy_ops.from_row_lengths(*tokenizer.flat_ids(texts))):
-        if not 0 < len(ids) <= longest - 2:
-            size = "no token to score"
-            if len(ids):
-                size = f"{len(ids)} tokens, above the {longest - 2} of sequence_length={longest}"
-            raise ValueError(f"Text {number} has {size}: {shown(texts[number])}.")
+    for index, ids in enumerate(numpy_ops.from_row_lengths(*tokenizer.flat_ids(texts))):
+        if len(ids) == 0:
+            raise ValueError(f"Text {index} has no token to score: {shown(texts[index])}.")
+        if len(ids) > room:
+            raise ValueError(
+                f"Text {index} has {len(ids)} tokens, above the {room} of sequence_length="
+                f"{preprocessor.sequence_length}: {shown(texts[index])}."
+            )
         row = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
         rows.append(np.array(row, "int32"))
     return rows
@@ -34,28 +37,34 @@ def whole_texts(texts: Sequence[str], preprocessor: Any) -> list[np.ndarray]:
 def masked_inputs(
     texts: Sequence[str], preprocessor: Any
 ) -> tuple[dict[str, np.ndarray], list[int]]:
-    """Tokenizes B texts with "[MASK]" as a masked token, at least one in each.
+    """Tokenizes B texts in which "[MASK]" is a masked token; each text has at least one.
 
-    Returns the inputs, `mask_positions` `[B, P]` among them, and the masked tokens of each text.
+    Returns the inputs, with `mask_positions` `[B, P]`, and each text's number of masks.
     """
-    tokenizer, most = preprocessor.tokenizer, preprocessor.sequence_length - 1
-    rows, counts = [], []
-    for text in texts:
-        # Like a token of RoBERTa's, a mask includes the space before it.
-        parts = re.split(rf"\s*{re.escape(MASK)}", as_str("A text", text))
-        if len(parts) == 1:
-            raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
-        ids = numpy_ops.from_row_lengths(*tokenizer.flat_ids(parts))
-        row = ids[:1]
-        for part in ids[1:]:
-            row += [[tokenizer.mask_token_id], part]
-        rows.append(np.concatenate(row, dtype="int32"))
-        counts.append(len(parts) - 1)
-    tokens = Tokens.of(np.concatenate(rows), np.array([*map(len, rows)], "int64"), numpy_ops)
+    tokenizer = preprocessor.tokenizer
+    rows = [_with_masks(as_str("A text", text), tokenizer) for text in texts]
+    lengths = np.array([len(row) for row in rows], "int64")
+    tokens = Tokens.of(np.concatenate(rows), lengths, numpy_ops)
     [inputs] = TextRows(preprocessor.packer, (tokens,)).as_batch()
-    positions = [np.flatnonzero(r == tokenizer.mask_token_id) for r in inputs["token_ids"]]
-    for text, count, own in zip(texts, counts, positions, strict=True):
-        if len(own) < count:
-            raise ValueError(f"A text has a [MASK] beyond the {most} tokens read: {shown(text)}.")
+    counts, positions = [], []
+    for text, row, token_ids in zip(texts, rows, inputs["token_ids"], strict=True):
+        counts.append(np.count_nonzero(row == tokenizer.mask_token_id))
+        positions.append(np.flatnonzero(token_ids == tokenizer.mask_token_id))
+        if len(positions[-1]) < counts[-1]:
+            room = preprocessor.sequence_length - 2  # without [CLS] and [SEP]
+            raise ValueError(f"A text has a [MASK] beyond the {room} tokens read: {shown(text)}.")
     inputs["mask_positions"] = keras.utils.pad_sequences(positions, padding="post")
     return inputs, counts
+
+
+def _with_masks(text, tokenizer):
+    """Tokenizes a text with "[MASK]" as the masked token."""
+    # Like a token of RoBERTa's, a mask includes the space before it.
+    pieces = re.split(rf"\s*{re.escape(MASK)}", text)
+    if len(pieces) == 1:
+        raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
+    first, *others = numpy_ops.from_row_lengths(*tokenizer.flat_ids(pieces))
+    chunks = [first]
+    for ids in others:
+        chunks += [[tokenizer.mask_token_id], ids]
+    return np.concatenate(chunks, dtype="int32")

@@ -6,6 +6,13 @@ import re
 from keras_bert.files.remote import packing
 from keras_bert.readers.table import read_table
 
+_SWAG_NAME = re.compile(r"sent1|ending\d+")
+_FORMS = (
+    "A file of choices has SWAG's columns, named in its first row (sent1, sent2, ending0, "
+    "ending1, ..., label), or CODAH's, without a header (category, context, two or more choices, "
+    "the number of the right one from 0)."
+)
+
 
 def read_choices(path: str | os.PathLike) -> list[dict]:
     r"""Reads the questions of a file in the format of SWAG or CODAH.
@@ -37,31 +44,25 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     path = os.fspath(path)
     is_csv = path.lower().removesuffix(packing(path)).endswith(".csv")
     table = read_table(path, header=False, quoting=is_csv)
-    first = [cell.strip() for cell in table.rows[0]]
-    if any(map(_SWAG_NAME.fullmatch, table.columns + first)):
-        return _swag(read_table(path))
+    first_row = [cell.strip() for cell in table.rows[0]]
+    if any(_SWAG_NAME.fullmatch(name) for name in table.columns + first_row):
+        return _swag(read_table(path))  # again, with its header
     if len(table.columns) < 5:
         raise ValueError(f"{table.path} has {len(table.columns)} columns. {_FORMS}")
     examples = []
     for row, (_, context, *choices, label) in enumerate(table.rows):
         _check_choices(table, row, choices)
-        label = _label(table, row, label, choices)
+        label = _label(table, row, label, len(choices))
         examples.append({"context": context, "choices": choices, "label": label})
     return examples
 
 
-_SWAG_NAME = re.compile(r"sent1|ending\d+")
-_FORMS = (
-    "A file of choices has SWAG's columns, named in its first row (sent1, sent2, ending0, "
-    "ending1, ..., label), or CODAH's, without a header (category, context, two or more choices, "
-    "the number of the right one from 0)."
-)
-
-
 def _swag(table):
-    contexts, begins = table["sent1"], table["sent2"]
-    count = sum(name.startswith("ending") for name in table.columns)
-    columns = [table[f"ending{index}"] for index in range(max(2, count))]
+    contexts = table["sent1"]
+    begins = table["sent2"]
+    num_choices = sum(name.startswith("ending") for name in table.columns)
+    num_choices = max(2, num_choices)  # table["ending1"] says so if there are fewer
+    columns = [table[f"ending{index}"] for index in range(num_choices)]
     examples = []
     for row, endings in enumerate(zip(*columns, strict=True)):
         _check_choices(table, row, endings)
@@ -69,7 +70,7 @@ def _swag(table):
         examples.append({"context": contexts[row], "choices": choices})
     if "label" in table:
         for row, label in enumerate(table["label"]):
-            examples[row]["label"] = _label(table, row, label, columns)
+            examples[row]["label"] = _label(table, row, label, num_choices)
     return examples
 
 
@@ -80,8 +81,8 @@ def _check_choices(table, row, texts):
             raise table.error(row, f"{wrong}. Fill it, or remove the row.")
 
 
-def _label(table, row, label, choices):
-    if label.strip() not in map(str, range(len(choices))):
-        wrong = f"the label {label!r} is not the number of an ending, 0 to {len(choices) - 1}"
+def _label(table, row, label, num_choices):
+    if label.strip() not in [str(index) for index in range(num_choices)]:
+        wrong = f"the label {label!r} is not the number of an ending, 0 to {num_choices - 1}"
         raise table.error(row, f"{wrong}. {_FORMS}")
     return int(label)

@@ -16,6 +16,8 @@ with from_extra("corpus"):
 _MAX_WORD_CHARACTERS = 200  # longer words are [UNK] to BERT
 _MAX_COUNT = 1 << 30  # the trainer counts pairs in 32 bits
 
+_basic_words = functools.cache(BasicWords)  # one for each casing: its tables fill as it reads
+
 
 def count_words(text: str, lowercase: bool) -> collections.Counter:
     """Counts the normalized words that a `BertTokenizer` cuts into pieces."""
@@ -27,9 +29,6 @@ def count_words(text: str, lowercase: bool) -> collections.Counter:
     return counts
 
 
-_basic_words = functools.cache(BasicWords)  # which fills its tables
-
-
 def train_wordpieces(
     counts: Mapping[str, int],
     vocabulary_size: int,
@@ -38,34 +37,38 @@ def train_wordpieces(
     progress: bool,
 ) -> list[str]:
     """Trains a WordPiece vocabulary on words from `count_words`; see `learn_vocabulary`."""
-    counts, alphabet = _keep_frequent_characters(counts, max_characters)
-    if not counts:
+    words = {word: count for word, count in counts.items() if len(word) <= _MAX_WORD_CHARACTERS}
+    characters = _frequent_characters(words, max_characters)
+    words = {word: count for word, count in words.items() if characters.issuperset(word)}
+    if not words:
         raise ValueError(
             f"every word of the texts is [UNK]: longer than {_MAX_WORD_CHARACTERS} characters, or "
-            f"with one beyond the {max_characters=} most frequent: give other texts, or raise it."
+            f"with a character outside the {max_characters} most frequent. Use other texts, or "
+            "increase max_characters."
         )
+    alphabet = _alphabet(words, characters)
     least = len(SPECIAL_TOKENS) + len(alphabet)
     if vocabulary_size < least:
         raise ValueError(
             f"{vocabulary_size=} is too small: give at least {least}, the special tokens and "
             f"characters, better several times that, or lower {max_characters=}."
         )
-    return _train(counts, alphabet, vocabulary_size, min_frequency, progress)
+    return _train(words, alphabet, vocabulary_size, min_frequency, progress)
 
 
-def _keep_frequent_characters(counts, max_characters):
-    """Returns the words made of frequent characters only, and these characters as sorted tokens."""
-    words, frequency = {}, collections.Counter()
-    for word, count in counts.items():
-        if len(word) <= _MAX_WORD_CHARACTERS:
-            words[word] = count
-            for character in word:
-                frequency[character] += count
+def _frequent_characters(words, most):
+    frequency = collections.Counter()
+    for word, count in words.items():
+        for character in word:
+            frequency[character] += count
     by_frequency = sorted(frequency, key=lambda character: (-frequency[character], character))
-    kept = set(by_frequency[:max_characters])
-    words = {word: count for word, count in words.items() if kept.issuperset(word)}
+    return set(by_frequency[:most])
+
+
+def _alphabet(words, characters):
+    """Returns characters as sorted tokens, and those inside words with "##" as well."""
     inner = {character for word in words for character in word[1:]}
-    return words, sorted(kept) + [f"##{character}" for character in sorted(inner)]
+    return sorted(characters) + [f"##{character}" for character in sorted(inner)]
 
 
 def _train(counts, alphabet, vocabulary_size, min_frequency, progress):

@@ -17,14 +17,14 @@ from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 class TimeBudget(keras.callbacks.Callback):
     """Trains for a time: the learning rate follows a clock, and the last step has the last rate.
 
-    Each execution, one or `steps_per_execution` steps, has the rate of `schedule` at the seconds
-    trained before it, up to a ten-thousandth of the budget ago. These include validation and
-    checkpoints, and are part of the optimizer's state: a run that resumes from a
+    Each execution, one or `steps_per_execution` steps, uses the rate of `schedule` at the time
+    trained so far; the rate is updated at most 10,000 times in a run. The time includes validation
+    and checkpoints. It is part of the optimizer's state: a run that resumes from a
     `TrainingCheckpoint` has the rest of its budget, whatever the pause.
 
-    The last execution is the one after which there is no time for another and for the end of an
-    epoch, the longest so far; `measure` times the first. Put this callback last in the list. If
-    several processes train together, they read the clock of the first.
+    The last execution is the one that leaves too little time for another and for the longest end of
+    an epoch so far; `measure` times the first. Put this callback last in the list. If several
+    processes train together, they read the clock of the first.
 
     Args:
         optimizer: the model's optimizer, with a number as its learning rate. Create the callback in
@@ -49,7 +49,7 @@ class TimeBudget(keras.callbacks.Callback):
         clock: Callable[[], float] = time.monotonic,
     ):
         super().__init__()
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # if its loss is scaled
         if isinstance(optimizer.get_config()["learning_rate"], dict):
             raise ValueError(
                 "A TimeBudget sets the learning rate by its own schedule: create the optimizer "
@@ -62,8 +62,16 @@ class TimeBudget(keras.callbacks.Callback):
         optimizer.seconds_trained = keras.Variable(  # in its state, and so in checkpoints
             0.0, trainable=False, dtype="float32", aggregation="only_first_replica"
         )
-        self._execution = self._epoch_end = 0.0  # seconds that the last, and the longest, took
-        self._is_last = self._is_due = False
+        self._strategy = None
+        self._steps = 1  # of an execution
+        self._start = 0.0  # when a run without pauses would have started, by the clock
+        self._began = 0.0  # seconds trained before this execution
+        self._ended = 0.0  # seconds trained after the last one
+        self._execution = 0.0  # seconds that the last execution took
+        self._epoch_end = 0.0  # seconds that the longest end of an epoch took
+        self._rate_set = 0.0  # seconds trained when the rate was set
+        self._sets_rate = False
+        self._is_last = False
 
     def __repr__(self):
         return f"TimeBudget({self.seconds:,.0f} of {self._total:,.0f} seconds)"
@@ -104,59 +112,68 @@ class TimeBudget(keras.callbacks.Callback):
         if self.seconds > self._total:
             raise ValueError(
                 f"The model was trained for {self.seconds:,.0f} seconds before, longer than the "
-                f"budget of {self._total:,.0f}. Give it a larger budget, or start a new run in "
+                f"budget of {self._total:,.0f}. Increase the budget, or start a new run in "
                 "another folder."
             )
         self._start = self._clock() - self.seconds
-        self._set_at = -self._total
+        self._rate_set = -math.inf
         self._strategy = getattr(self.model, "distribute_strategy", None)
+        self._steps = self.model.steps_per_execution
 
     def on_train_batch_begin(self, batch, logs=None):
         self._began = self._now()
-        last_batch = self.params.get("steps") or math.inf
-        ends_epoch = batch + self.model.steps_per_execution >= last_batch
-        after_another = self._began + 2 * self._execution + (1 + ends_epoch) * self._epoch_end
-        self._is_last = after_another > self._total
-        if self._is_last and optimizer_step(self.model) <= self.model.steps_per_execution:
+        self._is_last = not self._fits_another(batch + self._steps)
+        if self._is_last and optimizer_step(self.model) <= self._steps:
             raise ValueError(
                 f"A budget of {self._total:,.0f} seconds is too short: {self._began:,.1f} are over "
                 f"after {optimizer_step(self.model)} steps, and the end of an epoch, with its "
                 f"checkpoint, takes {self._epoch_end:,.1f}. Give it several times as much."
             )
-        self._is_due = self._is_last or self._began - self._set_at >= self._total / 10_000
-        if self._is_due:
-            self._set_at = self._began
+        since_rate = self._began - self._rate_set
+        self._sets_rate = self._is_last or since_rate >= self._total / 10_000
+        if self._sets_rate:
+            self._rate_set = self._began
             rate = self._schedule(self._total if self._is_last else self._began)
             self._assign(self._optimizer.learning_rate, rate)
+
+    def _fits_another(self, next_batch):
+        """Whether this execution, another one and the ends of their epochs fit in the budget."""
+        num_batches = self.params.get("steps") or math.inf
+        epoch_ends = 2 if next_batch >= num_batches else 1
+        needed = 2 * self._execution + epoch_ends * self._epoch_end
+        return self._began + needed <= self._total
 
     def on_train_batch_end(self, batch, logs=None):
         self._ended = self._now()
         self._execution = self._ended - self._began
-        if self._is_due or batch + 1 == self.params.get("steps"):
-            self._keep(self._ended)
+        if self._sets_rate or batch + 1 == self.params.get("steps"):
+            self._record(self._ended)
         if self._is_last:
             self.model.stop_training = True
 
     def on_test_end(self, logs=None):
-        self._keep(self._now())  # for the checkpoint of the epoch
+        self._record(self._now())  # for the checkpoint of the epoch
 
     def on_epoch_end(self, epoch, logs=None):
-        self.on_train_end()
+        self._time_epoch_end()
 
     def on_train_end(self, logs=None):
+        self._time_epoch_end()
+
+    def _time_epoch_end(self):
         now = self._now()
         self._epoch_end = max(self._epoch_end, now - self._ended)
-        self._keep(now)
+        self._record(now)
 
     def _now(self):
         hundredths = round(100 * (self._clock() - self._start))
         return numbers_of_all(hundredths, self._strategy)[0] / 100  # of the first process
 
-    def _keep(self, seconds):
-        most = np.nextafter(np.float32(self._total), 0)
-        seconds = self._total if self._is_last else min(seconds, most)
+    def _record(self, seconds):
+        just_below = np.nextafter(np.float32(self._total), 0)
+        seconds = self._total if self._is_last else min(seconds, just_below)
         self._assign(self._optimizer.seconds_trained, seconds)
 
     def _assign(self, variable, value):
-        if self.model is not None:  # on JAX, this fetches the state of the optimizer: about 20 ms
-            variable.assign(value)
+        _ = self.model  # on JAX, Keras's property moves the optimizer's state into its variables
+        variable.assign(value)

@@ -15,7 +15,7 @@ import keras_bert
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.whole import whole_file, whole_folder
 from keras_bert.finetuning.train_epochs import rank
-from keras_bert.recipes._runs import is_chief, keep_settings
+from keras_bert.recipes._runs import is_chief, write_settings
 from keras_bert.training.divergence import DivergedError
 from keras_bert.training.processes import wait_for_all
 
@@ -63,7 +63,7 @@ def finetune_grid(
     select = settings.select
     runs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     output = Path(output)
-    keep_settings(output, shared, strategy=strategy)
+    write_settings(output, shared, strategy=strategy)
 
     def trained(run, folder):
         gc.collect()  # the previous run's model

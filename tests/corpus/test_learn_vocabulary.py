@@ -145,8 +145,8 @@ def test_a_text_with_too_few_pieces_is_told(write):
     [
         (b" \n\t\r\n", {}, r"no words to learn from in .*a\.txt"),
         ("\u200b\ufffd".encode(), {}, r"no words to learn from in .*a\.txt"),
-        (b"a" * 201, {}, "longer than 200.*max_characters=1000"),
-        (b"ab cd", {"max_characters": 1}, "longer than 200.*max_characters=1 "),
+        (b"a" * 201, {}, "longer than 200.*the 1000 most frequent"),
+        (b"ab cd", {"max_characters": 1}, "longer than 200.*the 1 most frequent"),
         (b"low", {"size": 5}, "vocabulary_size must be at least 6; got 5"),
         (b"abcdefgh", {"size": 9}, "vocabulary_size=9 is too small: give at least"),
     ],

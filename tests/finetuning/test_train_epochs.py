@@ -34,7 +34,7 @@ def batches(epoch, size=4):
 def run(output, *scores, model=None, **options):
     model, kept, scores = model or make_model(), [], [*scores]
 
-    def keep(predictions):
+    def save(predictions):
         assert predictions == "predictions"
         kept.append(int(model.optimizer.iterations) // 3)
         keep_model(model, output / "best.keras")
@@ -45,7 +45,7 @@ def run(output, *scores, model=None, **options):
         "batches": batches,
         "predict": lambda: "predictions",
         "score": lambda _: {"f1": scores.pop(0), "types": {"a": 1}},
-        "keep": keep,
+        "save": save,
     }
     found = train_epochs(model, output, FineTuning(**settings), **{**defaults, **options})
     return model, [score["f1"] for score in found], kept

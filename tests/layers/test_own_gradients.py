@@ -10,47 +10,58 @@ from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
 from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
 from keras_bert.layers.plain_attention import softmax_with_small_gradient
 
-DTYPES = {"float64": 1e-12, "float32": 2e-6, "bfloat16": 1.6e-2}  # of the largest gradient
+TOLERANCES = {"float64": 1e-12, "float32": 2e-6, "bfloat16": 1.6e-2}  # of the largest gradient
 generator = np.random.default_rng(3)
 X, UPSTREAM = generator.normal(1, 3, (2, 3, 5, 8))
 GAMMA, BETA = generator.normal(1, 1, (2, 8))
 
 
+SCORES = generator.normal(0, 2, (3, 5, 8))
+
+
+def tensorflow_gradients(function, upstream, inputs):
+    import tensorflow as tf
+
+    @tf.function
+    def compute(*inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            value = function(*inputs)
+        return value, tape.gradient(value, inputs, upstream)
+
+    return compute(*inputs)
+
+
+def jax_gradients(function, upstream, inputs):
+    import jax
+
+    @jax.jit
+    def compute(*inputs):
+        value, pull_back = jax.vjp(function, *inputs)
+        return value, pull_back(upstream)
+
+    return compute(*inputs)
+
+
+def torch_gradients(function, upstream, inputs):
+    import torch
+
+    inputs = [x.detach().clone().requires_grad_() for x in inputs]
+    value = function(*inputs)
+    return value, torch.autograd.grad(value, inputs, upstream)
+
+
+GRADIENTS = {"tensorflow": tensorflow_gradients, "jax": jax_gradients, "torch": torch_gradients}
+
+
 def value_and_gradients(function, dtype, upstream, *inputs):
     """Returns a function's value and the gradients of its sum weighted by `upstream`, as arrays."""
-    inputs, upstream = [ops.cast(x, dtype) for x in inputs], ops.cast(upstream, dtype)
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        @tf.function
-        def compute(*inputs):
-            with tf.GradientTape() as tape:
-                tape.watch(inputs)
-                value = function(*inputs)
-            return value, tape.gradient(value, inputs, upstream)
-
-        value, gradients = compute(*inputs)
-    elif backend == "jax":
-        import jax
-
-        @jax.jit
-        def compute(*inputs):
-            value, pull_back = jax.vjp(function, *inputs)
-            return value, pull_back(upstream)
-
-        value, gradients = compute(*inputs)
-    else:
-        import torch
-
-        inputs = [x.detach().clone().requires_grad_() for x in inputs]
-        value = function(*inputs)
-        gradients = torch.autograd.grad(value, inputs, upstream)
-    assert {keras.backend.standardize_dtype(g.dtype) for g in (value, *gradients)} == {dtype}
-    return [ops.convert_to_numpy(ops.cast(x, "float64")) for x in (value, *gradients)]
-
-
-SCORES = generator.normal(0, 2, (3, 5, 8))
+    inputs = [ops.cast(x, dtype) for x in inputs]
+    gradients_of = GRADIENTS[keras.backend.backend()]
+    value, gradients = gradients_of(function, ops.cast(upstream, dtype), inputs)
+    results = [value, *gradients]
+    assert {keras.backend.standardize_dtype(x.dtype) for x in results} == {dtype}
+    return [ops.convert_to_numpy(ops.cast(x, "float64")) for x in results]
 
 
 def own_softmax(scores):
@@ -70,7 +81,7 @@ def plain_norm(x, gamma, beta):
     return ops.layer_normalization(x, gamma, beta, axis=-1, epsilon=EPSILON)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize(
     ("own", "plain", "inputs"),
     [
@@ -79,19 +90,28 @@ def plain_norm(x, gamma, beta):
         pytest.param(own_softmax, plain_softmax, [SCORES], id="softmax"),
     ],
 )
-def test_a_gradient_is_that_of_the_plain_expression(own, plain, inputs, dtype):
+def test_own_gradients_equal_those_of_the_plain_expressions(own, plain, inputs, dtype):
     if dtype == "float64" and keras.backend.backend() == "jax":
         pytest.skip("JAX has float64 only if it is enabled for the whole process")
     actual = value_and_gradients(own, dtype, UPSTREAM, *inputs)
     expected = value_and_gradients(plain, dtype, UPSTREAM, *inputs)
     computed = keras.backend.result_type(dtype, "float32")  # PyTorch has float32 for float64
-    tolerance = max(DTYPES[dtype], DTYPES[computed])
+    tolerance = max(TOLERANCES[dtype], TOLERANCES[computed])
     for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * np.abs(b).max())
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_the_layers_use_their_gradients(assert_close, tensorflow, jit_compile):
+def test_a_layer_norm_uses_its_gradient_in_training(
+    assert_close, tensorflow, monkeypatch, jit_compile
+):
+    uses = []
+
+    def recorded(epsilon):
+        uses.append(epsilon)
+        return _normalized(epsilon)
+
+    monkeypatch.setattr("keras_bert.layers.dense_and_norms._normalized", recorded)
     layer = LayerNorm(epsilon=EPSILON)
     layer.build(X.shape)
     x = tensorflow.cast(X, "float32")
@@ -100,12 +120,21 @@ def test_the_layers_use_their_gradients(assert_close, tensorflow, jit_compile):
     def gradient(training):
         with tensorflow.GradientTape() as tape:
             tape.watch(x)
-            y = layer(gelu(x), training=training)
+            y = layer(x, training=training)
         return y, tape.gradient(y, x, tensorflow.cast(UPSTREAM, "float32"))
 
-    own, plain = gradient(True), gradient(False)
-    assert_close(own[0], plain[0])
-    np.testing.assert_allclose(own[1], plain[1], atol=1e-4 * np.abs(plain[1]).max())
+    own_value, own_gradient = gradient(True)
+    assert uses == [EPSILON]
+    plain_value, plain_gradient = gradient(False)
+    assert uses == [EPSILON]
+    assert_close(own_value, plain_value)
+    tolerance = 1e-4 * np.abs(plain_gradient).max()
+    np.testing.assert_allclose(own_gradient, plain_gradient, atol=tolerance)
+
+
+def test_gelu_uses_its_gradient_on_tensors(tensorflow, monkeypatch):
+    monkeypatch.setattr("keras_bert.layers.gelu._with_slope", lambda x: "own")
+    assert gelu(tensorflow.constant(X)) == "own"
 
 
 @pytest.mark.parametrize("kind", ["GPU", "TPU"])
@@ -130,7 +159,9 @@ def test_the_decoder_is_the_reversed_embedding(assert_close, dtype, tensorflow):
     chosen = head.transform(ops.take_along_axis(x, positions[:, :, None], 1))
     expected = ops.cast(table(chosen, reverse=True), "float32")
     assert_close(logits, expected + head.bias)
-    sums = ops.sum(ops.cast(chosen, "float32"), (0, 1))  # of logits' gradient of ones
+    sums = ops.sum(
+        ops.cast(chosen, "float32"), (0, 1)
+    )  # the gradient of sum(logits) is the same row for every token
     np.testing.assert_allclose(ops.cast(gradient, "float32"), [sums] * 11, rtol=1e-2, atol=2e-2)
 
 

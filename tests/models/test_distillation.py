@@ -148,7 +148,7 @@ def test_a_teacher_that_was_interrupted_goes_on(pair, cases, tmp_path, monkeypat
     monkeypatch.setattr(teaching, "_BLOCK", 4)
     count = len(rows.num_tokens())
     assert count > 8
-    whole = teaching.taught(student, teacher, rows, None, 32).outputs
+    whole = teaching.rows_with_teacher(student, teacher, rows, None, 32).outputs
     calls, predict = [], teaching.row_outputs
 
     def counted(model, part, *arguments, **options):
@@ -162,17 +162,17 @@ def test_a_teacher_that_was_interrupted_goes_on(pair, cases, tmp_path, monkeypat
 
     monkeypatch.setattr(teaching, "row_outputs", stopped)
     with pytest.raises(KeyboardInterrupt):
-        teaching.taught(student, teacher, rows, tmp_path, 32)
+        teaching.rows_with_teacher(student, teacher, rows, tmp_path, 32)
     monkeypatch.setattr(teaching, "row_outputs", counted)
-    again = teaching.taught(student, teacher, rows, tmp_path, 32)
+    again = teaching.rows_with_teacher(student, teacher, rows, tmp_path, 32)
     assert calls[2:] == [1, *[4] * (count // 4 - 1), *[count % 4] * (count % 4 > 0)]
     np.testing.assert_array_equal(again.outputs, whole)
     for other, read in ((pair("tags")[0], rows), (teacher, student.preprocessor.read(x[1:]))):
         calls.clear()
-        teaching.taught(student, other, read, tmp_path, 32)  # all anew
+        teaching.rows_with_teacher(student, other, read, tmp_path, 32)  # all anew
         assert sum(calls) == 1 + len(read.num_tokens())
     calls.clear()
-    again = teaching.taught(student, teacher, rows, tmp_path, 32)
+    again = teaching.rows_with_teacher(student, teacher, rows, tmp_path, 32)
     np.testing.assert_array_equal(again.outputs, whole)
     assert calls == [1]
 
@@ -238,7 +238,7 @@ def test_steps_equal_those_of_a_loop_in_torch(pair, cases, transformers, torch, 
     theirs, their_teacher = (kind.from_pretrained(tmp_path / n) for n in ("student", "teacher"))
     theirs.config.hidden_dropout_prob = 0.0
     optimizer = torch.optim.AdamW(theirs.parameters(), lr=1e-3, eps=1e-6, weight_decay=0.0)
-    rows = teaching.taught(student, teacher, student.preprocessor.read(x, y), None, 32)
+    rows = teaching.rows_with_teacher(student, teacher, student.preprocessor.read(x, y), None, 32)
     inputs, joined = rows.batch(np.arange(4), LONGEST)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     loss = keras.losses.deserialize(keras.losses.serialize(Distillation(loss, T, ALPHA)))

@@ -1,19 +1,21 @@
 import dataclasses
 
 import keras
+import numpy as np
 import pytest
 
 from keras_bert import Batching
+from keras_bert.text import numpy_ops
 
 
 @pytest.mark.parametrize(
     ("backend", "kind", "pad_to", "drop"),
     [
         ("tensorflow", "CPU", "longest", False),
-        ("tensorflow", "GPU", [3, 5, 7, 9], False),
+        ("tensorflow", "GPU", (3, 5, 7, 9), False),
         ("tensorflow", "TPU", "full", True),
-        ("jax", "CPU", [8, 9], False),
-        ("jax", "GPU", [3, 5, 7, 9], False),
+        ("jax", "CPU", (8, 9), False),
+        ("jax", "GPU", (3, 5, 7, 9), False),
         ("jax", "TPU", "full", True),
         ("torch", "CPU", "longest", False),
     ],
@@ -50,6 +52,12 @@ def test_evaluation_keeps_every_example_in_order():
 )
 def test_sizes_that_are_invalid_are_refused(options, message, refused):
     refused(message, Batching, **options)
+
+
+def test_lengths_may_be_an_array():
+    lengths = np.array([8, 16])
+    assert Batching(pad_to=lengths).for_rows(16).width(np.array([3, 9]), 16, numpy_ops) == 16
+    assert Batching(bucket_lengths=lengths).for_rows(16).bucket_lengths == (8, 16)
 
 
 def test_buckets_hold_the_longest_row(refused):

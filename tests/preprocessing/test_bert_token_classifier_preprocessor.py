@@ -122,7 +122,7 @@ def test_examples_that_are_not_words_with_tags_are_refused(
     preprocessor, arguments, message, refused
 ):
     refused(message, preprocessor.read, *arguments)
-    refused("give the tags of each sentence", preprocessor.read, WORDS, with_labels=True)
+    refused("need the tags of each sentence", preprocessor.read, WORDS, with_labels=True)
 
 
 def test_a_dataset_of_words_is_refused(preprocessor, refused):

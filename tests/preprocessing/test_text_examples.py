@@ -29,46 +29,52 @@ def texts_of(x):
     return [sum(column, []) for column in zip(*batches, strict=True)]
 
 
-def rows(*columns):
+def pairs(*columns):
     return list(zip(*columns, strict=True))
 
 
-def column(values):
-    """A column whose labels don't begin at 0."""
+def series(values):
+    """A Series whose labels don't begin at 0."""
     return pd.Series(values, index=range(7, 7 + len(values)))
 
 
-FORMS = [  # of one column, or of two, and whether that is a dataset
-    *(lambda *columns: columns, lambda *columns: {"text": columns}),
-    *(lambda *columns: tuple(np.array(each, object) for each in columns),),
-    *(
-        lambda *columns: tuple(map(tf.constant, columns)),
-        lambda *columns: tuple(map(column, columns)),
-    ),
-    *(
-        rows,
-        lambda *columns: [*map(list, rows(*columns))],
-        lambda *columns: np.array(rows(*columns)),
-    ),
-    *(lambda *columns: tf.constant(rows(*columns)), lambda *columns: pd.DataFrame(rows(*columns))),
-    lambda *columns: {"text": pd.DataFrame(rows(*columns))},
-    lambda *columns: text_examples(columns),
-    *(lambda *columns: slices(columns), lambda *columns: slices(columns).batch(4)),
-    lambda *columns: slices(np.array(rows(*columns))).batch(4),
-    lambda *columns: slices({"text": columns}),
-]
-OF_ONE = [
-    *(TEXTS, [text.encode() for text in TEXTS], np.array(TEXTS), tf.constant(TEXTS), column(TEXTS)),
-    *({"text": TEXTS}, slices(TEXTS), slices(TEXTS).batch(4), slices({"text": TEXTS})),
-]
+FORMS = {  # of one or two columns
+    "tuple": lambda *columns: columns,
+    "dict": lambda *columns: {"text": columns},
+    "object arrays": lambda *columns: tuple(np.array(texts, object) for texts in columns),
+    "tensors": lambda *columns: tuple(map(tf.constant, columns)),
+    "series": lambda *columns: tuple(map(series, columns)),
+    "tuples": pairs,
+    "lists": lambda *columns: list(map(list, pairs(*columns))),
+    "array": lambda *columns: np.array(pairs(*columns)),
+    "tensor": lambda *columns: tf.constant(pairs(*columns)),
+    "frame": lambda *columns: pd.DataFrame(pairs(*columns)),
+    "dict of a frame": lambda *columns: {"text": pd.DataFrame(pairs(*columns))},
+    "examples": lambda *columns: text_examples(columns),
+    "dataset": lambda *columns: slices(columns),
+    "batched dataset": lambda *columns: slices(columns).batch(4),
+    "dataset of arrays": lambda *columns: slices(np.array(pairs(*columns))).batch(4),
+    "dataset of dicts": lambda *columns: slices({"text": columns}),
+}
+FORMS_OF_ONE = {
+    "list": TEXTS,
+    "bytes": [text.encode() for text in TEXTS],
+    "array": np.array(TEXTS),
+    "tensor": tf.constant(TEXTS),
+    "series": series(TEXTS),
+    "dict": {"text": TEXTS},
+    "dataset": slices(TEXTS),
+    "batched dataset": slices(TEXTS).batch(4),
+    "dataset of dicts": slices({"text": TEXTS}),
+}
 
 
 @pytest.mark.parametrize("columns", [(TEXTS,), (TEXTS, SECONDS)])
 def test_every_form_of_texts_and_pairs_is_read(columns):
-    for number, form in enumerate(FORMS):
-        assert texts_of(form(*columns)) == [*columns], number
-    for number, form in enumerate(OF_ONE):
-        assert texts_of(form) == [TEXTS], number
+    for name, form in FORMS.items():
+        assert texts_of(form(*columns)) == list(columns), name
+    for name, texts in FORMS_OF_ONE.items():
+        assert texts_of(texts) == [TEXTS], name
 
 
 def test_two_lists_of_two_texts_are_two_pairs():
@@ -82,7 +88,7 @@ def test_two_lists_of_two_texts_are_two_pairs():
         text_examples([["a", "b", "c"], ["d", "e", "f"]])
 
 
-def test_a_text_alone_is_one_and_not_its_letters():
+def test_a_single_string_is_one_text():
     for text in ("a b", b"a b", np.array("a b"), tf.constant("a b")):
         assert texts_of(text) == [["a b"]]
     assert texts_of(("a b", "c d")) == [["a b"], ["c d"]]
@@ -122,7 +128,7 @@ def test_extra_inputs_stay_with_their_texts():
         ({"text": ["a"], "segment_ids": [[0, 1]]}, "makes segment_ids from the texts"),
     ],
 )
-def test_examples_that_are_no_texts_are_refused(x, message, refused):
+def test_examples_that_are_not_texts_are_refused(x, message, refused):
     refused(message, text_examples, x)
 
 
@@ -133,10 +139,10 @@ def test_examples_that_are_no_texts_are_refused(x, message, refused):
         (slices({"texts": TEXTS}), "must have its texts as 'text'"),
         (slices(TEXTS, SECONDS, TEXTS), r"pair .string, string.*got"),
         (slices((TEXTS, SECONDS, TEXTS), LABELS), "a text, .text, label."),
-        (slices(np.array(rows(TEXTS, SECONDS)), LABELS), "a text, .text, label."),
+        (slices(np.array(pairs(TEXTS, SECONDS)), LABELS), "a text, .text, label."),
         (slices(np.array([TEXTS] * 3).T).batch(2), "a text, .text, label."),
         (slices(TEXTS, LABELS, WEIGHTS, WEIGHTS), "a text, .text, label."),
     ],
 )
-def test_datasets_that_are_no_texts_are_refused(dataset, message, refused):
+def test_datasets_that_are_not_texts_are_refused(dataset, message, refused):
     refused(message, text_batches, dataset, 4, with_labels=True)

@@ -1,7 +1,10 @@
+import sys
+import types
+
 import numpy as np
 import pytest
 
-from keras_bert.recipes.glue.reading import MALFORMED, read_glue
+from keras_bert.recipes.glue.reading import MALFORMED, read_glue, read_tfds
 from keras_bert.recipes.glue.tasks import TASKS
 
 MNLI = "index|promptID|pairID|genre|sentence1_binary_parse|sentence2_binary_parse|"
@@ -119,3 +122,51 @@ def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message, refu
 )
 def test_missing_tasks_splits_and_files_are_named(tmp_path, task, split, message, refused):
     refused(message, read_glue, tmp_path, task, split)
+
+
+@pytest.fixture
+def tfds(monkeypatch):
+    """A stand-in for tensorflow-datasets; `tfds.rows` and `tfds.names` are what it gives."""
+    module = types.ModuleType("tensorflow_datasets")
+    module.names = None
+
+    def load(name, split, data_dir, with_info):
+        module.asked = (name, split, data_dir)
+        feature = types.SimpleNamespace(names=module.names)
+        return module.rows, types.SimpleNamespace(features={"label": feature})
+
+    module.load = load
+    module.as_numpy = lambda dataset: dataset
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", module)
+    return module
+
+
+def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(tfds):
+    tfds.names = ["entailment", "neutral", "contradiction"]  # not the order of Google's code
+    tfds.rows = [
+        {"premise": f"p{i}".encode(), "hypothesis": f"h{i}".encode(), "idx": i, "label": i}
+        for i in (2, 0, 1)
+    ]
+    examples = read_tfds("folder", "mnli", "dev_matched")
+    assert tfds.asked == ("glue/mnli", "validation_matched", "folder")
+    assert examples.texts == (["p0", "p1", "p2"], ["h0", "h1", "h2"])
+    assert [examples.label_names[label] for label in examples.labels] == tfds.names
+
+
+def test_a_label_of_minus_1_from_tensorflow_datasets_is_none(tfds):
+    tfds.names = ["entailment", "neutral", "contradiction"]
+    tfds.rows = [{"premise": b"p", "hypothesis": b"h", "idx": 0, "label": -1}]
+    assert read_tfds(None, "mnli", "test_matched").labels is None
+
+
+def test_tensorflow_datasets_gives_scores_too(tfds):
+    tfds.rows = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
+    examples = read_tfds(None, "sts-b", "dev")
+    assert (examples.labels.tolist(), examples.label_names) == ([2.5], None)
+    assert read_tfds(None, "sts-b", "test").labels is None
+
+
+def test_without_tensorflow_datasets_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    with pytest.raises(ImportError, match=r"keras3-bert\[tfds\]"):
+        read_tfds(None, "mrpc", "dev")

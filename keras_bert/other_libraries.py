@@ -1,6 +1,6 @@
 """Names of other libraries, for messages that say what to write here."""
 
-CLASSES = {  # of KerasHub and transformers
+CLASSES = {  # of KerasHub, transformers and sentence-transformers
     "BertTextClassifier": "BertClassifier",
     "BertTextClassifierPreprocessor": "BertClassifierPreprocessor",
     "BertTextEmbedder": "BertEmbedder",
@@ -19,6 +19,8 @@ CLASSES = {  # of KerasHub and transformers
     "RobertaTokenizer": "BytePairTokenizer",
     "ModernBertModel": "ModernBertBackbone",
     "MPNetTokenizer": "BertTokenizer",
+    "SentenceTransformer": "BertEmbedder",
+    "CrossEncoder": "BertReranker",
 }
 ATTRIBUTES = {  # of models in KerasHub, scikit-learn and transformers
     "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
@@ -26,7 +28,11 @@ ATTRIBUTES = {  # of models in KerasHub, scikit-learn and transformers
     "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",
     "tokenizer": "preprocessor.tokenizer of a task",
 }
-ARGUMENTS = {"num_labels": "num_classes", "max_length": "sequence_length"}  # of transformers
+ARGUMENTS = {  # of transformers and sentence-transformers
+    "num_labels": "num_classes",
+    "max_length": "sequence_length",
+    "max_seq_length": "sequence_length",
+}
 INPUTS = {  # of transformers, TensorFlow Model Garden and google-research/bert
     "input_ids": "token_ids",
     "input_word_ids": "token_ids",

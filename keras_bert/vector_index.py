@@ -62,6 +62,9 @@ class VectorIndex:
             the first vectors, and makes others float32.
         ids: ints of at least 0, `[n]`; the numbers from 0 by default.
 
+    Attributes: `similarity`, `dtype`, `width` (H), `ids` and `next_id`, the id that the next vector
+    gets by default.
+
     Raises:
         ValueError: if vectors aren't finite or differ in width, or an id isn't new.
 
@@ -92,10 +95,17 @@ class VectorIndex:
         self.similarity, self.dtype = similarity, dtype
         self.width: int | None = None
         self._parts: list[_Part] = []
-        self._next_id = 0
+        self.next_id = 0
         self._longest = 0.0  # the length of the longest vector
         if vectors is not None:
             self.add(vectors, ids)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The ids of the vectors, int64 `[n]`, in the order in which they were added."""
+        parts = [part.ids for part in self._parts]
+        ids = np.concatenate(parts or [np.empty(0, "int64")])
+        return ids[ids >= 0]
 
     def __len__(self) -> int:
         return sum(np.count_nonzero(part.ids >= 0) for part in self._parts)
@@ -113,15 +123,14 @@ class VectorIndex:
         stored, factors, longest = _stored(vectors, self.similarity, dtype)
         self.width, self.dtype = vectors.shape[1], dtype
         self._longest = max(self._longest, longest)
-        self._next_id = max(self._next_id, int(ids.max()) + 1)
+        self.next_id = max(self.next_id, int(ids.max(initial=-1)) + 1)
         self._parts = _joined([*self._parts, _Part(stored, factors, ids)])
         return ids.copy()
 
     def remove(self, ids: npt.ArrayLike) -> None:
         """Removes vectors by their ids. Their memory is free after `save` and `load`."""
-        ids = np.unique(np.asarray(ids, "int64"))
-        there = np.concatenate([part.ids for part in self._parts] or [ids[:0]])
-        unknown = ids[~np.isin(ids, there[there >= 0])]
+        ids = np.unique(_id_array(ids))
+        unknown = ids[~np.isin(ids, self.ids)]
         if unknown.size:
             raise ValueError(f"The index has no vector with the id {unknown[0]}.")
         for part in self._parts:
@@ -165,7 +174,7 @@ class VectorIndex:
         number, dtype = len(self), np.dtype(self.dtype)
         check = partial(check_replaces, folder, own=FILES, marks=FILES[:1])
         with new_folder(folder, number * self.width * dtype.itemsize, check) as new:
-            settings = {"similarity": self.similarity, "next_id": self._next_id}
+            settings = {"similarity": self.similarity, "next_id": self.next_id}
             write_json(new / _SETTINGS, {**settings, "longest": self._longest})
             for name, values in ((_FACTORS, "factors"), (_IDS, "ids")):
                 kept = [getattr(part, values)[part.ids >= 0] for part in self._parts]
@@ -202,23 +211,20 @@ class VectorIndex:
             raise ValueError(f"{folder} is a damaged index: its files differ in length.")
         index = cls(None, fields.value("similarity"), vectors.dtype.name)
         index.width, index._longest = vectors.shape[1], fields.value("longest")
-        index._next_id = fields.integer("next_id")
+        index.next_id = fields.integer("next_id")
         index._parts = [_Part(vectors, factors, ids)]
         return index
 
     def _new_ids(self, number, ids):
         if ids is None:
-            return np.arange(self._next_id, self._next_id + number)
-        ids = np.array(ids)
+            return np.arange(self.next_id, self.next_id + number)
+        ids = _id_array(ids)
         check_one_each(number, "vectors", ids=ids)
-        if ids.dtype.kind not in "iu" or ids.min() < 0:
-            raise ValueError(f"ids must be ints of at least 0; got {shown(ids.tolist())}.")
-        there = np.concatenate([ids[:0], *(part.ids for part in self._parts)])
         values, counts = np.unique(ids, return_counts=True)
-        taken = values[(counts > 1) | np.isin(values, there)]
+        taken = values[(counts > 1) | np.isin(values, self.ids)]
         if taken.size:
             raise ValueError(f"Each id must be new; {taken[0]} is in the index or comes twice.")
-        return ids.astype("int64")
+        return ids
 
     def _blocks(self, convert: bool = True) -> Iterator[_Part]:
         for part in self._parts:
@@ -226,6 +232,16 @@ class VectorIndex:
                 rows = slice(start, start + _DOCUMENTS)
                 vectors = np.asarray(part.vectors[rows], "float32" if convert else None)
                 yield _Part(vectors, part.factors[rows], part.ids[rows])
+
+
+def _id_array(ids):
+    ids = np.array(ids)
+    if not ids.size:
+        return ids.astype("int64").ravel()
+    most = np.iinfo("int64").max - 1  # the next id is one more
+    if ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() > most:
+        raise ValueError(f"ids must be ints from 0 to 2**63 - 2; got {shown(ids.tolist())}.")
+    return np.atleast_1d(ids).astype("int64")
 
 
 def _joined(parts):
@@ -242,15 +258,17 @@ def _joined(parts):
 
 
 def vector_array(x: Any) -> np.ndarray:
-    """Returns vectors as an array of floats, `[n, H]`, of one or more."""
+    """Returns vectors as an array of floats, `[n, H]`."""
     try:
         vectors = x if isinstance(x, np.ndarray) else np.asarray(x, "float32")
     except (TypeError, ValueError):  # a dict, or lists of different lengths
         vectors = np.array(0)
     if vectors.ndim == 1:
         vectors = vectors[None]
-    if vectors.ndim != 2 or "float" not in vectors.dtype.name or not vectors.size:
-        raise ValueError(f"Give texts, or vectors as floats [n, H]; got {shown(x)}.")
+    if vectors.ndim != 2 or "float" not in vectors.dtype.name or not vectors.shape[1]:
+        raise ValueError(
+            f"Vectors must be floats [n, H], such as encode_document(texts) gives; got {shown(x)}."
+        )
     return vectors
 
 

@@ -128,6 +128,11 @@ def test_what_is_no_vector_of_an_index_is_refused(refused, tmp_path):
     refused("20 is in the index or comes twice", index.add, rows(2), [20, 20])
     refused("ids must be ints", index.add, rows(1), ["a"])
     refused("ids must be ints", index.add, rows(1), [-1])
+    refused("ids must be ints", index.add, rows(1), np.array([2**63 - 1]))
+    refused("ids must be ints", index.add, rows(1), np.array([2**63], "uint64"))
+    for ids in (np.arange(10) == 3, [1.0], "1"):
+        refused("ids must be ints", index.remove, ids)
+    refused("must be floats.*encode_document.*got 'a text'", index.search, "a text")
     refused("no vector with the id 10", index.remove, [1, 10])
     refused("top_k must be at least 1", index.search, rows(1), 0)
     refused("no vectors to save", VectorIndex().save, tmp_path / "index")
@@ -140,3 +145,14 @@ def test_what_is_no_vector_of_an_index_is_refused(refused, tmp_path):
     refused("damaged index", VectorIndex.load, tmp_path / "index")
     (tmp_path / "index" / "vectors.npy").write_bytes(b"\x93NUMPY")
     refused("damaged index", VectorIndex.load, tmp_path / "index")
+
+
+def test_ids_tell_what_is_there_and_what_comes_next():
+    index = VectorIndex(rows(5))
+    index.remove([1, 4])
+    index.remove([])
+    assert (index.ids.tolist(), index.next_id, len(index)) == ([0, 2, 3], 5, 3)
+    assert index.add(rows(2)[:0]).tolist() == []  # a day without new documents
+    assert index.add(rows(1)).tolist() == [5]
+    assert (index.ids.tolist(), index.next_id) == ([0, 2, 3, 5], 6)
+    assert index.search(rows(0), 2)[0].shape == (0, 2)

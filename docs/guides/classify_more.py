@@ -105,7 +105,8 @@ draw("after")
 
 # %% [markdown]
 # Answers stay the same; presets and exported models have the new probabilities. The development set
-# needs some wrong answers, or no temperature fits.
+# needs some wrong answers, or no temperature fits. On few examples the error may even grow: it is
+# the likelihood that the temperature maximizes.
 #
 # Of two classes, the second is the answer if its probability reaches `threshold`, .5 by default. A
 # rare class is found more often with a lower one. After `calibrate`, `choose_threshold` sets the
@@ -118,6 +119,11 @@ threshold = matcher.choose_threshold(dev, dev_labels)
 print(f"threshold {threshold:.2f}, F1 {before:.2f} -> {matcher.scores(dev, dev_labels)['f1']:.2f}")
 
 # %% [markdown]
+# `scores` and `answer` know the threshold, and `label` may then be the less probable class;
+# `evaluate` doesn't know it. To set one of your own, such as for a spam filter that must lose no
+# good mail, load the preset with `from_preset(folder, threshold=0.9)`. The class to be found is the
+# second of `label_names`: `["ham", "spam"]`.
+#
 # Report scores on a third set, neither trained on nor tuned on.
 #
 # ## Several labels per text

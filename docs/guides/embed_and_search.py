@@ -79,10 +79,13 @@ index, ids
 # index = keras_bert.VectorIndex(dtype="int8")
 # if Path("documents").exists():
 #     index = keras_bert.VectorIndex.load("documents")
-# for start in range(len(index), len(documents), 10_000):
-#     index.add(model.encode_document(documents[start : start + 10_000]))
+# for start in range(index.next_id, len(documents), 10_000):
+#     index.add(model.encode_document(documents[start : start + 10_000], verbose=1))
 #     index.save("documents")
 # ```
+#
+# One process writes an index at a time. An index doesn't know its model: after training, embed the
+# documents again.
 #
 # ## Keywords and vectors
 #
@@ -108,9 +111,9 @@ keywords.index(tokens(notices), show_progress=False)
 def search(question, top_k=2):
     """Finds notices by vectors and by keywords."""
     by_vectors, _ = model.search(question, notices, top_k=10)
-    by_words, _ = keywords.retrieve(tokens([question]), k=10, show_progress=False)
+    by_words, scores = keywords.retrieve(tokens([question]), k=10, show_progress=False)
     points = Counter()
-    for ranking in (by_vectors[0], by_words[0]):
+    for ranking in (by_vectors[0], by_words[0][scores[0] > 0]):  # those that share a word
         for rank, index in enumerate(ranking.tolist(), 1):
             points[index] += 1 / (60 + rank)
     return [notices[index] for index, _ in points.most_common(top_k)]

@@ -30,7 +30,8 @@ model.save_to_preset("shop")
 # ## The server
 #
 # FastAPI calls the function in a thread for each request, and checks that a request is a list of
-# strings. The model answers once before the server takes requests: the first answer traces or
+# strings. What the model refuses, such as an empty list, is an error of the client's, 422. The model
+# answers once before the server takes requests: the first answer traces or
 # compiles, and takes many times as long as later ones.
 
 # %%
@@ -47,7 +48,10 @@ app = fastapi.FastAPI()
 
 @app.post("/answers")
 def answers(texts: list[str]):
-    return model.answer(texts)
+    try:
+        return model.answer(texts)
+    except ValueError as error:
+        raise fastapi.HTTPException(422, str(error))
 """
 Path("endpoint.py").write_text(program)
 
@@ -169,6 +173,10 @@ app = fastapi.FastAPI(lifespan=with_worker)
 
 @app.post("/answers")
 async def answers(texts: list[str]):
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError as error:  # half a character, which would fail the whole batch
+        raise fastapi.HTTPException(422, str(error))
     futures = [asyncio.get_running_loop().create_future() for _ in texts]
     for request in zip(texts, futures):
         requests.put_nowait(request)
@@ -178,6 +186,25 @@ Path("batches.py").write_text(program)
 assert labels_from("batches") == labels
 
 # %% [markdown]
+# ## A search
+#
+# An embedder and [an index on disk](embed_and_search.py#an-index) make a search in as few lines:
+#
+# ```py
+# model = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
+# index = keras_bert.VectorIndex.load("notices")
+# app = fastapi.FastAPI()
+#
+#
+# @app.get("/search")
+# def search(query: str, top_k: int = 10):
+#     try:
+#         ids, similarities = model.search(query, index, top_k)
+#     except ValueError as error:
+#         raise fastapi.HTTPException(422, str(error))
+#     return {"ids": ids[0].tolist(), "similarities": similarities[0].tolist()}
+# ```
+#
 # ## Which server
 #
 # 32 clients at a time, each with a sentence a request, on two cores which the clients share with

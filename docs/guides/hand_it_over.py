@@ -63,6 +63,11 @@ print("ONNX:   ", logits.argmax(axis=-1))
 print("predict:", model.predict(texts, verbose=0).argmax(axis=-1))
 
 # %% [markdown]
+# These programs don't know the [threshold](classify_more.py#probabilities-and-a-threshold) that
+# `choose_threshold` sets: compare the second class's probability with it, if it isn't .5. And their
+# tokenizers read `[SEP]` or `[MASK]` in a text as tokens, `answer` as letters; set
+# `encoder.encode_special_tokens = True` where users write the texts.
+#
 # In a browser or in Node, transformers.js does all of this:
 #
 # ```js

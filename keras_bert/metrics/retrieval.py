@@ -31,8 +31,8 @@ def retrieval_scores(
         contain the number k. Average precision is divided by all relevant documents of a query.
 
     Raises:
-        ValueError: if `k` is below 1, there are no queries, no query has both, or a score or a
-            relevance is NaN.
+        ValueError: if `k` is below 1, there are no queries, no query has both, only one of the
+            arguments has strings as document ids, or a score or a relevance is NaN.
 
     Example:
     >>> relevance = {"q1": {"a": 1, "b": 0, "c": 1}}
@@ -51,6 +51,7 @@ def retrieval_scores(
         scored = scores.get(query, {})
         _check_numbers("relevance", query, judged)
         _check_numbers("score", query, scored)
+        _check_ids(judged, scored)
         rows.append(_scores_of_query(judged, scored, k))
     names = (f"mrr@{k}", f"ndcg@{k}", f"recall@{k}", f"map@{k}", "map")
     means = np.mean(rows, axis=0).tolist()
@@ -61,6 +62,16 @@ def _check_numbers(name, query, numbers):
     for document, number in numbers.items():
         if math.isnan(number):
             raise ValueError(f"The {name} of document {document!r} of query {query!r} is NaN.")
+
+
+def _check_ids(judged, scored):
+    """Raises a ValueError if the ids of one are strings and those of the other aren't."""
+    are_strings = [{isinstance(document, str) for document in ids} for ids in (judged, scored)]
+    if all(are_strings) and set.isdisjoint(*are_strings):
+        raise ValueError(
+            f"Documents have ids such as {next(iter(judged))!r} in relevance and "
+            f"{next(iter(scored))!r} in scores: make both int or both str."
+        )
 
 
 def _scores_of_query(judged, scored, k):

@@ -260,8 +260,8 @@ class BertClassifier(BertTask):
             and `num_predictions`, one for each text, or for each label of each text.
 
         Raises:
-            ValueError: if the model is a regression, the head is quantized or has adapters, or the
-                predictions are all right or no better than chance.
+            ValueError: if the model is a regression, the head is quantized or has adapters, all
+                labels are one class, or the predictions are all right or no better than chance.
         """
         if self.is_regression:
             raise ValueError("A regression has no probabilities to calibrate.")
@@ -287,8 +287,8 @@ class BertClassifier(BertTask):
         `multi_label` model, compile again.
 
         Raises:
-            ValueError: if the model has neither two classes nor `multi_label`, or no example is of
-                the second class.
+            ValueError: if the model has neither two classes nor `multi_label`, or all labels are
+                one class.
         """
         if self.is_regression or not (self.is_multi_label or self.num_classes == 2):
             raise ValueError(f"A threshold needs 2 classes or multi_label; this is {self!r}.")
@@ -317,6 +317,12 @@ class BertClassifier(BertTask):
                 "The first examples, to train on, have none of %s, which the last ones have: "
                 "shuffle the examples before validation_split.",
                 ", ".join(names[number] for number in unseen),
+            )
+        elif len(last) > 9 and len(np.unique(self._labels(last))) == 1:
+            logger.warning(
+                "The last examples, which validate, are all %s: shuffle the examples before "
+                "validation_split.",
+                names[self._labels(last)[0]],
             )
 
     def _warn_of_one_class(self, labels):
@@ -351,7 +357,12 @@ class BertClassifier(BertTask):
             raise ValueError("Give examples, and their labels y.")
         check_columns(self, y=data.y)
         check_one_each(data.count, "examples", labels=data.y)
-        labels, logits = self._labels(data.y), data.outputs(batch_size, verbose=0)
+        labels = self._labels(data.y)
+        if len(np.unique(labels)) == 1:
+            raise ValueError(
+                f"All {data.count} examples have the same label: give examples of every class."
+            )
+        logits = data.outputs(batch_size, verbose=0)
         if self.is_multi_label:
             logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)
         return labels.reshape(-1), logits

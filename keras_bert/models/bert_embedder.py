@@ -245,6 +245,8 @@ class BertEmbedder(BertTask):
             A `VectorIndex` that compares as this model does.
         """
         index = VectorIndex(None, self.similarity_fn_name, dtype)
+        if isinstance(documents, str):
+            raise ValueError(f"documents must be a list of texts; got {shown(documents)}.")
         if not is_raw(documents):
             index.add(documents)
             return index

@@ -70,7 +70,7 @@ class BertReranker(SeveralTexts):
             query: a string, or a list of strings.
             documents: a list of strings, for each query the same; or for several queries a list of
                 lists, one for each query.
-            top_k: int, the number of documents to return; None returns all.
+            top_k: int, the number of documents to return; all if there are fewer, or if None.
             batch_size: int; 32 by default.
 
         Returns:
@@ -79,8 +79,7 @@ class BertReranker(SeveralTexts):
             list of such lists.
 
         Raises:
-            ValueError: if there is no query or no document, `top_k` is above the number of
-                documents, or a score is NaN.
+            ValueError: if there is no query or no document, or a score is NaN.
         """
         queries = _texts(query)
         if not all(map(str.strip, queries)):
@@ -91,7 +90,7 @@ class BertReranker(SeveralTexts):
         check_one_each(len(queries), "queries", **{"lists of documents": documents})
         documents = [_texts(own) for own in documents]
         if top_k is not None:
-            check_int("top_k", top_k, at_most=min(map(len, documents)))
+            check_int("top_k", top_k)
         pairs = []
         for text, own in zip(queries, documents, strict=True):
             pairs += [(text, document) for document in own]

@@ -109,11 +109,10 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         if isinstance(rows, LabelledTexts):
             return rows.batches(batching.for_rows(self.sequence_length))
         are_pairs = isinstance(rows, TextColumns) and rows.numbers is not None
-        are_pairs = are_pairs and len(rows.columns) == 2
-        if are_pairs and batching.batch_size == 1 and batching.bucket_lengths is None:
+        if are_pairs and len(rows.columns) == 2 and _is_one_by_one(rows, batching):
             raise ValueError(
-                "In a batch of one pair there are no negatives: use a larger batch_size, or give "
-                "hard negatives, (anchors, positives, negatives)."
+                "In a batch of one pair there are no negatives: give more pairs, a larger "
+                "batch_size, or hard negatives, (anchors, positives, negatives)."
             )
         return super().batched(rows, batching)
 
@@ -135,3 +134,8 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 'text, load the model with pooling="mean", "max" or "cls".'
             )
         return {"embedding": outputs}
+
+
+def _is_one_by_one(pairs, batching):
+    is_one = batching.batch_size == 1 and batching.bucket_lengths is None
+    return is_one or len(pairs.num_tokens()) == 1

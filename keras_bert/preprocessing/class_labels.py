@@ -15,7 +15,7 @@ from keras_bert.preprocessing.text_rows import ops_of
 # The beginnings of the names of Keras's losses and metrics that compare each output with a label.
 _ELEMENTWISE = ("binary", "categorical", "topkcategorical", "cosine", "hinge", "squaredhinge", "kl")
 _ELEMENTWISE += ("meansquared", "meanabsolute", "rootmean", "mse", "mae", "huber", "logcosh", "r2")
-_ELEMENTWISE += ("poisson",)
+_ELEMENTWISE += ("poisson", "auc", "f1score", "fbetascore")
 _RENUMBER = (
     "Number the classes from 0, name them in label_names, or make the model with a larger "
     "num_classes; scores need a regression (num_classes=1)."
@@ -244,7 +244,7 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
     shape = (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
     if shape in ((), (1,)):
         for part in (loss, *metrics):
-            if _name_in_keras(part).startswith(_ELEMENTWISE):
+            if takes_one_hot(part):
                 name = part if isinstance(part, str) else type(part).__name__
                 raise ValueError(
                     f"Labels are class names or numbers, [n]; {name} takes one-hot labels, [n, "
@@ -257,6 +257,11 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
             "y.argmax(axis=1). For several labels of a text, set the preprocessor's multi_label."
         )
+
+
+def takes_one_hot(part: Any) -> bool:
+    """Returns whether a loss or metric of Keras, or its name, compares labels `[n, C]`."""
+    return _name_in_keras(part).startswith(_ELEMENTWISE)
 
 
 def _name_in_keras(part):

@@ -81,6 +81,7 @@ def preprocessor_from(
             saved[name] = values[name]
     if is_same_task and issubclass(cls, source_class):
         inherited = {**saved}
+        _check_order(saved.get("label_names"), settings.get("label_names"), source)
         if num_classes not in (None, len(saved.get("label_names") or [])):
             inherited.pop("label_names", None)
         settings = {**inherited, **settings}
@@ -101,6 +102,16 @@ def preprocessor_from(
     with explained(source):
         tokenizer = (cls.tokenizer_class or tokenizer_class(tokenizer.get("family")))(**tokenizer)
         return cls(tokenizer, **{**text, **settings})
+
+
+def _check_order(saved, given, source):
+    """Raises a ValueError at the names of the trained classes in another order."""
+    saved, given = saved or [], given or []
+    if list(saved) != list(given) and sorted(saved) == sorted(given):
+        raise ValueError(
+            f"{source} was trained with label_names={list(saved)}; in the order {list(given)} its "
+            "classes would change their names. Leave label_names out."
+        )
 
 
 def _check_settings(cls, settings):

@@ -89,6 +89,12 @@ def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) ->
     write_description(checkpoint, folder)
     title = f"# {checkpoint.model_class.__name__}\n"
     sections = [title, f"\nThe model is `{path}`, which keras_bert exported.\n"]
+    threshold = checkpoint.settings[1].get("threshold", 0.5)
+    if threshold != 0.5:
+        sections.append(
+            "\nA label (of two classes, the second) is the answer from a probability of "
+            f"{threshold:.4f} on.\n"
+        )
     if checkpoint.own_tokenizer and checkpoint.model_class.example_texts:
         sections += _examples(checkpoint, path)
     with whole_file(folder / README) as file:

@@ -464,6 +464,9 @@ def test_a_split_that_leaves_a_class_to_the_end_is_told(classifier, caplog):
     classifier().fit(TEXTS, sorted(LABELS), validation_split=0.5, verbose=0)
     assert "none of yes" in caplog.text
     caplog.clear()
+    classifier().fit(TEXTS * 8, LABELS * 4 + ["yes"] * 4 * len(LABELS), validation_split=0.5)
+    assert "which validate, are all yes" in caplog.text
+    caplog.clear()
     classifier().fit(TEXTS, LABELS, validation_split=0.5, verbose=0)
     assert "none of" not in caplog.text
 

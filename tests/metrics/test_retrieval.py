@@ -27,6 +27,7 @@ def test_bad_rankings_are_refused(refused):
         ({"a": {"x": 1}}, {"a": {"x": math.nan}}, 10, "score of document 'x' of query 'a' is NaN"),
         ({"a": {"x": math.nan}}, {"a": {"x": 1}}, 10, "relevance of document 'x' .* is NaN"),
         ({"a": {"x": 1}}, {"a": {"x": 1}}, 0, "k must be"),
+        ({"a": {"1": 1}}, {"a": {1: 0.9}}, 10, "'1' in relevance and 1 in scores"),
     ):
         refused(message, retrieval_scores, relevance, scores, k)
     reader = BertRerankerPreprocessor(BertTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK]".split()))

@@ -58,6 +58,19 @@ def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, name, 
         tasks["classifier"].compile("sgd", "crossentropy")
 
 
+def test_what_takes_one_hot_labels_says_so(backbone, refused):
+    model = BertClassifier(backbone, 2)
+    one_hot = "It takes one-hot labels; with class names or numbers, leave it out"
+    refused(one_hot, model.compile, "sgd", "binary_crossentropy")
+    refused(one_hot, model.compile, "sgd", metrics=["auc"])
+    for metric in (keras.metrics.AUC(from_logits=True), keras.metrics.F1Score()):
+        model.compile("sgd", metrics=[metric])
+        refused("takes one-hot labels, .n, 2.: leave it out", model.fit, X, Y, verbose=0)
+        loss = keras.losses.CategoricalCrossentropy(from_logits=True)
+        model.compile("sgd", loss, metrics=[metric])
+        model.fit(X, np.eye(2, dtype="float32")[np.array(Y)], verbose=0)
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, name, refused):
     metric = getattr(keras.metrics, name)

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_bert
 from keras_bert import (
     Batching,
     BertClassifier,
@@ -200,6 +201,8 @@ def test_attributes_of_other_libraries_lead_to_ours(model):
         assert not hasattr(owner, name) and not hasattr(type(owner), name)
         with pytest.raises(AttributeError, match=f"{type(owner).__name__} has no {name}: {ours}"):
             getattr(owner, name)
+    with pytest.raises(AttributeError, match="BertEmbedder"):
+        keras_bert.SentenceTransformer("all-MiniLM-L6-v2")
     with pytest.raises(AttributeError, match="BertClassifier has no .*: write from_preset"):
         BertClassifier.from_pretrained("bert-base-uncased")
     with pytest.raises(AttributeError, match="object has no attribute 'predictt'$"):

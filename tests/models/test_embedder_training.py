@@ -178,6 +178,7 @@ def test_settings_that_teach_nothing_are_refused(model, preprocessor, refused):
     of_tokens = BertEmbedder(model.backbone, pooling=None, preprocessor=preprocessor)
     by_length = Batching(bucket_lengths=(12,))
     refused("In a batch of one pair there are no negatives", model.fit, x, batch_size=1)
+    refused("In a batch of one pair there are no negatives", model.fit, (["a"], ["b"]))
     refused("can't be sorted by length", model.batches, ANCHORS, CLASSES, batching=by_length)
     refused("take no sample_weight", model.fit, x, SCORES, sample_weight=np.ones(8))
     refused("With pooling=None a text has a vector for each token", of_tokens.fit, x)

@@ -68,6 +68,13 @@ def test_another_number_of_classes_starts_a_new_head(classifier, saved, differen
     assert difference(again(inputs), classifier(inputs)) == 0.0
 
 
+def test_the_names_of_trained_classes_keep_their_order(saved, refused):
+    message = r"trained with label_names=\['no', 'yes'\].*Leave label_names out"
+    refused(message, BertClassifier.from_preset, saved, label_names=["yes", "no"])
+    renamed = BertClassifier.from_preset(saved, label_names=["bad", "good"])
+    assert renamed.preprocessor.label_names == ["bad", "good"]
+
+
 def test_the_shape_may_be_taken_without_the_weights(classifier, saved):
     for cls in (BertClassifier, BertBackbone):
         model = cls.from_preset(saved, load_weights=False)

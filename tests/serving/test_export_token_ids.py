@@ -363,6 +363,14 @@ def test_a_stranger_runs_the_lines_of_the_folder(
     assert_close(np.array(json.loads(said)), model.predict(TEXTS, verbose=0))
 
 
+def test_the_folder_tells_of_a_threshold(tmp_path):
+    needed("openvino")
+    model = with_preprocessor()
+    model.preprocessor.threshold = 0.875
+    model.export(tmp_path, format="openvino")
+    assert "from a probability of 0.8750 on" in (tmp_path / "README.md").read_text()
+
+
 def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path, refused):
     for model, format, texts, message in (
         (with_preprocessor(), "onnx", TEXTS * 8, "give int8=True, not examples"),

@@ -34,7 +34,8 @@ def lazy_names(
 
     def get(name):
         if name not in known:
-            similar = [elsewhere.get(name) or "", *get_close_matches(name, known, 1, cutoff=0.8)]
+            theirs = elsewhere.get(name.removeprefix("TF"), "")  # the same class in TensorFlow
+            similar = [theirs, *get_close_matches(name, known, 1, cutoff=0.8)]
             hint = next((f"; did you mean {ours}?" for ours in similar if ours), "")
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         home = known[name]

@@ -175,7 +175,10 @@ def shortened(text: str, limit: int = 80) -> str:
 
 def missing(package: str, extra: str) -> ImportError:
     """Makes the error for an optional package that isn't installed."""
-    return ImportError(f'This needs the package {package}: pip install "keras3-bert[{extra}]".')
+    return ImportError(
+        f'This needs the package {package}: pip install "keras3-bert[{extra}]", or ".[{extra}]" in '
+        "a clone."
+    )
 
 
 @contextlib.contextmanager

@@ -21,6 +21,19 @@ CLASSES = {  # of KerasHub, transformers and sentence-transformers
     "MPNetTokenizer": "BertTokenizer",
     "SentenceTransformer": "BertEmbedder",
     "CrossEncoder": "BertReranker",
+    # Of google-research/bert, TensorFlow Hub, bert-for-tf2 and the older keras-bert.
+    "AdamWarmup": "AdamW",
+    "BertConfig": "BertBackbone",
+    "BertModelLayer": "BertBackbone",
+    "FullTokenizer": "BertTokenizer",
+    "KerasLayer": "BertBackbone.from_preset(folder)",
+    "Tokenizer": "BertTokenizer",
+    "build_model_from_config": "BertBackbone.from_preset(folder, load_weights=False)",
+    "gen_batch_inputs": "pretraining_dataset",
+    "get_model": "BertBackbone",
+    "get_pretrained": 'BertTask.from_preset("hf://user/name")',
+    "load_trained_model_from_checkpoint": "BertBackbone.from_preset(folder)",
+    "load_vocabulary": "BertTokenizer(path)",
 }
 ATTRIBUTES = {  # of models in KerasHub, scikit-learn and transformers
     "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
@@ -28,7 +41,8 @@ ATTRIBUTES = {  # of models in KerasHub, scikit-learn and transformers
     "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",
     "tokenizer": "preprocessor.tokenizer of a task",
 }
-ARGUMENTS = {  # of transformers and sentence-transformers
+ARGUMENTS = {  # of transformers, sentence-transformers and google-research/bert
+    "do_lower_case": "lowercase",
     "num_labels": "num_classes",
     "max_length": "sequence_length",
     "max_seq_length": "sequence_length",

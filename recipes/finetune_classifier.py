@@ -36,6 +36,7 @@ def parse_args(argv=None):
     add("--pair_column", help="column of second texts")
     add("--number_columns", nargs="+", default=[], help="columns of numbers")
     add("--label_column", default="label", help="column of labels")
+    add("--label_names", nargs="+", help="classes in the order of --init; sorted by default")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--regression", action="store_true", help="predict numbers, not classes")
     kind.add_argument("--multi_label", action="store_true", help="any number of labels: a|b")
@@ -90,7 +91,7 @@ def main(argv=None):
     from keras_bert.recipes._runs import start_training  # slow: after parse_args
 
     strategy = start_training(args)
-    train, label_names = read_examples(args.train, args)
+    train, label_names = read_examples(args.train, args, args.label_names)
     dev = read_examples(args.dev, args, label_names)[0] if args.dev else args.validation_split
     test = read_examples(args.test, args, label_names)[0] if args.test else None
     with strategy.scope():

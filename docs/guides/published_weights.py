@@ -18,7 +18,8 @@ model
 # Google's code and KerasHub) are loaded too.
 #
 # A task of your choice takes the encoder and gets a new head. Weights that the source lacks are
-# initialized and logged; anything that doesn't fit is an error. The report lists every weight:
+# initialized and logged, and so is a head of another number of classes; an encoder that doesn't fit
+# is an error. The report lists every weight:
 
 # %%
 classifier = keras_bert.BertClassifier.from_preset(

@@ -104,6 +104,45 @@ for name, signature in served.signatures.items():
 #
 # Programs without TensorFlow run [other formats](hand_it_over.py).
 #
+# ## Old clients
+#
+# Clients of google-research/bert send `tf.Example`s of int64 ids. A few lines keep them: they wrap
+# the second signature, in the length that the clients pad to.
+
+# %%
+NAMES = {"input_ids": "token_ids", "input_mask": "padding_mask", "segment_ids": "segment_ids"}
+
+
+class OldClients(tf.Module):
+    def __init__(self, folder):
+        self.model = tf.saved_model.load(folder)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def answer(self, examples):
+        length = tf.io.FixedLenFeature([64], tf.int64)
+        theirs = tf.io.parse_example(examples, dict.fromkeys(NAMES, length))
+        inputs = {NAMES[name]: tf.cast(ids, tf.int32) for name, ids in theirs.items()}
+        return self.model.signatures["token_ids"](**inputs)
+
+
+old = OldClients(folder)
+tf.saved_model.save(old, "served/old/1", signatures={"serving_default": old.answer})
+
+# %% [markdown]
+# An example with the ids of the first text gets the same probabilities:
+
+# %%
+ids = model.preprocessor(texts[:1])
+features = {}
+for theirs, ours in NAMES.items():
+    row = list(ids[ours][0]) + [0] * (64 - len(ids[ours][0]))
+    features[theirs] = tf.train.Feature(int64_list=tf.train.Int64List(value=row))
+example = tf.train.Example(features=tf.train.Features(feature=features))
+answer = tf.saved_model.load("served/old/1").signatures["serving_default"]
+same = answer(examples=tf.constant([example.SerializeToString()]))["probabilities"]
+print(same.numpy().round(2), answers["probabilities"][:1].numpy().round(2))
+
+# %% [markdown]
 # ## An endpoint in Python
 #
 # `answer` runs behind a web server, too, without an export: see [Serve it from Python](endpoint.py).

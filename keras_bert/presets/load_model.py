@@ -38,6 +38,7 @@ class LoadReport:
     matched: dict[str, tuple] = field(default_factory=dict)  # our name: (shape, their names)
     new: dict[str, tuple] = field(default_factory=dict)  # our name: shape; newly initialized
     left_over: dict[str, tuple] = field(default_factory=dict)  # their name: shape; not used
+    other_shapes: dict[str, tuple] = field(default_factory=dict)  # our name of new: shape there
 
     def __str__(self) -> str:
         rows = [("weight", "shape", "from")]
@@ -57,7 +58,11 @@ class LoadReport:
 
     def log(self, unused: Collection[str] = ()) -> None:
         """Warns of new weights but those `unused`, and logs the tensors that were not used."""
-        new = [name for name in self.new if name not in unused]
+        new = []
+        for name, shape in self.new.items():
+            there = self.other_shapes.get(name)
+            if name not in unused:
+                new.append(name if there is None else f"{name} {list(shape)}, but {list(there)}")
         if new:
             logger.warning(
                 "%s has no weights for %s, which start from random ones. Train the model before "
@@ -87,6 +92,8 @@ def load_preset(
         weight = fitting.get(variable.path)
         if weight is None:
             report.new[variable.path] = shape
+            if variable.path in report.left_over:
+                report.other_shapes[variable.path] = report.left_over[variable.path]
             continue
         report.matched[variable.path] = (shape, weight.path)
         del report.left_over[weight.path]
@@ -222,6 +229,8 @@ def _report(model, checkpoint, head_may_differ):
             report.matched[name] = (shape, _their_names(checkpoint, name))
         elif head_may_differ and not is_encoder:
             report.new[name] = shape
+            report.other_shapes[name] = weight.shape
+            report.left_over[_their_names(checkpoint, name)] = weight.shape
         else:
             faults.append(f"{name} is {list(weight.shape)} there and {list(shape)} here")
     if faults:

@@ -81,7 +81,7 @@ def preprocessor_from(
             saved[name] = values[name]
     if is_same_task and issubclass(cls, source_class):
         inherited = {**saved}
-        _check_order(saved.get("label_names"), settings.get("label_names"), source)
+        _warn_of_order(saved.get("label_names"), settings.get("label_names"), source)
         if num_classes not in (None, len(saved.get("label_names") or [])):
             inherited.pop("label_names", None)
         settings = {**inherited, **settings}
@@ -104,13 +104,15 @@ def preprocessor_from(
         return cls(tokenizer, **{**text, **settings})
 
 
-def _check_order(saved, given, source):
-    """Raises a ValueError at the names of the trained classes in another order."""
-    saved, given = saved or [], given or []
-    if list(saved) != list(given) and sorted(saved) == sorted(given):
-        raise ValueError(
-            f"{source} was trained with label_names={list(saved)}; in the order {list(given)} its "
-            "classes would change their names. Leave label_names out."
+def _warn_of_order(saved, given, source):
+    saved, given = list(saved or []), list(given or [])
+    if saved != given and sorted(saved) == sorted(given):
+        logger.warning(
+            "%s was trained with label_names=%s; in the order %s its classes exchange their names. "
+            "Leave label_names out, or train the model before you use its answers.",
+            source,
+            saved,
+            given,
         )
 
 

@@ -44,6 +44,7 @@ def check_arguments(cls: type, given: dict[str, Any]) -> None:
     if unknown:
         known = [name for name in inspect.signature(cls.__init__).parameters if name in accepted]
         known += [name for name in settings if name not in known]
+        known += ["preprocessor", "lowercase", "keep_layers", "load_weights"]  # of `from_preset`
         raise unknown_arguments(cls, unknown, known)
 
 

@@ -144,6 +144,9 @@ def _not_found(handle):
     hint = ""
     if handle.count("/") == 1 and not handle.startswith((".", "/")):
         hint = f" A model of the Hugging Face hub is written hf://{handle}."
+    checkpoints = sorted(file.stem for file in Path(handle).parent.glob("*.index"))
+    if checkpoints:
+        hint = f" The folder has the checkpoints {', '.join(checkpoints)}."
     if "tfhub" in handle or "tensorflow2" in handle:
         hint = f" {_OF_TENSORFLOW_HUB}"
     for similar in get_close_matches(handle, [*_HANDLES, *KNOWN_PRESETS], 1, cutoff=0.8):

@@ -59,8 +59,11 @@ def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
     assert difference(*(m(m.preprocessor(["a b", "zz"])) for m in (classifier, loaded))) == 0.0
 
 
-def test_another_number_of_classes_starts_a_new_head(classifier, saved, difference, inputs):
+def test_another_number_of_classes_starts_a_new_head(classifier, saved, difference, inputs, caplog):
     wider = BertClassifier.from_preset(saved, num_classes=3)
+    assert (
+        "no weights for logits/kernel [16, 3], but [16, 2], logits/bias [3], but [2]" in caplog.text
+    )
     assert wider.preprocessor.label_names == ["0", "1", "2"]
     assert difference(classifier.backbone(inputs), wider.backbone(inputs)) == 0.0
     again = BertClassifier.from_preset(saved, num_classes=2, dropout=0.0)
@@ -68,11 +71,11 @@ def test_another_number_of_classes_starts_a_new_head(classifier, saved, differen
     assert difference(again(inputs), classifier(inputs)) == 0.0
 
 
-def test_the_names_of_trained_classes_keep_their_order(saved, refused):
-    message = r"trained with label_names=\['no', 'yes'\].*Leave label_names out"
-    refused(message, BertClassifier.from_preset, saved, label_names=["yes", "no"])
+def test_names_of_trained_classes_in_another_order_are_told(saved, caplog):
     renamed = BertClassifier.from_preset(saved, label_names=["bad", "good"])
-    assert renamed.preprocessor.label_names == ["bad", "good"]
+    assert renamed.preprocessor.label_names == ["bad", "good"] and not caplog.text
+    BertClassifier.from_preset(saved, label_names=["yes", "no"])
+    assert "trained with label_names=['no', 'yes']; in the order ['yes', 'no']" in caplog.text
 
 
 def test_the_shape_may_be_taken_without_the_weights(classifier, saved):

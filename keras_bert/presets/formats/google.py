@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_one_of, from_extra
+from keras_bert.messages import check_one_of, from_extra, logger
 from keras_bert.presets.formats import weight_names
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
@@ -39,8 +39,8 @@ def read_google(path: Path) -> Checkpoint:
     config = JsonFields(folder / "bert_config.json")
     if "vocab_size" not in config:
         raise ValueError(
-            f"{folder}/bert_config.json is missing or has no vocab_size; it describes the model "
-            "and belongs in the folder of bert_model.ckpt.*."
+            f"{folder}/bert_config.json is missing or has no vocab_size; it describes the model. "
+            "Copy it, and vocab.txt, from the folder of the pre-trained model."
         )
     backbone = backbone_arguments(config, _BACKBONE)
     hidden_act = config.text("hidden_act", "gelu")
@@ -60,6 +60,15 @@ def read_google(path: Path) -> Checkpoint:
     if (folder / "vocab.txt").is_file():
         tokens = read_lines(folder / "vocab.txt")
         checkpoint.tokenizer = {"vocabulary": tokens, "lowercase": is_uncased(tokens)}
+        if len(tokens) < backbone["vocabulary_size"]:
+            logger.warning(
+                "%s/vocab.txt has %d tokens, and the model %d: is it another model's?",
+                folder,
+                len(tokens),
+                backbone["vocabulary_size"],
+            )
+    else:
+        logger.warning("%s has no vocab.txt, so the model takes token ids only.", folder)
     checkpoint.sequence_length = backbone["max_sequence_length"]
     return checkpoint
 

@@ -90,6 +90,19 @@ def test_a_model_reads_text_with_the_vocabulary_and_casing_of_its_folder(google)
     assert model.preprocessor.sequence_length == 16
 
 
+def test_a_vocabulary_that_is_missing_or_another_models_is_told(google, caplog):
+    source = google()
+    BertPretrainer.from_preset(source)
+    assert not caplog.text
+    words = (source / "vocab.txt").read_text().split("\n")
+    (source / "vocab.txt").write_text("\n".join(words[:-3]))
+    BertPretrainer.from_preset(source)
+    assert "is it another model's?" in caplog.text
+    (source / "vocab.txt").unlink()
+    BertPretrainer.from_preset(source)
+    assert "has no vocab.txt, so the model takes token ids only" in caplog.text
+
+
 def same_weights(checkpoint, golden):
     weight = checkpoint.weights["next_sentence/kernel"].read()
     return np.array_equal(weight, golden["weight"]["cls/seq_relationship/output_weights"].T)
@@ -101,6 +114,8 @@ def test_a_checkpoint_is_named_by_its_folder_or_its_prefix(google, golden, prefi
     for path in (source, source / prefix):
         assert same_weights(read_google(path), golden)
     assert isinstance(read_source(source / prefix), Checkpoint)
+    with pytest.raises(ValueError, match=f"The folder has the checkpoints {prefix}\\."):
+        read_source(source / "model.ckpt-1")
     with pytest.raises(ValueError, match="index is a file: pass its folder or, .*prefix of one"):
         read_source(source / f"{prefix}.index")
 

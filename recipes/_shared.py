@@ -26,6 +26,7 @@ def run_recipe(main: Callable[[], object]) -> None:
 
     A ValueError of the recipe or of keras_bert, and an OSError, exit with status 1 and print only
     their message: they are about the user's files and arguments. Other errors keep their traceback.
+    Ctrl-C exits with status 130, as of a shell's command.
     The environment variable `TF_CPP_MIN_LOG_LEVEL=0` brings TensorFlow's log back.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -35,6 +36,9 @@ def run_recipe(main: Callable[[], object]) -> None:
         if isinstance(error, OSError) or _is_our_error(error, main):
             sys.exit(f"error: {error}")
         raise
+    except KeyboardInterrupt:
+        print("Stopped. Rerun the same command to resume.", file=sys.stderr)
+        sys.exit(130)
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:

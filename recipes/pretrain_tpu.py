@@ -11,8 +11,9 @@ counts them in passes over the corpus. A phase of any other length runs all step
 machine, start at 32 tokens, and continue with `--phase 128 --init`. pretrain_day.py trains for a
 time, with newer settings; paper/ablations.py runs the paper's ablations.
 
-Rerun the same command to resume; changed settings are refused. The result is OUTPUT/preset. Watch
-it with `tensorboard --logdir OUTPUT/logs`. Corpus and output may be in a bucket, `gs://...`.
+Rerun the same command to resume; changed settings are refused, but more --steps extend a run. The
+result is OUTPUT/preset. Watch it with `tensorboard --logdir OUTPUT/logs`. Corpus and output may be
+in a bucket, `gs://...`.
 """
 
 import keras_bert
@@ -45,7 +46,7 @@ def parse_args(argv=None):
     add("--warmup_proportion", type=float, help="0.01 if not given, the paper's; 0.1 with --init")
     add("--weight_decay", type=float, default=0.01, help="weight decay")
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
-    add("--attention_dropout", type=float, help="another one for attention; GPUs are faster with 0")
+    add("--attention_dropout", type=float, help="dropout of attention, if different; 0 is faster")
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
     add("--left_to_right", action="store_true", help="a causal encoder that predicts next words")
     add("--masked_lm_rate", type=float, default=0.15, help="fraction of tokens to predict")
@@ -141,11 +142,11 @@ def main(argv=None):
         print(f"Held out: {len(heldout):,} batches of {args.heldout}.")
     checkpoint = keras_bert.TrainingCheckpoint(checkpoints)
     done = checkpoint.latest_step() or 0
-    if done < start:
-        raise ValueError(
-            f"Run phase 128 to step {start:,} first, or give --init; this is {done:,}."
-        )
+    if not start <= done <= stop:
+        fix = "raise --steps" if done > stop else f"run phase 128 to {start:,}, or give --init"
+        raise ValueError(f"{args.output} is at step {done:,} of {start:,} to {stop:,}: {fix}.")
     settings = {name: getattr(args, name) for name in SETTINGS + MASKING + NEW_MODEL}
+    settings["corpus_tokens"] = corpus.num_tokens
     write_settings(args.output, settings, resume=done > start, strategy=strategy)
     # Phases may differ in settings, but not in the words that the ids stand for.
     words = {"vocabulary_sha256": corpus.vocabulary_sha256, "lowercase": corpus.lowercase}
@@ -156,7 +157,7 @@ def main(argv=None):
     print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
     settings |= {"first_step": start, "steps": args.steps, "init": None}
-    settings |= {f"corpus_{n}": getattr(corpus, f"num_{n}") for n in ("documents", "tokens")}
+    settings["corpus_documents"] = corpus.num_documents
 
     def keep_preset(epoch, logs):
         step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))

@@ -58,7 +58,8 @@ history = model.fit(
 # keras_bert.finetune(model, (texts, labels), 0.1, "reviews", strategy=strategy)
 # ```
 #
-# The recipes take `--strategy multiworker`. On JAX, set the variables that Keras documents:
+# The recipes take `--strategy multiworker`, which is also what `auto` finds. Until all processes have
+# started, they wait, and only `kill -9` ends them. On JAX, set the variables that Keras documents:
 #
 # ```bash
 # export KERAS_BACKEND=jax KERAS_DISTRIBUTION_JOB_ADDRESSES=10.0.0.1:1234  # of the first process
@@ -66,7 +67,7 @@ history = model.fit(
 # ```
 #
 # Every process makes the same batches, and its devices take their share of the rows. On JAX, `fit`
-# raises an error if processes get different data. The first process writes checkpoints, presets and
+# raises an error if processes get different data; the recipes, if they get different settings. The first process writes checkpoints, presets and
 # logs; all processes read them, so `--output` must be a folder that all of them can access. The
 # results equal a single process's, as tested with two local processes (`pytest
 # tests/training/test_equivalence.py tests/training/test_jax_processes.py

@@ -126,7 +126,7 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 #
 # `pretrain_tpu.py` has the paper's settings as defaults. The first 90 % of the steps use 128
 # tokens, and the rest 512, on one schedule. `--strategy` chooses the devices; by default they are
-# found. Rerun a command to resume it.
+# found, and so are the machines of `TF_CONFIG`. Rerun a command to resume it.
 #
 # ```bash
 # python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 128 \
@@ -139,7 +139,7 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 #
 # | to | option |
 # |---|---|
-# | train a small model on a small machine | `--phase 32`, then `--phase 128 --init bert/preset` |
+# | train a small model on a small machine | `--phase 32`, then `--phase 128 --init bert/preset`; a task made of the first reads 32 tokens unless `sequence_length` says otherwise |
 # | go on from published weights | `--init`, see [texts of your domain](domain.py) |
 # | watch unseen text | `--heldout others` |
 # | fill rows with several sequences | `--packed`, see [speed and memory](speed_and_memory.py) |

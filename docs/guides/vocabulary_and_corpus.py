@@ -58,7 +58,7 @@ corpus
 # It and `learn_vocabulary` read text where it lies:
 #
 # - prose, with paragraphs as lines or wrapped; they find the sentences. A file is a document, or
-#   several if you give a `document_separator`, such as `"^CHAPTER "`;
+#   several if you give a `document_separator`, such as `r"^\s*CHAPTER "`;
 # - a sentence per line and a blank line between documents (`text_format="sentences"`), the format
 #   of Google's code;
 # - rows: `.parquet`, or JSON lines (`.jsonl`). `text_column` names the column. A row is a document,

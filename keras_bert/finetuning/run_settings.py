@@ -2,10 +2,11 @@
 
 import json
 import os
+import zlib
 
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in
-from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.processes import check_same, is_chief
 
 
 def write_settings(
@@ -33,7 +34,8 @@ def write_settings(
             f"{folder} holds a run with other settings: {', '.join(changed)}. Use the settings of "
             "that run, or give this run a folder of its own."
         )
-    wait_for_all("the settings", strategy)
+    number = zlib.crc32(json.dumps(settings, sort_keys=True).encode()) >> 1
+    check_same(number, "The processes have different settings: give all the same.", strategy)
     if is_chief(strategy):
         write_json(path, settings)
 

@@ -1,14 +1,17 @@
 """Devices that a model trains on."""
 
 import contextlib
+import json
 import os
+import signal
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import keras
 
-from keras_bert.messages import check_int, check_one_of
+from keras_bert.messages import check_int, check_one_of, logger, shown
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -43,7 +46,7 @@ def get_strategy(
 
     Args:
         name: on TensorFlow
-            `"auto"`: a TPU if available, else all GPUs, else the CPU;
+            `"auto"`: the machines in TF_CONFIG, else a TPU, else all GPUs, else the CPU;
             `"single"`: the first GPU if there are any, else the CPU;
             `"mirrored"`: all GPUs of this machine, or its logical CPU devices if it has no GPU;
             `"multiworker"`: the machines in the environment variable TF_CONFIG, each of which runs
@@ -163,6 +166,8 @@ def _resolved_auto(address):
         return "tpu"
     import tensorflow as tf
 
+    if os.environ.get("TF_CONFIG") and len(_cluster()[0]) > 1:
+        return "multiworker"
     if tf.config.list_logical_devices("TPU"):
         return "tpu"
     return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "single"
@@ -232,18 +237,39 @@ def _check_answers(address):
 def _multiworker():
     import tensorflow as tf
 
-    if not os.environ.get("TF_CONFIG"):
-        raise ValueError(
-            "The strategy 'multiworker' needs the environment variable TF_CONFIG, such as "
-            '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", '
-            '"index": 0}}.'
+    addresses, own = _cluster()
+    others = [address for address in addresses if address != own]
+    if others:
+        logger.warning(
+            "Waiting for %s of TF_CONFIG. Until all are there, only `kill -9` ends this process.",
+            ", ".join(others),
         )
     try:
-        return tf.distribute.MultiWorkerMirroredStrategy()
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
     except RuntimeError as error:  # TensorFlow has begun to compute
         raise ValueError(
             'keras_bert.get_strategy("multiworker") must be the first line of the program, before '
             "anything makes a tensor, such as a model."
+        ) from error
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)  # TensorFlow's own ignores it
+    return strategy
+
+
+def _cluster():
+    """Returns the addresses of the machines in TF_CONFIG, and this one's."""
+    text = os.environ.get("TF_CONFIG", "")
+    try:
+        config = json.loads(text)
+        cluster, task = config["cluster"], config["task"]
+        addresses = [*cluster.get("chief", []), *cluster["worker"]]
+        return addresses, cluster[task["type"]][int(task["index"])]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(
+            "Several machines need the environment variable TF_CONFIG, such as "
+            '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", '
+            f'"index": 0}}}}, with an index of the list; got {shown(text, 300)}.'
         ) from error
 
 

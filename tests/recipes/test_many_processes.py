@@ -35,11 +35,15 @@ def two_jax_processes(free_addresses):
 
 
 DIFFERENT = """
-import json, os
+import json, os, signal
 import keras_bert
 from keras_bert.training.processes import check_same, is_chief, wait_for_all
 
-strategy = keras_bert.get_strategy("multiworker")
+stopped = []
+signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+strategy = keras_bert.get_strategy("auto")
+os.kill(os.getpid(), signal.SIGTERM)
+assert stopped
 number = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
 check_same(7, "This is never said.", strategy)
 wait_for_all("both", strategy)

@@ -85,6 +85,8 @@ def test_corpus_and_output_may_lie_in_a_bucket(
     options = arguments(f"{bucket}/corpus", f"{bucket}/out", "--phase", "16")
     module.main([*options, "--steps", "8"])
     module.main(options)
+    with pytest.raises(ValueError, match="at step 10 of 0 to 8: raise --steps"):
+        module.main([*options, "--steps", "8"])
     out = capsys.readouterr().out
     assert "steps 8 to 10 of 10" in out and "Preset: ram://pretrain/out/preset." in out
     found = sorted(gfile.listdir(f"{bucket}/out"))
@@ -164,7 +166,7 @@ def test_what_does_not_fit_is_refused_first(
         (corpus, ["--left_to_right"], "pass next_sentence=False"),
         (other, init, "a different vocabulary"),
         (corpus, ["--heldout", other], "has a different vocabulary"),
-        (corpus, ["--phase", "512"], "phase 128 to step 9 first.*this is 0"),
+        (corpus, ["--phase", "512"], "at step 0 of 9 to 10: run phase 128 to 9"),
         (corpus, [*executions, "--steps", "9"], "steps_per_execution=2 must divide 9"),
         (corpus, [*executions, "--save_every", "3"], "steps_per_execution=2 must divide"),
     ):

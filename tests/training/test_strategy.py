@@ -100,6 +100,25 @@ def test_a_multiworker_strategy_that_comes_late_is_told(monkeypatch, refused, fr
     refused("must be the first line of the program", get_strategy, "multiworker")
 
 
+@ON_TENSORFLOW
+def test_machines_that_tf_config_doesnt_list_are_told(monkeypatch, refused):
+    cluster = {"worker": ["here:1", "there:2"]}
+    for config in (
+        '{"cluster": {',
+        "[]",
+        json.dumps({"cluster": {}, "task": {"type": "worker", "index": 0}}),
+        json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 2}}),
+    ):
+        monkeypatch.setenv("TF_CONFIG", config)
+        for name in ("auto", "multiworker"):
+            refused("TF_CONFIG, such as .*index of the list; got", get_strategy, name)
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 1}})
+    )
+    assert strategy_module._cluster() == (["here:1", "there:2"], "there:2")
+    assert strategy_module._resolved_auto(None) == "multiworker"
+
+
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")
 def test_pytorch_trains_on_one_device(refused):
     for name in ("auto", "single"):

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -269,11 +270,16 @@ def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     if not architecture.has_pooler_under(head):
         names = [name for weight in architecture.pooler for name in spellings[weight].names]
         pooler = {name: tensors.pop(name) for name in names}
-        save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
+        _save(pooler, folder / POOLER_FILE)
     if checkpoint.head == "Model":  # whose names have no prefix
         prefix = f"{architecture.root}."
         tensors = {name.removeprefix(prefix): array for name, array in tensors.items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    _save(tensors, folder / "model.safetensors")
+
+
+def _save(tensors, path):
+    save_file(tensors, path, metadata={"format": "pt"})
+    shutil.copymode(path.with_name("config.json"), path)  # others may read it, too
 
 
 def write_description(checkpoint: Checkpoint, folder: Path) -> dict:

@@ -24,6 +24,7 @@ import numpy as np
 
 DEPTH = 100  # documents that are found for a question
 RERANKED = 20
+TRAINED = ("reranker", "embedder")
 
 
 def parse_args(argv=None):
@@ -36,7 +37,8 @@ def parse_args(argv=None):
     add("--model", required=True, help="folder of sentence-transformers")
     add("--sequence_length", type=int, default=256, help="tokens of a document")
     add("--batch_size", type=int, default=32, help="examples of a step in training")
-    add("--epochs", type=int, default=1, help="of the embedder and of the reranker; 0 for neither")
+    add("--train", nargs="*", choices=TRAINED, default=TRAINED, help="what to train; none if empty")
+    add("--epochs", type=int, default=1, help="of the embedder and of the reranker")
     add("--learning_rate", type=float, default=2e-5, help="of the embedder")
     add("--reranker_learning_rate", type=float, default=1e-4)
     add("--seed", type=int, default=0)
@@ -142,25 +144,29 @@ def main(argv=None):
             by_vectors = near
     by_words = report("BM25", keyword_search(documents, questions))
     both = report("both", fused(by_vectors, by_words))
-    if not args.epochs:
+    if not args.train:
         return
     titles, abstracts = map(list, pairs)
     queries, positives, negatives = model.mine_hard_negatives(
         (titles, abstracts), abstracts, model.encode_document(abstracts), num_negatives=1
     )
-    reranker = keras_bert.BertReranker.from_preset(args.model, sequence_length=128)
-    x = [*queries, *queries], [*positives, *negatives]
-    y = [1.0] * len(queries) + [0.0] * len(queries)
-    order = np.random.default_rng(args.seed).permutation(len(y))
-    x = tuple([column[number] for number in order] for column in x)
-    fit(reranker, args, args.reranker_learning_rate, x, [y[number] for number in order])
-    report("both, 20 reranked", reranked(reranker, questions, documents, both))
-    fit(model, args, args.learning_rate, (queries, positives, negatives))
-    index = model.index(documents)
-    trained = report(
-        "trained vectors", index.search(model.encode_query(questions), DEPTH)[0].tolist()
-    )
-    report("trained, and BM25", fused(trained, by_words))
+    if "reranker" in args.train:
+        reranker = keras_bert.BertReranker.from_preset(args.model, sequence_length=128)
+        x = [*queries, *queries], [*positives, *negatives]
+        y = np.repeat([1.0, 0.0], len(queries))
+        fit(reranker, args, args.reranker_learning_rate, *shuffled(args.seed, x, y))
+        report("both, 20 reranked", reranked(reranker, questions, documents, both))
+    if "embedder" in args.train:
+        fit(model, args, args.learning_rate, (queries, positives, negatives))
+        index = model.index(documents)
+        found = index.search(model.encode_query(questions), DEPTH)[0].tolist()
+        trained = report("trained vectors", found)
+        report("trained, and BM25", fused(trained, by_words))
+
+
+def shuffled(seed, x, y):
+    order = np.random.default_rng(seed).permutation(len(y))
+    return tuple([column[number] for number in order] for column in x), y[order]
 
 
 def reranked(reranker, questions, documents, found):

@@ -95,8 +95,12 @@ def published(books):
     return str(books / "published")
 
 
+OFTEN_READ = ("README", "start_here", "cheat_sheet", "classify", "serve", "pretrain")
+RUN = [p if p.stem in OFTEN_READ else pytest.param(p, marks=pytest.mark.weekly) for p in PAGES]
+
+
 @pytest.mark.slow
-@each_page
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
 def test_python_blocks_run_in_order(page, books, published, tmp_path, monkeypatch):
     found = blocks(page, "python")
     if not found:

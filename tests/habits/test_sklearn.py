@@ -109,6 +109,7 @@ def accuracies(preset, splits, x, y):
     return found
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_cross_val_score(estimator, preset, texts, names):
     scores = cross_val_score(estimator, texts, names, cv=2)
@@ -117,12 +118,14 @@ def test_cross_val_score(estimator, preset, texts, names):
     )
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_cross_val_predict(estimator, texts, names):
     found = cross_val_predict(estimator, texts, names, cv=2, method="predict_proba")
     assert found.shape == (8, 2) and np.allclose(found.sum(axis=1), 1)
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_cross_val_score_of_a_table(estimator, preset, texts, names):
     df = pd.DataFrame({"text": texts, "label": names}).sample(frac=1, random_state=2)
@@ -146,6 +149,7 @@ def lowered(texts):
     return [text.lower() for text in texts]
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_a_pipeline(estimator, fitted, texts, names, assert_close):
     pipeline = Pipeline([("clean", FunctionTransformer(lowered)), ("model", estimator)])
@@ -179,6 +183,7 @@ def test_labels_that_are_missing(estimator, texts, names):
 # Around Keras models
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_train_test_split_of_series(sgd_model, texts, labels, by_hand, trained_as, assert_close):
     df = pd.DataFrame({"text": texts, "label": labels})
@@ -191,6 +196,7 @@ def test_train_test_split_of_series(sgd_model, texts, labels, by_hand, trained_a
     trained_as(sgd_model, history, by_hand(rows=list(x_train.index)))
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_train_test_split_of_lists(sgd_model, texts, labels, by_hand, trained_as):
     x_train, _, y_train, _ = train_test_split(texts, labels, test_size=0.5, random_state=1)
@@ -198,6 +204,7 @@ def test_train_test_split_of_lists(sgd_model, texts, labels, by_hand, trained_as
     trained_as(sgd_model, sgd_model.fit(x_train, y_train, **PLAIN), by_hand(rows=rows))
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.parametrize("splitter", [KFold, StratifiedKFold])
 def test_folds(splitter, sgd_model, texts, labels, by_hand, same_weights):
@@ -208,6 +215,7 @@ def test_folds(splitter, sgd_model, texts, labels, by_hand, same_weights):
         same_weights(sgd_model, by_hand(rows=train)[1])
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_a_new_model_in_each_fold(preset, texts, labels, by_hand, same_weights):
     df = pd.DataFrame({"text": texts, "label": labels})

@@ -37,7 +37,7 @@ OTHERS = [pytest.param(name, marks=pytest.mark.weekly) for name in BACKENDS[1:]]
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", [BACKENDS[0], *OTHERS])
 def test_a_part_of_the_pairs_works(backend, run_python, tmp_path):
-    options = ("--backends", backend, "--first", 4, "--folder", tmp_path)
+    options = ("--backends", backend, "--first", 2, "--folder", tmp_path)
     assert "failed 0" in run_python("-m", "tests.pairs", *options, cwd=ROOT)
 
 

@@ -53,7 +53,7 @@ def test_documents_are_ranked_for_one_query_and_for_several(assert_close, model,
     assert_close([scores[row["index"]] for row in found], sorted(scores)[::-1])
     assert_close([row["score"] for row in found], sorted(scores)[::-1])
     assert model.rank("a b", texts, top_k=2, batch_size=2) == found[:2]
-    assert model.rank("a b", texts, top_k=99) == found
+    assert model.rank("a b", texts, top_k=99, batch_size=2) == found
     both = model.rank(["a b", "c"], texts)
     assert_close([row["score"] for row in both[0]], sorted(scores)[::-1])
     assert len(both[1]) == 5

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import keras
 
@@ -12,6 +12,7 @@ from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets import preset_arguments
 from keras_bert.presets.formats.checkpoint import public_class
 from keras_bert.presets.load_model import LoadReport, load_checkpoint, load_preset
+from keras_bert.presets.loading_arguments import LoadingArguments
 from keras_bert.presets.preprocessors import preprocessor_from
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.push_to_hub import push_to_hub
@@ -153,7 +154,7 @@ class PresetModel:
         lowercase: bool | None = None,
         load_weights: bool = True,
         keep_layers: Sequence[int] | None = None,
-        **arguments: Any,
+        **arguments: Unpack[LoadingArguments],
     ) -> Model:
         """Loads a model of this class from saved or published weights.
 

@@ -30,6 +30,10 @@ assert_type(keras_bert.BertClassifier.from_preset("reviews"), keras_bert.BertCla
 assert_type(keras_bert.BertBackbone.from_preset("reviews"), keras_bert.BertBackbone)
 assert_type(keras_bert.BertTokenizer.from_preset("reviews"), keras_bert.BertTokenizer)
 
+keras_bert.BertClassifier.from_preset("reviews", label_names=["bad", "good"], sequence_length=64)
+keras_bert.BertClassifier.from_preset("reviews", num_labels=2)  # type: ignore[call-arg]
+keras_bert.BertTask.from_preset("reviews", sequence_length="64")  # type: ignore[arg-type]
+
 typo = keras_bert.BertClasifier  # type: ignore[attr-defined]
 keras_bert.BertClassifier(num_classes=2)  # type: ignore[call-arg]
 model.save_to_preset()  # type: ignore[call-arg]

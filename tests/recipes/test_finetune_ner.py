@@ -23,14 +23,14 @@ def test_it_learns_and_writes_what_it_says(finetuned, tagged):
 def test_other_columns_and_schemes_are_read(arguments, module, tagged):
     args = module.parse_args(arguments(tagged, "--tag_column", "1"))
     words = "THE BOOK SO GOOD A FILM DAY , AND IT WAS . VERY DULL".split()
-    assert module.read_examples(tagged["train"], args)[1] == sorted(words)
+    assert module.read_sentences(tagged["train"], args).tag_names() == sorted(words)
     args = module.parse_args(arguments(tagged, "--scheme", "bioes"))
-    _, names = module.read_examples(tagged["train"], args)
+    names = module.read_sentences(tagged["train"], args).tag_names()
     assert names == ["O", "B-EVENT", "E-EVENT", "S-THING"]
 
 
 def test_bad_tags_are_repaired_and_counted(arguments, module, tagged, capsys):
     with open(tagged["dev"], "a") as file:
         print("book x O B-THING", file=file)
-    module.read_examples(tagged["dev"], module.parse_args(arguments(tagged, "--repair")))
+    module.read_sentences(tagged["dev"], module.parse_args(arguments(tagged, "--repair")))
     assert "repaired tags: 8" in capsys.readouterr().out

@@ -155,7 +155,7 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor, refus
     refused("no texts", model.similarity, TEXTS, [])
     refused("differ in width: 3 and 16", model.similarity, np.ones(3), vectors)
     refused(r"Vectors must be floats .*got \{'text'", model.similarity, {"text": [1]}, vectors)
-    refused(r"as floats .*got \[\[1.0\]", model.similarity, vectors, [[1.0], [1.0, 2.0]])
+    refused(r"must be floats .*got \[\[1.0\]", model.similarity, vectors, [[1.0], [1.0, 2.0]])
     refused("Vectors must be floats .*got None", model.search, "a", None, 1)
     refused("Give a text or a list of texts", model.search, "a", {"text": ["b"]}, 1)
     refused("matryoshka_dims must be .*got 8", BertEmbedder, backbone, matryoshka_dims=8)

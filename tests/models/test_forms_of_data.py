@@ -26,7 +26,14 @@ from tests.models.forms_of_data import (
 TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]
 
 
-@pytest.mark.parametrize("case", CASES)
+OFTEN = ("classes", "tags", "questions", "pairs")  # the others are run weekly
+EACH_CASE = [
+    c if c in OFTEN else pytest.param(c, marks=[pytest.mark.slow, pytest.mark.weekly])
+    for c in CASES
+]
+
+
+@pytest.mark.parametrize("case", EACH_CASE)
 def test_a_verb_takes_a_form_or_says_what_to_give(case, tf):
     table = cells_of_page()
     assert table.keys() == {(form, verb) for form in FORMS for verb in VERBS}

@@ -159,7 +159,7 @@ class Answering:
         """Answers examples as the task's `scorer` takes them; a task may override it."""
         return self.answer(x, batch_size, verbose=verbose, **options)
 
-    def scores(self, x, y=None, batch_size=None):
+    def scores(self, x, y=None, batch_size=None) -> dict[str, Any]:
         """Computes the task's official metrics.
 
         Args:

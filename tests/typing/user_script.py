@@ -23,6 +23,7 @@ model = keras_bert.BertClassifier(backbone, num_classes=2)
 assert_type(model, keras_bert.BertClassifier)
 model.compile(**model.default_compile_args())
 model.fit(["a good book", "a bad book"], [1, 0])
+print(model.scores(["a good book"], [1]).accuracy)  # type: ignore[attr-defined]
 model.save_to_preset("reviews")
 preprocessor = keras_bert.BertClassifierPreprocessor.from_preset("reviews", sequence_length=64)
 assert_type(preprocessor, keras_bert.BertClassifierPreprocessor)

@@ -152,7 +152,7 @@ def main(argv=None):
     )
     if "reranker" in args.train:
         reranker = keras_bert.BertReranker.from_preset(args.model, sequence_length=128)
-        x = [*queries, *queries], [*positives, *negatives]
+        x = (queries + queries, positives + negatives)
         y = np.repeat([1.0, 0.0], len(queries))
         fit(reranker, args, args.reranker_learning_rate, *shuffled(args.seed, x, y))
         report("both, 20 reranked", reranked(reranker, questions, documents, both))
@@ -173,11 +173,13 @@ def reranked(reranker, questions, documents, found):
     """Reorders the first documents of each question."""
     first = [numbers[:RERANKED] for numbers in found]
     texts = [[documents[number] for number in numbers] for numbers in first]
-    ranked = reranker.rank(questions, texts)
-    return [
-        [*(numbers[each["index"]] for each in own), *others[RERANKED:]]
-        for numbers, own, others in zip(first, ranked, found, strict=True)
-    ]
+    rankings = []
+    for numbers, ranked, all_numbers in zip(
+        first, reranker.rank(questions, texts), found, strict=True
+    ):
+        best = [numbers[answer["index"]] for answer in ranked]
+        rankings.append(best + all_numbers[RERANKED:])
+    return rankings
 
 
 if __name__ == "__main__":

@@ -8,14 +8,12 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
-import keras
 import pytest
 
 import keras_bert
 from keras_bert.presets.loading_arguments import LoadingArguments
 from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.preset_arguments import setting_names
-from keras_bert.saved import argument_names
+from keras_bert.presets.preset_arguments import accepted_arguments, setting_names
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "keras_bert"
@@ -91,13 +89,11 @@ def test_a_type_checker_resolves_classes_and_methods_and_rejects_misspelled_name
 
 
 def test_the_arguments_of_from_preset_are_those_of_the_classes():
-    parts = ("inputs", "outputs", "embeddings", "blocks", "head", "backbone")  # of own classes
     names = set()
     for name in keras_bert.__all__:
         cls = getattr(keras_bert, name)
         if isinstance(cls, type) and issubclass(cls, PresetModel):
-            names |= {*argument_names(cls, keras.Model), *setting_names(cls), "trainable"}
-    names -= {*parts, "preprocessor", "self", "args", "kwargs"}
+            names |= {*accepted_arguments(cls), *setting_names(cls)}
     assert LoadingArguments.__annotations__.keys() == names
 
 

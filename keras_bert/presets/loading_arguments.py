@@ -59,5 +59,6 @@ class LoadingArguments(TypedDict, total=False):
     local_theta: float
     architecture: str | None
     # Of Keras.
+    name: str | None
     dtype: Any
     trainable: bool

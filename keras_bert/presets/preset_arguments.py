@@ -39,7 +39,7 @@ def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
 
 def check_arguments(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError for an argument that neither a class nor its preprocessor has."""
-    accepted, settings = _accepted(cls), setting_names(cls)
+    accepted, settings = accepted_arguments(cls), setting_names(cls)
     unknown = [name for name in given if name not in accepted and name not in settings]
     if unknown:
         known = [name for name in inspect.signature(cls.__init__).parameters if name in accepted]
@@ -66,7 +66,7 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
 
     Python would only report the right argument as missing, and Keras accepts any other.
     """
-    names = _accepted(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
+    names = accepted_arguments(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
     unknown = [name for name in given if name not in names]
     suggestion = _did_you_mean(unknown, names)
     if suggestion:
@@ -132,7 +132,7 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
         )
 
 
-def _accepted(cls):
+def accepted_arguments(cls: type) -> set[str]:
     """Lists the names of arguments that a caller may give; Keras itself silently accepts any."""
     names = {"name", "trainable", *argument_names(cls, keras.Model)}
     made_here = {"inputs", "outputs", "embeddings", "blocks", "head", "backbone", "preprocessor"}

@@ -6,25 +6,31 @@ from typing import Any
 import tensorflow as tf
 
 
-def as_dataset(batches: Any) -> tf.data.Dataset:
+def as_dataset(batches: Any, token_labels: bool = True) -> tf.data.Dataset:
     """Makes a dataset of `Batches`, of known length; each pass has an order of its own.
 
-    Shapes are static where all batches have the same, as on a TPU.
+    Shapes are static where all batches have the same, as on a TPU: labels of examples, not of
+    tokens, always have the same.
     """
     batching = batches.batching
     first = batches[0]
-    arrays = tf.nest.flatten(first)
-    token_widths = {array.shape[-1] for array in arrays if array.ndim > 1}
+    inputs = first[0] if isinstance(first, tuple) else first
+    widths = {array.shape[-1] for array in tf.nest.flatten(inputs) if array.ndim > 1}
     if batching.pad_to == "full" and batching.bucket_lengths is None:
-        token_widths = set()
+        widths = set()
     is_full = batching.drop_remainder and batching.tokens_per_batch is None
 
-    def spec(array):
-        shape = [None if width in token_widths else width for width in array.shape]
-        shape[0] = len(array) if is_full else None
-        return tf.TensorSpec(shape, array.dtype)
+    def specs(arrays, token_widths):
+        def spec(array):
+            shape = [None if width in token_widths else width for width in array.shape]
+            shape[0] = len(array) if is_full else None
+            return tf.TensorSpec(shape, array.dtype)
 
-    signature = tf.nest.map_structure(spec, first)
+        return tf.nest.map_structure(spec, arrays)
+
+    signature = specs(inputs, widths)
+    if isinstance(first, tuple):
+        signature = (signature, *specs(first[1:], widths if token_labels else ()))
     dataset = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=signature)
     return prefetched(dataset.apply(tf.data.experimental.assert_cardinality(len(batches))))
 

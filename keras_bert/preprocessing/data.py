@@ -124,7 +124,7 @@ class Raw(Data):
         return self.preprocessor.cuts_windows
 
     def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
-        return on_backend(self.labelled_batches(batching)), None, None
+        return on_backend(self.labelled_batches(batching), self.task), None, None
 
     def labelled_batches(self, batching: Batching) -> Any:
         """Makes batches with labels if the task's loss takes them, or without."""
@@ -330,7 +330,9 @@ class InputBatches(Data):
 
     def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
         if isinstance(self.x, Batches) and keras.backend.backend() == "tensorflow":
-            dataset = InputDataset(self.task, on_backend(self.x), self.y, self.sample_weight)
+            dataset = InputDataset(
+                self.task, on_backend(self.x, self.task), self.y, self.sample_weight
+            )
             return dataset.for_keras(batching)
         return self._checked(with_labels=True), self.y, self.sample_weight
 
@@ -394,13 +396,13 @@ def has_labels(batches: Any) -> bool:
     return isinstance(batches.element_spec if is_dataset(batches) else batches[0], tuple)
 
 
-def on_backend(batches: Any) -> Any:
+def on_backend(batches: Any, task: keras.Model) -> Any:
     """Returns `Batches` as a dataset, which TensorFlow's strategies distribute, on TensorFlow."""
     if not isinstance(batches, Batches) or keras.backend.backend() != "tensorflow":
         return batches
     from keras_bert.graph.datasets import as_dataset
 
-    return as_dataset(batches)
+    return as_dataset(batches, not task_checks.has_one_each(task))
 
 
 def arrays_of_dataset(data: Data, most: int | None) -> tuple[Any, Any, Any]:

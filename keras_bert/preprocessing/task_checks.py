@@ -59,19 +59,23 @@ def labels_spec(batches: Any) -> np.ndarray | None:
     return np.zeros((1, *shape)) if shape.is_fully_defined() else None
 
 
+def has_one_each(task: keras.Model) -> bool:
+    """Returns whether a task has one row of outputs an example, without an axis of tokens."""
+    return len(getattr(task.output, "shape", ())) == 2
+
+
 def example_weights(
     task: keras.Model, y: Any, sample_weight: Any, rows: int | None = None
 ) -> np.ndarray | None:
     """Returns the weights of examples as floats, after a check of labels and weights."""
     check_columns(task, rows, y=y, sample_weight=sample_weight)
     weights = weight_arrays(sample_weight)
-    has_one_each = len(getattr(task.output, "shape", ())) == 2  # and no axis of tokens
-    if has_one_each and np.shape(weights)[1:] not in ((), (1,)):
+    if has_one_each(task) and np.shape(weights)[1:] not in ((), (1,)):
         raise ValueError(
             f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
         )
     task.check_labels(y)
-    return one_each(weights) if has_one_each and np.ndim(weights) == 2 else weights
+    return one_each(weights) if has_one_each(task) and np.ndim(weights) == 2 else weights
 
 
 def check_columns(task: keras.Model, rows: int | None = None, **columns: Any) -> None:

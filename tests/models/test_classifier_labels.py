@@ -199,3 +199,20 @@ def test_validation_split_is_of_examples_in_memory(model, eager, inputs, tf, ref
     given = {"validation_data": (TEXTS, LABELS), "validation_split": 0.5}  # as in Keras
     history = model.fit(TEXTS, LABELS, batch_size=8, verbose=0, **given).history
     assert history["val_loss"] == pytest.approx(history["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize("num_classes", [3, 8])  # 8 tokens are a usual width of short texts
+def test_a_metric_that_needs_the_number_of_classes_takes_raw_texts(
+    num_classes, backbone, preprocessor, eager
+):
+    # The shape of one-hot labels stays known: it doesn't change with the texts' lengths.
+    model = eager(BertClassifier(backbone, num_classes, preprocessor, dropout=0.0))
+    loss = keras.losses.CategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, metrics=[keras.metrics.F1Score(average="macro")])
+    one_hot = np.eye(num_classes)[LABELS]
+    history = model.fit(TEXTS, one_hot, batch_size=4, verbose=0).history
+    assert 0 <= history["f1_score"][0] <= 1
+    expected = keras.metrics.F1Score(average="macro")
+    expected.update_state(one_hot, model.predict(TEXTS, verbose=0))
+    measured = model.evaluate(TEXTS, one_hot, batch_size=4, verbose=0, return_dict=True)
+    np.testing.assert_allclose(measured["f1_score"], float(expected.result()), rtol=1e-6)

@@ -293,7 +293,7 @@ def test_a_task_of_two_outputs_takes_a_dict_of_labels(tensorflow, make_backbone,
 def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch, is_dataset):
     seen = []
     if not is_dataset:
-        monkeypatch.setattr(data_forms, "on_backend", lambda batches: batches)
+        monkeypatch.setattr(data_forms, "on_backend", lambda batches, task: batches)
 
     def fit(self, x, *rest, **options):
         seen.append((x, options))

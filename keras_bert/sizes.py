@@ -13,8 +13,10 @@ Example:
 8
 """
 
+from typing import Any
 
-def _size(num_layers: int, hidden_dim: int) -> dict[str, int]:
+
+def _size(num_layers: int, hidden_dim: int) -> dict[str, Any]:
     return {
         "num_layers": num_layers,
         "num_heads": hidden_dim // 64,

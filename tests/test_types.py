@@ -8,6 +8,7 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
+import keras
 import pytest
 
 import keras_bert
@@ -78,7 +79,7 @@ def test_public_functions_outside_of_layers_and_models_are_annotated():
 def test_the_stub_and_the_typing_marker_are_shipped():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     shipped = project["tool"]["setuptools"]["package-data"]
-    assert shipped["*"] == ["__init__.pyi"] and "py.typed" in shipped["keras_bert"]
+    assert shipped["*"] == ["*.pyi"] and "py.typed" in shipped["keras_bert"]
     assert all((PACKAGE / name).is_file() for name in shipped["keras_bert"])
 
 
@@ -86,6 +87,16 @@ def test_a_type_checker_resolves_classes_and_methods_and_rejects_misspelled_name
     pytest.importorskip("mypy", reason='pip install ".[dev]"')
     done = subprocess.run([sys.executable, "-m", "mypy"], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_stub_of_keras_models_has_their_public_names():
+    # A name that it lacks would be an error in users' editors.
+    stub = ast.parse((PACKAGE / "models" / "keras_model.pyi").read_text(encoding="utf-8"))
+    (declared,) = [node.body for node in stub.body if isinstance(node, ast.ClassDef)]
+    names = {node.target.id if isinstance(node, ast.AnnAssign) else node.name for node in declared}
+    inputs = keras.Input([2])
+    model = keras.Model(inputs, inputs)
+    assert {name for name in dir(model) if not name.startswith("_")} <= names
 
 
 def test_the_arguments_of_from_preset_are_those_of_the_classes():

@@ -7,6 +7,7 @@ import keras
 from keras_bert.layers.dense_and_norms import EPSILON
 from keras_bert.messages import check_int, check_one_of
 from keras_bert.models.compiling import Retracing
+from keras_bert.models.keras_model import Model
 from keras_bert.models.lora import AdaptedLayers, adapters, check_settings
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
@@ -24,7 +25,7 @@ from keras_bert.training.strategy import scope_of
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 
 
-class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
+class Backbone(PresetModel, Retracing, RowInputs, Model):
     """An encoder of token ids, on which any task of this library works.
 
     Subclass it for an encoder of your own: make the layers, call them, give their inputs, outputs

@@ -11,6 +11,7 @@ from keras_bert.models import compiling
 from keras_bert.models.answering import Answering
 from keras_bert.models.backbone import export_encoder
 from keras_bert.models.fit_schedule import start_schedule, warn_of_high_rate
+from keras_bert.models.keras_model import Model
 from keras_bert.models.lora import Lora
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
@@ -49,7 +50,7 @@ class KerasFit(TypedDict, total=False):
 
 
 class BertTask(
-    PresetModel, Lora, Trimming, Answering, compiling.Retracing, TrainLoop, RowInputs, keras.Model
+    PresetModel, Lora, Trimming, Answering, compiling.Retracing, TrainLoop, RowInputs, Model
 ):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 

@@ -24,6 +24,12 @@ assert_type(model, keras_bert.BertClassifier)
 model.compile(**model.default_compile_args())
 model.fit(["a good book", "a bad book"], [1, 0])
 print(model.scores(["a good book"], [1]).accuracy)  # type: ignore[attr-defined]
+model.predictt(["a good book"])  # type: ignore[attr-defined]
+print(backbone.prediction)  # type: ignore[attr-defined]
+model.summary(expand_nested=True)
+model.optimizer.learning_rate = 1e-4
+model.backbone.trainable = False
+assert_type(model.count_params(), int)
 model.save_to_preset("reviews")
 preprocessor = keras_bert.BertClassifierPreprocessor.from_preset("reviews", sequence_length=64)
 assert_type(preprocessor, keras_bert.BertClassifierPreprocessor)

@@ -58,8 +58,9 @@ class VectorIndex:
             don't change it.
         similarity: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`; distances are negated.
         dtype: `"float32"`, `"float16"`, which needs half the memory, or `"int8"`, a quarter. The
-            short ones are converted in each search, which takes longer. None keeps the float16 of
-            the first vectors, and makes others float32.
+            short ones are converted in each search, which takes longer; queries stay float32, so
+            nothing needs rescoring. None keeps the float16 of the first vectors, and makes others
+            float32.
         ids: ints of at least 0, `[n]`; the numbers from 0 by default.
 
     Attributes: `similarity`, `dtype`, `width` (H), `ids` and `next_id`, the id that the next vector

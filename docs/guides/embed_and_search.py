@@ -69,7 +69,8 @@ index, ids
 # %% [markdown]
 # One question in 100,000 vectors of 384 values takes [11
 # milliseconds](../results.md#search), in a million 134. `dtype="int8"` keeps a quarter of the
-# memory and takes three times as long; its ranking is [as good](../results.md#keywords-and-vectors).
+# memory and takes three times as long; its ranking is [as good](../results.md#keywords-and-vectors): the
+# question stays in float32, so there is nothing to rescore.
 #
 # ### An index on disk
 #

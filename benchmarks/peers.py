@@ -4,7 +4,7 @@ r"""Prints one table: this library beside its peers, on the same machine.
 
 Each row is a small run of the benchmark that measures it in full:
 
-- embedding raw texts and a first answer: `inference_speed.py` and `loading.py`;
+- embedding raw texts and a first answer: `inference_speed.py` and `first_results.py`;
 - fine-tuning and pre-training: `finetuning_speed.py` and `training_speed.py`;
 - cutting text into tokens: `tokenizing.py`;
 - search: `search_speed.py`.
@@ -121,16 +121,13 @@ def search(args):
         yield f"searching 100,000 vectors, {number} at a time, queries/s", speeds
 
 
-def first_results(args):
-    import loading
+def first_answers(args):
+    from first_results import measure
 
-    measured = loading.first_results(args.model, ("tensorflow", *LIBRARIES[1:]), args.turns)
+    medians = measure(args.model, ("tensorflow", *LIBRARIES[1:]), args.turns)
     for what, shown in (("answers", "the first answer"), ("epoch", "the first epoch of 64 texts")):
-        seconds = {
-            "keras_bert" if way == "tensorflow" else way: statistics.median(t[0] for t in turns)
-            for (way, done), turns in measured.items()
-            if done == what
-        }
+        seconds = {way: taken[1] for (way, done), taken in medians.items() if done == what}
+        seconds["keras_bert"] = seconds.pop("tensorflow")
         yield f"from the start of a process to {shown}, CPU s", seconds
 
 
@@ -140,7 +137,7 @@ ROWS = {
     "pre_training": pre_training,
     "tokens": tokens,
     "search": search,
-    "first_results": first_results,
+    "first_results": first_answers,
 }
 
 

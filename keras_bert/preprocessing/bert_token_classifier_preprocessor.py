@@ -19,7 +19,7 @@ from keras_bert.preprocessing.text_words import (
     ExplainedRow,
     TextWords,
     explained_row,
-    found_entities,
+    find_entities,
     log_odds,
     text_words,
 )
@@ -140,7 +140,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             - `entity_score`, float32, the mean probability of the tags of the entity's words.
         """
         if isinstance(rows, TextWords):
-            return found_entities(outputs, rows, self.label_names)
+            return find_entities(outputs, rows, self.label_names)
         ops = ops_of(outputs)
         names = ops.strings(self.label_names)
         count = ops.num_rows(outputs)

@@ -11,7 +11,7 @@ tf = pytest.importorskip("tensorflow")
 
 import keras_bert
 from keras_bert.graph import graph_ops
-from keras_bert.preprocessing.text_words import _kind
+from keras_bert.preprocessing.text_words import _token_class
 from keras_bert.text import numpy_ops
 
 WORDS = ["", "a", "é", "中", "😀b", ".", "«", "龍", "$", "ab", "e\u0301"]
@@ -55,7 +55,7 @@ def cases(generator, n):
         "map_blocks": [(lambda rows: {"a": 2 * rows}, np.int64(n), 4, {"a": ("int64", [])})]
         if n
         else [],
-        "classify_strings": [(words, _kind)],
+        "classify_strings": [(words, _token_class)],
         "log": [(np.abs(floats) + 1,)],
         "logsumexp": [(grid,), (np.minimum(grid, -1e30),)],
         "maximum": [(ints, counts), (ints, 2), (floats, -1e30)],
@@ -154,5 +154,5 @@ def test_every_function_is_used_and_tested():
 
 def test_every_character_is_of_the_same_kind():
     characters = [chr(code) for code in range(1, 0x32000) if not 0xD800 <= code < 0xE000]
-    found = graph_ops.classify_strings(tf.constant(characters), _kind)
-    assert np.array_equal(found, numpy_ops.classify_strings(characters, _kind))
+    found = graph_ops.classify_strings(tf.constant(characters), _token_class)
+    assert np.array_equal(found, numpy_ops.classify_strings(characters, _token_class))

@@ -20,17 +20,18 @@ NO_LABEL = -100
 
 @dataclasses.dataclass
 class Sentences(ExampleList):
-    """Sentences of words; those of a document, in a row, are each other's context."""
+    """Sentences of words; neighbors from the same document are each other's context."""
 
     words: list[Sequence[str]]  # of each of n sentences
     documents: np.ndarray | None = None  # `[n]`
 
     @classmethod
     def of(cls, x: Any) -> Self:
-        """Reads a list of sentences, or a dict of these as `words` and perhaps of `documents`."""
+        """Reads a list of sentences, or a dict with these as `words` and perhaps `documents`."""
         documents = None
         if isinstance(x, dict):
-            x, documents = x["words"], x.get("documents")
+            documents = x.get("documents")
+            x = x["words"]
         words = list(as_arrays(x))
         if documents is not None:
             check_one_each(len(words), "sentences", documents=documents)
@@ -49,11 +50,15 @@ class Sentences(ExampleList):
         return Sentences(self.words[part], documents)
 
     def parts(self, size: int) -> Iterator[Self]:
-        """Cuts sentences into parts of at least `size`, with all sentences of a document in one."""
-        own = np.arange(len(self)) if self.documents is None else self.documents
-        ends, start = np.append(1 + np.flatnonzero(own[1:] != own[:-1]), len(self)), 0
+        """Cuts sentences into parts of at least `size`, without cutting a document."""
+        documents = self.documents
+        if documents is None:
+            documents = np.arange(len(self))
+        ends = _document_bounds(documents)[1:]
+        start = 0
         while start < len(self):
-            end = int(ends[np.searchsorted(ends, min(start + size, len(self)))])
+            least = min(start + size, len(self))
+            end = int(ends[np.searchsorted(ends, least)])
             yield self[start:end]
             start = end
 
@@ -62,9 +67,9 @@ class TaggedRows(TextRows):
     """Words of sentences, as rows for the model.
 
     A sentence is one row. If it is too long, it is read in windows that overlap by half, and each
-    word counts in the one where it has the most context, as in a raw text. With `documents`, each
-    row is filled up with the text before and after its words in their document. Context is neither
-    trained on nor answered (section 5.3 of the paper).
+    word counts in the window where it has the most context, as in a raw text. With `documents`,
+    each row is filled up with the text before and after its words in their document. Context is
+    neither trained on nor answered (section 5.3 of the paper).
     """
 
     def __init__(
@@ -74,21 +79,21 @@ class TaggedRows(TextRows):
         labels: Sequence[Sequence[int]] | None = None,  # the class of each word
     ):
         self.labels = None if labels is None else _flat_labels(sentences, labels)  # [W]
-        words = [_sentence_words(index, sentence) for index, sentence in enumerate(sentences)]
-        self.lengths = np.array([*map(len, words)], "int64")  # [n], words of each sentence
-        if not self.lengths.sum():
-            raise ValueError("There are no words: give at least one sentence with words.")
+        words, lengths = _checked_words(sentences)
         room = preprocessor.sequence_length - 2
-        self.pieces, self.starts = _pieces(words, preprocessor.tokenizer, room)
-        bounds = self.starts[np.cumsum([0, *self.lengths])]  # of the pieces of sentences
-        tokens = Tokens(self.pieces, bounds[:-1], np.diff(bounds), numpy_ops)
-        sentence, _ = numbered(self.lengths, numpy_ops)  # [W]
+        ids, num_pieces = _pieces(words, preprocessor.tokenizer, room)
+        sentence, _ = numbered(lengths, numpy_ops)  # [W]
+        sentence_lengths = numpy_ops.segment_sum(num_pieces, sentence, len(lengths))
+        tokens = Tokens.of(ids, sentence_lengths, numpy_ops)
+        self.lengths = lengths  # [n], words of each sentence
+        self.starts = np.append(0, np.cumsum(num_pieces))  # [W + 1], first pieces of words
         windows, window = tokens.central_windows(room, self.starts[:-1], sentence)
         first = np.flatnonzero(np.diff(window, prepend=-1))
-        self.words = np.stack([first, [*first[1:], len(window)]], axis=1)  # of rows, `[N, 2]`
+        end = np.append(first[1:], len(window))
+        self.words = np.stack([first, end], axis=1)  # of rows, `[N, 2]`
         windows = windows.take(window[first])
         if sentences.documents is not None:
-            document = np.repeat(sentences.documents, self.lengths)
+            document = np.repeat(sentences.documents, lengths)
             windows = _with_context(windows, self.starts, self.words, document, room)
         super().__init__(preprocessor.packer, (windows,))
 
@@ -98,10 +103,12 @@ class TaggedRows(TextRows):
         if self.labels is None:
             return (inputs,)
         row, word, position = self._first_pieces(rows)
-        shape, places = inputs["token_ids"].shape, (row, position)
         labels = self.labels[word]
-        weights = scattered(places, (labels != NO_LABEL).astype("float32"), shape)
-        return inputs, scattered(places, np.maximum(labels, 0), shape), weights
+        weights = (labels != NO_LABEL).astype("float32")
+        indices = (row, position)
+        shape = inputs["token_ids"].shape
+        labels = scattered(indices, np.maximum(labels, 0), shape)
+        return inputs, labels, scattered(indices, weights, shape)
 
     def at_words(self, outputs: np.ndarray) -> np.ndarray:
         """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""
@@ -110,61 +117,79 @@ class TaggedRows(TextRows):
 
     def _first_pieces(self, rows):
         """Returns `(row, word, position)` of the first piece of each word of rows by number."""
-        first, last = self.words[rows].T
-        row, number = numbered(last - first, numpy_ops)
-        word = first[row] + number
-        [windows] = self.columns
-        return row, word, 1 + self.starts[word] - windows.starts[rows][row]  # after [CLS]
+        first, end = self.words[rows].T
+        row, offset = numbered(end - first, numpy_ops)
+        word = first[row] + offset
+        window_starts = self.columns[0].starts[rows]
+        return row, word, 1 + self.starts[word] - window_starts[row]  # after [CLS]
 
 
-def _sentence_words(index, words):
-    if isinstance(words, (str, bytes)):
-        raise ValueError(f"Sentence {index} must be a list of words; got the string {words!r}.")
-    return [as_str(f"The word {word!r} of sentence {index}", word) for word in words]
+def _checked_words(sentences):
+    """Returns the words of all sentences, a list of W str, and their counts, int64 `[n]`."""
+    words = []
+    lengths = []
+    for index, sentence in enumerate(sentences):
+        if isinstance(sentence, (str, bytes)):
+            raise ValueError(
+                f"Sentence {index} must be a list of words; got the string {sentence!r}."
+            )
+        checked = [as_str(f"The word {word!r} of sentence {index}", word) for word in sentence]
+        words.extend(checked)
+        lengths.append(len(checked))
+    if not words:
+        raise ValueError("There are no words: give at least one sentence with words.")
+    return words, np.array(lengths, "int64")
 
 
 def _pieces(words, tokenizer, room):
-    """Returns the ids of all words and a 0, int32 `[T + 1]`; the first of each and T, `[W + 1]`.
+    """Returns the ids of all pieces, int32 `[T]`, and the number of pieces a word, int64 `[W]`.
 
     A word without pieces gets [UNK], and a word that is longer than a sequence is cut.
     """
-    flat = [word for sentence in words for word in sentence]
-    tokens = Tokens.of(*tokenizer.ids_of_words(flat), numpy_ops)
-    values, lengths = tokens.values, np.minimum(tokens.lengths, room)
-    values[-1] = tokenizer.unk_token_id
-    begins = np.where(lengths > 0, tokens.starts, len(values) - 1)
+    ids, lengths = tokenizer.ids_of_words(words)
+    starts = np.cumsum(lengths) - lengths
+    ids = np.insert(ids, starts[lengths == 0], tokenizer.unk_token_id)
     lengths = np.maximum(lengths, 1)
-    word, piece = numbered(lengths, numpy_ops)
-    pieces = np.append(values[begins[word] + piece], np.int32(0))
-    return pieces, np.concatenate([[0], np.cumsum(lengths)])
+    _, piece = numbered(lengths, numpy_ops)
+    return ids[piece < room], np.minimum(lengths, room)
 
 
 def _with_context(windows, starts, words, document, room):
-    """Extends rows by as many words of context as fit, half of them before and half after."""
-    cuts = 1 + np.flatnonzero(document[1:] != document[:-1])
-    bounds = np.array([0, *cuts, len(document)])
-    own_first, own_last = words.T
-    number = np.searchsorted(bounds, own_first, side="right")
-    first_word, behind_last = bounds[number - 1], bounds[number]
-    free = room - np.minimum(starts[own_last] - starts[own_first], room)
-    after = np.minimum(free, starts[behind_last] - starts[own_last])
+    """Extends rows by as many words of context as fit, half of them before and half after.
+
+    A side of the document that is short leaves its room to the other side.
+    """
+    row_first, row_end = words.T
+    bounds = _document_bounds(document)
+    next_document = np.searchsorted(bounds, row_first, side="right")
+    document_first = bounds[next_document - 1]
+    document_end = bounds[next_document]
+    free = np.maximum(room - (starts[row_end] - starts[row_first]), 0)
+    after = np.minimum(free, starts[document_end] - starts[row_end])
     before = np.maximum(free // 2, free - after)
-    first = np.searchsorted(starts, starts[own_first] - before, side="left")
-    first = np.maximum(first, first_word)
-    last = np.searchsorted(starts, starts[first] + room, side="right") - 1
-    last = np.clip(last, own_last, behind_last)
-    first = np.searchsorted(starts, starts[last] - room, side="left")  # the room still free
-    first = starts[np.clip(first, first_word, own_first)]
-    return dataclasses.replace(
-        windows, starts=first, lengths=np.minimum(starts[last] - first, room)
-    )
+    first = np.searchsorted(starts, starts[row_first] - before)
+    first = np.maximum(first, document_first)
+    end = np.searchsorted(starts, starts[first] + room, side="right") - 1
+    end = np.clip(end, row_end, document_end)
+    first = np.searchsorted(starts, starts[end] - room)  # whole words seldom fill the room
+    first = np.clip(first, document_first, row_first)
+    lengths = np.minimum(starts[end] - starts[first], room)
+    return dataclasses.replace(windows, starts=starts[first], lengths=lengths)
+
+
+def _document_bounds(documents):
+    """Returns the indices at which documents begin, and at which the last one ends."""
+    begins = 1 + np.flatnonzero(documents[1:] != documents[:-1])
+    return np.concatenate([[0], begins, [len(documents)]])
 
 
 def _flat_labels(sentences, labels):
     check_one_each(len(sentences), "sentences", **{"lists of labels": labels})
-    for index, (sentence, numbers) in enumerate(zip(sentences, labels, strict=True)):
-        check_one_each(len(sentence), f"words in sentence {index}", labels=numbers)
-    return np.array([number for numbers in labels for number in numbers], "int32")
+    flat = []
+    for index, sentence_labels in enumerate(labels):
+        check_one_each(len(sentences[index]), f"words in sentence {index}", labels=sentence_labels)
+        flat.extend(sentence_labels)
+    return np.array(flat, "int32")
 
 
 def holds_words(x: Any) -> bool:
@@ -172,8 +197,8 @@ def holds_words(x: Any) -> bool:
     if isinstance(x, dict):
         return "words" in x
     x = as_arrays(x)
-    if not isinstance(x, (list, tuple, np.ndarray)) or getattr(x, "shape", None) == ():
+    lists = (list, tuple, np.ndarray)
+    if not isinstance(x, lists) or getattr(x, "shape", None) == ():
         return False
     sentences = [sentence for sentence in x if not isinstance(sentence, (str, bytes))]
-    is_words = (isinstance(s, (list, tuple, np.ndarray)) for s in sentences)
-    return bool(sentences) and all(is_words)
+    return bool(sentences) and all(isinstance(sentence, lists) for sentence in sentences)

@@ -34,9 +34,8 @@ test: export TF_NUM_INTRAOP_THREADS ?= 1
 test: .venv/ready ## The default tests
 	$(PYTEST) --dist loadfile -m "not slow and not shared"
 
-# The longest begin first, so that no worker waits for one at the end.
 test-slow: .venv/ready-all ## The longer tests of each change: other backends and libraries, real data
-	$(PYTEST) --dist worksteal -m "(slow or shared) and not weekly" tests/training tests/test_backends.py tests
+	$(PYTEST) --dist worksteal -m "(slow or shared) and not weekly"
 
 test-all: .venv/ready-all ## All tests, those of once a week too
 	$(PYTEST) --dist worksteal

@@ -39,7 +39,13 @@ THEIR_LAYERS = {
     "next_sentence": ["cls.seq_relationship"],
 }
 THEIR_KINDS = {"kernel": "weight", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
+LONGEST = ("test_equivalence", "test_backends", "test_replicas", "test_jax_loop")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items):
+    """Starts the longest tests first, so that no worker waits for one at the end."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 def pytest_collection_finish():

@@ -1,4 +1,4 @@
-"""The forms in which people give examples: predicates, counts and slices. Needs no TensorFlow."""
+"""The forms of examples in memory: predicates, checks, slices. Needs no TensorFlow."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,18 +18,17 @@ else:  # models run without TensorFlow
 Examples: TypeAlias = npt.ArrayLike | Sequence[Any] | Mapping[str, Any] | Dataset
 """Raw examples that a preprocessor reads.
 
-Strings are a string, or a list, array, column or frame of them (pandas, Polars, Arrow). A pair of
-texts is a tuple. Questions are dicts, alone or in a list. A dict may add extra inputs to `text`. A
-`tf.data.Dataset` yields such examples.
+Texts are a string, or a list, array, column or frame of strings (pandas, Polars, Arrow). A pair of
+texts is a tuple. A question is a dict, and several are a list. A dict may add extra inputs to
+`text`. A `tf.data.Dataset` yields such examples.
 """
 
 
 class ExampleList(Sequence):
-    """Raw examples in one form, whatever a user gave: what a preprocessor's `listed` makes."""
+    """Raw examples in the one form that a preprocessor's `listed` makes of all others."""
 
 
 NO_EXAMPLES = "There are no examples: the dataset is empty."
-
 
 Labels: TypeAlias = npt.ArrayLike | Sequence[Collection[str]] | Mapping[str, npt.ArrayLike]
 """Labels of raw examples: names, numbers, several names for each example, or a dict of labels."""
@@ -40,34 +39,62 @@ def is_dataset(x: object) -> bool:
     return hasattr(x, "element_spec")
 
 
+def is_frame(x: object) -> bool:
+    """Returns whether `x` is a DataFrame of pandas or Polars."""
+    return hasattr(x, "columns") and hasattr(x, "dtypes")
+
+
+def is_text(value: object) -> bool:
+    """Returns whether a value is a string, perhaps of bytes."""
+    return isinstance(value, (str, bytes))
+
+
 def is_raw(x: Any) -> bool:
-    """Returns whether `x` holds strings, for a preprocessor to read, and not prepared inputs.
+    """Returns whether `x` holds strings, which a preprocessor reads, and not prepared inputs.
+
+    The first value of a list or a tuple decides, unless it is missing. An empty one is raw.
 
     Example:
     >>> is_raw(["a text"]), is_raw({"question": "Who?"}), is_raw({"token_ids": [[2, 3]]})
     (True, True, False)
     """
     if is_dataset(x):
-        spec = x.element_spec
-        return is_raw(spec[0] if isinstance(spec, tuple) else spec)
-    if isinstance(x, (str, bytes, ExampleList)):
+        return is_raw(x.element_spec)
+    if is_text(x) or isinstance(x, ExampleList):
         return True
     if isinstance(x, dict):
         return "token_ids" not in x and any(map(is_raw, x.values()))
     if isinstance(x, (list, tuple)):
         first = next((value for value in x if not is_missing(value)), "")
-        return is_raw(first)  # an empty list counts as raw, and one of missing texts
-    if hasattr(x, "columns") and hasattr(x, "dtypes"):  # a DataFrame
+        return is_raw(first)
+    if is_frame(x):
         return any(map(_holds_strings, x.dtypes))
     return _holds_strings(getattr(x, "dtype", None))
+
+
+def _holds_strings(dtype):
+    categories = getattr(dtype, "categories", None)  # of a column of pandas
+    if categories is not None:
+        dtype = categories.dtype
+    return getattr(dtype, "kind", None) in ("U", "S", "O", "T") or "str" in str(dtype).lower()
 
 
 def is_single(x: Any) -> bool:
     """Returns whether `x` is one example: a string, a pair of strings, or a dict with either."""
     if isinstance(x, dict):
         return is_single(x["text"]) if "text" in x else any(map(is_text, x.values()))
-    is_pair = isinstance(x, tuple) and bool(x) and all(isinstance(t, (str, bytes)) for t in x)
-    return isinstance(x, (str, bytes)) or is_pair
+    if isinstance(x, tuple):
+        return bool(x) and all(map(is_text, x))
+    return is_text(x)
+
+
+def is_iterable(x: Any) -> bool:
+    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
+    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList, keras.utils.PyDataset)
+    if isinstance(x, known) or is_dataset(x):
+        return False
+    is_array = hasattr(x, "dtype") or hasattr(x, "dtypes")
+    return hasattr(x, "__iter__") and not is_array
 
 
 def as_arrays(x: Any, lists: bool = False) -> Any:
@@ -76,21 +103,16 @@ def as_arrays(x: Any, lists: bool = False) -> Any:
         return {name: as_arrays(values, lists) for name, values in x.items()}
     if isinstance(x, tuple) and not lists:
         return tuple(map(as_arrays, x))
-    x = np.asarray(x) if hasattr(x, "to_numpy") else x
+    if hasattr(x, "to_numpy") or (lists and isinstance(x, (list, tuple))):
+        return np.asarray(x)
     if not lists or isinstance(x, np.ndarray):
         return x
-    return np.asarray(x) if isinstance(x, (list, tuple)) else keras.ops.convert_to_numpy(x)
+    return keras.ops.convert_to_numpy(x)
 
 
 def one_each(array: np.ndarray) -> np.ndarray:
     """Returns an array `[n, 1]`, such as a table of one column, as `[n]`; any other unchanged."""
     return array[:, 0] if array.shape[1:] == (1,) else array
-
-
-def _holds_strings(dtype):
-    if getattr(dtype, "categories", None) is not None:  # of a pandas column
-        return _holds_strings(dtype.categories.dtype)
-    return getattr(dtype, "kind", None) in ("U", "S", "O", "T") or "str" in str(dtype).lower()
 
 
 def take(x: Any, part: slice) -> Any:
@@ -102,18 +124,27 @@ def take(x: Any, part: slice) -> Any:
     return None if x is None else as_arrays(x)[part]
 
 
-def is_iterable(x: Any) -> bool:
-    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
-    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList, keras.utils.PyDataset)
-    if isinstance(x, known) or is_dataset(x) or hasattr(x, "dtype") or hasattr(x, "dtypes"):
-        return False
-    return hasattr(x, "__iter__")
+def joined(elements: Iterable[Any]) -> Any:
+    """Joins examples or batches, as a `tf.data.Dataset` yields them, to one batch of arrays."""
+    elements = list(elements)
+    if not elements:
+        raise ValueError(NO_EXAMPLES)
+    are_examples = any(isinstance(leaf, bytes) for leaf in keras.tree.flatten(elements[0]))
+    join = np.stack if are_examples else np.concatenate
+    try:
+        return keras.tree.map_structure(lambda *leaves: join(leaves), *elements)
+    except ValueError as error:
+        raise ValueError(
+            "Batches of rows of different lengths make no array: pad all to one length, such as "
+            "with pad_to='full'."
+        ) from error
 
 
 def listed(x: Any, is_right: Callable[[Any], bool], expected: str) -> list:
-    """Returns questions, which are dicts, or one of them, as a list; see `check_each`."""
-    is_one = isinstance(x, (dict, str, bytes)) or is_dataset(x) or getattr(x, "shape", None) == ()
-    questions = [x] if is_one or not hasattr(x, "__getitem__") else list(x)
+    """Returns a question, a dict, or several as a list, after `check_each`."""
+    is_several = hasattr(x, "__getitem__") and not isinstance(x, (dict, str, bytes))
+    is_scalar = getattr(x, "shape", None) == ()
+    questions = list(x) if is_several and not is_scalar else [x]
     if not questions:
         raise ValueError("There are no questions: give at least one.")
     check_each(questions, is_right, expected)
@@ -122,16 +153,16 @@ def listed(x: Any, is_right: Callable[[Any], bool], expected: str) -> list:
 
 def check_each(examples: Iterable[Any], is_right: Callable[[Any], bool], expected: str) -> None:
     """Raises a ValueError, which says where, unless all examples are as `expected`."""
-    for number, example in enumerate(examples):
+    for index, example in enumerate(examples):
         if not is_right(example):
-            raise ValueError(f"{expected}; number {number} is {shown(example)}.")
+            raise ValueError(f"{expected}; number {index} is {shown(example)}.")
 
 
 def first_element(x: Any) -> Any:
     """Returns the first example or batch of a `PyDataset`, a PyTorch or a grain loader, or None."""
-    packages = {base.__module__.partition(".")[0] for base in type(x).__mro__}
     if isinstance(x, keras.utils.PyDataset):
         return x[0]
+    packages = {base.__module__.partition(".")[0] for base in type(x).__mro__}
     if "torch" in packages and hasattr(x, "dataset"):  # a DataLoader, whose order isn't touched
         return x.dataset[0] if hasattr(x.dataset, "__getitem__") else ()
     if "grain" in packages:
@@ -145,19 +176,14 @@ def check_not_empty(dataset: Any) -> None:
         raise ValueError(NO_EXAMPLES)
 
 
-def is_text(value: Any) -> bool:
-    """Returns whether a value is a string, perhaps of bytes."""
-    return isinstance(value, (str, bytes))
-
-
-def first_to_validate_on(number: int, validation_split: float) -> int:
-    """Returns the place in a number of examples where the last ones begin, to validate on.
+def first_to_validate_on(count: int, validation_split: float) -> int:
+    """Returns the index of the first example to validate on; those before it are to train on.
 
     >>> first_to_validate_on(4, 0.25)
     3
     """
-    first = int(number * (1 - validation_split))
-    if not 0 < first < number:
+    first = int(count * (1 - validation_split))
+    if not 0 < first < count:
         use = "train" if first < 1 else "validate"
-        raise ValueError(f"{validation_split=} of {number} examples leaves none to {use} on.")
+        raise ValueError(f"{validation_split=} of {count} examples leaves none to {use} on.")
     return first

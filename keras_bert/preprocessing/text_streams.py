@@ -1,7 +1,6 @@
 """Batches from a `tf.data.Dataset` of texts, in the TensorFlow graph."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +17,6 @@ from keras_bert.preprocessing.forms import NO_EXAMPLES
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.preprocessing.texts import split_inputs
 
-_as_written = tf.autograph.experimental.do_not_convert  # AutoGraph takes time
-
 
 def stream_batches(
     preprocessor: Any,
@@ -30,29 +27,47 @@ def stream_batches(
 ) -> tf.data.Dataset:
     """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`.
 
-    `rows_of` makes rows of any number of columns of texts, extra inputs, and labels with weights;
-    by default, the preprocessor does.
+    `rows_of` makes rows of columns of texts, extra inputs, and labels with weights; by default, it
+    is the preprocessor's `stream_rows`.
     """
     batching.check_unsorted("Texts of a dataset")
     if batching.packed:
         raise ValueError("Texts of a dataset can't be packed: give them in memory.")
     batching = batching.for_rows(preprocessor.sequence_length)
-    size, drop = batching.batch_size, batching.drop_remainder
-    dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
-    if drop:
-        dataset = dataset.rebatch(size, drop_remainder=True)
+    rows_of = rows_of or preprocessor.stream_rows
+    dataset = text_batches(dataset, batching.batch_size, with_labels, preprocessor.max_texts)
+    if batching.drop_remainder:
+        dataset = dataset.rebatch(batching.batch_size, drop_remainder=True)
 
-    def read(columns, extra, rest, batching=batching):
-        rest = with_target_checks(rest) if rest and with_labels else ()
-        rows = (rows_of or preprocessor.stream_rows)(columns, with_finite_check(extra), rest)
-        return rows.as_batch(batching)
+    def read(columns, extra_inputs, targets):
+        targets = with_target_checks(targets) if targets and with_labels else ()
+        return rows_of(columns, with_finite_check(extra_inputs), targets)
 
-    if not preprocessor.cuts_windows:
-        return map_batches(dataset, lambda *batch: alone(read(*batch)))
-    whole = dataclasses.replace(batching, pad_to="full")
-    windows = dataset.map(_as_written(functools.partial(read, batching=whole)), tf.data.AUTOTUNE)
-    windows = windows.unbatch().batch(size, drop_remainder=drop)
-    return map_batches(windows, lambda x, *rest: alone((trimmed(x, batching), *rest)))
+    if preprocessor.cuts_windows:
+        return _window_batches(dataset, read, batching)
+    return map_batches(dataset, lambda *texts: alone(read(*texts).as_batch(batching)))
+
+
+def _window_batches(dataset, read, batching):
+    """Reads batches of texts as windows, and makes batches of windows."""
+    full = dataclasses.replace(batching, pad_to="full")
+
+    @tf.autograph.experimental.do_not_convert  # AutoGraph takes time
+    def windows_of(*texts):
+        return read(*texts).as_batch(full)
+
+    windows = dataset.map(windows_of, tf.data.AUTOTUNE).unbatch()
+    windows = windows.batch(batching.batch_size, drop_remainder=batching.drop_remainder)
+    return map_batches(windows, lambda x, *targets: alone((_trimmed(x, batching), *targets)))
+
+
+def _trimmed(inputs, batching):
+    """Cuts full rows, a dict of `[B, S]`, to the width of a `Batching`."""
+    mask = inputs["padding_mask"]
+    lengths = tf.reduce_sum(tf.cast(mask, tf.int64), axis=-1)
+    width = batching.width(lengths, mask.shape[-1], graph_ops)
+    rows = {name: inputs[name][:, :width] for name in ("token_ids", "segment_ids", "padding_mask")}
+    return inputs | rows  # others have no axis of tokens
 
 
 def stream_columns(
@@ -60,67 +75,74 @@ def stream_columns(
 ) -> tf.data.Dataset:
     """Makes training batches of a dataset of `(anchor, positive, ...)` or `((a, b), score)`."""
     spec = dataset.element_spec
-    are_texts = isinstance(spec, tuple) and all(map(is_strings, spec))
 
-    def rows_of(columns, extra, scores):
-        is_right = len(columns) > 1 and not extra and len(scores) < 2
-        if not is_right or any(each.dtype.is_complex for each in scores):
+    def rows_of(columns, extra_inputs, scores):
+        is_right = len(columns) > 1 and not extra_inputs and len(scores) < 2
+        if not is_right or any(score.dtype.is_complex for score in scores):
             raise ValueError(
                 "A dataset that trains an embedder must yield (anchor, positive, negative, ...) or "
                 f"((text, other), score), batched or not; got {spec}. Classes must be in memory."
             )
-        own = preprocessor.of_columns(len(columns), scores[0] if scores else None)
-        tokens = tuple(each.tokenized(x) for each, x in zip(own, columns, strict=True))
-        scores = tuple(tf.cast(each, "float32") for each in scores)
-        numbers = None
-        if not scores:
-            every = tf.unique(tf.concat(columns, axis=0)).idx
-            numbers = tf.transpose(tf.reshape(every, [len(columns), -1]))
+        numbers = None if scores else _text_numbers(columns)
+        scores = tuple(tf.cast(score, "float32") for score in scores)
+        readers = preprocessor.of_columns(len(columns), scores[0] if scores else None)
+        tokens = tuple(reader.tokenized(x) for reader, x in zip(readers, columns, strict=True))
         return TextColumns(preprocessor.packer, tokens, targets=scores, numbers=numbers)
 
-    return stream_batches(preprocessor, dataset, batching, not are_texts, rows_of)
+    return stream_batches(preprocessor, dataset, batching, not are_strings(spec), rows_of)
+
+
+def _text_numbers(columns):
+    """Numbers the texts of k columns, `[B]` each: equal texts have equal numbers, `[B, k]`."""
+    numbers = tf.unique(tf.concat(columns, axis=0)).idx  # [k x B]
+    return tf.transpose(tf.reshape(numbers, [len(columns), -1]))
 
 
 def text_batches(
     dataset: tf.data.Dataset, batch_size: int, with_labels: bool, most: float = 2
 ) -> tf.data.Dataset:
-    """Converts a dataset of texts to batches of `((columns), extra inputs, rest)`.
+    """Converts a dataset of texts to batches of `((columns), extra inputs, (labels, weights))`.
 
-    Columns are string tensors `[B]`, the rest labels and weights. The dataset yields texts, `(text,
-    label)` or `(text, label, weight)`, batched or not. A text is a string, a tuple of up to `most`,
-    or a dict with either as `text`, and extra inputs. Batches of pairs may also be `[B, 2]`. With
-    labels, two bare strings are a text and its label; without, a pair.
+    The dataset yields texts, `(text, label)` or `(text, label, weight)`, batched or not. A text is
+    a string, a tuple of up to `most`, or a dict with either as `text`, and extra inputs. Batches of
+    pairs may also be `[B, 2]`. With labels, two bare strings are a text and its label; without, a
+    pair. Columns are string tensors `[B]`; labels and weights are left out if there are none.
     """
     spec = dataset.element_spec
-    are_texts = isinstance(spec, tuple) and not with_labels and all(map(is_strings, spec))
+    are_columns = not with_labels and are_strings(spec)
 
-    def in_order(x, *rest):
-        if are_texts:
-            x, rest = (x, *rest), ()
-        text, extra = split_inputs(x)
-        return (text if isinstance(text, tuple) else (text,)), extra, rest
+    def in_order(x, *targets):
+        if are_columns:
+            x, targets = (x, *targets), ()
+        text, extra_inputs = split_inputs(x)
+        columns = text if isinstance(text, tuple) else (text,)
+        return columns, extra_inputs, targets
+
+    def unstacked(columns, extra_inputs, targets):
+        if columns[0].shape.rank == 2:  # [B, number of texts]
+            columns = tuple(tf.unstack(columns[0], axis=1))
+        return columns, extra_inputs, targets
 
     dataset = dataset.map(in_order)
-    columns, extra, rest = dataset.element_spec
-    ranks = [column.shape.rank for column in columns if is_strings(column)]
-    is_alike = len(ranks) == len(columns) <= most and len(set(ranks)) == 1
-    is_batch = ranks[:1] == [1] or (ranks == [2] and 1 <= (columns[0].shape[1] or 0) <= most)
-    is_batch = is_batch and not any(part.shape.rank == 0 for part in tf.nest.flatten(rest))
-    is_text = is_alike and (is_batch or ranks[0] == 0)
-    if not is_text or len(rest) > 2 or any(map(is_strings, tf.nest.flatten(rest[1:]))):
+    columns, _, targets = dataset.element_spec
+    shapes = [column.shape for column in columns if _is_string(column)]
+    ranks = [shape.rank for shape in shapes]
+    is_table = ranks == [2] and 1 <= (shapes[0][1] or 0) <= most
+    is_batch = is_table or set(ranks) == {1}
+    if is_batch:
+        is_right = all(target.shape.rank != 0 for target in tf.nest.flatten(targets))
+    else:
+        is_right = set(ranks) == {0}
+    are_texts = len(ranks) == len(columns) <= most
+    has_wrong_weights = any(map(_is_string, tf.nest.flatten(targets[1:])))
+    if not are_texts or not is_right or len(targets) > 2 or has_wrong_weights:
         raise ValueError(
             "A dataset of text must yield a text, (text, label) or (text, label, weight), batched "
             f"or not, where a text is a string or a pair (string, string); got {spec}."
         )
     if not is_batch:
         dataset = dataset.batch(batch_size)
-
-    def as_columns(columns, extra, rest):
-        if columns[0].shape.rank == 2:  # [B, number of texts]
-            columns = tuple(tf.unstack(columns[0], axis=1))
-        return columns, extra, rest
-
-    return dataset.map(as_columns)
+    return dataset.map(unstacked)
 
 
 def arrays_of(dataset: tf.data.Dataset, are_columns: bool = False) -> tuple[Any, Any, Any]:
@@ -136,19 +158,15 @@ def arrays_of(dataset: tf.data.Dataset, are_columns: bool = False) -> tuple[Any,
     join = np.stack if is_one else np.concatenate
     joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
     spec = dataset.element_spec
-    if are_columns and isinstance(spec, tuple) and all(map(is_strings, spec)):
+    if are_columns and are_strings(spec):
         return joined, None, None
     return (*joined, None, None)[:3]
 
 
-def is_strings(spec: object) -> bool:
-    """Returns whether a spec describes a string tensor."""
+def are_strings(spec: object) -> bool:
+    """Returns whether a dataset's spec describes bare strings, `(string, string, ...)`."""
+    return isinstance(spec, tuple) and all(map(_is_string, spec))
+
+
+def _is_string(spec):
     return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
-
-
-def trimmed(inputs: dict[str, tf.Tensor], batching: Batching) -> dict[str, tf.Tensor]:
-    """Cuts full rows, a dict of `[B, S]`, to the width of a `Batching`."""
-    lengths = tf.reduce_sum(tf.cast(inputs["padding_mask"], tf.int64), axis=-1)
-    width = batching.width(lengths, inputs["padding_mask"].shape[-1], graph_ops)
-    names = ("token_ids", "segment_ids", "padding_mask")  # others have no axis of tokens
-    return {n: values[:, :width] if n in names else values for n, values in inputs.items()}

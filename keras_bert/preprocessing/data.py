@@ -1,4 +1,4 @@
-"""What a user gives to a verb of a task: a class for each form of data."""
+"""Data that a user gives to a verb of a task: a class for each form."""
 
 import itertools
 import math
@@ -14,13 +14,13 @@ from keras_bert.preprocessing import task_checks
 from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import (
-    NO_EXAMPLES,
     check_not_empty,
     first_element,
     first_to_validate_on,
     is_dataset,
     is_raw,
     is_single,
+    joined,
     take,
 )
 from keras_bert.preprocessing.prepared_inputs import PACKED, input_arrays, with_input_checks
@@ -30,30 +30,33 @@ class Data:
     """Examples in one form; `data_of` chooses the class.
 
     Args:
-        task: the `BertTask` that they are for.
-        x: the examples, as they were given.
+        task: the `BertTask` that reads them.
+        x: the examples, as given.
         y: labels, unless `x` contains them.
         sample_weight: weights, unless `x` contains them.
     """
 
     is_raw = False  # whether a preprocessor reads `x`
     is_single = False  # whether `x` is one example
-    is_streamed = False  # whether examples are read as they are needed
+    is_streamed = False  # whether examples are read only when they are needed
     is_packed = False  # whether rows hold several sequences
     pools_windows = False  # whether the outputs of an example's windows become one
     count = None  # the number of examples in memory
 
     def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
-        self.task, self.x, self.y, self.sample_weight = task, x, y, sample_weight
+        self.task = task
+        self.x = x
+        self.y = y
+        self.sample_weight = sample_weight
 
     def in_memory(self, most: int | None = None) -> "Data":
-        """Reads what can be read, up to `most` elements of it."""
+        """Reads the examples, or up to `most` elements of a stream."""
         return self
 
     def split(self, validation_split: float) -> tuple["Data", "Data"]:
-        """Splits into the first examples, and the last ones, to validate on.
+        """Splits into the first examples, to train on, and the last ones, to validate on.
 
-        Their order is kept, so shuffle examples that are sorted.
+        Their order stays the same, so shuffle sorted examples first.
         """
         raise ValueError("validation_split needs examples in memory: pass validation_data.")
 
@@ -70,17 +73,17 @@ class Data:
         return self.for_keras(batching)
 
     def chunks(self) -> Iterator[Any]:
-        """Yields raw examples in chunks, so that reading them takes bounded memory."""
+        """Yields chunks of raw examples, so that reading them takes bounded memory."""
         raise ValueError(
             f"This needs texts, before they are prepared; got a {type(self.x).__name__} of inputs."
         )
 
     def outputs(self, batch_size: int, **kwargs: Any) -> Any:
-        """Computes the outputs of the task, as arrays."""
+        """Computes the task's outputs, as arrays."""
         raise NotImplementedError
 
     def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
-        """Yields `(outputs, rows)` chunk by chunk; rows are None for prepared inputs."""
+        """Yields the `(outputs, rows)` of each chunk; rows are None for prepared inputs."""
         if self.is_packed:
             raise ValueError(
                 "answer and scores take no packed rows (sequence_ids): give the raw examples."
@@ -95,15 +98,15 @@ class InMemory(Data):
         for column in (self.y, self.sample_weight):
             if column is not None and not isinstance(column, dict):
                 check_one_each(self.count, "examples", **{"labels or weights": column})
-        place = first_to_validate_on(self.count, validation_split)
-        first, last = self.part(slice(place)), self.part(slice(place, None))
-        self.task.check_split(first.y, last.y)
-        return first, last
+        start = first_to_validate_on(self.count, validation_split)
+        training = self.part(slice(start))
+        validation = self.part(slice(start, None))
+        self.task.check_split(training.y, validation.y)
+        return training, validation
 
     def part(self, part: slice) -> Self:
-        """Returns some of the examples, with their labels and weights."""
-        columns = (take(column, part) for column in (self.x, self.y, self.sample_weight))
-        return type(self)(self.task, *columns)
+        """Returns a slice of the examples, with their labels and weights."""
+        return type(self)(self.task, *take((self.x, self.y, self.sample_weight), part))
 
     def with_weights(self, sample_weight: Any) -> Self:
         """Returns the same examples and labels with other weights."""
@@ -128,12 +131,12 @@ class Raw(Data):
 
     def labelled_batches(self, batching: Batching) -> Any:
         """Makes batches with labels if the task's loss takes them, or without."""
-        made = self.batches(batching)
-        task_checks.check_has_labels(self.task, has_labels(made))
-        return made
+        batches = self.batches(batching)
+        task_checks.check_has_labels(self.task, has_labels(batches))
+        return batches
 
     def checked(self) -> Any:
-        """Returns `x`, after a check of the task's extra inputs."""
+        """Returns `x` after a check of its extra inputs."""
         raise NotImplementedError
 
     def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
@@ -144,7 +147,7 @@ class Raw(Data):
 
 
 class RawExamples(Raw, InMemory):
-    """Raw examples in memory, whatever their form was: `x` is what the preprocessor lists."""
+    """Raw examples in memory, in any form; `x` becomes the list that the preprocessor makes."""
 
     def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
         super().__init__(task, x, y, sample_weight)
@@ -154,7 +157,7 @@ class RawExamples(Raw, InMemory):
 
     @property
     def extra_inputs(self) -> dict[str, np.ndarray]:
-        """What examples hold alongside text."""
+        """Inputs alongside the texts."""
         return getattr(self.x, "extra_inputs", {})
 
     def checked(self) -> Any:
@@ -181,7 +184,12 @@ class RawDataset(Raw):
     is_streamed = True
 
     def in_memory(self, most: int | None = None) -> Data:
-        return RawExamples(self.task, *arrays_of_dataset(self, most))
+        from keras_bert.preprocessing.text_streams import are_strings
+
+        examples = joined(itertools.islice(self.x.as_numpy_iterator(), most))
+        if self.task.takes_columns and are_strings(self.x.element_spec):
+            return RawExamples(self.task, examples)
+        return RawExamples(self.task, *_unpacked(examples))
 
     def checked(self) -> Any:
         task_checks.check_extra_specs(self.task, self.x)
@@ -196,22 +204,25 @@ class RawDataset(Raw):
 
     def batches(self, batching: Batching) -> Any:
         batching.check_model(self.task)
-        preprocessor, dataset = self.preprocessor, self.checked()
+        preprocessor = self.preprocessor
+        dataset = self.checked()
         check_not_empty(dataset)
-        made = preprocessor.batches(dataset, self.y, self.sample_weight, batching=batching)
-        task_checks.check_dataset_labels(self.task, made)
-        return self.task.with_checked_labels(made) if has_labels(made) else made
+        batches = preprocessor.batches(dataset, self.y, self.sample_weight, batching=batching)
+        task_checks.check_dataset_labels(self.task, batches)
+        return self.task.with_checked_labels(batches) if has_labels(batches) else batches
 
     def outputs(self, batch_size: int, steps: int | None = None, **kwargs: Any) -> Any:
-        preprocessor, dataset = self.preprocessor, self.checked()
+        preprocessor = self.preprocessor
+        dataset = self.checked()
         if preprocessor.cuts_windows:
             most = None if steps is None else steps * batch_size
             return self.in_memory(most).outputs(batch_size, steps, **kwargs)
-        has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(self.task.output))
-        pad_to = "full" if has_tokens else "auto"
+        outputs = keras.tree.flatten(self.task.output)
+        has_token_axis = any(None in output.shape[1:] for output in outputs)
+        pad_to = "full" if has_token_axis else "auto"
         batching = Batching(batch_size, pad_to=pad_to, drop_remainder=False)
-        data = preprocessor.batches(dataset, batching=batching, with_labels=False)
-        return self.task.predict_batches(data, steps=steps, **kwargs)
+        batches = preprocessor.batches(dataset, batching=batching, with_labels=False)
+        return self.task.predict_batches(batches, steps=steps, **kwargs)
 
 
 class InputArrays(InMemory):
@@ -224,7 +235,7 @@ class InputArrays(InMemory):
 
     @property
     def extra_inputs(self) -> dict[str, Any]:
-        """All inputs, those alongside token ids among them."""
+        """All inputs, including those alongside token ids."""
         return self.x
 
     @property
@@ -242,25 +253,30 @@ class InputArrays(InMemory):
         return self.task.predict_batches(self.checked()[0], batch_size, **kwargs)
 
     def checked(self) -> tuple[Any, Any, Any]:
-        """Returns arrays: checked inputs, labels in the loss's form, and weights."""
-        task = self.task
-        x = tuple(map(self._arrays, self.x)) if isinstance(self.x, tuple) else self._arrays(self.x)
-        task_checks.check_structure(task, (x, self.y))
-        if "cls_positions" not in x or len(getattr(task.output, "shape", ())) != 2:
-            rows = len(keras.tree.flatten(x)[0])
-            return x, *self._targets(x, self.y, self.sample_weight, rows)
-        slots = np.shape(x["cls_positions"])  # labels are [n, K]
-        y = task_checks.slots_as_rows("y", self.y, slots)
-        weights = task_checks.slots_as_rows("sample_weight", self.sample_weight, slots)
-        y, weights = self._targets(x, y, weights, math.prod(slots))
-        return x, task_checks.rows_as_slots(y, slots), task_checks.rows_as_slots(weights, slots)
+        """Returns checked inputs, labels in the loss's form, and weights, as arrays."""
+        x = self._arrays(self.x)
+        task_checks.check_structure(self.task, (x, self.y))
+        if "cls_positions" in x and task_checks.has_one_each(self.task):
+            return x, *self._packed_targets(x)
+        rows = len(keras.tree.flatten(x)[0])
+        return x, *self._targets(x, self.y, self.sample_weight, rows)
 
     def _arrays(self, inputs):
+        if isinstance(inputs, tuple):
+            return tuple(map(self._arrays, inputs))
         if not isinstance(inputs, dict):
             raise no_inputs(self.task, inputs)
         if "token_ids" in inputs:
             inputs = task_checks.with_extra_arrays(self.task, inputs)
         return input_arrays(self.task, inputs)
+
+    def _packed_targets(self, x):
+        """Returns labels and weights of the sequences in packed rows, `[n, K, ...]`."""
+        slots = np.shape(x["cls_positions"])  # [n, K]
+        y = task_checks.slots_as_rows("y", self.y, slots)
+        weights = task_checks.slots_as_rows("sample_weight", self.sample_weight, slots)
+        y, weights = self._targets(x, y, weights, math.prod(slots))
+        return task_checks.rows_as_slots(y, slots), task_checks.rows_as_slots(weights, slots)
 
     def _targets(self, x, y, sample_weight, rows):
         weights = task_checks.example_weights(self.task, y, sample_weight, rows)
@@ -268,7 +284,7 @@ class InputArrays(InMemory):
 
 
 class InputDataset(Data):
-    """A `tf.data.Dataset` of prepared inputs, alone or with labels and weights."""
+    """A `tf.data.Dataset` of prepared inputs, perhaps with labels and weights."""
 
     is_streamed = True
 
@@ -279,18 +295,17 @@ class InputDataset(Data):
         return isinstance(inputs, dict) and "sequence_ids" in inputs
 
     def in_memory(self, most: int | None = None) -> Data:
-        check_not_empty(self.x)
-        dataset = self.x if most is None else self.x.take(most)
-        return InputArrays(self.task, *_joined(dataset.as_numpy_iterator()))
+        batch = joined(itertools.islice(self.x.as_numpy_iterator(), most))
+        return InputArrays(self.task, *_unpacked(batch))
 
     def batches(self, batching: Batching) -> Any:
         return self.for_keras(batching)[0]
 
     def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
-        dataset, task = self._checked(), self.task
-        if not isinstance(task.loss, Distillation):
-            task_checks.check_dataset_labels(task, dataset)
-            dataset = task.with_checked_labels(dataset)
+        dataset = self._checked()
+        if not isinstance(self.task.loss, Distillation):
+            task_checks.check_dataset_labels(self.task, dataset)
+            dataset = self.task.with_checked_labels(dataset)
         return dataset, self.y, self.sample_weight
 
     def outputs(self, batch_size: int, **kwargs: Any) -> Any:
@@ -320,8 +335,10 @@ class InputBatches(Data):
                 "a loader or a tf.data.Dataset."
             )
         batches = self._checked(with_labels=False)
-        number = len(batches) if most is None else min(most, len(batches))
-        x, y, sample_weight = _joined(itertools.islice(batches, number))
+        count = len(batches) if most is None else min(most, len(batches))
+        batches = itertools.islice(batches, count)
+        arrays = [keras.tree.map_structure(keras.ops.convert_to_numpy, batch) for batch in batches]
+        x, y, sample_weight = _unpacked(joined(arrays))
         y = self.y if y is None else y
         return InputArrays(self.task, x, y, sample_weight)
 
@@ -329,10 +346,9 @@ class InputBatches(Data):
         return self.in_memory().batches(batching)
 
     def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
-        if isinstance(self.x, Batches) and keras.backend.backend() == "tensorflow":
-            dataset = InputDataset(
-                self.task, on_backend(self.x, self.task), self.y, self.sample_weight
-            )
+        batches = on_backend(self.x, self.task)
+        if is_dataset(batches):
+            dataset = InputDataset(self.task, batches, self.y, self.sample_weight)
             return dataset.for_keras(batching)
         return self._checked(with_labels=True), self.y, self.sample_weight
 
@@ -354,37 +370,27 @@ class InputBatches(Data):
     def _checked_batches(self):
         for batch in self.x:
             self._check_not_raw(batch)
-            parts = batch if isinstance(batch, tuple) else (batch,)
-            checked = InputArrays(self.task, *parts[:3]).checked()
-            present = tuple(part for part in checked if part is not None)
-            yield present if isinstance(batch, tuple) else present[0]
+            columns = batch[:3] if isinstance(batch, tuple) else (batch,)
+            checked = InputArrays(self.task, *columns).checked()
+            columns = tuple(column for column in checked if column is not None)
+            yield columns if isinstance(batch, tuple) else columns[0]
 
     def _check_not_raw(self, batch):
-        if is_raw(batch[0] if isinstance(batch, (tuple, list)) and batch else batch):
+        if is_raw(batch):
             raise ValueError(
                 f"A {type(self.x).__name__} can't yield batches of raw examples: give single ones, "
                 "a list, or a tf.data.Dataset."
             )
 
 
-def _joined(batches):
-    """Joins batches of inputs, labels and weights to arrays `(x, y, sample_weight)`."""
-    arrays = [keras.tree.map_structure(keras.ops.convert_to_numpy, batch) for batch in batches]
-    if not arrays:
-        raise ValueError(NO_EXAMPLES)
-    arrays = [batch if isinstance(batch, (tuple, list)) else (batch,) for batch in arrays]
-    try:
-        joined = keras.tree.map_structure(lambda *parts: np.concatenate(parts), *arrays)
-    except ValueError as error:
-        raise ValueError(
-            "Batches of rows of different lengths make no array: pad all to one length, such as "
-            "with pad_to='full'."
-        ) from error
-    return (*joined, None, None)[:3]
+def _unpacked(batch):
+    """Returns a batch as `(x, y, sample_weight)`; further columns are dropped."""
+    columns = batch[:3] if isinstance(batch, (tuple, list)) else (batch,)
+    return keras.utils.unpack_x_y_sample_weight(columns)
 
 
 def no_inputs(task: keras.Model, x: Any) -> ValueError:
-    """Makes the error for what a task can't take."""
+    """Makes the error for data that a task doesn't take."""
     return ValueError(
         f"{type(task).__name__} takes raw examples, or {', '.join(task.input)} in a dict, or "
         f"batches of either; got {shown(x)}."
@@ -393,21 +399,14 @@ def no_inputs(task: keras.Model, x: Any) -> ValueError:
 
 def has_labels(batches: Any) -> bool:
     """Returns whether batches hold labels after their inputs."""
-    return isinstance(batches.element_spec if is_dataset(batches) else batches[0], tuple)
+    batch = batches.element_spec if is_dataset(batches) else batches[0]
+    return isinstance(batch, tuple)
 
 
 def on_backend(batches: Any, task: keras.Model) -> Any:
-    """Returns `Batches` as a dataset, which TensorFlow's strategies distribute, on TensorFlow."""
+    """On TensorFlow, returns `Batches` as a dataset, which its strategies distribute."""
     if not isinstance(batches, Batches) or keras.backend.backend() != "tensorflow":
         return batches
     from keras_bert.graph.datasets import as_dataset
 
     return as_dataset(batches, not task_checks.has_one_each(task))
-
-
-def arrays_of_dataset(data: Data, most: int | None) -> tuple[Any, Any, Any]:
-    """Reads `(x, y, sample_weight)` of a dataset, up to `most` elements."""
-    from keras_bert.preprocessing.text_streams import arrays_of
-
-    dataset = data.x if most is None else data.x.take(most)
-    return arrays_of(dataset, data.task.takes_columns)

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.graph import graph_ops
@@ -13,7 +12,6 @@ from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import with_finite_check, with_target_checks
 from keras_bert.preprocessing.embedding_rows import TextColumns
-from keras_bert.preprocessing.forms import NO_EXAMPLES
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.preprocessing.texts import split_inputs
 
@@ -143,24 +141,6 @@ def text_batches(
     if not is_batch:
         dataset = dataset.batch(batch_size)
     return dataset.map(unstacked)
-
-
-def arrays_of(dataset: tf.data.Dataset, are_columns: bool = False) -> tuple[Any, Any, Any]:
-    """Reads a dataset as arrays `(x, y, sample_weight)`, None where it has none.
-
-    With `are_columns`, several bare strings are the texts of an example, as in `stream_columns`.
-    """
-    elements = list(dataset.as_numpy_iterator())
-    if not elements:
-        raise ValueError(NO_EXAMPLES)
-    elements = [e if isinstance(e, tuple) else (e,) for e in elements]
-    is_one = any(isinstance(leaf, bytes) for leaf in tf.nest.flatten(elements[0][0]))
-    join = np.stack if is_one else np.concatenate
-    joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
-    spec = dataset.element_spec
-    if are_columns and are_strings(spec):
-        return joined, None, None
-    return (*joined, None, None)[:3]
 
 
 def are_strings(spec: object) -> bool:

@@ -1,7 +1,6 @@
 """Iterables of raw examples, such as generators and loaders, read into memory pass by pass."""
 
 import dataclasses
-import functools
 import itertools
 import numbers
 import threading
@@ -13,19 +12,20 @@ import keras
 import numpy as np
 
 from keras_bert.messages import is_missing, shown
-from keras_bert.preprocessing.batches import Batches
+from keras_bert.preprocessing.batches import Batches, alone
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import Data, Raw, RawExamples
 from keras_bert.preprocessing.forms import (
     first_element,
+    is_frame,
     is_iterable,
     is_raw,
     is_single,
     is_text,
 )
 
-_MOST = 10_000_000  # examples of an iterable that is taken to end
-_TEXTS = (  # names of texts, here and in Hugging Face's data sets
+_MOST = 10_000_000  # examples of an iterable without steps_per_epoch, which must end
+_TEXTS = (  # names of the texts of a row, here and in Hugging Face's data sets
     ("text",),
     ("sentence",),
     ("sentence1", "sentence2"),
@@ -38,13 +38,13 @@ _LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
 
 @dataclasses.dataclass
 class Passes:
-    """An iterable of raw examples, of which each pass, of up to `most`, is read into memory.
+    """An iterable of raw examples, read into memory in passes of up to `most` examples.
 
     The iterable is a generator, a loader, or columns of a data set, and holds examples or batches
-    of them. An example is what a list may hold, `(example, label)` or `(example, label, weight)`;
-    or a dict with its `text`, its `label` and the extra inputs, by name, or with the names that
-    Hugging Face's data sets have in place of these two; others are dropped. With labels, two bare
-    strings are a text and its label; without, a pair.
+    of them. An example is what a list may hold, `(example, label)` or `(example, label, weight)`.
+    It may also be a row, a dict with `text`, `label` and extra inputs by name; Hugging Face's names
+    of texts and labels are known, and other columns are dropped. With labels, two bare strings are
+    a text and its label; without, a pair.
     """
 
     iterable: Any
@@ -60,66 +60,73 @@ class Passes:
 
     def read(self) -> tuple[Any, list | None, list | None]:
         """Reads the next pass as `(x, y, sample_weight)`, in the forms of data in memory."""
-        parts = []
-        for number, example in enumerate(itertools.islice(self._examples(), self.most)):
-            if number == _MOST:
+        name = type(self.iterable).__name__
+        examples = []
+        for index, element in enumerate(itertools.islice(self._elements(), self.most)):
+            if index == _MOST:
                 raise ValueError(
-                    f"The {self._name} has no end after {_MOST:,} examples: give steps_per_epoch."
+                    f"The {name} has no end after {_MOST:,} examples: give steps_per_epoch."
                 )
-            parts.append(self._parts(example))
-            if _form(parts[-1]) != _form(parts[0]):
-                first = parts[0] if len(parts[0]) > 1 else parts[0][0]
+            example = self._example(element)
+            examples.append(example)
+            if _form(example) != _form(examples[0]):
                 raise ValueError(
-                    f"Example {number} of the {self._name} is {shown(example)}, unlike the first: "
-                    f"{shown(first)}."
+                    f"Example {index} of the {name} is {shown(element)}, unlike the first: "
+                    f"{shown(alone(examples[0]))}."
                 )
-        if not parts:
-            raise ValueError(f"There are no examples: the {self._name} is empty.")
-        columns = [list(column) for column in zip(*parts, strict=True)]
-        if isinstance(columns[0][0], dict) and "text" in columns[0][0]:
-            columns[0] = _dict_of_columns(columns[0])
-        return (*columns, None, None)[:3]
+        if not examples:
+            raise ValueError(f"There are no examples: the {name} is empty.")
+        columns = [list(column) for column in zip(*examples, strict=True)]
+        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(columns[:3])
+        if _has_text(x[0]):
+            x = _with_arrays(x)
+        return x, y, sample_weight
 
-    def _parts(self, example):
-        """Splits an example into `(x,)`, `(x, label)` or `(x, label, weight)`."""
-        names = _names_of_texts(example)
+    def _example(self, element):
+        """Converts an element to `(x,)`, `(x, label)` or `(x, label, weight)`."""
+        names = _names_of_texts(element)
         if names is not None:
-            texts = tuple(example[name] for name in names)
-            x = texts if len(texts) > 1 else texts[0]
-            extra = {name: example[name] for name in self.extra_inputs if name in example}
-            labels = [_plain(example[name]) for name in _LABELS if name in example]
-            return ({"text": x, **extra} if extra else x, *labels[:1])
-        if not isinstance(example, tuple) or (is_single(example) and not self.with_labels):
-            return (example,)
-        return (example[0], *map(_plain, example[1:]))
+            return self._example_of_row(element, names)
+        is_unlabelled = not self.with_labels and is_single(element)
+        if is_unlabelled or not isinstance(element, tuple):
+            return (element,)
+        return (element[0], *map(_plain, element[1:]))
 
-    @property
-    def _name(self):
-        return type(self.iterable).__name__
+    def _example_of_row(self, row, names):
+        x = alone(tuple(row[name] for name in names))
+        extra_inputs = {name: row[name] for name in self.extra_inputs if name in row}
+        if extra_inputs:
+            x = {"text": x, **extra_inputs}
+        for name in _LABELS:
+            if name in row:
+                return x, _plain(row[name])
+        return (x,)
 
-    def _examples(self) -> Iterator:
-        collate = getattr(getattr(self.iterable, "collate_fn", None), "__name__", None)
+    def _elements(self) -> Iterator:
+        """Yields the iterable's examples, those of a batch one by one."""
+        collate = getattr(self.iterable, "collate_fn", None)  # of a PyTorch loader
         makes_batches = collate is not None and self.iterable.batch_size is not None
+        makes_columns = makes_batches and getattr(collate, "__name__", "") == "default_collate"
         for element in self.iterable:
-            first = next(iter(keras.tree.flatten(element)), None)
-            is_batch = getattr(first, "ndim", 0) > 0 and is_raw(first)
-            if is_batch or (makes_batches and collate == "default_collate"):
+            if makes_columns or _is_batch(element):
                 yield from _examples_of(element)
             elif makes_batches:
                 yield from element
-            else:  # PyTorch makes lists of tuples
-                yield tuple(element) if collate and isinstance(element, list) else element
+            elif collate is not None and isinstance(element, list):
+                yield tuple(element)  # PyTorch makes lists of tuples
+            else:
+                yield element
 
 
 class RawPasses(Raw):
-    """Raw examples of an iterable, which `fit` may read again for each epoch."""
+    """Raw examples of an iterable, which `fit` may read again in each epoch."""
 
     def __init__(self, task: keras.Model, passes: Passes, y: Any = None, sample_weight: Any = None):
         super().__init__(task, passes.iterable, y, sample_weight)
         self.passes = passes
 
     def in_memory(self, most: int | None = None) -> RawExamples:
-        """Reads a pass; labels and weights are those of the iterable, or those given apart."""
+        """Reads a pass, with its labels and weights or those given apart from it."""
         if self.sample_weight is not None and self.passes.are_several:
             raise ValueError(
                 f"sample_weight has no place in a {type(self.x).__name__}, which may change its "
@@ -146,7 +153,7 @@ class RawPasses(Raw):
         return self.in_memory().chunks_of_outputs(batch_size, verbose)
 
     def for_epochs(self, batching: Batching, epochs: int) -> tuple[Any, Any, Any]:
-        """Reads one pass while a model trains on another, if they may differ."""
+        """Reads the next pass while a model trains on this one, if passes may differ."""
         is_apart = self.y is not None or self.sample_weight is not None
         if is_apart or not self.passes.are_several or epochs <= 1:
             return self.in_memory().for_keras(batching)
@@ -160,22 +167,24 @@ class RawPasses(Raw):
 
 
 def _only_one(what, name, of_examples, given):
-    """Returns the labels or weights that examples hold, or those given apart from them."""
+    """Returns the labels or weights in the examples, or those given apart from them."""
     if of_examples is not None and given is not None:
         raise ValueError(f"The examples hold their {what}: leave {name} out.")
     return given if of_examples is None else of_examples
 
 
 class PassBatches(Batches):
-    """Batches of `Passes`: while a model trains on a pass, a thread reads the next one.
+    """Batches of several passes: while a model trains on one, a thread reads the next.
 
-    `make` reads a pass by number, and makes its `Batches`.
+    `make` reads the pass of an index, and makes its `Batches`.
     """
 
     def __init__(self, make: Callable[[int], Batches], passes: int):
         keras.utils.PyDataset.__init__(self)
-        self._futures = map(functools.partial(_in_background, make), range(1, passes))
-        self._now, self._next, self._is_used = make(0), next(self._futures, None), False
+        self._futures = (_in_background(make, index) for index in range(1, passes))
+        self._now = make(0)
+        self._next = next(self._futures, None)
+        self._is_used = False
 
     @property
     def batching(self) -> Batching:
@@ -196,11 +205,12 @@ class PassBatches(Batches):
         return iter(self._now)
 
     def on_epoch_end(self) -> None:
-        """Starts the next pass, if this one was begun: building a model begins none."""
+        """Moves on to the next pass if this one was used; building a model uses none."""
         if self._next is None or not self._is_used:
             return
         self._is_used = False
-        following, self._next = self._next.result(), next(self._futures, None)
+        following = self._next.result()
+        self._next = next(self._futures, None)
         if len(following) != len(self._now):
             sizes = f"{len(following)} batches, the first {len(self._now)}"
             raise ValueError(f"A pass makes {sizes}: give steps_per_epoch.")
@@ -208,7 +218,7 @@ class PassBatches(Batches):
 
 
 def _in_background(function, *arguments):
-    """Calls a function in a thread that doesn't keep a program alive which is to end."""
+    """Calls a function in a daemon thread, which doesn't keep an ending program alive."""
     future = Future()
 
     def run():
@@ -222,7 +232,7 @@ def _in_background(function, *arguments):
 
 
 def in_python(x: Any) -> Any:
-    """Returns columns and tables of Arrow as lists, and tables of texts and labels as rows."""
+    """Converts Arrow's columns and tables to lists, and tables of texts and labels to rows."""
     if isinstance(x, tuple):
         return tuple(map(in_python, x))
     if hasattr(x, "to_pylist"):
@@ -230,32 +240,39 @@ def in_python(x: Any) -> Any:
     if type(x).__name__ == "DatasetDict":
         raise ValueError(f"These are several data sets, {', '.join(x)}: give one of them.")
     if isinstance(x, dict):
-        x = {name: in_python(values) for name, values in x.items()}
-        if "label" not in x or _names_of_texts(x) is None:
-            return x
-        if is_single(x):
-            del x["label"]
-            return x
-        return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
-    columns = dict.fromkeys(getattr(x, "columns", ())) if hasattr(x, "dtypes") else {}
+        return _dict_in_python(x)
+    if not is_frame(x):
+        return x
+    columns = dict.fromkeys(x.columns)
     if _names_of_texts(columns) is None or columns.keys().isdisjoint(_LABELS):
         return x
     return x.to_dicts() if hasattr(x, "to_dicts") else x.to_dict("records")  # Polars, pandas
 
 
+def _dict_in_python(x):
+    """Converts a dict of columns with labels to rows, and drops the label of a single example."""
+    x = {name: in_python(values) for name, values in x.items()}
+    if "label" not in x or _names_of_texts(x) is None:
+        return x
+    if not is_single(x):
+        return _rows_of(x)
+    del x["label"]
+    return x
+
+
 def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
-    """Returns `(Passes, x)` of an iterable of raw examples, or `(None, x)` of anything else."""
+    """Returns `(Passes, x)` of an iterable of raw examples, or `(None, x)` of anything else.
+
+    A generator of anything else is returned with the element that was read from it.
+    """
     if not is_iterable(x) and not _are_rows(x):
         return None, x
     first = first_element(x)
-    if first is None and not hasattr(x, "__next__"):
-        first = next(iter(x), ())
-    elif first is None:
-        start = [*itertools.islice(x, 1)]
-        x = (each for each in itertools.chain(start, x))  # Keras takes generators alone
+    if first is None:
+        start = list(itertools.islice(x, 1))
         first = start[0] if start else ()
-    if isinstance(first, (tuple, list)) and len(first):
-        first = first[0]  # without its label
+        if hasattr(x, "__next__"):
+            x = (element for element in itertools.chain(start, x))  # Keras takes no other iterators
     if not is_raw(first):
         return None, x
     return Passes(x, **options), x
@@ -266,44 +283,65 @@ def _are_rows(x):
     first = x[0] if isinstance(x, list) and x else None
     if not isinstance(first, tuple):
         return _names_of_texts(first) is not None
-    return any(isinstance(part, numbers.Real) and not is_missing(part) for part in first)
+    return any(isinstance(value, numbers.Real) and not is_missing(value) for value in first)
 
 
-def _names_of_texts(example):
-    """Returns the names under which a row of a data set has its text or two; None if it has none.
+def _names_of_texts(row):
+    """Returns the names of the one or two texts of a data set's row; None if it isn't one.
 
-    Rows of questions and of choices are examples themselves.
+    Questions and choices, which are dicts too, are examples as they are.
     """
-    if not isinstance(example, dict):
-        return None
-    return next((names for names in _TEXTS if example.keys() >= {*names}), None)
+    if isinstance(row, dict):
+        for names in _TEXTS:
+            if row.keys() >= {*names}:
+                return names
+    return None
 
 
-def _dict_of_columns(examples):
+def _has_text(x):
+    return isinstance(x, dict) and "text" in x
+
+
+def _with_arrays(examples):
     """Joins dicts of `text` and extra inputs to a dict of a list and of arrays."""
-    columns = {name: [example[name] for example in examples] for name in examples[0]}
-    return {name: v if name == "text" else np.array(v) for name, v in columns.items()}
+    columns = {}
+    for name in examples[0]:
+        values = [example[name] for example in examples]
+        columns[name] = values if name == "text" else np.array(values)
+    return columns
 
 
 def _plain(value):
     return value.tolist() if hasattr(value, "tolist") else value  # of NumPy and PyTorch
 
 
-def _form(parts):
+def _form(example):
     """Returns what all examples of an iterable have in common."""
-    x = parts[0]
-    if isinstance(x, dict) and "text" in x:
-        return sorted(x), len(parts)
-    if isinstance(x, tuple):
-        return len(x), len(parts)
-    return str if is_text(x) else type(x), len(parts)
+    x = example[0]
+    if _has_text(x):
+        form = sorted(x)
+    elif isinstance(x, tuple):
+        form = len(x)
+    else:
+        form = str if is_text(x) else type(x)
+    return form, len(example)
+
+
+def _is_batch(element):
+    """Returns whether an element is a batch in columns: its first array holds strings."""
+    first = next(iter(keras.tree.flatten(element)), None)
+    return getattr(first, "ndim", 0) > 0 and is_raw(first)
 
 
 def _examples_of(batch):
     """Returns the examples of a batch in columns: a dict, a tuple or an array of them."""
     if isinstance(batch, dict):
-        rows = zip(*map(_examples_of, batch.values()), strict=True)
-        return [dict(zip(batch, row, strict=True)) for row in rows]
-    if isinstance(batch, (tuple, list)) and not all(isinstance(part, str) for part in batch):
-        return [*zip(*map(_examples_of, batch), strict=True)]
+        return _rows_of({name: _examples_of(values) for name, values in batch.items()})
+    if isinstance(batch, (tuple, list)) and not all(isinstance(value, str) for value in batch):
+        return list(zip(*map(_examples_of, batch), strict=True))
     return list(batch)
+
+
+def _rows_of(columns):
+    """Returns the rows of a dict of columns."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

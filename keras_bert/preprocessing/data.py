@@ -372,8 +372,8 @@ class InputBatches(Data):
             self._check_not_raw(batch)
             columns = batch[:3] if isinstance(batch, tuple) else (batch,)
             checked = InputArrays(self.task, *columns).checked()
-            columns = tuple(column for column in checked if column is not None)
-            yield columns if isinstance(batch, tuple) else columns[0]
+            packed = keras.utils.pack_x_y_sample_weight(*checked)
+            yield packed if isinstance(packed, tuple) else (packed,)  # Keras takes only tuples
 
     def _check_not_raw(self, batch):
         if is_raw(batch):

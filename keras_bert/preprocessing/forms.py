@@ -159,13 +159,16 @@ def check_each(examples: Iterable[Any], is_right: Callable[[Any], bool], expecte
 
 
 def first_element(x: Any) -> Any:
-    """Returns the first example or batch of a `PyDataset`, a PyTorch or a grain loader, or None."""
+    """Returns the first example or batch of a `PyDataset`, a PyTorch or a grain loader.
+
+    Returns None for anything else, and for iterators, which would lose it.
+    """
     if isinstance(x, keras.utils.PyDataset):
         return x[0]
     packages = {base.__module__.partition(".")[0] for base in type(x).__mro__}
     if "torch" in packages and hasattr(x, "dataset"):  # a DataLoader, whose order isn't touched
         return x.dataset[0] if hasattr(x.dataset, "__getitem__") else ()
-    if "grain" in packages:
+    if "grain" in packages and not hasattr(x, "__next__"):
         return x[0] if hasattr(x, "__getitem__") else next(iter(x))
     return None
 

@@ -94,7 +94,9 @@ def test_right_inputs_pass_in_every_form(model, assert_close, tf, refused):
     expected = model.predict(x, verbose=0)
     as_lists = {name: values.tolist() for name, values in x.items()}
     data = tf.data.Dataset.from_tensor_slices(x).batch(2)
-    for form in (as_lists, {**x, "segment_ids": None}, data, (part for part in [(x,)])):
+    batches = [[(x,)], [x], [(x, None, np.ones(2))]]
+    generators = [(batch for batch in batches_of_one) for batches_of_one in batches]
+    for form in (as_lists, {**x, "segment_ids": None}, data, *generators):
         assert_close(model.predict(form, verbose=0), expected)
     assert_close(model({**x, "segment_ids": IDS * 0}), expected)
     labeled = tf.data.Dataset.from_tensors((x, [0, 1]))

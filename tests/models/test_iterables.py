@@ -1,5 +1,6 @@
 """Iterables of raw examples train and answer as lists of them."""
 
+import functools
 import itertools
 import threading
 from collections import UserList
@@ -68,10 +69,14 @@ FORMS = {
     "columns": lambda: (COLUMNS["text"], COLUMNS["label"]),
     "grain": lambda: (grain_source(NUMBERED),),
     "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
-    "a grain iterator": lambda: (grain_source(NUMBERED).to_iter_dataset(),),
+    "grain, one by one": lambda: (grain_source(NUMBERED).to_iter_dataset(),),
+    "an iterator of grain": lambda: (iter(grain_source(NUMBERED).to_iter_dataset()),),
     "torch": lambda: (torch_loader(NUMBERED, batch_size=4),),
     "torch dicts": lambda: (torch_loader(DICTS, batch_size=4),),
     "torch lists": lambda: (torch_loader(ROWS, batch_size=4, collate_fn=list),),
+    "torch, a function without a name": lambda: (
+        torch_loader(ROWS, batch_size=4, collate_fn=functools.partial(list)),
+    ),
     "torch, one by one": lambda: (torch_loader(ROWS, batch_size=None),),
 }
 

@@ -76,7 +76,7 @@ def stream_columns(
 
     def rows_of(columns, extra_inputs, scores):
         is_right = len(columns) > 1 and not extra_inputs and len(scores) < 2
-        if not is_right or any(score.dtype.is_complex for score in scores):
+        if not is_right or not all(map(_is_real, scores)):
             raise ValueError(
                 "A dataset that trains an embedder must yield (anchor, positive, negative, ...) or "
                 f"((text, other), score), batched or not; got {spec}. Classes must be in memory."
@@ -150,3 +150,7 @@ def are_strings(spec: object) -> bool:
 
 def _is_string(spec):
     return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
+
+
+def _is_real(values):
+    return isinstance(values, tf.Tensor) and not values.dtype.is_complex

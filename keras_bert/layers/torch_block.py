@@ -11,13 +11,15 @@ from keras_bert.layers.dense_and_norms import Dense, LayerNorm
 from keras_bert.layers.self_attention import SelfAttention
 
 
-def is_plain(block):
-    """Returns whether all that an `EncoderBlock` does without dropout is what `plain_block` does.
+def is_plain(block, x):
+    """Returns whether `plain_block` does all that an `EncoderBlock` does to `x` without dropout.
 
     Adapters, int8, other dtypes than float32, hooks of PyTorch's modules and layers that a user put
     in place of ours are Keras's business.
     """
-    if type(block.attention) is not SelfAttention or block.dtype_policy.name != "float32":
+    if x.dtype != torch.float32 or block.dtype_policy.name != "float32":
+        return False
+    if type(block.attention) is not SelfAttention:
         return False
     dense = _dense(block)
     if any(type(layer) is not Dense or not layer.use_bias for layer in dense):
@@ -28,7 +30,7 @@ def is_plain(block):
     if any(type(layer) is not LayerNorm for layer in norms):
         return False
     dropouts = block.attended_dropout, block.output_dropout
-    parts = (block.attention, *dense, *norms, *dropouts)
+    parts = (block, block.attention, *dense, *norms, *dropouts)
     return not any(part._forward_hooks or part._forward_pre_hooks for part in parts)
 
 

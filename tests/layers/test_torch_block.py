@@ -20,6 +20,10 @@ SEQUENCES = np.array([[1, 1, 2, 2, 0], [1, 1, 1, 1, 1], [1, 2, 3, 0, 0]])
 BIAS = np.random.default_rng(1).normal(size=(1, 2, 5, 5)).astype("float32")
 
 
+def is_plain(block, x=X):
+    return torch_block.is_plain(block, ops.convert_to_tensor(x))
+
+
 @pytest.fixture
 def make_block(randomized):
     def make(**arguments):
@@ -36,7 +40,7 @@ def by_layers(monkeypatch):
 
     def call(block, *arguments, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(torch_block, "is_plain", lambda _: False)
+            patch.setattr(torch_block, "is_plain", lambda *_: False)
             return block(*arguments, **options)
 
     return call
@@ -53,8 +57,9 @@ def by_layers(monkeypatch):
     ids=lambda arguments: "+".join(arguments) or "alone",
 )
 @pytest.mark.parametrize("settings", [{}, {"causal": True}, {"activation": "relu"}])
+@pytest.mark.parametrize("training", [None, False])
 def test_outputs_and_gradients_are_those_of_the_layers(
-    make_block, by_layers, assert_close, arguments, settings
+    make_block, by_layers, assert_close, arguments, settings, training
 ):
     import torch
 
@@ -62,29 +67,29 @@ def test_outputs_and_gradients_are_those_of_the_layers(
     found = []
     for call in (block, lambda *args, **kwargs: by_layers(block, *args, **kwargs)):
         x = torch.tensor(X, requires_grad=True)
-        outputs = call(x, **arguments)
+        outputs = call(x, **arguments, training=training)
         [gradient] = torch.autograd.grad(outputs[:, 0].square().sum(), x)
         found.append([outputs.detach().numpy(), gradient.numpy()])
-    assert torch_block.is_plain(block)
+    assert is_plain(block)
     for one, other in zip(*found, strict=True):
         assert_close(one, other)
 
 
 def test_other_blocks_are_left_to_their_layers(make_block):
-    assert torch_block.is_plain(make_block())
-    assert not torch_block.is_plain(make_block(dtype="mixed_bfloat16"))
+    assert is_plain(make_block())
+    assert not is_plain(make_block(dtype="mixed_bfloat16"))
     adapted, hooked, quantized = make_block(), make_block(), make_block()
     own = EncoderBlock(2, 16, 32)
     own.attention = type("OwnAttention", (SelfAttention,), {})(2, 16)
-    assert not torch_block.is_plain(own)
+    assert not is_plain(own)
     adapted.output_dense.enable_lora(2)
-    assert not torch_block.is_plain(adapted)
+    assert not is_plain(adapted)
     hook = hooked.attention.register_forward_hook(lambda *_: None)
-    assert not torch_block.is_plain(hooked)
+    assert not is_plain(hooked)
     hook.remove()
-    assert torch_block.is_plain(hooked)
+    assert is_plain(hooked)
     quantized.intermediate_dense.quantize("int8")
-    assert not torch_block.is_plain(quantized)
+    assert not is_plain(quantized)
 
 
 def test_a_hook_sees_what_its_layer_computes(make_block, by_layers, assert_close):
@@ -94,3 +99,17 @@ def test_a_hook_sees_what_its_layer_computes(make_block, by_layers, assert_close
     outputs = ops.convert_to_numpy(block(X))
     assert_close(outputs, expected)
     assert_close(ops.convert_to_numpy(seen[0]), outputs)
+
+
+def test_what_is_called_without_keras_is_called_as_with_it(make_block, by_layers, assert_close):
+    # `training=False` skips Keras's own part of a call, which builds, casts and runs hooks.
+    block = make_block()
+    expected = by_layers(block, X, training=False)
+    assert_close(block(ops.convert_to_tensor(X, "float64"), training=False), expected)
+    assert_close(block(X, training=False), expected)
+    seen = []
+    block.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    block(ops.convert_to_tensor(X), training=False)
+    assert_close(seen[0], expected)
+    new = EncoderBlock(2, 16, 32)
+    assert new(ops.convert_to_tensor(X), training=False).shape == X.shape

@@ -13,9 +13,9 @@ to padding and to other sequences not counted. GiB are the most that any case so
 no TensorFlow.
 
 Inference is that of the encoder in bfloat16, on the same lengths, padded. `--keras_hub` has
-KerasHub's encoder in turn, which must be installed; `--transformers` has those of transformers with
-SDPA, and its training with torch.compile. No case starts after `--minutes`, so that two runs, one
-on each backend, fit into 8.
+KerasHub's encoder in turn, and the `fit` of its masked LM, which has no next sentence prediction;
+`--transformers` has those of transformers with SDPA, and its training with torch.compile. No case
+starts after `--minutes`, so that two runs, one on each backend, fit into 8.
 """
 
 import argparse
@@ -218,7 +218,7 @@ def transformers_speed(args):
     import torch
     import transformers
 
-    for length, rows in ((512, 64), (128, 256)):
+    for length, rows in args.training:
         config = transformers.BertConfig(attn_implementation="sdpa")
         model = torch.compile(transformers.BertForPreTraining(config).cuda().train())
         optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
@@ -253,17 +253,64 @@ def transformers_speed(args):
         )
 
 
+def keras_hub_model():
+    """Makes KerasHub's encoder of Base's size."""
+    import keras_hub
+
+    base = keras_bert.sizes.base
+    names = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+    return keras_hub.models.BertBackbone(30522, **{name: base[name] for name in names})
+
+
+def keras_hub_speed(args):
+    """Measures the training of KerasHub's masked LM by its `fit`, padded rows."""
+    import keras_hub
+
+    for length, rows in args.training:
+        rng = np.random.default_rng(1)
+        lengths = real_lengths(rng, rows, length, False)
+        num_rows = args.steps * rows  # of an epoch
+        x = padded_inputs(rng, np.tile(lengths, (args.steps, 1)), length)
+        x["mask_positions"] = np.tile(np.arange(4 * -(-15 * length // 400)), (num_rows, 1))
+        labels = rng.integers(1000, 30000, x["mask_positions"].shape)
+        model = keras_hub.models.BertMaskedLM(keras_hub_model())
+        optimizer = keras.optimizers.AdamW(1e-4, global_clipnorm=1.0)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(optimizer, loss, jit_compile=keras.backend.backend() == "jax")
+        ends = Ends()
+        options = {"batch_size": rows, "epochs": 1 + args.repeats, "callbacks": [ends]}
+        model.fit(x, labels, shuffle=False, verbose=0, **options)
+        seconds = statistics.median(np.diff(ends.times)) / args.steps
+        print(
+            f"keras_hub's masked LM, base, {rows} x {length}, padded: {1000 * seconds:.1f} ms, "
+            f"{lengths.sum() / seconds:,.0f} real tokens/s",
+            flush=True,
+        )
+
+
+class Ends(keras.callbacks.Callback):
+    """Notes when epochs end, whose logs wait for the device."""
+
+    def on_train_begin(self, logs=None):
+        self.times = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.times.append(time.perf_counter())
+
+
+def padded_inputs(rng, lengths, length):
+    """Makes an encoder's inputs of random tokens, int32 `[rows, length]` each."""
+    is_token = np.arange(length) < lengths
+    token_ids = np.where(is_token, rng.integers(1000, 30000, is_token.shape), 0)
+    inputs = {"token_ids": token_ids, "segment_ids": 0 * token_ids, "padding_mask": is_token}
+    return {name: values.astype("int32") for name, values in inputs.items()}
+
+
 def encoders(args):
     """Yields `(library, function of arrays on the device)`, encoders of Base in bfloat16."""
-    base = keras_bert.sizes.base
-    with_keras = {"keras_bert": keras_bert.BertBackbone(30522, **base, dtype="bfloat16")}
+    with_keras = {"keras_bert": keras_bert.BertBackbone(30522, **keras_bert.sizes.base)}
     if args.keras_hub:
-        import keras_hub
-
-        names = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim")
-        with_keras["keras_hub"] = keras_hub.models.BertBackbone(
-            30522, **{name: base[name] for name in names}, dtype="bfloat16"
-        )
+        with_keras["keras_hub"] = keras_hub_model()
     for library, model in with_keras.items():
         if keras.backend.backend() == "jax":
             import jax
@@ -294,18 +341,14 @@ def encoders(args):
 
 def inference_speed(args):
     """Measures encoders in turns, on padded rows."""
+    keras.config.set_dtype_policy("bfloat16")
     ran = list(encoders(args))
     wait = waiter()
     for length, rows in args.inference:
         rng = np.random.default_rng(1)
         lengths = real_lengths(rng, rows, length, False)
-        is_token = np.arange(length) < lengths
-        x = {
-            "token_ids": np.where(is_token, rng.integers(1000, 30000, (rows, length)), 0),
-            "segment_ids": np.zeros((rows, length)),
-            "padding_mask": is_token,
-        }
-        x = {name: keras.ops.convert_to_tensor(v.astype("int32")) for name, v in x.items()}
+        x = padded_inputs(rng, lengths, length)
+        x = {name: keras.ops.convert_to_tensor(values) for name, values in x.items()}
         times = {library: [] for library, _ in ran}
         for turn in range(1 + args.repeats):
             for library, encode in ran:
@@ -350,13 +393,15 @@ def parse_args(argv=None):
     parser.add_argument("--repeats", type=int, default=3, help="measurements; the median counts")
     parser.add_argument("--minutes", type=float, default=3, help="start no case after this time")
     parser.add_argument("--cases", type=int, nargs="+", help="numbers of cases; all by default")
-    parser.add_argument("--keras_hub", action="store_true", help="measure KerasHub's encoder")
+    parser.add_argument("--keras_hub", action="store_true", help="measure KerasHub")
     parser.add_argument("--transformers", action="store_true", help="measure transformers")
     parser.add_argument("--quick", action="store_true", help="tiny shapes, to try the script")
     args = parser.parse_args(argv)
-    args.inference = [(512, 64), (128, 256), (128, 1)]
+    args.training = [(512, 64), (128, 256)]  # tokens, rows
+    args.inference = [*args.training, (128, 1)]
     if args.quick:
-        args.cases, args.steps, args.repeats, args.inference = [], 1, 1, [(128, 2)]
+        args.cases, args.steps, args.repeats = [], 1, 1
+        args.training = args.inference = [(128, 2)]
     return args
 
 
@@ -377,6 +422,8 @@ def main():
             print(f"no time left for {case}")
             continue
         measure(*case, args)
+    if args.keras_hub:
+        keras_hub_speed(args)
     print("| encoder | rows | a batch | speed |\n|---|---|---|---|")
     inference_speed(args)
     if args.transformers and not args.quick:

@@ -3,10 +3,11 @@
 import json
 import os
 import zlib
+from typing import Any
 
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in
-from keras_bert.training.processes import check_same, is_chief
+from keras_bert.training.processes import is_chief, numbers_of_all
 
 
 def write_settings(
@@ -34,10 +35,21 @@ def write_settings(
             f"{folder} holds a run with other settings: {', '.join(changed)}. Use the settings of "
             "that run, or give this run a folder of its own."
         )
-    number = zlib.crc32(json.dumps(settings, sort_keys=True).encode()) >> 1
-    check_same(number, "The processes have different settings: give all the same.", strategy)
+    if _differs(settings, strategy):
+        names = [name for name in sorted(settings) if _differs(settings[name], strategy)]
+        raise ValueError(f"The processes differ in {', '.join(names)}: give all the same settings.")
     if is_chief(strategy):
         write_json(path, settings)
+
+
+def _differs(value, strategy):
+    """Returns whether processes that train together have different values."""
+    return len(set(numbers_of_all(checksum(value), strategy))) > 1
+
+
+def checksum(value: Any) -> int:
+    """Returns a number of a value that JSON holds, in 0 to 2**31 - 1."""
+    return zlib.crc32(json.dumps(value, sort_keys=True).encode()) >> 1
 
 
 def _saved(path):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import keras_bert
+from keras_bert.finetuning import run_settings
 from keras_bert.recipes._runs import write_settings
 from keras_bert.recipes._shared import (
     add_file_arguments,
@@ -314,6 +315,18 @@ def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, refused):
     write_settings(tmp_path, settings)  # those of the run, which stood
     write_settings(tmp_path, {"seed": 2}, resume=False)
     assert json.loads((tmp_path / "settings.json").read_text()) == {"seed": 2}
+
+
+def test_processes_with_other_settings_are_told_in_which(tmp_path, monkeypatch, refused):
+    # The other process has seed 1. Both compare all settings, then one after another.
+    theirs = iter([{"seed": 1, "steps": 5}, 1, 5])
+
+    def numbers_of_both(number, strategy):
+        return [number, run_settings.checksum(next(theirs))]
+
+    monkeypatch.setattr(run_settings, "numbers_of_all", numbers_of_both)
+    refused("differ in seed: give all", write_settings, tmp_path / "a", {"seed": 2, "steps": 5})
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize("damaged", ["", '{"seed": ', "[1]"])

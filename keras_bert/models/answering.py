@@ -39,16 +39,17 @@ class Answering:
             raise ValueError(NO_EXAMPLES)
         return logs
 
-    def predict(self, x, batch_size=None, **kwargs) -> np.ndarray:
+    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None) -> np.ndarray:
         """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
 
         There is a row for each row that `batches` makes of `x`, in order, or for each text whose
         windows are pooled. An axis of tokens is as long as the preprocessor's sequences. Raw
         examples in memory are read in batches of similar lengths, so that little is padding.
         """
-        self.check_whole_executions(kwargs)
+        self.check_whole_executions({"steps": steps})
         batch_size = Batching.of(batch_size=batch_size).batch_size
-        return data_of(self, x, with_labels=False).outputs(batch_size, **kwargs)
+        data = data_of(self, x, with_labels=False)
+        return data.outputs(batch_size, steps=steps, verbose=verbose, callbacks=callbacks)
 
     def predict_rows(self, rows, batch_size=None, **kwargs):
         """Predicts rows that the preprocessor read; pools those of examples that have several."""

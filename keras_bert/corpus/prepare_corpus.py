@@ -114,7 +114,10 @@ def prepare_corpus(
     slices = plan_slices(find_inputs(inputs, reports), settings)
     description = plan_description(slices, settings, tokenizer)
     if size_and_time(os.path.join(output, CORPUS_FILE)):
-        return _finished_corpus(output, description)
+        corpus = _finished_corpus(output, description)
+        if progress:
+            print(f"{corpus} was finished before.")
+        return corpus
     _open_folder(output, description)
     count = len(slices)
     work = functools.partial(

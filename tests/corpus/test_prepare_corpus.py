@@ -125,7 +125,9 @@ def test_a_sentence_longer_than_a_record_is_cut_and_reported(write, tmp_path, pr
     assert corpus.description["reports"][corpus_slice.CUT_SENTENCES]["count"] == 1
 
 
-def test_an_interrupted_run_resumes(inputs, tmp_path, prepare, small_slices, monkeypatch, refused):
+def test_an_interrupted_run_resumes(
+    inputs, tmp_path, prepare, small_slices, monkeypatch, refused, capsys
+):
     whole = prepare(inputs, tmp_path / "whole")
     written, last, write_slice = [], 1, corpus_slice.write_slice
 
@@ -151,7 +153,9 @@ def test_an_interrupted_run_resumes(inputs, tmp_path, prepare, small_slices, mon
     written.clear()
     left.touch()  # as after a kill between the last file and the removal of the temporary ones
     (tmp_path / "out" / "progress").mkdir()
-    prepare(inputs, tmp_path / "out")  # a finished corpus stays as it is
+    capsys.readouterr()
+    prepare(inputs, tmp_path / "out", progress=True)  # a finished corpus stays as it is
+    assert "was finished before" in capsys.readouterr().out
     assert written == [] and contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 

@@ -31,17 +31,20 @@ def classification_scores(
     labels = np.asarray(labels)
     predictions = np.asarray(predictions)
     _check_classes(labels, predictions, num_classes)
-    classes, numbers = np.unique([labels, predictions], return_inverse=True)
-    true, predicted = numbers.reshape(2, -1)
+    classes, indices = np.unique([labels, predictions], return_inverse=True)  # [C]
+    true, predicted = indices.reshape(2, -1)
     is_right = true == predicted
     num_true = np.bincount(true, minlength=len(classes))
     num_predicted = np.bincount(predicted, minlength=len(classes))
     num_right = np.bincount(true[is_right], minlength=len(classes))
-    f1 = _f1(num_right, num_true, num_predicted)
-    is_binary = num_classes in (None, 2) and set(classes.tolist()) <= {0, 1}
+    f1_of_classes = _f1(num_right, num_true, num_predicted)
+    if num_classes in (None, 2) and set(classes.tolist()) <= {0, 1}:
+        f1 = f1_of_classes[classes == 1].sum()  # 0 if class 1 doesn't occur
+    else:
+        f1 = f1_of_classes.mean()
     return {
         "accuracy": float(is_right.mean()),
-        "f1": float(f1[classes == 1].sum() if is_binary else f1.mean()),
+        "f1": float(f1),
         "mcc": _matthews_correlation(num_right, num_true, num_predicted),
     }
 
@@ -67,12 +70,15 @@ def _are_names(classes):
 
 
 def _f1(num_right, num_true, num_predicted):
-    """Computes F1 from counts, 0 for what is neither true nor predicted."""
+    """Computes F1 from counts, 0 for a class that is neither true nor predicted."""
     return 2 * num_right / np.maximum(num_true + num_predicted, 1)
 
 
 def _matthews_correlation(num_right, num_true, num_predicted):
-    """Computes the correlation of classes from their counts (Gorodkin 2004), 0 for a single one."""
+    """Computes the correlation of classes from their counts (Gorodkin 2004).
+
+    It is 0 if all labels, or all predictions, are of one class.
+    """
     n = float(num_true.sum())
     covariance = n * num_right.sum() - num_true @ num_predicted
     variance_true = n**2 - num_true @ num_true
@@ -110,9 +116,9 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
     for array in (labels, predictions):
         check_values(array, np.isin(array, [0, 1]), "Labels must be 0 or 1, [n, C]")
     is_right = labels == predictions
-    num_right = np.sum(is_right & (labels == 1), axis=0)  # [C]
-    num_true = np.sum(labels == 1, axis=0)
-    num_predicted = np.sum(predictions == 1, axis=0)
+    num_true = np.count_nonzero(labels, axis=0)  # [C]
+    num_predicted = np.count_nonzero(predictions, axis=0)
+    num_right = np.count_nonzero(labels * predictions, axis=0)
     return {
         "accuracy": float(is_right.mean()),
         "exact_match": float(is_right.all(axis=1).mean()),
@@ -147,17 +153,16 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     predictions = predictions.reshape(labels.shape)
     check_all_finite("Labels", labels, "Fix them.")
     check_all_finite("Predictions", predictions, "Fix them.")
-    columns = [values.reshape(len(labels), -1).T for values in (labels, predictions)]
-    ranks = [map(_ranks, column) for column in columns]
+    pearson = []
+    spearman = []
+    for true, predicted in zip(np.atleast_2d(labels.T), np.atleast_2d(predictions.T), strict=True):
+        pearson.append(_correlation(true, predicted))
+        spearman.append(_correlation(_ranks(true), _ranks(predicted)))
     return {
-        "pearson": _mean_correlation(*columns),
-        "spearman": _mean_correlation(*ranks),
+        "pearson": float(np.mean(pearson)),
+        "spearman": float(np.mean(spearman)),
         "mean_squared_error": float(np.mean((labels - predictions) ** 2)),
     }
-
-
-def _mean_correlation(labels, predictions):
-    return float(np.mean([*map(_correlation, labels, predictions)]))
 
 
 def _correlation(a, b):
@@ -168,6 +173,7 @@ def _correlation(a, b):
 
 def _ranks(values):
     """Ranks values from 1; equal values share the mean of their ranks."""
-    _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, indices, counts = np.unique(values, return_inverse=True, return_counts=True)
     last_ranks = np.cumsum(counts)
-    return (last_ranks - (counts - 1) / 2)[numbers]
+    mean_ranks = last_ranks - (counts - 1) / 2
+    return mean_ranks[indices]

@@ -6,18 +6,19 @@ import numpy.typing as npt
 from keras_bert.metrics.labels import regression_scores
 
 EMBED_AGAIN = "Embed those texts again."
-_BLOCK = 1024  # rows of cosines at a time
+_BLOCK = 1024  # vectors that are compared with all others at a time
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """The names of similarities in sentence-transformers; distances are negated, as there."""
 
 
 def comparable(vectors: npt.ArrayLike, similarity: str) -> np.ndarray:
-    """Returns vectors as float32, `[..., H]`; those that cosines compare have length 1."""
+    """Returns vectors as float32, `[..., H]`, and scaled to length 1 for cosines."""
     vectors = np.asarray(vectors, "float32")
-    if similarity != "cosine":
-        return vectors
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+    if similarity == "cosine":
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        return vectors / np.maximum(lengths, 1e-12)
+    return vectors
 
 
 def similarities(a: np.ndarray, b: np.ndarray, similarity: str) -> np.ndarray:
@@ -30,7 +31,7 @@ def similarities(a: np.ndarray, b: np.ndarray, similarity: str) -> np.ndarray:
 
 
 def all_similarities(a: np.ndarray, b: np.ndarray, similarity: str) -> np.ndarray:
-    """Computes the similarity of each of n `comparable` vectors with each of m, `[n, m]`."""
+    """Compares each of n `comparable` vectors with each of m others, `[n, m]`."""
     if similarity in ("cosine", "dot"):
         return a @ b.T
     return np.stack([similarities(row, b, similarity) for row in a])
@@ -51,33 +52,40 @@ def pair_scores(
     if vectors.ndim == 2:
         classes = np.asarray(y).astype(str)
         return {"accuracy": _nearest_neighbor_accuracy(vectors, classes, similarity)}
-    anchors, others = vectors[:, :1], vectors[:, 1:]
-    scores = similarities(anchors, others, similarity)  # [n, k - 1]
+    anchors = vectors[:, 0]
+    positives = vectors[:, 1]
     if y is not None:
-        return regression_scores(y, scores[:, 0])
-    if scores.shape[1] > 1:
+        return regression_scores(y, similarities(anchors, positives, similarity))
+    if vectors.shape[1] > 2:
+        scores = similarities(vectors[:, :1], vectors[:, 1:], similarity)  # [n, k - 1]
         is_nearest = scores[:, 0] > scores[:, 1:].max(axis=1)
         return {"accuracy": float(is_nearest.mean())}
-    ranks = _ranks(anchors[:, 0], others[:, 0], similarity)
+    ranks = _ranks(anchors, positives, similarity)
     reciprocal = np.where(ranks <= 10, 1 / ranks, 0)
     return {"mrr@10": float(reciprocal.mean()), "accuracy": float(np.mean(ranks == 1))}
 
 
 def _nearest_neighbor_accuracy(vectors, classes, similarity):
     neighbors = []
-    for start in range(0, len(vectors), _BLOCK):
-        scores = all_similarities(vectors[start : start + _BLOCK], vectors, similarity)
-        np.fill_diagonal(scores[:, start:], -np.inf)  # of a vector and itself
+    for start, scores in _blocks(vectors, vectors, similarity):
+        np.fill_diagonal(scores[:, start:], -np.inf)  # a vector with itself
         neighbors.append(scores.argmax(axis=1))
-    return float(np.mean(classes[np.concatenate(neighbors)] == classes))
+    nearest = np.concatenate(neighbors)
+    return float(np.mean(classes[nearest] == classes))
 
 
 def _ranks(anchors, positives, similarity):
     """Ranks each anchor's positive among all positives, from 1."""
     ranks = []
-    for start in range(0, len(anchors), _BLOCK):
-        scores = all_similarities(anchors[start : start + _BLOCK], positives, similarity)
+    for start, scores in _blocks(anchors, positives, similarity):
         of_positives = scores.diagonal(start)[:, None]
-        is_better = scores > of_positives + 1e-6 * np.maximum(1, np.abs(of_positives))
+        tolerance = 1e-6 * np.maximum(1, np.abs(of_positives))
+        is_better = scores > of_positives + tolerance
         ranks.append(1 + is_better.sum(axis=1))
     return np.concatenate(ranks)
+
+
+def _blocks(a, b, similarity):
+    """Yields similarities of some vectors of `a` with all of `b`, and the first one's row."""
+    for start in range(0, len(a), _BLOCK):
+        yield start, all_similarities(a[start : start + _BLOCK], b, similarity)

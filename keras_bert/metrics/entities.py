@@ -17,7 +17,7 @@ def entity_scores(
 ) -> dict[str, float | dict]:
     """Computes precision, recall and F1 of entities, as `conlleval` of CoNLL-2000 and 2003 does.
 
-    An entity is correct if its first word, its last word and its type are. Tags that violate their
+    An entity is correct if its first word, last word and type are. Tags that violate their
     scheme are read as `conlleval` reads them: an I- begins an entity if it comes first or follows
     a tag of another type. A tag without a prefix, such as a part of speech, is an entity of one
     word (`conlleval -r`).
@@ -42,49 +42,55 @@ def entity_scores(
     >>> scores["precision"], scores["types"]["LOC"]["f1"], scores["accuracy"]
     (0.5, 1.0, 0.75)
     """
-    _check_as_many(true_tags, predicted_tags)
-    true, predicted, correct = Counter(), Counter(), Counter()  # of entities, by type
-    num_tags = num_right = 0
+    _check_tags(true_tags, predicted_tags)
+    true = Counter()  # entities by type
+    predicted = Counter()
+    correct = Counter()
+    num_tags = 0
+    num_right = 0
     for tags, other_tags in zip(true_tags, predicted_tags, strict=True):
         num_tags += len(tags)
         num_right += sum(map(operator.eq, tags, other_tags))
         entities = set(tagged_entities(tags))
         others = set(tagged_entities(other_tags))
-        true.update(type_ for type_, *_ in entities)
-        predicted.update(type_ for type_, *_ in others)
-        correct.update(type_ for type_, *_ in entities & others)
+        true.update(_types(entities))
+        predicted.update(_types(others))
+        correct.update(_types(entities & others))
     types = {}
     for type_ in sorted(true | predicted):
-        counts = (true[type_], predicted[type_], correct[type_])
-        names = ("true", "predicted", "correct")
-        types[type_] = _ratios(*counts) | dict(zip(names, counts, strict=True))
+        counts = {"true": true[type_], "predicted": predicted[type_], "correct": correct[type_]}
+        types[type_] = _ratios(**counts) | counts
     scores = _ratios(true.total(), predicted.total(), correct.total())
-    return {**scores, "accuracy": num_right / max(num_tags, 1), "types": types}
+    return scores | {"accuracy": num_right / max(num_tags, 1), "types": types}
+
+
+def _types(entities):
+    return [type_ for type_, _, _ in entities]
 
 
 def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Finds `(type, start, end)` of the entities of a sentence by `conlleval`'s rules and S-."""
+    """Finds a sentence's entities, `(type, start, end)`, by `conlleval`'s rules, E- and S-."""
     entities = []
-    start = None  # of the entity that the last tag is part of
-    prefix_before, type_before = "O", ""
+    start = 0
+    last_prefix = "O"
+    last_type = ""
     for index, tag in enumerate([*tags, "O"]):
         prefix, type_ = split_tag(tag)
-        # E and S end an entity.
-        continues = prefix in "IE" and prefix_before in "BI" and type_ == type_before
-        if start is not None and not continues:
-            entities.append((type_before, start, index))
-            start = None
-        if start is None and prefix != "O":
+        continues = prefix in "IE" and last_prefix in "BI" and type_ == last_type  # E and S end one
+        if not continues:
+            if last_prefix != "O":
+                entities.append((last_type, start, index))
             start = index
-        prefix_before, type_before = prefix, type_
+        last_prefix = prefix
+        last_type = type_
     return entities
 
 
 @functools.lru_cache
 def split_tag(tag: str) -> tuple[str, str]:
-    """Splits a tag: "B-LOC" gives `("B", "LOC")`, "O" `("O", "")` and "NN" `("S", "NN")`.
+    """Splits a tag: "B-LOC" is `("B", "LOC")`, "O" is `("O", "")` and "NN" is `("S", "NN")`.
 
-    The prefix is one of B, I, E, S and O; the letters of BMES and BILOU are mapped to these.
+    The prefix is one of B, I, E, S and O, to which the other letters of BMES and BILOU map.
     """
     if tag in _PREFIXES:
         return _PREFIXES[tag], ""
@@ -98,13 +104,13 @@ def split_tag(tag: str) -> tuple[str, str]:
 def _ratios(true, predicted, correct):
     precision = correct / predicted if predicted else 0.0
     recall = correct / true if true else 0.0
-    both = precision + recall
-    f1 = 2 * precision * recall / both if both else 0.0
+    total = precision + recall
+    f1 = 2 * precision * recall / total if total else 0.0
     return {"precision": precision, "recall": recall, "f1": f1}
 
 
-def _check_as_many(true_tags, predicted_tags):
-    for name, tags in {"true_tags": true_tags, "predicted_tags": predicted_tags}.items():
+def _check_tags(true_tags, predicted_tags):
+    for name, tags in (("true_tags", true_tags), ("predicted_tags", predicted_tags)):
         if isinstance(tags, str) or (len(tags) and isinstance(tags[0], str)):
             raise ValueError(f"{name} must be a list of sentences: give [tags] for a single one.")
     check_one_each(len(true_tags), "tagged sentences", predicted_tags=predicted_tags)

@@ -1,6 +1,5 @@
 """Prediction of rows in memory with little padding. N rows, S sequence."""
 
-import dataclasses
 import functools
 
 import keras
@@ -17,58 +16,72 @@ def row_outputs(model, rows, longest, batch_size, verbose="auto", callbacks=None
 
     Returns:
         Arrays in the structure of the model's outputs, in the order of the rows. A token axis has
-        `longest` places, with 0 past the end of a row.
+        length `longest`, with 0 past the end of a row.
     """
-    strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
-    is_one = strategy is None or strategy.num_replicas_in_sync == 1
-    is_one = is_one and keras.distribution.distribution() is None
-    predict = _one_by_one if is_one else _distributed
+    predict = _distributed if _is_distributed(model) else _one_by_one
     lengths = np.asarray(rows.num_tokens())
     order = by_length(lengths)
-    parts = predict(model, rows, longest, lengths, order, batch_size, verbose, callbacks)
+    batches, outputs = predict(model, rows, longest, lengths, order, batch_size, verbose, callbacks)
     past_end = np.arange(longest) >= lengths[:, None]  # [N, S]
     reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
 
-    def joined(spec, *arrays):
-        has_tokens = None in spec.shape[1:] and reads_tokens
+    def in_order(spec, *arrays):
+        has_tokens = reads_tokens and None in spec.shape[1:]
         shape = arrays[0].shape[1:]
-        shape = (past_end.shape[1], *shape[1:]) if has_tokens else shape
-        outputs = np.zeros((len(lengths), *shape), arrays[0].dtype)
-        for (numbers, _), array in zip(parts, arrays, strict=True):
-            if has_tokens:
-                outputs[numbers, : array.shape[1]] = array
-            else:
-                outputs[numbers] = array
         if has_tokens:
-            outputs[past_end] = 0
-        return outputs
+            shape = (longest, *shape[1:])
+        joined = np.zeros((len(lengths), *shape), arrays[0].dtype)
+        for numbers, array in zip(batches, arrays, strict=False):  # a callback may have stopped it
+            if has_tokens:
+                joined[numbers, : array.shape[1]] = array
+            else:
+                joined[numbers] = array
+        if has_tokens:
+            joined[past_end] = 0
+        return joined
 
-    return keras.tree.map_structure(joined, model.output, *(outputs for _, outputs in parts))
+    return keras.tree.map_structure(in_order, model.output, *outputs)
+
+
+def _is_distributed(model):
+    strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
+    has_replicas = strategy is not None and strategy.num_replicas_in_sync > 1
+    return has_replicas or keras.distribution.distribution() is not None
 
 
 def _one_by_one(model, rows, longest, lengths, order, batch_size, verbose, callbacks):
-    """Predicts batches without `tf.data`, whose pipeline takes longer to build than few rows do."""
+    """Predicts batches without `tf.data`, whose pipeline takes longer to build than few rows do.
+
+    Returns:
+        The row numbers of the batches, and the outputs of each batch, or of the first ones if a
+        callback stopped the prediction.
+    """
     batching, sizes, cost = _shapes(longest, batch_size)
     widths = lengths[order]
-    if batching.pad_to != "longest":
-        cuts = np.array([longest] if batching.pad_to == "full" else sorted(batching.pad_to))
-        widths = cuts[np.searchsorted(cuts, widths)]
-    cut = _cut(widths, sizes, cost)
-    batches = np.split(order, np.cumsum(cut)[:-1])
+    if batching.pad_to == "full":
+        widths = np.full_like(widths, longest)
+    elif batching.pad_to != "longest":
+        widths = _rounded_up(widths, batching.pad_to)
+    batch_sizes = _cut(widths, sizes, cost)
+    batches = np.split(order, np.cumsum(batch_sizes)[:-1])
 
-    def make(numbers, size):
-        return rows.batch(np.resize(numbers, size), batching)[0]
+    def make_inputs(numbers):
+        return rows.batch(numbers, batching)[0]
 
-    parts = [
-        (functools.partial(make, numbers, size), len(numbers))
-        for numbers, size in zip(batches, cut, strict=True)
-    ]
-    outputs = predict_each(model, parts, verbose, callbacks)
-    return list(zip(batches, outputs, strict=False))  # a callback may have stopped it
+    to_predict = []
+    for numbers, size in zip(batches, batch_sizes, strict=True):
+        filled = np.resize(numbers, size)  # repeats rows of a last batch that has too few
+        to_predict.append((functools.partial(make_inputs, filled), len(numbers)))
+    return batches, predict_each(model, to_predict, verbose, callbacks)
+
+
+def _rounded_up(lengths, widths):
+    """Returns the smallest of some widths, in ascending order, that holds each length."""
+    return np.array(widths)[np.searchsorted(widths, lengths)]
 
 
 def _shapes(longest, batch_size):
-    """Returns the widths and the numbers of rows that batches may have, and a batch's cost.
+    """Returns how to pad batches, the numbers of rows that they may have, and a batch's cost.
 
     The cost is in tokens of padding that take as long as one more batch. XLA compiles a model again
     for each shape, so with XLA there are few.
@@ -77,7 +90,7 @@ def _shapes(longest, batch_size):
     if batching.pad_to == "longest":
         return batching, range(1, batch_size + 1), 64
     if device_kind() == "CPU":
-        batching = dataclasses.replace(batching, pad_to=octaves(longest, 4))
+        batching = Batching(pad_to=octaves(longest, 4)).for_rows(longest)
         return batching, octaves(batch_size, 2, least=1), 128
     cost = longest * batch_size if batching.pad_to == "full" else 1024
     return batching, octaves(batch_size, 1, least=1), cost
@@ -86,42 +99,48 @@ def _shapes(longest, batch_size):
 def _cut(widths, sizes, cost):
     """Cuts rows, the widest first, into batches of some of the `sizes` that take the least time.
 
-    The time is that of all places and a cost for each batch. The last batch may have fewer rows
-    than its size. Returns the sizes of the batches, in order.
+    The time of a batch is its number of tokens, with padding, and `cost`. The last batch may have
+    fewer rows than its size. Returns the sizes of the batches, in order.
     """
     sizes = np.array(sizes)
-    number = len(widths)
-    least, best = np.zeros(number + 1), np.zeros(number, "int64")  # from each row to the end
-    for row in reversed(range(number)):
-        ends = np.minimum(row + sizes, number)
-        costs = sizes * widths[row] + least[ends]
-        best[row] = sizes[costs.argmin()]
-        least[row] = costs.min() + cost
-    cut, row = [], 0
-    while row < number:
-        cut.append(int(best[row]))
-        row += cut[-1]
-    return cut
+    num_rows = len(widths)
+    best_sizes = np.zeros(num_rows, "int64")  # of a batch that begins with each row
+    least_times = np.zeros(num_rows + 1)  # from each row to the end
+    for row in reversed(range(num_rows)):
+        ends = np.minimum(row + sizes, num_rows)
+        times = cost + sizes * widths[row] + least_times[ends]
+        best_sizes[row] = sizes[times.argmin()]
+        least_times[row] = times.min()
+    batch_sizes = []
+    row = 0
+    while row < num_rows:
+        batch_sizes.append(int(best_sizes[row]))
+        row += batch_sizes[-1]
+    return batch_sizes
 
 
 def _distributed(model, rows, longest, lengths, order, batch_size, verbose, callbacks):
-    """Predicts batches of each width one after the other, which Keras distributes."""
-    cuts = np.array(quarters(longest))
-    width = cuts[np.searchsorted(cuts, lengths[order[::batch_size]])]
-    width = np.repeat(width, batch_size)[: len(order)]
-    parts = []
-    for cut in np.unique(width)[::-1]:
-        numbers = order[width == cut]
-        batches = _batches_in_order(rows, numbers, int(cut), longest, batch_size)
-        outputs = model.predict_batches(batches, verbose=verbose, callbacks=callbacks)
-        parts.append((numbers, outputs))
-    return parts
+    """Predicts batches of each width one after the other, which Keras distributes.
+
+    Returns the row numbers of each width, and their outputs.
+    """
+    longest_of_batches = lengths[order[::batch_size]]
+    widths = _rounded_up(longest_of_batches, quarters(longest))
+    width_of_rows = np.repeat(widths, batch_size)[: len(order)]
+    numbers_of_widths = []
+    outputs = []
+    for width in np.unique(widths)[::-1]:
+        numbers = order[width_of_rows == width]
+        batches = _batches_in_order(rows, numbers, int(width), longest, batch_size)
+        outputs.append(model.predict_batches(batches, verbose=verbose, callbacks=callbacks))
+        numbers_of_widths.append(numbers)
+    return numbers_of_widths, outputs
 
 
 def _batches_in_order(rows, numbers, width, longest, batch_size):
     batching = Batching(batch_size, pad_to=(width,), drop_remainder=False).for_rows(longest)
     return Batches(
         order=lambda _: cut_rows(numbers, batching),
-        make=lambda part: rows.batch(part, batching)[:1],
+        make=lambda batch: rows.batch(batch, batching)[:1],
         batching=batching,
     )

@@ -340,30 +340,30 @@ class BertEmbedder(BertTask):
         check_int("num_negatives", num_negatives)
         if relative_margin is not None:
             check_number("relative_margin", relative_margin)
-        own, texts = hard_negatives.pairs_in_corpus(pairs, corpus)
+        positives_of, texts = hard_negatives.pairs_in_corpus(pairs, corpus)
         name = f"range_min, in a corpus of {len(texts)} texts,"
         check_int(name, range_min, at_least=0, at_most=max(0, len(texts) - 2))
-        most = max(map(len, own.values()))
+        most = max(map(len, positives_of.values()))
         least = num_negatives if relative_margin is None else 10 * num_negatives
         encode = partial(self.encode_document, batch_size=batch_size, verbose=verbose)
         if vectors is None:
             vectors = encode(texts)
         else:
             vectors = hard_negatives.with_vectors(texts, corpus, vectors, encode)
-        queries = self.encode_query([*own], batch_size, verbose=verbose)
+        queries = self.encode_query([*positives_of], batch_size, verbose=verbose)
         possible = hard_negatives.candidates(
             queries,
             vectors,
-            [*own.values()],
+            [*positives_of.values()],
             range_min + least + 2 * most,
             relative_margin,
             self.similarity_fn_name,
         )
         mined = []
-        for query, numbers in zip(own, possible, strict=True):
+        for query, numbers in zip(positives_of, possible, strict=True):
             near = [number for number in numbers if texts[number] != query]
             mined.append(near[range_min : range_min + num_negatives])
-        return hard_negatives.triplets(own, texts, mined, num_negatives)
+        return hard_negatives.triplets(positives_of, texts, mined, num_negatives)
 
     def _check_pools(self):
         if self.pooling is None:

@@ -11,7 +11,7 @@ from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.texts import text_columns
 from keras_bert.vector_index import VectorIndex, check_equal_width, vector_array
 
-_QUERIES = 4096  # of a search at a time
+_QUERIES = 4096  # that are searched at a time
 
 
 def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list[str]]:
@@ -23,11 +23,17 @@ def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list
     for name, column in zip(("query", "positive", "text"), columns, strict=True):
         check_no_empty_text(name, column)
     queries, positives, documents = columns
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(documents + positives))}
-    own: dict[str, list[int]] = {}
+    texts = list(dict.fromkeys(documents + positives))
+    numbers = _numbers(texts)
+    positives_of: dict[str, list[int]] = {}
     for query, positive in zip(queries, positives, strict=True):
-        own.setdefault(query, []).append(numbers[positive])
-    return own, [*numbers]
+        positives_of.setdefault(query, []).append(numbers[positive])
+    return positives_of, texts
+
+
+def _numbers(texts):
+    """Returns `{text: its number}`; of equal texts the last one counts."""
+    return {text: number for number, text in enumerate(texts)}
 
 
 def with_vectors(
@@ -39,61 +45,68 @@ def with_vectors(
     [documents] = text_columns(corpus, 1)
     vectors = vector_array(vectors)
     check_one_each(len(documents), "texts of the corpus", vectors=vectors)
-    rows = {text: row for row, text in enumerate(documents)}
-    others = [text for text in texts if text not in rows]
+    known = set(documents)
+    others = [text for text in texts if text not in known]
     if others:
         new = encode(others)
         check_equal_width(new.shape[1], vectors.shape[1])
         vectors = np.concatenate([vectors, new])
-        rows |= {text: len(documents) + number for number, text in enumerate(others)}
-    return vectors[[rows[text] for text in texts]]
+    numbers = _numbers(documents + others)
+    return vectors[[numbers[text] for text in texts]]
 
 
 def candidates(
     queries: np.ndarray,
     texts: np.ndarray,
-    own: list,
+    positives: list[list[int]],
     top_k: int,
     relative_margin: float | None,
     similarity: str,
 ) -> Iterator[list[int]]:
     """Finds the possible negatives of each query, by number, among its `top_k` nearest texts.
 
-    `queries` and `texts` are vectors `[Q, H]` and `[D, H]`, and `own` the numbers of each query's
-    positives.
+    `queries` and `texts` are vectors, `[Q, H]` and `[D, H]`; `positives` are the numbers of each
+    query's positives.
     """
     index = VectorIndex(texts, similarity)
     for start in range(0, len(queries), _QUERIES):
-        rows = slice(start, start + _QUERIES)
-        part = comparable(queries[rows], similarity)
-        found = index.search(part, top_k)
-        for query, positives, numbers, scores in zip(part, own[rows], *found, strict=True):
-            is_negative = ~np.isin(numbers, positives)
+        block = comparable(queries[start : start + _QUERIES], similarity)
+        nearest, scores = index.search(block, top_k)
+        for row, query in enumerate(block):
+            numbers = nearest[row]
+            of_query = positives[start + row]
+            is_negative = ~np.isin(numbers, of_query)
             if relative_margin is not None:
-                vectors = comparable(texts[positives], similarity)
+                vectors = comparable(texts[of_query], similarity)
                 lowest = similarities(vectors, query, similarity).min()
-                is_negative &= scores <= lowest - relative_margin * abs(lowest)
+                is_negative &= scores[row] <= lowest - relative_margin * abs(lowest)
             yield numbers[is_negative].tolist()
 
 
 def triplets(
-    own: dict[str, list[int]], texts: list[str], mined: list[list[int]], num_negatives: int
+    positives_of: dict[str, list[int]],
+    texts: list[str],
+    mined: list[list[int]],
+    num_negatives: int,
 ) -> tuple[list[str], list[str], list[str]]:
     """Makes columns of queries, positives and negatives; warns of queries with few negatives."""
-    few = [query for query, near in zip(own, mined, strict=True) if len(near) < num_negatives]
+    queries, positives, negatives = [], [], []
+    few = []
+    for query, numbers in zip(positives_of, mined, strict=True):
+        if len(numbers) < num_negatives:
+            few.append(query)
+        near = [texts[number] for number in numbers]
+        for positive in dict.fromkeys(positives_of[query]):
+            queries += [query] * len(near)
+            positives += [texts[positive]] * len(near)
+            negatives += near
     message = (
-        f"{len(few):,} of {len(own):,} queries have fewer than {num_negatives} negatives, and "
+        f"{len(few):,} of {len(mined):,} queries have fewer than {num_negatives} negatives, and "
         f"{mined.count([]):,} none; they get fewer examples. Use a larger corpus, or a smaller "
         f"range_min or relative_margin. The first: {few[:1]}."
     )
-    if not any(mined):
+    if not negatives:
         raise ValueError(message)
     if few:
         logger.warning(message)
-    queries, positives, negatives = [], [], []
-    for query, near in zip(own, mined, strict=True):
-        for positive in dict.fromkeys(own[query]):
-            queries += [query] * len(near)
-            positives += [texts[positive]] * len(near)
-            negatives += [texts[number] for number in near]
     return queries, positives, negatives

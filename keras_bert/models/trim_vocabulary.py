@@ -1,4 +1,4 @@
-"""A task with a part of its vocabulary: a mixin of `BertTask`."""
+"""A smaller vocabulary for a task: a mixin of `BertTask`."""
 
 import copy
 
@@ -22,7 +22,7 @@ class Trimming:
 
         The token table is half of a small model, and most of a multilingual one. Special tokens and
         single characters stay, too; tokens keep their order. Answers on the texts are the same, to
-        the bit. Other texts are read in shorter pieces where their tokens are gone, so give many
+        the bit. Other texts are cut into shorter pieces if their tokens are gone, so give many
         texts. A corpus must be prepared again, with the copy's tokenizer.
         Source: Abdaoui et al. 2020, "Load What You Need".
 
@@ -51,31 +51,42 @@ class Trimming:
         """
         if adapters(self.backbone):
             raise ValueError("This model has LoRA adapters: call merge_lora first.")
-        reader, encoder = copy.copy(preprocessor_of(self)), self.backbone
         ids = _needed_ids(self, texts, keep)
-        reader.tokenizer = reader.tokenizer.with_tokens(ids)
-        sizes = {**encoder.get_config(), "vocabulary_size": len(ids), "trainable": True}
+        preprocessor = copy.copy(self.preprocessor)
+        preprocessor.tokenizer = preprocessor.tokenizer.with_tokens(ids)
+        sizes = self.backbone.get_config() | {"vocabulary_size": len(ids), "trainable": True}
 
         def make():
-            parts = {"backbone": type(encoder).from_config(sizes), "preprocessor": reader}
-            return type(self).from_config({**self.get_config(), "trainable": True, **parts})
+            backbone = type(self.backbone).from_config(sizes)
+            changes = {"trainable": True, "backbone": backbone, "preprocessor": preprocessor}
+            return type(self).from_config(self.get_config() | changes)
 
         with scope_of(self):
             small = built_with_zeros(make)
-        small.trainable, small.backbone.trainable = self.trainable, encoder.trainable
+        small.trainable = self.trainable
+        small.backbone.trainable = self.backbone.trainable
         for new, old in zip(small.weights, self.weights, strict=True):
-            smaller = [axis for axis, n in enumerate(new.shape) if n < old.shape[axis]]  # that of V
-            new.assign(keras.ops.take(old, ids, *smaller) if smaller else keras.ops.copy(old))
+            new.assign(_trimmed(old, new.shape, ids))
             new.trainable = old.trainable
         start_record(small, None, JsonFields("the record", training_of(self)), True)
         return small
 
 
+def _trimmed(weight, shape, ids):
+    """Copies a weight, with only these ids along its axis of the vocabulary if it has one."""
+    for axis, size in enumerate(shape):
+        if size < weight.shape[axis]:
+            return keras.ops.take(weight, ids, axis)
+    return keras.ops.copy(weight)
+
+
 def _needed_ids(task, texts, keep):
     tokenizer = preprocessor_of(task).tokenizer
     vocabulary = tokenizer.get_vocabulary()
-    characters = [token for token in vocabulary if len(token.removeprefix("##")) == 1]
-    needed = {*tokenizer.special_ids, *map(tokenizer.token_to_id, characters)}
+    needed = set(tokenizer.special_ids)
+    for token in vocabulary:
+        if len(token.removeprefix("##")) == 1:  # a character
+            needed.add(tokenizer.token_to_id(token))
     if isinstance(texts, Corpus):
         from keras_bert.corpus.record_groups import ids_of_corpus
 
@@ -83,29 +94,33 @@ def _needed_ids(task, texts, keep):
         needed |= ids_of_corpus(texts)
     else:
         needed |= _ids_of_texts(task, texts)
-    known = {*vocabulary}
+    known = set(vocabulary)
     for word in [keep] if isinstance(keep, str) else keep:
         if word in known:
             needed.add(tokenizer.token_to_id(word))
-            continue
-        pieces = tokenizer(word)
-        is_word = pieces and " " not in tokenizer.detokenize(pieces)
-        if not is_word or tokenizer.unk_token_id in pieces:
-            raise ValueError(
-                f"keep has {word!r}, which is neither a token of the vocabulary nor one word made "
-                "of its tokens: leave it out, or give each word by itself."
-            )
-        needed.update(pieces)
+        else:
+            needed.update(_ids_of_word(tokenizer, word))
     return sorted(needed)
 
 
+def _ids_of_word(tokenizer, word):
+    ids = tokenizer(word)
+    is_word = ids and " " not in tokenizer.detokenize(ids)
+    if not is_word or tokenizer.unk_token_id in ids:
+        raise ValueError(
+            f"keep has {word!r}, which is neither a token of the vocabulary nor one word made "
+            "of its tokens: leave it out, or give each word by itself."
+        )
+    return ids
+
+
 def _ids_of_texts(task, texts):
-    """Returns the ids that the preprocessor meets as it reads texts, with each of its prompts."""
+    """Returns the ids that the preprocessor meets as it reads texts with each of its prompts."""
     data = data_of(task, texts, with_labels=False)
     reader = copy.copy(task.preprocessor)
     reader.tokenizer = copy.copy(reader.tokenizer)  # with no ids used yet
     reader.truncation = "tail"  # reads whole texts
-    for each in (reader, *reader.variants().values()):
+    for variant in (reader, *reader.variants().values()):
         for chunk in data.chunks():
-            each.read(chunk)
+            variant.read(chunk)
     return reader.tokenizer.used_ids

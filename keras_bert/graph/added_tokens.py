@@ -1,4 +1,4 @@
-"""Added tokens as TensorFlow ops, as `text/added_tokens.py` has them."""
+"""Added tokens as TensorFlow ops: the counterpart of `text/added_tokens.py`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,23 +32,24 @@ class GraphAddedTokens:
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
         """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         with tf.device("CPU:0"):
-            rows, begins, ends = cut_with_offsets(texts, self._regex)
-            begins, ends = begins.flat_values, ends.flat_values
-            is_added, added_ids = self._lookup(rows.flat_values)
-            between = tf.where(is_added, "", rows.flat_values)
-            pieces = self._pieces.tokenize_with_offsets(between)
-            added = (added_ids, 0 * begins, ends - begins)
+            parts, begins, ends = cut_with_offsets(texts, self._regex)  # [N, (P)]
+            begins = begins.values
+            is_added, added_ids = self._lookup(parts.values)
+            between = tf.where(is_added, "", parts.values)
+            ids, starts, lasts = self._pieces.tokenize_with_offsets(between)
+            shift = tf.gather(begins, ids.value_rowids())
 
-            def joined(of_pieces, of_added, shift):
-                of_added = tf.boolean_mask(of_added, is_added)
-                of_added = tf.RaggedTensor.from_row_lengths(of_added, tf.cast(is_added, tf.int64))
-                values = tf.concat([of_pieces, of_added], axis=1)
-                shift = tf.repeat(shift, values.row_lengths())
-                values = values.with_flat_values(values.flat_values + shift)
-                return rows.with_values(values).merge_dims(1, 2)
+            def joined(of_pieces, of_added):
+                added = tf.ragged.boolean_mask(of_added[:, None], is_added[:, None])
+                pieces = ids.with_values(of_pieces)
+                tokens = parts.with_values(tf.concat([pieces, added], axis=1))  # [N, (P), (T)]
+                return tokens.merge_dims(1, 2)
 
-            shifts = (0 * added_ids, begins, begins)
-            return tuple(map(joined, pieces, added, shifts))
+            return (
+                joined(ids.values, added_ids),
+                joined(starts.values + shift, begins),
+                joined(lasts.values + shift, ends.values),
+            )
 
     def _lookup(self, parts):
         """Returns whether parts of texts are added tokens, and the ids of those that are."""
@@ -56,6 +57,6 @@ class GraphAddedTokens:
         is_exact = parts[:, None] == tf.constant([*self._exact], tf.string)
         is_lower = lower[:, None] == tf.constant([*self._lower], tf.string)
         is_token = tf.concat([is_exact, is_lower], axis=1)
-        place = tf.argmax(tf.cast(is_token, tf.int8), axis=1)
+        index = tf.argmax(tf.cast(is_token, tf.int8), axis=1)  # of the first that matches
         ids = tf.constant([*self._exact.values(), *self._lower.values()], tf.int32)
-        return tf.reduce_any(is_token, axis=1), tf.gather(ids, place)
+        return tf.reduce_any(is_token, axis=1), tf.gather(ids, index)

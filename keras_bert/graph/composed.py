@@ -1,4 +1,4 @@
-"""Unicode's composed form, NFC, as TensorFlow ops, as `text/composed.py` has it."""
+"""Unicode's composed form, NFC, as TensorFlow ops: the counterpart of `text/composed.py`."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from keras_bert.text.composed import composing_regex, sources
 
 
 class GraphComposed:
-    """Composes tensors of strings; `pieces` cuts them."""
+    """Composes tensors of strings; `pieces` cuts them into tokens."""
 
     def __init__(self, pieces: Any):
         self._regex = composing_regex()
@@ -24,13 +24,15 @@ class GraphComposed:
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
         """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         with tf.device("CPU:0"):
-            runs, begins, ends = cut_with_offsets(texts, self._regex)
-            composed = runs.with_values(tf_text.normalize_utf8(runs.values, "NFC"))
-            texts = tf.strings.reduce_join(composed, axis=-1)
-            ids, starts, lasts = self._pieces.tokenize_with_offsets(texts)
-            shift = tf.gather(tf.cumsum(num_bytes(texts), exclusive=True), ids.value_rowids())
-            is_same = tf.cast(composed.values == runs.values, tf.int64)
-            runs = num_bytes(composed.values), begins.values, ends.values, is_same
-            starts = sources(graph_ops, runs, shift + starts.values, "right")
-            ends = sources(graph_ops, runs, shift + lasts.values, "left")
+            runs, begins, ends = cut_with_offsets(texts, self._regex)  # [N, (R)]
+            composed = tf_text.normalize_utf8(runs.values, "NFC")
+            is_same = tf.cast(composed == runs.values, tf.int64)
+            run_bounds = (num_bytes(composed), begins.values, ends.values, is_same)
+
+            texts = tf.strings.reduce_join(runs.with_values(composed), axis=-1)
+            text_begins = tf.cumsum(num_bytes(texts), exclusive=True)
+            ids, starts, ends = self._pieces.tokenize_with_offsets(texts)
+            shift = tf.gather(text_begins, ids.value_rowids())
+            starts = sources(graph_ops, run_bounds, starts.values + shift, "right")
+            ends = sources(graph_ops, run_bounds, ends.values + shift, "left")
             return ids, ids.with_values(starts), ids.with_values(ends)

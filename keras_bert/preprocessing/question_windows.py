@@ -57,58 +57,69 @@ class QuestionWindows(TextRows):
         Returns `begins` and `in_context`, bool `[N, S]`, and `starts` and `ends`, int64 `[N, S]`,
         where each token is in its context, as in `TextTokens`; 0 outside.
         """
-        ops, starts = self.ops, self.columns[1].starts
+        ops = self.ops
+        parts = self.columns[1]
         offset = ops.arange(length) - self.context_positions()[:, None]  # [N, S]
-        part = self.length[:, None]
-        in_context = (offset >= 0) & (offset < part)
-        flat = ops.where(in_context, starts[:, None] + offset, 0)
-        # A context may have several questions; its tokens compete within each question only.
-        counts = ops.take(self.contexts.tokens.lengths, self.context)  # [B]
-        before = ops.take(ops.cumsum(counts) - counts, self.question)
-        token = ops.where(in_context, (before + self.first)[:, None] + offset, -1)
-        total = ops.max_or_zero(ops.cumsum(counts)) + 1
-        score = 100 * ops.minimum(offset, part - 1 - offset) + part
-        best = ops.segment_max(score, token, total)
-        is_best = in_context & (score == ops.take(best, ops.maximum(token, 0)))
-        row = ops.arange(ops.num_rows(part))[:, None] + 0 * token
-        earliest = ops.segment_min(row, ops.where(is_best, token, -1), total)
-        starts, ends = ops.take(self.contexts.starts, flat), ops.take(self.contexts.ends, flat)
-        in_context &= starts < ends  # a "▁" alone ends no answer
+        in_context = (offset >= 0) & (offset < parts.lengths[:, None])
+        begins = self._has_most_context(offset, in_context)
+        token = ops.where(in_context, parts.starts[:, None] + offset, 0)  # of all contexts
+        starts = ops.take(self.contexts.starts, token)
+        ends = ops.take(self.contexts.ends, token)
         return {
-            "begins": is_best & (row == ops.take(earliest, ops.maximum(token, 0))),
-            "in_context": in_context,
+            "begins": begins,
+            "in_context": in_context & (starts < ends),  # a bare "▁" ends no answer
             "starts": ops.where(in_context, starts, 0),
             "ends": ops.where(in_context, ends, 0),
         }
+
+    def _has_most_context(self, offset, in_context):
+        """Returns where no other window has more context around the same token, bool `[N, S]`."""
+        ops = self.ops
+        length = self.length[:, None]
+        # A context may have several questions; its tokens compete within each question only.
+        counts = ops.take(self.contexts.tokens.lengths, self.context)  # [B]
+        ends = ops.cumsum(counts)
+        num_tokens = ops.max_or_zero(ends) + 1
+        first = ops.take(ends - counts, self.question) + self.first  # [N]
+        token = ops.where(in_context, first[:, None] + offset, -1)  # of all questions
+        token_or_zero = ops.maximum(token, 0)
+        score = 100 * ops.minimum(offset, length - 1 - offset) + length
+        best = ops.segment_max(score, token, num_tokens)
+        is_best = in_context & (score == ops.take(best, token_or_zero))
+        window = ops.arange(ops.num_rows(length))[:, None] + 0 * token
+        earliest = ops.segment_min(window, ops.where(is_best, token, -1), num_tokens)
+        return is_best & (window == ops.take(earliest, token_or_zero))
 
 
 def question_windows(
     preprocessor: Any, questions: Tokens, contexts: TextTokens, context: Any
 ) -> QuestionWindows:
-    """Cuts contexts `[U]` into windows; `context` is the number of each question's, `[B]`.
+    """Cuts contexts `[U]` into windows; `context` `[B]` is the index of each question's.
 
     `preprocessor` is a `BertSpanLabelerPreprocessor`.
     """
-    ops, packer = questions.ops, preprocessor.packer
+    ops = questions.ops
+    packer = preprocessor.packer
     questions = questions.shortened(preprocessor.max_question_length)
     room = packer.pair_room - questions.lengths
     step = ops.minimum(room, preprocessor.document_stride)
     parts, counts = contexts.tokens.take(context).windows(room, step)
-    question, number = numbered(counts, ops)  # [N]
+    question, window = numbered(counts, ops)  # [N]
     return QuestionWindows(
         packer,
         (questions.take(question), parts),
         contexts=contexts,
         context=context,
         question=question,
-        first=number * ops.take(step, question),
+        first=window * ops.take(step, question),
     )
 
 
 def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
     """Makes `QuestionWindows` with targets from the examples that have an answer to train on."""
     check_answers(examples)
-    trained, spans = [], []
+    trained = []
+    spans = []
     for example in examples:
         span = training_answer(example)
         if span is not None:
@@ -117,49 +128,52 @@ def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWind
     if not trained:
         raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
     windows = windows_of(trained, preprocessor)
-    labels = window_labels(windows, trained, spans)
-    return dataclasses.replace(windows, targets=(labels,))
+    return dataclasses.replace(windows, targets=(window_labels(windows, spans),))
 
 
 def windows_of(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
     """Cuts examples into `QuestionWindows`; a shared context is tokenized once."""
-    numbers = {}
-    context = [numbers.setdefault(e["context"], len(numbers)) for e in examples]
-    return question_windows(
-        preprocessor,
-        preprocessor.tokenized([example["question"] for example in examples]),
-        preprocessor.located(list(numbers)),
-        np.array(context),
-    )
+    questions = []
+    context = []
+    indices = {}  # of different contexts
+    for example in examples:
+        questions.append(example["question"])
+        context.append(indices.setdefault(example["context"], len(indices)))
+    questions = preprocessor.tokenized(questions)
+    contexts = preprocessor.located(list(indices))
+    return question_windows(preprocessor, questions, contexts, np.array(context))
 
 
 def window_labels(
-    windows: QuestionWindows, examples: Sequence[dict], spans: Sequence[tuple[int, int]]
+    windows: QuestionWindows, spans: Sequence[tuple[int, int]]
 ) -> dict[str, np.ndarray]:
     """Finds the answer in each window.
 
     An answer starts with the token of its first character and ends with the token of its last.
-    `spans` are its characters in the context, empty for no answer. Returns `start` and `end`, int32
-    `[N]`; 0, which is [CLS], if the answer isn't in the window.
+    `spans` are the characters of each question's answer in its context, empty for no answer.
+    Returns `start` and `end`, int32 `[N]`; 0, which is [CLS], if the answer isn't in the window.
     """
-    contexts, tokens = windows.contexts, windows.contexts.tokens
-    first, last = np.full(len(examples), -1), np.full(len(examples), -1)
-    for index, (context, (start, end)) in enumerate(zip(windows.context, spans, strict=True)):
-        if start >= end:
-            continue
-        own = slice(tokens.starts[context], tokens.starts[context] + tokens.lengths[context])
-        left = np.searchsorted(contexts.ends[own], start, side="right")
-        right = np.searchsorted(contexts.starts[own], end, side="left") - 1
-        if left <= right:  # otherwise no token overlaps the answer
-            first[index], last[index] = left, right
-    question, part = windows.question, windows.first
-    start, end = first[question] - part, last[question] - part  # [N]
-    held = (first[question] >= 0) & (start >= 0) & (end < windows.length)
-    begin = windows.context_positions()
+    answers = []
+    for context, (start, end) in zip(windows.context, spans, strict=True):
+        answers.append(_tokens_of_span(windows.contexts, context, start, end))
+    first, last = np.array(answers)[windows.question].T  # [N], in the context
+    start = first - windows.first  # in the window's part of it
+    end = last - windows.first
+    is_inside = (start >= 0) & (end < windows.length)
+    position = windows.context_positions()
     return {
-        "start": np.where(held, start + begin, 0).astype("int32"),
-        "end": np.where(held, end + begin, 0).astype("int32"),
+        "start": np.where(is_inside, start + position, 0).astype("int32"),
+        "end": np.where(is_inside, end + position, 0).astype("int32"),
     }
+
+
+def _tokens_of_span(contexts, context, start, end):
+    """Returns the first and the last token that overlap a span of a context; -1 if none does."""
+    begin = contexts.tokens.starts[context]
+    tokens = slice(begin, begin + contexts.tokens.lengths[context])
+    first = np.searchsorted(contexts.ends[tokens], start, side="right")
+    last = np.searchsorted(contexts.starts[tokens], end, side="left") - 1
+    return (first, last) if start < end and first <= last else (-1, -1)
 
 
 def is_question(example: Any) -> bool:
@@ -169,16 +183,18 @@ def is_question(example: Any) -> bool:
 
 def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
     """Raises a ValueError if the answers of a question are not as `read_squad` returns them."""
-    kinds = {"text": str, "answer_start": numbers.Integral} if with_starts else {"text": str}
+    types = {"text": str}
+    if with_starts:
+        types["answer_start"] = numbers.Integral
 
     def are_answers(answers):
         is_list = isinstance(answers, (list, tuple))
-        return is_list and all(_holds(answer, kinds) for answer in answers)
+        return is_list and all(_holds(answer, types) for answer in answers)
 
     check_each([example.get("answers", ()) for example in examples], are_answers, _ANSWERS)
 
 
-def _holds(value, kinds):
-    """Returns whether a value is a dict with values of these kinds."""
+def _holds(value, types):
+    """Returns whether a value is a dict with values of these types."""
     is_dict = isinstance(value, dict)
-    return is_dict and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
+    return is_dict and all(isinstance(value.get(name), types[name]) for name in types)

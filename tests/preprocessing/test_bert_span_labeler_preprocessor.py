@@ -60,7 +60,7 @@ def test_accents_and_wide_characters_do_not_shift_an_answer(preprocessor):
     windows = windows_of(examples, preprocessor)
     assert windows.contexts.texts == [context]  # which is tokenized once
     spans = [(start, start + len(text)) for text, start in answers]
-    labels = window_labels(windows, examples, spans)
+    labels = window_labels(windows, spans)
     places, rows = windows.places(12), np.arange(len(spans))
     starts, ends = (places[f"{name}s"][rows, labels[name]] for name in ("start", "end"))
     assert list(zip(starts, ends, strict=True)) == spans

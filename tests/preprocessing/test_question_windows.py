@@ -80,7 +80,7 @@ def test_every_answer_of_squad_that_fits_a_window_is_found_back(shared_data):
     for first in range(0, len(examples), 2000):
         chunk, chunk_spans = examples[first : first + 2000], spans[first : first + 2000]
         windows = preprocessor.read(chunk)
-        labels = window_labels(windows, chunk, chunk_spans)
+        labels = window_labels(windows, chunk_spans)
         rows = np.flatnonzero(labels["start"])
         places = windows.places(384)
         starts = places["starts"][rows, labels["start"][rows]]

@@ -12,7 +12,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import number_array
 from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.forms import check_each, one_each
-from keras_bert.preprocessing.text_rows import TextRows, inputs_of
+from keras_bert.preprocessing.text_rows import TextRows
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -35,8 +35,8 @@ class TextColumns(TextRows):
         scores, `[B]`, or the numbers of the texts in the batch, `[B, k]`.
         """
         texts = [column.take(rows) for column in self.columns]
-        inputs = tuple(inputs_of([text], self.packer, batching) for text in texts)
-        _, targets = self.beside(rows)
+        inputs = tuple(self.packed([text], batching) for text in texts)
+        targets = self.take(self.targets, rows)
         if self.numbers is None:
             return (inputs, *targets)
         numbers = self.ops.take(self.numbers, rows)

@@ -1,6 +1,7 @@
-"""Texts as rows for the model. n texts, N rows, B of a batch."""
+"""Texts as rows for the model. n texts, N rows, B rows of a batch."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, Protocol, Self
@@ -46,21 +47,27 @@ class TextRows:
         return self.packer.lengths(*self.columns)
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
-        extra_inputs, targets = self.beside(rows)
-        return self.inputs(rows, batching) | extra_inputs, *targets
+        inputs = self.inputs(rows, batching) | self.take(self.extra_inputs, rows)
+        return inputs, *self.take(self.targets, rows)
 
-    def beside(self, rows: Any) -> tuple[dict[str, Any], tuple]:
-        """Returns extra inputs and targets of rows by number, `[B]`."""
-        beside = (self.extra_inputs, self.targets)
-        return keras.tree.map_structure(lambda values: self.ops.take(values, rows), beside)
+    def take(self, values: Any, rows: Any) -> Any:
+        """Takes rows by number, `[B]`, from `extra_inputs` or `targets`."""
+        return keras.tree.map_structure(lambda array: self.ops.take(array, rows), values)
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         """Makes the model's inputs, a dict of `[B, ...]`, for rows by number."""
-        return inputs_of([column.take(rows) for column in self.columns], self.packer, batching)
+        return self.packed([column.take(rows) for column in self.columns], batching)
+
+    def packed(self, texts: Sequence[Tokens], batching: Batching) -> dict[str, Any]:
+        """Packs one or two texts a row to the width of a `Batching`."""
+        lengths = self.packer.lengths(*texts)
+        width = batching.width(lengths, self.packer.sequence_length, self.ops)
+        return self.packer(*texts, width=width)
 
     def as_batch(self, batching: Batching = LONGEST) -> tuple:
         """Makes one batch of all rows."""
-        return self.batch(self.ops.arange(self.ops.num_rows(self.columns[0].lengths)), batching)
+        num_rows = self.ops.num_rows(self.columns[0].lengths)
+        return self.batch(self.ops.arange(num_rows), batching)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -76,15 +83,17 @@ class WindowRows(TextRows):
         if len(rows.columns) > 1:
             raise ValueError("Windows need single texts; window_stride=None truncates pairs.")
         [texts] = rows.columns
+        ops = texts.ops
         windows, counts = texts.windows(rows.packer.sequence_length - 2, window_stride)
-        text, _ = numbered(counts, texts.ops)
-        extra_inputs, targets = rows.beside(text)
+        text, _ = numbered(counts, ops)
+        extra_inputs = rows.take(rows.extra_inputs, text)
+        targets = rows.take(rows.targets, text)
         if targets:  # a text counts once, however many windows it has
-            label, *weights = targets
-            shares = 1 / texts.ops.cast(texts.ops.take(counts, text), "float32")
+            labels, *weights = targets
+            share = 1 / ops.cast(ops.take(counts, text), "float32")
             for weight in weights:
-                shares *= texts.ops.cast(weight, "float32")
-            targets = (label, shares)
+                share *= ops.cast(weight, "float32")
+            targets = (labels, share)
         return cls(rows.packer, (windows,), extra_inputs, targets, text=text, counts=counts)
 
 
@@ -107,7 +116,7 @@ class PairRows(TextRows):
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         ops = self.ops
-        inputs = inputs_of(self._pairs(rows), self.packer, batching)
+        inputs = self.packed(self._pairs(rows), batching)
         width = inputs["token_ids"].shape[-1] or ops.num_columns(inputs["token_ids"])
         shape = [ops.num_rows(rows), self.num_sequences, width]
         inputs = {name: ops.reshape(values, shape) for name, values in inputs.items()}
@@ -117,22 +126,19 @@ class PairRows(TextRows):
         return {name: values * is_there for name, values in inputs.items()}
 
     def _pairs(self, rows):
-        ops, number = self.ops, self.num_sequences
-        firsts, seconds = self.columns
-        numbers = rows[:, None] * number + ops.arange(number)  # [B, D]
-        return firsts.take(ops.repeat(rows, number)), seconds.take(ops.reshape(numbers, [-1]))
-
-
-def inputs_of(columns: Sequence[Tokens], packer: SegmentPacker, batching: Batching) -> dict:
-    """Packs one or two texts a row to the width of a `Batching`."""
-    width = batching.width(packer.lengths(*columns), packer.sequence_length, columns[0].ops)
-    return packer(*columns, width=width)
+        """Returns the first and the second texts of the pairs of rows by number, `[B x D]`."""
+        ops = self.ops
+        first, second = self.columns
+        pairs = rows[:, None] * self.num_sequences + ops.arange(self.num_sequences)  # [B, D]
+        first = first.take(ops.repeat(rows, self.num_sequences))
+        return first, second.take(ops.reshape(pairs, [-1]))
 
 
 def row_by_row(columns: Sequence) -> Any:
     """Joins D columns of N texts, lists or tensors, to `[N x D]`: the texts of row 0, of row 1."""
     if isinstance(columns[0], list):
-        return [text for row in zip(*columns, strict=True) for text in row]
+        rows = zip(*columns, strict=True)
+        return list(itertools.chain.from_iterable(rows))
     import tensorflow as tf
 
     return tf.reshape(tf.stack(columns, axis=1), [-1])

@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from keras_bert.messages import check_number, did_you_mean, shown
 from keras_bert.preprocessing.checked_numbers import number_array, require
-from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, one_each
+from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, is_text, one_each
 from keras_bert.preprocessing.text_rows import ops_of
 
-# The beginnings of the names of Keras's losses and metrics that compare each output with a label.
-_ELEMENTWISE = ("binary", "categorical", "topkcategorical", "cosine", "hinge", "squaredhinge", "kl")
-_ELEMENTWISE += ("meansquared", "meanabsolute", "rootmean", "mse", "mae", "huber", "logcosh", "r2")
-_ELEMENTWISE += ("poisson", "auc", "f1score", "fbetascore")
+# Beginnings of the names of Keras's losses and metrics that compare each output with a label.
+_ELEMENTWISE = tuple(
+    "auc binary categorical cosine f1score fbetascore hinge huber kl logcosh mae meanabsolute "
+    "meansquared mse poisson r2 rootmean squaredhinge topkcategorical".split()
+)
 _RENUMBER = (
     "Number the classes from 0, name them in label_names, or make the model with a larger "
     "num_classes; scores need a regression (num_classes=1)."
@@ -26,27 +27,28 @@ def as_label_names(names: Any) -> list[str] | None:
     """Returns the names of classes as a list of str, each once, or None."""
     if names is None:
         return None
-    is_list = isinstance(names, (list, tuple)) or hasattr(as_arrays(names), "tolist")
-    listed = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
-    are_names = all(isinstance(name, str) or name == n for n, name in enumerate(listed))
-    listed = [*map(str, listed)]
-    if not listed or not are_names or len({*listed}) < len(listed):
+    array = as_arrays(names)
+    is_list = isinstance(array, (list, tuple)) or hasattr(array, "tolist")
+    given = array if is_list and np.ndim(array) == 1 else ()
+    are_names = all(isinstance(name, str) or name == index for index, name in enumerate(given))
+    strings = list(map(str, given))
+    if not strings or not are_names or len(set(strings)) < len(strings):
         raise ValueError(
             "label_names must be a list of names that differ, or numbers in their places, 0, 1, "
             f"...; got {shown(names)}. Other numbers must be strings, here and as labels."
         )
-    for name in listed:
+    for name in strings:
         if not name.strip():
             raise ValueError(
                 f"label_names holds {name!r}, an empty cell. Leave out the examples without a "
                 "label, or give their class a name."
             )
-    return listed
+    return strings
 
 
 def numbers_of(names: Sequence[str] | None) -> dict[str, int]:
     """Returns `{name: number}` of classes; empty if their names are unknown."""
-    return {name: number for number, name in enumerate(names or ())}
+    return {name: index for index, name in enumerate(names or ())}
 
 
 def class_number(what: str, label: Any, known: dict[str, int], hint: str = "") -> int:
@@ -54,8 +56,10 @@ def class_number(what: str, label: Any, known: dict[str, int], hint: str = "") -
 
     Without `known` names, every number from 0 is one; the model's classes are compared later.
     """
-    label = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
-    label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
+    if isinstance(label, bytes):
+        label = label.decode(errors="backslashreplace")
+    elif isinstance(label, str):
+        label = str(label)  # a string of NumPy would show its type
     if isinstance(label, str) and label in known:
         return known[label]
     is_number = isinstance(label, numbers.Real) and 0 <= label < (len(known) or 2**31)
@@ -68,13 +72,22 @@ def class_number(what: str, label: Any, known: dict[str, int], hint: str = "") -
     raise ValueError(f"{what} {shown(label)}, which is not {expected}{hint}")
 
 
-def _naming_hint(labels, names):
+def _numbers_of_labels(labels, names):
+    """Converts an array of names, some perhaps numbers, to class numbers, int32."""
+    known = numbers_of(names)
+    hint = _naming_hint(labels, known)
+    class_numbers = np.zeros(labels.shape, "int32")
+    for index, label in enumerate(labels.flat):
+        class_numbers.flat[index] = class_number(f"Label {index} is", label, known, hint)
+    return class_numbers
+
+
+def _naming_hint(labels, known):
     """Returns how to name classes that have only numbers, if labels are names."""
-    given = {label for label in labels.flat if isinstance(label, str)}
-    if list(names) != [*map(str, range(len(names)))] or len(given) > 20:
+    names = sorted({str(label) for label in labels.flat if isinstance(label, str)})
+    if list(known) != list(map(str, range(len(known)))) or len(names) > 20:
         return ""
-    given = sorted(map(str, given))
-    return f" To name the classes, give the preprocessor, or from_preset, label_names={given}."
+    return f" To name the classes, give the preprocessor, or from_preset, label_names={names}."
 
 
 def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
@@ -85,9 +98,11 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
     >>> label_matrix([["b"], [], ["a", "b"]], ["a", "b"]).tolist()
     [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
     """
-    labels = as_arrays(labels)  # of a table, a column of lists
-    if str(getattr(labels, "dtype", "object")) == "object" and all(map(_is_names, labels)):
-        matrix, known = np.zeros((len(labels), len(names)), "float32"), numbers_of(names)
+    labels = as_arrays(labels)  # a table may have a column of lists
+    may_hold_lists = str(getattr(labels, "dtype", "object")) == "object"
+    if may_hold_lists and all(map(_is_names, labels)):
+        known = numbers_of(names)
+        matrix = np.zeros((len(labels), len(names)), "float32")
         for index, row in enumerate(labels):
             for label in row:
                 matrix[index, class_number(f"Label {index} is", label, known)] = 1
@@ -113,18 +128,17 @@ def class_targets(
         return label_matrix(labels, names)
     labels = label_array(labels)
     if labels.dtype.kind in "USOT" and labels.size:
-        hint, known = _naming_hint(labels, names or []), numbers_of(names)
-        chosen = np.zeros(labels.shape, "int32")
-        for n, label in enumerate(labels.flat):
-            chosen.flat[n] = class_number(f"Label {n} is", label, known, hint)
-        labels = chosen
-    is_one_each = labels.ndim == 1
-    is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
-    if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):
-        raise ValueError(
-            f"Labels must be [n] names or numbers, or one-hot, [n, C]; got shape {labels.shape}."
-        )
-    num_classes = None if names is None or not is_one_each else len(names)
+        labels = _numbers_of_labels(labels, names)
+    num_classes = None if names is None else len(names)
+    if labels.ndim != 1:
+        inner = labels.shape[1:]
+        is_one_hot = names is None or inner == (num_classes,) or not labels.size
+        if not is_one_hot or 0 in inner:
+            raise ValueError(
+                "Labels must be [n] names or numbers, or one-hot, [n, C]; got shape "
+                f"{labels.shape}."
+            )
+        num_classes = None  # ones and zeros are no class numbers
     labels = _of_classes(labels, num_classes)
     return labels.astype("int64") if "float" in labels.dtype.name else labels
 
@@ -148,28 +162,29 @@ def class_weights(
     `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
     `"balanced"`, scikit-learn's n / (C x texts of the class), which needs class numbers `[n]`.
     """
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        if labels is None:
-            raise ValueError(
-                'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
-            )
-        counts = np.bincount(labels, minlength=len(names))
-        return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
-    if not isinstance(class_weight, dict):
+    if isinstance(class_weight, dict):
+        known = numbers_of(names)
+        weights = np.ones(len(names), "float32")
+        for label, weight in class_weight.items():
+            check_number(f"The class_weight of {label!r}", weight, at_least=0)
+            weights[class_number("class_weight has the class", label, known)] = weight
+        return weights
+    if not isinstance(class_weight, str) or class_weight != "balanced":
         raise ValueError(
             f'class_weight must be a dict of weights by class, or "balanced"; got {class_weight!r}.'
         )
-    weights = np.ones(len(names), "float32")
-    for key, weight in class_weight.items():
-        check_number(f"The class_weight of {key!r}", weight, at_least=0)
-        weights[class_number("class_weight has the class", key, numbers_of(names))] = weight
-    return weights
+    if labels is None:
+        raise ValueError(
+            'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
+        )
+    counts = np.bincount(labels, minlength=len(names))
+    return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
 
 
 def weighted_by_class(labels: Any, weights: Any, by_class: np.ndarray) -> Any:
-    """Multiplies the weights of a batch by those of the classes, `[C]` float32.
+    """Multiplies the weights of a batch by the weights of its classes, `[C]` float32.
 
-    Labels, arrays or tensors, are class numbers, or one-hot with an axis more than the weights.
+    Labels, arrays or tensors, are class numbers, or one-hot with one more axis than the weights.
     """
     ops = ops_of(labels)
     if len(labels.shape) > len(weights.shape):
@@ -185,7 +200,7 @@ def token_targets(labels: Labels, num_classes: int) -> Labels:
 
 
 def _of_classes(labels, num_classes, fix=_RENUMBER):
-    """Returns class numbers, an array or a tensor, if all of them are classes; see `checked`."""
+    """Returns class numbers, an array or a tensor, if all of them are classes; see `require`."""
     if num_classes is None:
         return require(labels, lambda v: v % 1 == 0, "Labels must be class numbers", fix)
     expected = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}"
@@ -203,18 +218,19 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
 
     labels = one_each(labels)
     if labels.dtype == tf.string and names:
-        is_name = labels[..., None] == tf.constant(names)  # [B, C]
-        message = f"Labels must be one of {', '.join(names)}. Others:"
-        labels = asserted(labels, tf.reduce_any(is_name, -1), message)
-        return tf.argmax(labels[..., None] == tf.constant(names), -1, tf.int32)
-    return _one_each(labels, len(names) if names else None)
+        classes = tf.constant(names)
+        is_known = tf.reduce_any(labels[..., None] == classes, -1)
+        labels = asserted(labels, is_known, f"Labels must be one of {', '.join(names)}. Others:")
+        return tf.argmax(labels[..., None] == classes, -1, tf.int32)
+    return _checked_numbers(labels, len(names) if names else None)
 
 
-def _one_each(labels, num_classes, is_packed=False):
+def _checked_numbers(labels, num_classes, is_packed=False):
     """Checks class numbers in the graph; one-hot labels only for not being strings."""
-    labels = labels if is_packed else one_each(labels)
-    is_known = num_classes is not None and (is_packed or labels.shape.rank in (None, 0, 1))
-    return _of_classes(labels, num_classes) if is_known or labels.dtype == "string" else labels
+    are_numbers = is_packed or labels.shape.rank in (None, 0, 1)
+    if labels.dtype == "string" or (are_numbers and num_classes is not None):
+        return _of_classes(labels, num_classes)
+    return labels
 
 
 def with_class_check(dataset: Any, num_classes: int) -> Any:
@@ -228,8 +244,10 @@ def with_class_check(dataset: Any, num_classes: int) -> Any:
         if isinstance(labels, dict):
             return labels
         is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K]
-        labels = _one_each(labels, num_classes, is_packed)
-        if labels.shape.rank is not None and labels.shape.rank > 1 + is_packed:  # JAX needs C
+        if not is_packed:
+            labels = one_each(labels)
+        labels = _checked_numbers(labels, num_classes, is_packed)
+        if (labels.shape.rank or 0) > 1 + is_packed:  # JAX needs C
             labels.set_shape([*labels.shape[:-1], num_classes])
         return labels
 
@@ -237,7 +255,7 @@ def with_class_check(dataset: Any, num_classes: int) -> Any:
 
 
 def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: list) -> None:
-    """Raises a ValueError if a compiled loss or metric takes labels of another form than these."""
+    """Raises a ValueError if a compiled loss or metric takes labels in another form."""
     if labels is None or len(labels) == 0 or num_classes < 2:
         return
     row = as_arrays(labels)[0]
@@ -245,14 +263,12 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
     if shape in ((), (1,)):
         for part in (loss, *metrics):
             if takes_one_hot(part):
-                name = part if isinstance(part, str) else type(part).__name__
                 raise ValueError(
-                    f"Labels are class names or numbers, [n]; {name} takes one-hot labels, [n, "
-                    f"{num_classes}]: leave it out of compile, or give np.eye({num_classes})"
+                    f"Labels are class names or numbers, [n]; {_name(part)} takes one-hot labels, "
+                    f"[n, {num_classes}]: leave it out of compile, or give np.eye({num_classes})"
                     "[numbers]. keras_bert.losses.LogitCrossentropy takes label_smoothing."
                 )
-    name = loss if isinstance(loss, str) else type(loss).__name__
-    if shape == (num_classes,) and not _is_names(row) and "sparse" in name.lower():
+    if shape == (num_classes,) and not _is_names(row) and "sparse" in _name(loss).lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
             "y.argmax(axis=1). For several labels of a text, set the preprocessor's multi_label."
@@ -261,18 +277,16 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
 
 def takes_one_hot(part: Any) -> bool:
     """Returns whether a loss or metric of Keras, or its name, compares labels `[n, C]`."""
-    return _name_in_keras(part).startswith(_ELEMENTWISE)
+    is_of_keras = isinstance(part, str) or type(part).__module__.startswith("keras.")
+    return is_of_keras and _name(part).lower().replace("_", "").startswith(_ELEMENTWISE)
 
 
-def _name_in_keras(part):
-    """Returns the name of a loss or metric of Keras, without underscores; "" of others."""
-    if isinstance(part, str):
-        return part.lower().replace("_", "")
-    return type(part).__name__.lower() if type(part).__module__.startswith("keras.") else ""
+def _name(part):
+    return part if isinstance(part, str) else type(part).__name__
 
 
 def label_array(labels: Labels) -> np.ndarray:
-    """Returns labels as an array of any dtype; `[n, 1]` become `[n]`."""
+    """Returns labels as an array of any dtype, `[n, 1]` as `[n]`."""
     try:
         return one_each(np.asarray(labels))
     except ValueError as error:
@@ -284,4 +298,4 @@ def label_array(labels: Labels) -> np.ndarray:
 
 def _is_names(row):
     is_list = isinstance(row, (list, tuple, set, frozenset)) or getattr(row, "ndim", 0) == 1
-    return is_list and all(isinstance(label, (str, bytes)) for label in row)
+    return is_list and all(map(is_text, row))

@@ -21,44 +21,51 @@ def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     """Checks prepared inputs, and returns those that aren't None, lists as arrays."""
     x = {name: values for name, values in x.items() if values is not None}
     check_names(model, x)
-    limits = upper_limits(model)
     x = {name: _array(name, as_arrays(values)) for name, values in x.items()}
-    ids = np.shape(x["token_ids"])
+    ids_shape = np.shape(x["token_ids"])
+    limits = upper_limits(model)
     for name, values in x.items():
         if name in limits:
-            check_shape(model, name, np.shape(values), ids)
-            limit = ids[-1] if limits[name] is None else limits[name]
+            check_shape(model, name, np.shape(values), ids_shape)
+            limit = ids_shape[-1] if limits[name] is None else limits[name]
             _in_range(name, keras.ops.convert_to_numpy(values), limit, limit)
-    if 0 in ids:
-        raise ValueError(f"There are no tokens: token_ids has shape {ids}.")
+    if 0 in ids_shape:
+        raise ValueError(f"There are no tokens: token_ids has shape {ids_shape}.")
     return x
 
 
 def check_names(model: keras.Model, names: Iterable[str]) -> None:
     """Raises a ValueError unless inputs have the names that a model takes."""
     taken = input_names(model)
-    unknown = [n for n in names if n not in (*taken, "segment_ids")]  # an encoder may have none
-    missing = [n for n in model.input if n not in (*names, *OPTIONAL)]
-    if unknown or missing:
-        what = f"has no input {unknown[0]!r}" if unknown else f"needs {', '.join(missing)}"
-        other = INPUTS.get(unknown[0]) if unknown else None
-        hint = f" {unknown[0]} is called {other} here." if other in model.input else ""
-        raise ValueError(
-            f"{type(model).__name__} {what}; it takes a dict of {', '.join(taken)}.{hint}"
-        )
+    allowed = (*taken, "segment_ids")  # which an encoder without segments ignores
+    unknown = [name for name in names if name not in allowed]
+    given = (*names, *OPTIONAL)
+    missing = [name for name in model.input if name not in given]
+    if not unknown and not missing:
+        return
+    problem = f"needs {', '.join(missing)}"
+    hint = ""
+    if unknown:
+        problem = f"has no input {unknown[0]!r}"
+        name_here = INPUTS.get(unknown[0])
+        if name_here in model.input:
+            hint = f" {unknown[0]} is called {name_here} here."
+    raise ValueError(
+        f"{type(model).__name__} {problem}; it takes a dict of {', '.join(taken)}.{hint}"
+    )
 
 
 def input_names(model: keras.Model) -> list[str]:
     """Returns the names of inputs that a model may be called with."""
-    return list(model.input) + list(PACKED if model.takes_packed_rows else ())
+    names = list(model.input)
+    return names + list(PACKED) if model.takes_packed_rows else names
 
 
 def upper_limits(model: keras.Model) -> dict[str, int | None]:
     """Returns `{name: number of values}` of a model's integer inputs; None is the length."""
-    sizes = model.backbone
     limits = {
-        "token_ids": sizes.vocabulary_size,
-        "segment_ids": sizes.num_segments,
+        "token_ids": model.backbone.vocabulary_size,
+        "segment_ids": model.backbone.num_segments,
         "padding_mask": 2,
         "mask_positions": None,
         "sequence_ids": None,
@@ -71,16 +78,20 @@ def check_shape(
     model: keras.Model, name: str, shape: Sequence[int | None], ids: Sequence[int | None]
 ) -> None:
     """Raises a ValueError if an input's shape, with None for unknown sizes, can't fit `ids`."""
-    form = "[B, C, S]" if len(model.input["token_ids"].shape) == 3 else "[B, S]"
-    if len(shape) != form.count(",") + 1:
+    num_axes = len(model.input["token_ids"].shape)
+    if len(shape) != num_axes:
+        form = "[B, C, S]" if num_axes == 3 else "[B, S]"
         raise ValueError(f"{name} must have the shape {form}; got {tuple(shape)}. Batch a dataset.")
     length = shape[-1]
     if name == "token_ids" and length is not None and length > model.backbone.max_sequence_length:
         raise ValueError(too_long(model, f"{length} tokens"))
-    compared = shape[:-1] if name in ("mask_positions", "cls_positions") else shape
-    pairs = zip(compared, ids, strict=False)
-    if any(own != other for own, other in pairs if None not in (own, other)):
-        raise ValueError(f"{name} has shape {tuple(shape)} but token_ids has shape {tuple(ids)}.")
+    has_positions = name in ("mask_positions", "cls_positions")  # of any number in a row
+    compared = shape[:-1] if has_positions else shape
+    for size, ids_size in zip(compared, ids, strict=False):
+        if None not in (size, ids_size) and size != ids_size:
+            raise ValueError(
+                f"{name} has shape {tuple(shape)} but token_ids has shape {tuple(ids)}."
+            )
 
 
 def too_long(model: keras.Model, tokens: str) -> str:
@@ -127,11 +138,13 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
     limits = upper_limits(model)
     for column in columns:
         check_names(model, column)
+        ids = column["token_ids"]
         for name in limits.keys() & column.keys():
-            if not isinstance(column[name], tf.TensorSpec) or column[name].dtype == tf.string:
-                raise ValueError(f"{name} must be a tensor of integers; got {column[name]}.")
-            if None not in (column[name].shape.rank, column["token_ids"].shape.rank):
-                check_shape(model, name, column[name].shape, column["token_ids"].shape)
+            values = column[name]
+            if not isinstance(values, tf.TensorSpec) or values.dtype == tf.string:
+                raise ValueError(f"{name} must be a tensor of integers; got {values}.")
+            if None not in (values.shape.rank, ids.shape.rank):
+                check_shape(model, name, values.shape, ids.shape)
     longest = model.backbone.max_sequence_length
 
     def in_range(inputs):
@@ -146,21 +159,22 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
             checked[name] = _in_range(name, inputs[name], limit, below)
         return checked
 
-    def check(x, *rest):
+    def check(x, *targets):
         x = tuple(map(in_range, x)) if is_columns else in_range(x)
-        return (x, *with_target_checks(rest)) if rest else x
+        return (x, *with_target_checks(targets)) if targets else x
 
     return map_checked(dataset, check)
 
 
 def _in_range(name, values, limit, below):
     """Checks that values are integers from 0 and less than `below`; a varying `limit` is None."""
-    reason = {
+    reasons = {
         "token_ids": "the rows of the model's token table",
         "segment_ids": "the segments of the model",
         "padding_mask": "1 at tokens and 0 at padding",
         "sequence_ids": "the numbers of a row's sequences",
-    }.get(name, "positions in the row")
+    }
+    reason = reasons.get(name, "positions in the row")
     numbers = "integers" if limit is None else f"integers from 0 to {limit - 1}"
     expected = f"{name} must be {numbers}, {reason}"
     values = require(values, lambda v: (v >= 0) & (v < below) & (v % 1 == 0), expected)

@@ -60,25 +60,29 @@ class LabelledTexts(TextRows):
         Inputs are a tuple of three dicts of `[B, S]`. Labels are classes, `[B, 3]`, so that texts
         of a class aren't negatives of each other.
         """
-        return tuple(self.inputs(each, batching) for each in numbers.T), self.classes[numbers]
+        inputs = tuple(self.inputs(column, batching) for column in numbers.T)
+        return inputs, self.classes[numbers]
 
     def batches(self, batching: Batching) -> Batches:
         """Makes batches with new draws in each epoch, a function of the seed."""
         batching.check_unsorted("Texts with classes, paired at random,")
-        count, by_class = len(self.classes), np.argsort(self.classes, kind="stable")
-        place = np.argsort(by_class)  # of each text among those sorted by class
+        count = len(self.classes)
+        by_class = np.argsort(self.classes, kind="stable")
+        rank = np.argsort(by_class)  # of each text among those sorted by class
         sizes = np.bincount(self.classes)
         stop = np.cumsum(sizes)[self.classes]
-        start = stop - sizes[self.classes]
+        size = sizes[self.classes]
+        start = stop - size
 
         def order(generator):
-            # Of a class at places 3-6, the text at 5 gets one of 6, 3, 4; others lie outside.
-            draws = generator.integers(1, stop - start), generator.integers(count - stop + start)
-            positive = start + (place - start + draws[0]) % (stop - start)
-            negative = np.where(draws[1] < start, draws[1], draws[1] + stop - start)
+            # In a class of ranks 3-6, the text at 5 draws one of 6, 3, 4; negatives lie outside.
+            step = generator.integers(1, size)
+            positive = start + (rank - start + step) % size
+            negative = generator.integers(count - size)
+            negative = np.where(negative < start, negative, negative + size)
             anchors = generator.permutation(count) if batching.shuffle else np.arange(count)
-            numbers = anchors, by_class[positive[anchors]], by_class[negative[anchors]]
-            return cut_rows(np.stack(numbers, axis=1), batching)
+            examples = (anchors, by_class[positive[anchors]], by_class[negative[anchors]])
+            return cut_rows(np.stack(examples, axis=1), batching)
 
         return Batches(order, lambda numbers: self.batch(numbers, batching), batching)
 
@@ -91,18 +95,24 @@ def text_columns_rows(
     for name, column in zip(names, columns, strict=False):
         check_no_empty_text(name, column)
     numbers = None
-    if scores is None:
-        known = {}
-        numbers = [[known.setdefault(text, len(known)) for text in column] for column in columns]
-        numbers = np.array(numbers, "int32").T
-        targets = () if weights is None else (weights,)
-        for part in targets:
-            check_one_each(len(columns[0]), "examples", weights=part)
-    else:
+    targets = ()
+    if scores is not None:
         targets = (score_array(scores, columns),)
-    own = preprocessor.of_columns(len(columns), scores)
-    tokens = tuple(each.tokenized(x) for each, x in zip(own, columns, strict=True))
+    else:
+        numbers = _text_numbers(columns)
+        if weights is not None:
+            check_one_each(len(columns[0]), "examples", weights=weights)
+            targets = (weights,)
+    readers = preprocessor.of_columns(len(columns), scores)
+    tokens = tuple(reader.tokenized(x) for reader, x in zip(readers, columns, strict=True))
     return TextColumns(preprocessor.packer, tokens, targets=targets, numbers=numbers)
+
+
+def _text_numbers(columns):
+    """Numbers the texts of k columns; equal texts have equal numbers, int32 `[n, k]`."""
+    known = {}
+    numbers = [[known.setdefault(text, len(known)) for text in column] for column in columns]
+    return np.array(numbers, "int32").T
 
 
 def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> LabelledTexts:
@@ -116,7 +126,7 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
             f"Labels of texts must be class names or numbers; got {shown(labels)}. Scores need "
             "pairs of texts: fit((texts, others), scores)."
         )
-    labels = [*map(str, labels.tolist())]
+    labels = list(map(str, labels.tolist()))
     names, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(names) < 2:
         raise ValueError(f"All {len(labels)} texts have the class '{names[0]}': no negatives.")
@@ -133,15 +143,17 @@ def score_array(scores: Any, columns: Sequence[list[str]]) -> np.ndarray:
     """Returns the scores of pairs as float32 `[n]`."""
     if len(columns) != 2:
         raise ValueError(f"Scores are those of pairs; got examples of {len(columns)} texts with y.")
-    what, expected = "The scores of pairs", "numbers, one for each"
-    scores = one_each(number_array(what, scores, expected, fix="Leave the pair out."))
+    scores = number_array(
+        "The scores of pairs", scores, "numbers, one for each", fix="Leave the pair out."
+    )
+    scores = one_each(scores)
     check_one_each(len(columns[0]), "pairs", scores=scores)
     return scores
 
 
 def check_no_empty_text(name: str, column: list[str]) -> None:
     """Raises a ValueError, which says where, if a column of texts has an empty one."""
-    empty = [number for number, text in enumerate(column) if not text.strip()]
+    empty = [index for index, text in enumerate(column) if not text.strip()]
     if empty:
         raise ValueError(
             f"The {name} of example {empty[0]} is empty; {len(empty)} of {len(column)} are."

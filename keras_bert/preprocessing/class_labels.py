@@ -227,7 +227,7 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
 
 def _checked_numbers(labels, num_classes, is_packed=False):
     """Checks class numbers in the graph; one-hot labels only for not being strings."""
-    are_numbers = is_packed or labels.shape.rank in (None, 0, 1)
+    are_numbers = (labels.shape.rank or 0) <= 1 + is_packed
     if labels.dtype == "string" or (are_numbers and num_classes is not None):
         return _of_classes(labels, num_classes)
     return labels

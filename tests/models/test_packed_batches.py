@@ -150,6 +150,9 @@ def test_rows_packed_before_are_read_as_others_are(make, tensorflow, eager, asse
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="in 0 to 2"):
         model.evaluate(wrong, verbose=0)
     assert model.predict(as_dataset(data), verbose=0).shape[1:] == (3, 3)  # rows, slots, classes
+    one_hot = as_dataset(data).map(lambda x, y, w: (x, tensorflow.one_hot(y, 3) * 0.9, w))
+    model.compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))
+    assert_close(model.evaluate(one_hot, verbose=0), 0.9 * found[0])
     for read in (model.answer, model.scores):
         refused("packed rows .sequence_ids.", read, as_dataset(data))
     refused("packed", model.answer, data)

@@ -85,7 +85,8 @@ def _numbers_of_labels(labels, names):
 def _naming_hint(labels, known):
     """Returns how to name classes that have only numbers, if labels are names."""
     names = sorted({str(label) for label in labels.flat if isinstance(label, str)})
-    if list(known) != list(map(str, range(len(known)))) or len(names) > 20:
+    has_names = list(known) != list(map(str, range(len(known))))
+    if has_names or not 0 < len(names) <= 20:
         return ""
     return f" To name the classes, give the preprocessor, or from_preset, label_names={names}."
 

@@ -76,8 +76,13 @@ class Passes:
                 )
         if not examples:
             raise ValueError(f"There are no examples: the {name} is empty.")
+        if len(examples[0]) > 3:
+            raise ValueError(
+                f"Example 0 of the {name} is {shown(examples[0])}: more than an example, its label "
+                "and its weight."
+            )
         columns = [list(column) for column in zip(*examples, strict=True)]
-        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(columns[:3])
+        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(columns)
         if _has_text(x[0]):
             x = _with_arrays(x)
         return x, y, sample_weight

@@ -223,10 +223,11 @@ def text_spans(
     """Returns spans in characters, `start` and `end`, and in bytes of UTF-8."""
     start_bytes = starts.copy()
     end_bytes = ends.copy()
-    for row in np.unique(rows):
+    by_row = np.argsort(rows, kind="stable")
+    distinct, first = np.unique(rows[by_row], return_index=True)
+    for row, spans in zip(distinct, np.split(by_row, first[1:]), strict=False):  # none if empty
         if not texts[row].isascii():
             offsets = wordpieces.byte_offsets(texts[row])
-            is_row = rows == row
-            start_bytes[is_row] = offsets[starts[is_row]]
-            end_bytes[is_row] = offsets[ends[is_row]]
+            start_bytes[spans] = offsets[starts[spans]]
+            end_bytes[spans] = offsets[ends[spans]]
     return {"start": starts, "end": ends, "start_byte": start_bytes, "end_byte": end_bytes}

@@ -24,7 +24,7 @@ from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.files.remote import read_text, size_and_time
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import from_extra
-from keras_bert.text.sentence_piece import field, varint
+from keras_bert.text.sentence_piece import encode_field, encode_varint
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import vocabulary_sha256
 
@@ -196,14 +196,15 @@ def finish_corpus(
 def _example(document_id, sentence_lengths, token_ids):
     """Serializes a `tf.train.Example`; its features are sorted, as protobuf sorts them."""
     features = (
-        (b"document_id", 3, field(1, varint(document_id))),  # int64_list
-        (b"sentence_lengths", 1, field(1, sentence_lengths)),  # bytes_list
-        (b"token_ids", 1, field(1, token_ids)),
+        (b"document_id", 3, encode_field(1, encode_varint(document_id))),  # int64_list
+        (b"sentence_lengths", 1, encode_field(1, sentence_lengths)),  # bytes_list
+        (b"token_ids", 1, encode_field(1, token_ids)),
     )
     entries = []
     for name, kind, values in features:
-        entries.append(field(1, field(1, name) + field(2, field(kind, values))))
-    return field(1, b"".join(entries))
+        entry = encode_field(1, name) + encode_field(2, encode_field(kind, values))
+        entries.append(encode_field(1, entry))
+    return encode_field(1, b"".join(entries))
 
 
 def _tfrecord(data):

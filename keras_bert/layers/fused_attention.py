@@ -27,28 +27,33 @@ def fused_kernel(query, visibility, dropout=None):
     if keras.config.is_flash_attention_enabled() is False:
         return None
     backend = keras.backend.backend()
-    kernel = None
     if backend == "jax" and visibility.position_bias is None:
-        device, mesh = jax_device()
-        if device.platform == "tpu":
-            from keras_bert.layers.tpu_attention import fits, tpu_attention
+        return _jax_kernel(query, visibility, dropout)
+    if backend != "torch":
+        return None
+    if dropout is None:
+        return sdpa_attention
+    if query.device.type != "cpu":  # on a CPU, plain attention takes little longer
+        _warn_of_dropout("PyTorch's scaled_dot_product_attention")
+    return None
 
-            if fits(query, mesh):
-                return functools.partial(tpu_attention, mesh=mesh)
-        elif device.platform == "gpu":
-            from keras_bert.layers.cudnn_attention import cudnn_attention, fits
 
-            has_mask = visibility.sequence_ids is not None or visibility.window is not None
-            if fits(query, device, has_mask):
-                kernel = cudnn_attention
-                name = "cuDNN's flash attention"
-    if backend == "torch":
-        kernel = sdpa_attention
-        name = "PyTorch's scaled_dot_product_attention"
-    if kernel is None or dropout is None:
-        return kernel
-    if not (backend == "torch" and query.device.type == "cpu"):  # where it costs little
-        _warn_of_dropout(name)
+def _jax_kernel(query, visibility, dropout):
+    device, mesh = jax_device()
+    if device.platform == "tpu":
+        from keras_bert.layers.tpu_attention import fits, tpu_attention
+
+        return functools.partial(tpu_attention, mesh=mesh) if fits(query, mesh) else None
+    if device.platform != "gpu":
+        return None
+    from keras_bert.layers.cudnn_attention import cudnn_attention, fits
+
+    has_mask = visibility.sequence_ids is not None or visibility.window is not None
+    if not fits(query, device, has_mask):
+        return None
+    if dropout is None:
+        return cudnn_attention
+    _warn_of_dropout("cuDNN's flash attention")
     return None
 
 
@@ -56,17 +61,20 @@ def fused_kernel(query, visibility, dropout=None):
 def planned_for(mesh):
     """Chooses the kernel of the devices of a JAX mesh, which may be absent from this machine."""
     token = _planned_mesh.set(mesh)
-    device = mesh.devices.flat[0]
-    answers = contextlib.nullcontext()
-    if device.platform == "gpu":
-        from keras_bert.layers.cudnn_attention import answering_for
-
-        answers = answering_for(device)
     try:
-        with answers:
+        with _answers_of(mesh.devices.flat[0]):
             yield
     finally:
         _planned_mesh.reset(token)
+
+
+def _answers_of(device):
+    """Returns a context in which JAX gets the answers of a GPU that may be absent."""
+    if device.platform != "gpu":
+        return contextlib.nullcontext()
+    from keras_bert.layers.cudnn_attention import answering_for
+
+    return answering_for(device)
 
 
 def jax_device():

@@ -17,7 +17,7 @@ class RowInputs:
         with packed_rows(packed):
             return super().__call__(inputs, *args, **kwargs)
 
-    def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
+    def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this, not `__call__`
         inputs, packed = inputs_and_packed(self, inputs)
         with packed_rows(packed):
             return super().call(inputs, training=training, mask=mask)
@@ -37,11 +37,14 @@ class RowInputs:
 
 
 def inputs_and_packed(model, inputs):
-    """Returns the inputs of a model's graph, None where Keras misses one, and those of packed rows.
+    """Splits inputs into those of the model's graph and those of packed rows.
+
+    Optional inputs that the caller left out are None.
 
     Raises:
-        ValueError: if inputs are raw texts, the model has no input of a name, which Keras would
-            drop, or packed rows are also padded, or belong to a graph.
+        ValueError: if inputs are raw texts; the model has no input of a name, which Keras would
+            drop; rows are packed and padded, or have `cls_positions` without `sequence_ids`; or
+            inputs of packed rows are Keras tensors.
     """
     _check_prepared(inputs)
     if not isinstance(inputs, dict) or inputs.keys() == model.input.keys():  # nothing is left out
@@ -58,8 +61,13 @@ def inputs_and_packed(model, inputs):
             "Give sequence_ids or padding_mask: sequence_ids are 0 at padding, so packed rows need "
             "no padding_mask."
         )
-    own = {name: x for name, x in inputs.items() if name in model.input}
-    return {**{name: None for name in OPTIONAL if name in model.input}, **own}, packed
+    if packed.keys() == {"cls_positions"}:
+        raise ValueError("cls_positions are those of packed rows: give sequence_ids, too.")
+    graph_inputs = {name: None for name in OPTIONAL if name in model.input}
+    for name, values in inputs.items():
+        if name in model.input:
+            graph_inputs[name] = values
+    return graph_inputs, packed
 
 
 def _check_prepared(x):

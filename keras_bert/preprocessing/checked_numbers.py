@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_all_finite, check_values, shown
-from keras_bert.preprocessing.forms import Tensor, as_arrays
+from keras_bert.preprocessing.forms import Tensor, as_arrays, is_text
 
 
 def is_column(shape: tuple) -> bool:
@@ -48,9 +48,11 @@ def _as_numbers(values, dtype):
     """Converts values to an array; returns None for strings, ragged lists and other objects."""
     try:
         array = np.asarray(as_arrays(values))
-        if array.dtype.kind != "O" and not holds_numbers(array):
-            return None
-        return array.astype(dtype)
+        if array.dtype.kind == "O":  # NumPy would convert "1", too
+            is_number = not any(map(is_text, array.flat))
+        else:
+            is_number = holds_numbers(array)
+        return array.astype(dtype) if is_number else None
     except (TypeError, ValueError):
         return None
 

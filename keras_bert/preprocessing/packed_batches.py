@@ -27,14 +27,15 @@ def packed_batches(rows: Rows, batching: Batching, length: int, packs: str) -> B
     if extra_inputs:
         raise ValueError(f"Texts with {', '.join(extra_inputs)} can't be packed: leave packed out.")
     seed = batching.seed if batching.shuffle else None
-    numbers = best_fit(rows.num_tokens(), length, batching.sequences_per_row, seed)  # [rows, K]
+    packing = best_fit(rows.num_tokens(), length, batching.sequences_per_row, seed)  # [rows, K]
 
-    def make(part):
-        is_used = numbers[part] >= 0
-        unpacked = rows.batch(numbers[part][is_used], LONGEST)
+    def make(row_numbers):
+        sequences = packing[row_numbers]  # [B, K]
+        is_used = sequences >= 0
+        unpacked = rows.batch(sequences[is_used], LONGEST)
         return packed(unpacked, is_used, length, packs)
 
-    return row_batches(np.full(len(numbers), length), make, batching)
+    return row_batches(np.full(len(packing), length), make, batching)
 
 
 def best_fit(
@@ -45,8 +46,8 @@ def best_fit(
 ) -> np.ndarray:
     """Packs sequences into rows, the longest first, each into the fullest row that has room.
 
-    Open rows are kept by their free tokens, so 400,000 sequences take two seconds. The number of
-    rows and of their slots depends on the lengths alone; the seed orders those of equal lengths.
+    400,000 sequences take two seconds. The number of rows and of their slots depends on the lengths
+    alone; the seed orders those of equal lengths.
 
     Returns:
         int64 `[rows, K]`, the numbers of the sequences in each row, then -1 in unused slots. Both
@@ -63,26 +64,47 @@ def best_fit(
     order = order[np.argsort(-lengths[order], kind="stable")]
     limit = len(lengths) if sequences_per_row is None else sequences_per_row
     rows = []
-    open_rows = [[] for _ in range(sequence_length + 1)]  # the rows with each number of free tokens
-    sizes = 0  # bit i is set if there is a row with i free tokens
-    for number, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
-        enough = sizes >> length
-        if enough:
-            free = length + (enough & -enough).bit_length() - 1  # the lowest bit
-            row = open_rows[free].pop()
-            if not open_rows[free]:
-                sizes ^= 1 << free
-        else:
-            free, row = sequence_length, []
+    open_rows = _OpenRows(sequence_length)
+    for sequence, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
+        row, free = open_rows.take_fullest(length)
+        if row is None:
+            row = []
             rows.append(row)
-        row.append(number)
+        row.append(sequence)
         if len(row) < limit:
-            open_rows[free - length].append(row)
-            sizes |= 1 << (free - length)
+            open_rows.add(row, free - length)
     packed = np.full((len(rows), max(map(len, rows), default=0)), -1)
     for index, row in enumerate(sorted(map(sorted, rows))):
         packed[index, : len(row)] = row
     return packed
+
+
+class _OpenRows:
+    """Rows with room for more sequences, by their number of free tokens."""
+
+    def __init__(self, sequence_length):
+        self._sequence_length = sequence_length
+        self._rows = [[] for _ in range(sequence_length + 1)]
+        self._sizes = 0  # bit i is set if a row has i free tokens
+
+    def add(self, row, free):
+        self._rows[free].append(row)
+        self._sizes |= 1 << free
+
+    def take_fullest(self, length):
+        """Takes the fullest row with room, `(row, free tokens)`; None as the row if there is none.
+
+        All tokens of a new row are free.
+        """
+        large_enough = self._sizes >> length
+        if not large_enough:
+            return None, self._sequence_length
+        lowest_bit = large_enough & -large_enough
+        free = length + lowest_bit.bit_length() - 1
+        row = self._rows[free].pop()
+        if not self._rows[free]:
+            self._sizes ^= 1 << free
+        return row, free
 
 
 def packed(unpacked: tuple, is_used: np.ndarray, length: int, packs: str) -> tuple:
@@ -94,29 +116,32 @@ def packed(unpacked: tuple, is_used: np.ndarray, length: int, packs: str) -> tup
     inputs, *targets = unpacked
     row, slot = np.nonzero(is_used)  # [M]
     lengths = inputs["padding_mask"].sum(axis=1)
-    of_slots = scattered((row, slot), lengths, is_used.shape)
-    starts = np.where(is_used, np.cumsum(of_slots, axis=1) - of_slots, 0)  # [B, K]
-    sequence, place = numbered(lengths, numpy_ops)  # of each token
-    places = row[sequence], starts[row, slot][sequence] + place
+    slot_lengths = scattered((row, slot), lengths, is_used.shape)
+    slot_ends = np.cumsum(slot_lengths, axis=1)
+    slot_starts = np.where(is_used, slot_ends - slot_lengths, 0)  # [B, K]
+    sequence, offset = numbered(lengths, numpy_ops)  # of each token
+    start = slot_starts[row, slot]  # [M]
+    indices = (row[sequence], start[sequence] + offset)
 
     def of_tokens(values):  # [M, S'] to [B, S]
-        return scattered(places, values[sequence, place], (len(is_used), length))
+        return scattered(indices, values[sequence, offset], (len(is_used), length))
 
     def of_sequences(values):  # [M, ...] to [B, K, ...]
         return scattered((row, slot), values, is_used.shape)
 
     rows = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
-    numbers = (slot[sequence] + 1).astype("int32")
-    rows["sequence_ids"] = scattered(places, numbers, (len(is_used), length))
+    sequence_ids = (slot[sequence] + 1).astype("int32")
+    rows["sequence_ids"] = scattered(indices, sequence_ids, (len(is_used), length))
     if packs == "tokens":
         return (rows, *map(of_tokens, targets))
-    rows["cls_positions"] = starts.astype("int32")
+    cls_positions = slot_starts.astype("int32")
+    rows["cls_positions"] = cls_positions
     if not targets:
         return (rows,)
     labels, *weights = keras.tree.map_structure(of_sequences, targets)
     used = is_used.astype("float32")
     if packs == "positions":
-        starts = rows["cls_positions"]
-        labels = {n: np.where(is_used, starts + place, 0) for n, place in labels.items()}
+        for name, positions in labels.items():
+            labels[name] = np.where(is_used, cls_positions + positions, 0)
         return rows, labels, dict.fromkeys(labels, used)
-    return rows, labels, *(weights or [used])
+    return (rows, labels, *weights) if weights else (rows, labels, used)

@@ -7,11 +7,24 @@ from typing import Any
 from keras_bert.messages import from_extra
 
 MODEL_FILE = "sentencepiece.bpe.model"
-# Numbers of fields in sentencepiece_model.proto, and kinds of fields in Protocol Buffers.
-_PIECE, TRAINER, _NORMALIZER, _CHARACTERS = 1, 2, 3, 2
-_MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # in `TrainerSpec`
-_UNIGRAM = 1  # in `TrainerSpec.ModelType`
-_VARINT, _BYTES = 0, 2
+# Numbers of fields in sentencepiece_model.proto.
+_PIECE = 1
+TRAINER = 2
+_NORMALIZER = 3
+_CHARACTERS = 2  # of the normalizer
+_MODEL_TYPE = 3  # of the trainer
+_UNIGRAM = 1  # a model type
+_BYTE_FALLBACK = 35
+_SCORE = 2  # of a piece
+_PIECE_TYPE = 3
+_NORMAL = 1  # types of pieces
+_UNKNOWN = 2
+_CONTROL = 3
+# Types of fields in Protocol Buffers.
+_VARINT = 0
+_BYTES = 2
+_FLOAT = 5
+_NUM_BYTES = {1: 8, _FLOAT: 4}  # of doubles and floats
 # {family: its tokens before those of the SentencePiece model, whose first three give way to them}
 FAMILIES = {
     "xlm-roberta": ("<s>", "<pad>", "</s>", "<unk>"),
@@ -39,7 +52,7 @@ def loaded(model: bytes) -> Any:
     return processor
 
 
-def fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+def decode_fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """Yields the fields of a message of Protocol Buffers: `(number, whole field, contents)`.
 
     sentencepiece's own classes for its file need a newer protobuf than TensorFlow has. Contents are
@@ -48,27 +61,31 @@ def fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     place = 0
     while place < len(message):
         start = place
-        key, place = _varint(message, place)
-        number, kind = divmod(key, 8)
+        key, place = _decode_varint(message, place)
+        number, field_type = divmod(key, 8)
         contents = b""
-        if kind == _VARINT:
-            _, place = _varint(message, place)
-        elif kind == _BYTES:
-            size, place = _varint(message, place)
+        if field_type == _VARINT:
+            _, place = _decode_varint(message, place)
+        elif field_type == _BYTES:
+            size, place = _decode_varint(message, place)
             contents = message[place : place + size]
             place += size
         else:
-            place += {1: 8, 5: 4}[kind]  # doubles and floats
+            place += _NUM_BYTES[field_type]
         yield number, message[start:place], contents
 
 
-def field(number: int, contents: bytes) -> bytes:
-    """Makes a field of a string, bytes or a message."""
-    return varint(number << 3 | _BYTES) + varint(len(contents)) + contents
+def encode_field(number: int, contents: bytes) -> bytes:
+    """Encodes a field of a string, bytes or a message."""
+    return _key(number, _BYTES) + encode_varint(len(contents)) + contents
 
 
-def varint(value: int) -> bytes:
-    """Makes an int of Protocol Buffers."""
+def _key(number, field_type):
+    return encode_varint(number << 3 | field_type)
+
+
+def encode_varint(value: int) -> bytes:
+    """Encodes an int of Protocol Buffers."""
     digits = bytearray()
     while value > 127:
         digits.append(value & 127 | 128)
@@ -76,19 +93,24 @@ def varint(value: int) -> bytes:
     return bytes([*digits, value])
 
 
-def _varint(message, place):
-    value = shift = 0
+def _decode_varint(message, place):
+    """Returns `(value, the place after it)`."""
+    value = 0
+    shift = 0
     while message[place] > 127:
         value |= (message[place] & 127) << shift
         place += 1
         shift += 7
-    return value | message[place] << shift, place + 1
+    value |= message[place] << shift
+    return value, place + 1
 
 
 def is_plain_unigram(model: bytes) -> bool:
     """Returns whether a model chooses the most probable pieces, none of them for single bytes."""
     trainer = b"".join(contents for number, contents in _contents(model) if number == TRAINER)
-    values = {number: whole[-1] for number, whole, _ in fields(trainer)}
+    values = {}
+    for number, whole, _ in decode_fields(trainer):
+        values[number] = whole[-1]  # of small ints, one byte
     is_unigram = values.get(_MODEL_TYPE, _UNIGRAM) == _UNIGRAM
     return is_unigram and not values.get(_BYTE_FALLBACK)
 
@@ -100,14 +122,14 @@ def normalizer_table(model: bytes) -> bytes:
 
 
 def _contents(message):
-    return [(number, contents) for number, _, contents in fields(message)]
+    return [(number, contents) for number, _, contents in decode_fields(message)]
 
 
 def with_pieces(model: bytes, indices: Container[int]) -> bytes:
     """Returns a model with some of its pieces."""
     smaller = bytearray()
     index = 0  # of a piece
-    for number, whole, _ in fields(model):
+    for number, whole, _ in decode_fields(model):
         if number != _PIECE or index in indices:
             smaller += whole
         if number == _PIECE:
@@ -117,14 +139,21 @@ def with_pieces(model: bytes, indices: Container[int]) -> bytes:
 
 def unigram_model(pieces: Iterable[tuple[str, float]], characters: bytes) -> bytes:
     """Makes a SentencePiece model of pieces with their scores, and a table of characters."""
-    model = bytearray(_piece("<unk>", 0, 2) + _piece("<s>", 0, 3) + _piece("</s>", 0, 3))
+    model = bytearray(_piece("<unk>", 0, _UNKNOWN))
+    model += _piece("<s>", 0, _CONTROL)
+    model += _piece("</s>", 0, _CONTROL)
     for token, score in pieces:
-        model += _piece(token, score, 1)
-    model += field(TRAINER, bytes([0x18, _UNIGRAM]))
-    normalizer = field(1, b"nmt_nfkc") + field(_CHARACTERS, characters)
-    return bytes(model + field(_NORMALIZER, normalizer))
+        model += _piece(token, score, _NORMAL)
+    model += encode_field(TRAINER, _int_field(_MODEL_TYPE, _UNIGRAM))
+    normalizer = encode_field(1, b"nmt_nfkc") + encode_field(_CHARACTERS, characters)
+    return bytes(model + encode_field(_NORMALIZER, normalizer))
 
 
-def _piece(token, score, kind):
-    contents = field(1, token.encode()) + struct.pack("<Bf2B", 0x15, score, 0x18, kind)
-    return field(_PIECE, contents)
+def _piece(token, score, piece_type):
+    contents = encode_field(1, token.encode())
+    contents += _key(_SCORE, _FLOAT) + struct.pack("<f", score)
+    return encode_field(_PIECE, contents + _int_field(_PIECE_TYPE, piece_type))
+
+
+def _int_field(number, value):
+    return _key(number, _VARINT) + encode_varint(value)

@@ -90,8 +90,8 @@ class GlobalLoss(TrainerHooks):
         """Scales sample weights so that the losses of parts have the global batch's mean.
 
         `x`, `y` and `sample_weight` are this replica's, and the result is for its parts, in the
-        structure of `sample_weight` or of `y`. `total` sums a float32 scalar over all replicas;
-        `is_split` says whether there are several replicas or parts, which only means allow.
+        structure of `sample_weight` or of `y`. `total` sums a float32 scalar over all replicas.
+        With several replicas or parts, `is_split`, each loss must be a mean.
         """
         losses = compiled_losses(self, y)
         if is_split:
@@ -101,24 +101,31 @@ class GlobalLoss(TrainerHooks):
         used = used_slots(x, y)
         if used is not None:
             sample_weight = slot_weights(self, used, y, sample_weight)
-        divided = {}  # what a loss's mean divides by: these weights, or None for its own
-        for path, loss, *_ in losses:
-            if loss.reduction == _BY_WEIGHTS:
-                divided[path] = None
-            elif used is not None and loss.reduction in _MEANS:
-                name = path[0] if path else None
-                if has_slots(self, name):
-                    divided[path] = used
-        if sample_weight is None or not divided:
+        divisors = self._divisors(losses, used)
+        if sample_weight is None or not divisors:
             return sample_weight
-        if () in divided:
-            return _divided_by_mean(sample_weight, divided[()], total)
+        if None in divisors:
+            return _divided_by_mean(sample_weight, divisors[None], total)
         if not keras.tree.is_nested(sample_weight):
             sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)
-        by_output = sample_weight.copy()
-        for (name,), divisors in divided.items():
-            by_output[name] = _divided_by_mean(by_output[name], divisors, total)
-        return by_output
+        scaled = sample_weight.copy()
+        for output, weights in divisors.items():
+            scaled[output] = _divided_by_mean(scaled[output], weights, total)
+        return scaled
+
+    def _divisors(self, losses, used):
+        """Returns `{output: weights}`, the sums that losses are divided by in place of rows.
+
+        The output is None if the model has one; weights are None for those of the examples.
+        """
+        divisors = {}
+        for path, loss, _, _ in losses:
+            output = path[0] if path else None
+            if loss.reduction == _BY_WEIGHTS:
+                divisors[output] = None
+            elif used is not None and loss.reduction in _MEANS and has_slots(self, output):
+                divisors[output] = used
+        return divisors
 
     def loss_and_metrics(self, part: tuple, examples: Any, training: bool) -> Any:
         """Returns the loss of a part as if it were the entire batch; updates all metrics."""
@@ -171,7 +178,7 @@ class GlobalLoss(TrainerHooks):
         return states
 
     def loss_context(self) -> contextlib.AbstractContextManager:
-        """Turns means into row means, for use with `scaled_weights`."""
+        """Makes losses means over rows, which `scaled_weights` needs."""
         return replaced_losses(self, _mean_over_rows)
 
 
@@ -194,7 +201,10 @@ def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
     """
 
     def weighted(update):
-        return lambda values, sample_weight=None: update(values, sample_weight=examples)
+        def update_by_examples(values, sample_weight=None):  # Keras's weight isn't read
+            return update(values, sample_weight=examples)
+
+        return update_by_examples
 
     means = loss_means(model)
     for mean in means:
@@ -221,10 +231,12 @@ def _mean_over_rows(loss):
         return loss
     call = loss.call
 
-    def call_with_axis(*values):  # Keras divides means by the replicas, except of a scalar
+    def call_with_axis(*values):
         losses = call(*values)
+        # Keras divides all means but those of scalars by the number of replicas.
         return losses if len(losses.shape) else losses[None]
 
-    over_rows = object.__new__(type(loss))  # `copy` would serialize it, functions of a user too
+    # `copy` would serialize the loss, which fails for a user's own functions.
+    over_rows = object.__new__(type(loss))
     vars(over_rows).update(vars(loss), reduction="mean", call=call_with_axis)
     return over_rows

@@ -68,10 +68,11 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         warmup = float(self.warmup_steps)
         total = float(self.total_steps)
         step = ops.minimum(ops.cast(step, "float32"), total)
-        rising = (step + self.continuous) / max(warmup, 1.0)
         if self.continuous:
+            rising = (step + 1) / (warmup or 1.0)
             falling = (total - step) / (total - warmup)
         else:
+            rising = step / (warmup or 1.0)
             falling = 1 - step / total
         falling = self.final_fraction + (1 - self.final_fraction) * falling
         is_rising = rising < falling if self.continuous else step < warmup

@@ -188,3 +188,9 @@ def test_settings_that_teach_nothing_are_refused(model, preprocessor, refused):
     refused("from 1 to 16, .*32", BertEmbedder, model.backbone, matryoshka_dims=(32,))
     refused(r"\[B, 2, H\]; got \(4, 3, 8\)", CoSENT(), np.zeros(4), np.ones((4, 3, 8)))
     refused("needs pairs of texts.*or texts with their classes", model.scores, ANCHORS)
+
+
+@pytest.mark.parametrize("dtype", [str, object])
+def test_scores_are_numbers_not_strings_of_them(model, dtype, refused):
+    scores = np.array(["0.5"] * 8).astype(dtype)
+    refused("numbers, one for each", model.fit, (ANCHORS, POSITIVES), scores)

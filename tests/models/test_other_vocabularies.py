@@ -22,7 +22,7 @@ from keras_bert import (
     prepare_corpus,
 )
 from keras_bert.pictures import show_attention
-from keras_bert.text.sentence_piece import MODEL_FILE, SPACES, TRAINER, field, fields
+from keras_bert.text.sentence_piece import MODEL_FILE, SPACES, TRAINER, decode_fields, encode_field
 
 LANGUAGES = """The quick brown fox can't jump (over) 13 lazy dogs!
 Der Fuchs überquert die Straße, sagt man.
@@ -226,13 +226,13 @@ def test_what_is_no_sentence_piece_model_is_refused(
     refused("it begins with b'vocabulary'", SentencePieceTokenizer, bad)
     other = b"".join(
         whole.replace(b"</s>", b"<zz>") if number == 1 else whole
-        for number, whole, _ in fields(model_file.read_bytes())
+        for number, whole, _ in decode_fields(model_file.read_bytes())
     )
     refused("begins with <unk>, <s>, </s>; this one with", SentencePieceTokenizer, other)
     refused("family must be", SentencePieceTokenizer, model_file, "bert")
     for change, message in (
-        (field(TRAINER, b"\x18\x02"), "unigram models without byte_fallback"),
-        (field(1, field(1, b"<pad>")), "has <pad> itself"),
+        (encode_field(TRAINER, b"\x18\x02"), "unigram models without byte_fallback"),
+        (encode_field(1, encode_field(1, b"<pad>")), "has <pad> itself"),
     ):
         refused(message, SentencePieceTokenizer, model_file.read_bytes() + change)
     config = {"vocabulary": str(model_file), "family": "xlm-roberta"}

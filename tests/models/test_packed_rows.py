@@ -67,6 +67,8 @@ def test_rows_packed_wrongly_are_refused(model, refused):
         ({"padding_mask": np.ones((1, 24), "int32")}, "sequence_ids or padding_mask"),
     ):
         refused(message, model.predict, {**ROW, **SLOTS, **change}, verbose=0)
+    whole = {"token_ids": ROW["token_ids"], **SLOTS}
+    refused("cls_positions are those of packed rows: give sequence_ids", model.predict, whole)
 
 
 def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):

@@ -164,6 +164,11 @@ def test_examples_that_teach_nothing_are_refused(model, refused):
         ((["a", "b"], ["c", "d"]), [1, float("nan")], "must be finite numbers"),
         ((["a", "b"], ["c", "d"]), [1, 1j], "The scores of pairs must be numbers"),
         ((["a", "b"], ["c", "d"]), ["1", "2"], "The scores of pairs must be numbers"),
+        (
+            (["a", "b"], ["c", "d"]),
+            np.array(["1", "2"], object),
+            "The scores of pairs must be numbers",
+        ),
         ((["a", "b"], ["c", "d"]), [1], "There are 2 pairs but 1 scores"),
         ((["a", "b"], ["c", "d"], ["e", "f"]), [1, 2], "examples of 3 texts with y"),
         (["a", "b"], None, "can't be trained on texts alone"),
@@ -188,9 +193,3 @@ def test_settings_that_teach_nothing_are_refused(model, preprocessor, refused):
     refused("from 1 to 16, .*32", BertEmbedder, model.backbone, matryoshka_dims=(32,))
     refused(r"\[B, 2, H\]; got \(4, 3, 8\)", CoSENT(), np.zeros(4), np.ones((4, 3, 8)))
     refused("needs pairs of texts.*or texts with their classes", model.scores, ANCHORS)
-
-
-@pytest.mark.parametrize("dtype", [str, object])
-def test_scores_are_numbers_not_strings_of_them(model, dtype, refused):
-    scores = np.array(["0.5"] * 8).astype(dtype)
-    refused("numbers, one for each", model.fit, (ANCHORS, POSITIVES), scores)

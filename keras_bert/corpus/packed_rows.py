@@ -71,10 +71,14 @@ def write_rows(
     group: RecordGroup, texts: TextPairs, places: Places, vocabulary: list[str]
 ) -> tf.Tensor:
     """Writes texts `[R, K]` as token ids: `[CLS] first [SEP] second [SEP]`, and 0 at padding."""
-    column, slot = places.column, places.slot
-    in_first = at_slots(texts.first_start, slot) - 1 + column
-    in_second = at_slots(texts.second_start, slot) - 1 - places.middle + column
-    position = tf.where(column < places.middle, in_first, in_second)  # [R, S]
+    column = places.column
+    in_first = column - 1  # after [CLS]
+    in_second = column - places.middle - 1  # after the first [SEP]
+    position = tf.where(
+        column < places.middle,
+        at_slots(texts.first_start, places.slot) + in_first,
+        at_slots(texts.second_start, places.slot) + in_second,
+    )  # [R, S]
     position = tf.clip_by_value(position, 0, tf.size(group.token_ids) - 1)
     token_ids = tf.gather(group.token_ids, position)
     is_sep = (column == places.middle) | (column == places.last)
@@ -100,14 +104,15 @@ def best_fit(
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
     lengths = tf.gather(lengths, order)
     predictions = tf.gather(predictions, order)
-    # The first sequences leave no room even for the shortest one.
-    is_single = lengths + lengths[-1:] > most_tokens
-    num_single = tf.math.count_nonzero(is_single, dtype=tf.int32)
-    shared = _shared_rows(lengths[num_single:], predictions[num_single:], tf.constant(room))
-    row = tf.concat([tf.range(num_single), num_single + shared], axis=0)
+    shortest = lengths[-1:]  # empty without sequences
+    is_alone = lengths + shortest > most_tokens
+    num_alone = tf.math.count_nonzero(is_alone, dtype=tf.int32)
+    shared = _shared_rows(lengths[num_alone:], predictions[num_alone:], tf.constant(room))
+    row = tf.concat([tf.range(num_alone), num_alone + shared], axis=0)
     by_row = tf.argsort(row, stable=True)
     row = tf.gather(row, by_row)
-    slot = tf.range(tf.size(row)) - tf.searchsorted(row, row)
+    first_of_row = tf.searchsorted(row, row)
+    slot = tf.range(tf.size(row)) - first_of_row
     num_rows = tf.size(tf.unique(row).y)
     empty = tf.fill([num_rows, most_sequences], -1)
     indices = tf.stack([row, slot], axis=1)
@@ -115,32 +120,34 @@ def best_fit(
 
 
 def _shared_rows(lengths, predictions, room):
-    """Returns the row of each sequence; a row has `room` for tokens, predictions, sequences.
+    """Returns the row of each sequence, int32 `[n]`, numbered by first use.
 
-    Sequences are dealt out to B blocks, each with rows of its own. Time grows with their number
-    times the N of a block, and all blocks take a step at once.
+    A row has `room` for tokens, predictions and sequences. Sequences are dealt to B blocks of N,
+    each with N rows of its own. A step places a sequence of every block at once, so the time grows
+    with N steps of `[B, N]` values.
     """
-    count = tf.size(lengths)
-    num_blocks = tf.maximum(1, count // _BLOCK)
-    size = tf.maximum(1, -(-count // num_blocks))
-    sizes = tf.stack([lengths, predictions, tf.ones_like(lengths)], axis=1)
-    num_missing = size * num_blocks - count
-    sizes = tf.pad(sizes, [[0, num_missing], [0, 0]])
-    sizes = tf.reshape(sizes, [size, num_blocks, 1, 3])
-    free = tf.tile(room[None, None], [num_blocks, size, 1])  # [B, N, 3]
+    num_sequences = tf.size(lengths)
+    num_blocks = tf.maximum(1, num_sequences // _BLOCK)
+    block_size = tf.maximum(1, -(-num_sequences // num_blocks))
+    demands = tf.stack([lengths, predictions, tf.ones_like(lengths)], axis=1)
+    num_missing = block_size * num_blocks - num_sequences
+    demands = tf.pad(demands, [[0, num_missing], [0, 0]])
+    demands = tf.reshape(demands, [block_size, num_blocks, 1, 3])
+    free = tf.tile(room[None, None], [num_blocks, block_size, 1])  # [B, N, 3]
+    first_row = tf.range(num_blocks) * block_size  # of each block
 
-    def put(index, free, rows):
-        fits = tf.reduce_all(free >= sizes[index], axis=2)
-        left = tf.where(fits, free[:, :, 0], room[0] + 1)  # [B, N]
-        row = tf.argmin(left, 1, tf.int32)  # [B]
-        is_row = tf.one_hot(row, size, dtype=tf.int32)
-        free -= is_row[:, :, None] * sizes[index]
-        return index + 1, free, rows.write(index, row + tf.range(num_blocks) * size)
+    def place(step, free, rows):
+        fits = tf.reduce_all(free >= demands[step], axis=2)
+        free_tokens = tf.where(fits, free[:, :, 0], room[0] + 1)  # [B, N]
+        fullest = tf.argmin(free_tokens, 1, tf.int32)  # [B]
+        is_fullest = tf.one_hot(fullest, block_size, dtype=tf.int32)
+        free -= is_fullest[:, :, None] * demands[step]
+        return step + 1, free, rows.write(step, first_row + fullest)
 
-    def has_more(index, free, rows):
-        return index < size
+    def has_more(step, free, rows):
+        return step < block_size
 
-    rows = tf.TensorArray(tf.int32, size, element_shape=[None])
-    _, _, rows = tf.while_loop(has_more, put, (0, free, rows))
-    row = tf.reshape(rows.stack(), [-1])[:count]
+    rows = tf.TensorArray(tf.int32, block_size, element_shape=[None])
+    _, _, rows = tf.while_loop(has_more, place, (0, free, rows))
+    row = tf.reshape(rows.stack(), [-1])[:num_sequences]
     return tf.unique(row).idx

@@ -11,7 +11,7 @@ from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.texts import text_columns
 from keras_bert.vector_index import VectorIndex, check_equal_width, vector_array
 
-_QUERIES = 4096  # that are searched at a time
+_QUERIES_PER_SEARCH = 4096
 
 
 def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list[str]]:
@@ -19,10 +19,12 @@ def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list
     columns = text_columns(pairs, 2)
     if len(columns) < 2:
         raise ValueError("Negatives are mined for (queries, positives); got single texts.")
-    columns += columns[1:] if corpus is None else text_columns(corpus, 1)
-    for name, column in zip(("query", "positive", "text"), columns, strict=True):
+    queries, positives = columns
+    documents = positives
+    if corpus is not None:
+        [documents] = text_columns(corpus, 1)
+    for name, column in (("query", queries), ("positive", positives), ("text", documents)):
         check_no_empty_text(name, column)
-    queries, positives, documents = columns
     texts = list(dict.fromkeys(documents + positives))
     numbers = _numbers(texts)
     positives_of: dict[str, list[int]] = {}
@@ -39,7 +41,7 @@ def _numbers(texts):
 def with_vectors(
     texts: list[str], corpus: Any, vectors: Any, encode: Callable[[list[str]], np.ndarray]
 ) -> np.ndarray:
-    """Returns vectors of texts, `[D, H]`: `vectors` for those of a corpus, new ones for others."""
+    """Returns vectors of texts, `[D, H]`: `vectors` of a corpus, and new ones of other texts."""
     if corpus is None:
         raise ValueError("There are vectors without their texts: give the corpus, too.")
     [documents] = text_columns(corpus, 1)
@@ -69,8 +71,8 @@ def candidates(
     query's positives.
     """
     index = VectorIndex(texts, similarity)
-    for start in range(0, len(queries), _QUERIES):
-        block = comparable(queries[start : start + _QUERIES], similarity)
+    for start in range(0, len(queries), _QUERIES_PER_SEARCH):
+        block = comparable(queries[start : start + _QUERIES_PER_SEARCH], similarity)
         nearest, scores = index.search(block, top_k)
         for row, query in enumerate(block):
             numbers = nearest[row]

@@ -8,6 +8,9 @@ from keras_bert import BertTokenClassifier, BertTokenClassifierPreprocessor
 from keras_bert.metrics import entity_scores
 
 NAMES = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+SENTENCES = [["a", "b"], ["c"], ["d", "e"]]
+TAGS = [["O", "O"], ["B-X"], ["O", "B-Y"]]
+IN_ONE_DOCUMENT = {"words": SENTENCES, "documents": [0, 0, 0]}
 
 
 @pytest.fixture(scope="module")
@@ -53,24 +56,34 @@ def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):
     assert int(model.optimizer.iterations) == 1
 
 
-def test_context_changes_what_is_answered_of_a_sentence(model, eager, varied):
+def test_sentences_of_other_documents_are_no_context(model, varied):
     varied(model)
-    sentences = [["a", "b"], ["c"], ["d", "e"]]
-    apart = model.answer({"words": sentences, "documents": [0, 1, 2]})
-    assert tags_of(apart) == tags_of(model.answer(sentences))
-    [together] = tags_of(model.answer([["a", "b", "c", "d", "e"]]))
-    x = {"words": sentences, "documents": [0, 0, 0]}
-    joined = tags_of(model.answer(x))
-    assert sum(joined, []) == together
-    tags = [["O", "O"], ["B-X"], ["O", "B-Y"]]
-    assert model.scores(x, tags) == entity_scores(tags, joined)
-    alone, among = (model.evaluate(given, tags, verbose=0) for given in (sentences, x))
-    assert abs(alone[0] - among[0]) > 1e-3
-    last = {"words": sentences[1:], "documents": [0, 0]}
-    expected = model.evaluate(last, tags[1:], verbose=0)
-    eager(model, optimizer=keras.optimizers.SGD(0.0))
-    found = model.fit(x, tags, validation_split=0.4, verbose=0).history["val_loss"]
-    assert found == [pytest.approx(expected[0], rel=1e-5)]
+    apart = model.answer({"words": SENTENCES, "documents": [0, 1, 2]})
+    assert tags_of(apart) == tags_of(model.answer(SENTENCES))
+
+
+def test_sentences_of_a_document_are_answered_as_one_text(model, varied):
+    varied(model)
+    [as_one] = tags_of(model.answer([["a", "b", "c", "d", "e"]]))
+    answers = tags_of(model.answer(IN_ONE_DOCUMENT))
+    assert [tag for tags in answers for tag in tags] == as_one
+    assert model.scores(IN_ONE_DOCUMENT, TAGS) == entity_scores(TAGS, answers)
+
+
+def test_context_changes_the_loss(model, varied):
+    varied(model)
+    loss_alone = model.evaluate(SENTENCES, TAGS, verbose=0)[0]
+    loss_in_context = model.evaluate(IN_ONE_DOCUMENT, TAGS, verbose=0)[0]
+    assert abs(loss_alone - loss_in_context) > 1e-3
+
+
+def test_a_validation_split_keeps_the_documents(model, eager, varied):
+    varied(model)
+    held_out = {"words": SENTENCES[1:], "documents": [0, 0]}
+    expected = model.evaluate(held_out, TAGS[1:], verbose=0)[0]
+    eager(model, optimizer=keras.optimizers.SGD(0.0))  # keeps the weights
+    history = model.fit(IN_ONE_DOCUMENT, TAGS, validation_split=0.4, verbose=0).history
+    assert history["val_loss"] == [pytest.approx(expected, rel=1e-5)]
 
 
 def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):

@@ -36,7 +36,9 @@ def write_settings(
             "that run, or give this run a folder of its own."
         )
     if _differs(settings, strategy):
-        names = [name for name in sorted(settings) if _differs(settings[name], strategy)]
+        names = sorted(settings)
+        if not _differs(names, strategy):  # otherwise they would wait for each other
+            names = [name for name in names if _differs(settings[name], strategy)]
         raise ValueError(f"The processes differ in {', '.join(names)}: give all the same settings.")
     if is_chief(strategy):
         write_json(path, settings)

@@ -21,6 +21,8 @@ def is_plain(block, x):
         return False
     if type(block.attention) is not SelfAttention:
         return False
+    if x.device != block.output_norm.gamma.value.device:  # Keras moves it
+        return False
     dense = _dense(block)
     if any(type(layer) is not Dense or not layer.use_bias for layer in dense):
         return False

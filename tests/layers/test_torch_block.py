@@ -78,6 +78,8 @@ def test_outputs_and_gradients_are_those_of_the_layers(
 def test_other_blocks_are_left_to_their_layers(make_block):
     assert is_plain(make_block())
     assert not is_plain(make_block(dtype="mixed_bfloat16"))
+    elsewhere = ops.convert_to_tensor(X).to("meta")
+    assert not torch_block.is_plain(make_block(), elsewhere)
     adapted, hooked, quantized = make_block(), make_block(), make_block()
     own = EncoderBlock(2, 16, 32)
     own.attention = type("OwnAttention", (SelfAttention,), {})(2, 16)

@@ -318,8 +318,8 @@ def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, refused):
 
 
 def test_processes_with_other_settings_are_told_in_which(tmp_path, monkeypatch, refused):
-    # The other process has seed 1. Both compare all settings, then one after another.
-    theirs = iter([{"seed": 1, "steps": 5}, 1, 5])
+    # The other process has seed 1. Both compare all settings, their names, then one after another.
+    theirs = iter([{"seed": 1, "steps": 5}, ["seed", "steps"], 1, 5])
 
     def numbers_of_both(number, strategy):
         return [number, run_settings.checksum(next(theirs))]

@@ -59,10 +59,19 @@ class Batches(keras.utils.PyDataset):
         self._passes += bool(self.batching.shuffle)
 
 
+def has_labels(batches: Batches | Dataset) -> bool:
+    """Returns whether batches hold labels, after inputs."""
+    return isinstance(_first(batches), tuple)
+
+
 def has_weights(batches: Batches | Dataset) -> bool:
     """Returns whether batches hold weights, after inputs and labels."""
-    batch = batches.element_spec if is_dataset(batches) else batches[0]
-    return isinstance(batch, tuple) and len(batch) == 3
+    return has_labels(batches) and len(_first(batches)) == 3
+
+
+def _first(batches):
+    """Returns the first batch, or the spec of batches of a dataset."""
+    return batches.element_spec if is_dataset(batches) else batches[0]
 
 
 def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> Batches:

@@ -1,7 +1,6 @@
 """Data that a user gives to a verb of a task: a class for each form."""
 
 import itertools
-import math
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -9,25 +8,31 @@ import keras
 import numpy as np
 
 from keras_bert.losses import Distillation
-from keras_bert.messages import check_one_each, shown
+from keras_bert.messages import check_one_each
 from keras_bert.preprocessing import task_checks
-from keras_bert.preprocessing.batches import Batches, prepared_batches
+from keras_bert.preprocessing.batches import Batches, has_labels, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import (
     check_not_empty,
     first_element,
     first_to_validate_on,
+    inputs_of,
     is_dataset,
     is_raw,
     is_single,
     joined,
     take,
 )
-from keras_bert.preprocessing.prepared_inputs import PACKED, input_arrays, with_input_checks
+from keras_bert.preprocessing.prepared_inputs import input_arrays, with_input_checks
+
+unpacked = keras.utils.unpack_x_y_sample_weight
 
 
 class Data:
     """Examples in one form; `data_of` chooses the class.
+
+    A form reads its examples into memory and does there what a verb asks. It overrides what it can
+    do without that.
 
     Args:
         task: the `BertTask` that reads them.
@@ -40,7 +45,6 @@ class Data:
     is_single = False  # whether `x` is one example
     is_streamed = False  # whether examples are read only when they are needed
     is_packed = False  # whether rows hold several sequences
-    pools_windows = False  # whether the outputs of an example's windows become one
     count = None  # the number of examples in memory
 
     def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
@@ -49,24 +53,31 @@ class Data:
         self.y = y
         self.sample_weight = sample_weight
 
-    def in_memory(self, most: int | None = None) -> "Data":
+    @property
+    def pools_windows(self) -> bool:
+        """Whether the outputs of an example's windows become one."""
+        return self.is_raw and task_checks.preprocessor_of(self.task).cuts_windows
+
+    def in_memory(self, most: int | None = None) -> "InMemory":
         """Reads the examples, or up to `most` elements of a stream."""
-        return self
+        raise NotImplementedError
 
     def split(self, validation_split: float) -> tuple["Data", "Data"]:
         """Splits into the first examples, to train on, and the last ones, to validate on.
 
         Their order stays the same, so shuffle sorted examples first.
         """
-        raise ValueError("validation_split needs examples in memory: pass validation_data.")
+        if self.is_streamed:
+            raise ValueError("validation_split needs examples in memory: pass validation_data.")
+        return self.in_memory().split(validation_split)
 
     def batches(self, batching: Batching) -> Any:
         """Makes the batches that `fit` trains on."""
-        raise NotImplementedError
+        return self.in_memory().batches(batching)
 
     def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
         """Returns the `(x, y, sample_weight)` of `keras.Model.fit` and `evaluate`."""
-        raise NotImplementedError
+        return self.in_memory().for_keras(batching)
 
     def for_epochs(self, batching: Batching, epochs: int) -> tuple[Any, Any, Any]:
         """Like `for_keras`, for several passes."""
@@ -74,27 +85,24 @@ class Data:
 
     def chunks(self) -> Iterator[Any]:
         """Yields chunks of raw examples, so that reading them takes bounded memory."""
-        raise ValueError(
-            f"This needs texts, before they are prepared; got a {type(self.x).__name__} of inputs."
-        )
+        return self.in_memory().chunks()
 
     def outputs(self, batch_size: int, **kwargs: Any) -> Any:
         """Computes the task's outputs, as arrays."""
-        raise NotImplementedError
+        return self.in_memory().outputs(batch_size, **kwargs)
 
     def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
         """Yields the `(outputs, rows)` of each chunk; rows are None for prepared inputs."""
-        if self.is_packed:
-            raise ValueError(
-                "answer and scores take no packed rows (sequence_ids): give the raw examples."
-            )
-        yield self.outputs(batch_size, verbose=verbose), None
+        return self.in_memory().chunks_of_outputs(batch_size, verbose)
 
 
 class InMemory(Data):
     """Examples or inputs in memory."""
 
-    def split(self, validation_split: float) -> tuple[Data, Data]:
+    def in_memory(self, most=None):
+        return self
+
+    def split(self, validation_split):
         for column in (self.y, self.sample_weight):
             if column is not None and not isinstance(column, dict):
                 check_one_each(self.count, "examples", **{"labels or weights": column})
@@ -122,11 +130,11 @@ class Raw(Data):
     def preprocessor(self) -> Any:
         return task_checks.preprocessor_of(self.task)
 
-    @property
-    def pools_windows(self) -> bool:
-        return self.preprocessor.cuts_windows
+    def checked(self) -> Any:
+        """Returns `x` after a check of its extra inputs."""
+        raise NotImplementedError
 
-    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
+    def for_keras(self, batching):
         return on_backend(self.labelled_batches(batching), self.task), None, None
 
     def labelled_batches(self, batching: Batching) -> Any:
@@ -135,11 +143,7 @@ class Raw(Data):
         task_checks.check_has_labels(self.task, has_labels(batches))
         return batches
 
-    def checked(self) -> Any:
-        """Returns `x` after a check of its extra inputs."""
-        raise NotImplementedError
-
-    def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
+    def chunks_of_outputs(self, batch_size, verbose):
         self.checked()
         for chunk in self.chunks():
             rows = self.preprocessor.read(chunk)
@@ -160,21 +164,23 @@ class RawExamples(Raw, InMemory):
         """Inputs alongside the texts."""
         return getattr(self.x, "extra_inputs", {})
 
-    def checked(self) -> Any:
+    def checked(self):
         task_checks.check_extra_inputs(self.task, self.extra_inputs)
         return self.x
 
-    def batches(self, batching: Batching) -> Any:
+    def batches(self, batching):
         batching.check_model(self.task)
         weights = task_checks.example_weights(self.task, self.y, self.sample_weight)
         return self.preprocessor.batches(self.checked(), self.y, weights, batching=batching)
 
-    def chunks(self) -> Iterator[Any]:
+    def chunks(self):
         return self.preprocessor.parts(self.x)
 
-    def outputs(self, batch_size: int, steps: int | None = None, **kwargs: Any) -> Any:
-        most = None if steps is None else steps * batch_size
-        rows = self.preprocessor.read(self.checked()[:most])
+    def outputs(self, batch_size, steps=None, **kwargs):
+        examples = self.checked()
+        if steps is not None:
+            examples = examples[: steps * batch_size]
+        rows = self.preprocessor.read(examples)
         return self.task.predict_rows(rows, batch_size, **kwargs)
 
 
@@ -183,26 +189,26 @@ class RawDataset(Raw):
 
     is_streamed = True
 
-    def in_memory(self, most: int | None = None) -> Data:
+    def in_memory(self, most=None):
         from keras_bert.preprocessing.text_streams import are_strings
 
-        examples = joined(itertools.islice(self.x.as_numpy_iterator(), most))
+        examples = joined(self.x.as_numpy_iterator(), most)
         if self.task.takes_columns and are_strings(self.x.element_spec):
             return RawExamples(self.task, examples)
-        return RawExamples(self.task, *_unpacked(examples))
+        return RawExamples(self.task, *unpacked(examples))
 
-    def checked(self) -> Any:
+    def checked(self):
         task_checks.check_extra_specs(self.task, self.x)
         return self.x
 
-    def chunks(self) -> Iterator[Any]:
+    def chunks(self):
         from keras_bert.preprocessing.text_streams import text_batches
 
         most = self.preprocessor.max_texts
         for columns, extra_inputs, _ in text_batches(self.x, 1024, False, most):
             yield self.preprocessor.listed({"text": tuple(columns), **extra_inputs})
 
-    def batches(self, batching: Batching) -> Any:
+    def batches(self, batching):
         batching.check_model(self.task)
         preprocessor = self.preprocessor
         dataset = self.checked()
@@ -211,7 +217,7 @@ class RawDataset(Raw):
         task_checks.check_dataset_labels(self.task, batches)
         return self.task.with_checked_labels(batches) if has_labels(batches) else batches
 
-    def outputs(self, batch_size: int, steps: int | None = None, **kwargs: Any) -> Any:
+    def outputs(self, batch_size, steps=None, **kwargs):
         preprocessor = self.preprocessor
         dataset = self.checked()
         if preprocessor.cuts_windows:
@@ -225,32 +231,62 @@ class RawDataset(Raw):
         return self.task.predict_batches(batches, steps=steps, **kwargs)
 
 
-class InputArrays(InMemory):
+class Inputs(Data):
+    """Prepared inputs, alone or with labels and weights."""
+
+    @property
+    def is_packed(self) -> bool:
+        inputs = self.first_inputs()
+        return isinstance(inputs, dict) and inputs.get("sequence_ids") is not None
+
+    def first_inputs(self) -> Any:
+        """Returns the inputs, those of the first batch, or their specs; None if unknown."""
+        raise NotImplementedError
+
+    def checked_inputs(self) -> Any:
+        """Returns inputs, perhaps with labels and weights, whose values are checked."""
+        raise NotImplementedError
+
+    def chunks(self):
+        raise ValueError(
+            f"This needs texts, before they are prepared; got a {type(self.x).__name__} of inputs."
+        )
+
+    def outputs(self, batch_size, **kwargs):
+        return self.task.predict_batches(self.checked_inputs(), batch_size, **kwargs)
+
+    def chunks_of_outputs(self, batch_size, verbose):
+        if self.is_packed:
+            raise ValueError(
+                "answer and scores take no packed rows (sequence_ids): give the raw examples."
+            )
+        yield self.outputs(batch_size, verbose=verbose), None
+
+
+class InputArrays(Inputs, InMemory):
     """Prepared inputs in memory: a dict of arrays, or a tuple of dicts, one for each text."""
 
     @property
     def count(self) -> int:
-        inputs = self.x[0] if isinstance(self.x, tuple) else self.x
-        return len(inputs.get("token_ids", ()))
+        return len(inputs_of(self.x).get("token_ids", ()))
 
     @property
     def extra_inputs(self) -> dict[str, Any]:
         """All inputs, including those alongside token ids."""
         return self.x
 
-    @property
-    def is_packed(self) -> bool:
-        return isinstance(self.x, dict) and any(self.x.get(name) is not None for name in PACKED)
+    def first_inputs(self):
+        return self.x
 
-    def batches(self, batching: Batching) -> Any:
+    def batches(self, batching):
         return prepared_batches(*self.checked(), batching)
 
-    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
+    def for_keras(self, batching):
         task_checks.check_has_labels(self.task, self.y is not None)
         return self.checked()
 
-    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
-        return self.task.predict_batches(self.checked()[0], batch_size, **kwargs)
+    def checked_inputs(self):
+        return self.checked()[0]
 
     def checked(self) -> tuple[Any, Any, Any]:
         """Returns checked inputs, labels in the loss's form, and weights, as arrays."""
@@ -265,7 +301,7 @@ class InputArrays(InMemory):
         if isinstance(inputs, tuple):
             return tuple(map(self._arrays, inputs))
         if not isinstance(inputs, dict):
-            raise no_inputs(self.task, inputs)
+            raise task_checks.no_inputs(self.task, inputs)
         if "token_ids" in inputs:
             inputs = task_checks.with_extra_arrays(self.task, inputs)
         return input_arrays(self.task, inputs)
@@ -275,103 +311,86 @@ class InputArrays(InMemory):
         slots = np.shape(x["cls_positions"])  # [n, K]
         y = task_checks.slots_as_rows("y", self.y, slots)
         weights = task_checks.slots_as_rows("sample_weight", self.sample_weight, slots)
-        y, weights = self._targets(x, y, weights, math.prod(slots))
+        y, weights = self._targets(x, y, weights)
         return task_checks.rows_as_slots(y, slots), task_checks.rows_as_slots(weights, slots)
 
-    def _targets(self, x, y, sample_weight, rows):
+    def _targets(self, x, y, sample_weight, rows=None):
         weights = task_checks.example_weights(self.task, y, sample_weight, rows)
         return None if y is None else self.task.targets(y, x), weights
 
 
-class InputDataset(Data):
+class InputDataset(Inputs):
     """A `tf.data.Dataset` of prepared inputs, perhaps with labels and weights."""
 
     is_streamed = True
 
-    @property
-    def is_packed(self) -> bool:
-        spec = self.x.element_spec
-        inputs = spec[0] if isinstance(spec, tuple) else spec
-        return isinstance(inputs, dict) and "sequence_ids" in inputs
+    def first_inputs(self):
+        return inputs_of(self.x.element_spec)
 
-    def in_memory(self, most: int | None = None) -> Data:
-        batch = joined(itertools.islice(self.x.as_numpy_iterator(), most))
-        return InputArrays(self.task, *_unpacked(batch))
+    def in_memory(self, most=None):
+        batch = joined(self.x.as_numpy_iterator(), most)
+        return InputArrays(self.task, *unpacked(batch))
 
-    def batches(self, batching: Batching) -> Any:
+    def batches(self, batching):
         return self.for_keras(batching)[0]
 
-    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
-        dataset = self._checked()
+    def for_keras(self, batching):
+        dataset = self.checked_inputs()
         if not isinstance(self.task.loss, Distillation):
             task_checks.check_dataset_labels(self.task, dataset)
             dataset = self.task.with_checked_labels(dataset)
         return dataset, self.y, self.sample_weight
 
-    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
-        return self.task.predict_batches(self._checked(), None, **kwargs)
-
-    def _checked(self):
+    def checked_inputs(self):
         task_checks.check_extra_specs(self.task, self.x)
         check_not_empty(self.x)
         return with_input_checks(self.task, self.x)
 
 
-class InputBatches(Data):
+class InputBatches(Inputs):
     """Batches of prepared inputs from a generator, a `PyDataset` or a loader."""
 
     is_streamed = True
 
-    @property
-    def is_packed(self) -> bool:
-        batch = self.x[0] if isinstance(self.x, keras.utils.PyDataset) else None
-        inputs = batch[0] if isinstance(batch, tuple) and batch else batch
-        return isinstance(inputs, dict) and inputs.get("sequence_ids") is not None
+    def first_inputs(self):
+        return inputs_of(self.x[0]) if isinstance(self.x, keras.utils.PyDataset) else None
 
-    def in_memory(self, most: int | None = None) -> Data:
+    def in_memory(self, most=None):
         if not hasattr(self.x, "__len__"):
             raise ValueError(
                 f"A {type(self.x).__name__} of batches may have no end: give arrays, a PyDataset, "
                 "a loader or a tf.data.Dataset."
             )
-        batches = self._checked(with_labels=False)
-        count = len(batches) if most is None else min(most, len(batches))
-        batches = itertools.islice(batches, count)
-        arrays = [keras.tree.map_structure(keras.ops.convert_to_numpy, batch) for batch in batches]
-        x, y, sample_weight = _unpacked(joined(arrays))
-        y = self.y if y is None else y
+        batches = self.checked_inputs()
+        batches = itertools.islice(batches, len(batches))  # a PyDataset may have no end
+        batches = list(itertools.islice(batches, most))
+        arrays = keras.tree.map_structure(keras.ops.convert_to_numpy, batches)
+        x, y, sample_weight = unpacked(joined(arrays))
+        if y is None:
+            y = self.y
         return InputArrays(self.task, x, y, sample_weight)
 
-    def batches(self, batching: Batching) -> Any:
-        return self.in_memory().batches(batching)
-
-    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
+    def for_keras(self, batching):
         batches = on_backend(self.x, self.task)
         if is_dataset(batches):
             dataset = InputDataset(self.task, batches, self.y, self.sample_weight)
             return dataset.for_keras(batching)
-        return self._checked(with_labels=True), self.y, self.sample_weight
+        return self.checked_inputs(), self.y, self.sample_weight
 
-    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
-        return self.task.predict_batches(self._checked(with_labels=False), batch_size, **kwargs)
-
-    def _checked(self, with_labels):
+    def checked_inputs(self):
         if hasattr(self.x, "__next__"):
             return self._checked_batches()
         batch = first_element(self.x)
         if batch is None:
-            task_checks.with_extra_arrays(self.task, self.x)  # which names what is missing
-            raise no_inputs(self.task, self.x)
+            raise task_checks.no_inputs(self.task, self.x)
         self._check_not_raw(batch)
-        if with_labels:
-            task_checks.check_structure(self.task, batch)
+        task_checks.check_structure(self.task, batch)
         return self.x
 
     def _checked_batches(self):
         for batch in self.x:
             self._check_not_raw(batch)
-            columns = batch[:3] if isinstance(batch, tuple) else (batch,)
-            checked = InputArrays(self.task, *columns).checked()
+            checked = InputArrays(self.task, *unpacked(batch)).checked()
             packed = keras.utils.pack_x_y_sample_weight(*checked)
             yield packed if isinstance(packed, tuple) else (packed,)  # Keras takes only tuples
 
@@ -381,26 +400,6 @@ class InputBatches(Data):
                 f"A {type(self.x).__name__} can't yield batches of raw examples: give single ones, "
                 "a list, or a tf.data.Dataset."
             )
-
-
-def _unpacked(batch):
-    """Returns a batch as `(x, y, sample_weight)`; further columns are dropped."""
-    columns = batch[:3] if isinstance(batch, (tuple, list)) else (batch,)
-    return keras.utils.unpack_x_y_sample_weight(columns)
-
-
-def no_inputs(task: keras.Model, x: Any) -> ValueError:
-    """Makes the error for data that a task doesn't take."""
-    return ValueError(
-        f"{type(task).__name__} takes raw examples, or {', '.join(task.input)} in a dict, or "
-        f"batches of either; got {shown(x)}."
-    )
-
-
-def has_labels(batches: Any) -> bool:
-    """Returns whether batches hold labels after their inputs."""
-    batch = batches.element_spec if is_dataset(batches) else batches[0]
-    return isinstance(batch, tuple)
 
 
 def on_backend(batches: Any, task: keras.Model) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 import keras
 
 from keras_bert.messages import shown
-from keras_bert.preprocessing import task_checks
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import (
     Data,
@@ -16,7 +15,7 @@ from keras_bert.preprocessing.data import (
     RawExamples,
 )
 from keras_bert.preprocessing.forms import is_dataset, is_iterable, is_raw
-from keras_bert.preprocessing.iterables import RawPasses, in_python, raw_passes
+from keras_bert.preprocessing.iterables import RawPasses, are_rows, in_python, with_first
 
 
 def data_of(
@@ -44,12 +43,11 @@ def data_of(
     if is_dataset(x):
         dataset_class = RawDataset if is_raw(x) else InputDataset
         return dataset_class(task, x, *given)
-    are_labelled = with_labels and y is None and not task.takes_columns
-    passes, x = raw_passes(
-        x, with_labels=are_labelled, most=most, extra_inputs=task_checks.extra_shapes(task)
-    )
-    if passes is not None:
-        return RawPasses(task, passes, *given)
+    if is_iterable(x) or are_rows(x):
+        x, first = with_first(x)
+        if is_raw(first):
+            are_labelled = with_labels and y is None and not task.takes_columns
+            return RawPasses(task, x, *given, with_labels=are_labelled, most=most)
     if is_raw(x):
         return RawExamples(task, x, *given)
     are_columns = isinstance(x, tuple) and bool(x) and all(isinstance(part, dict) for part in x)

@@ -1,5 +1,6 @@
 """The forms of examples in memory: predicates, checks, slices. Needs no TensorFlow."""
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -124,9 +125,14 @@ def take(x: Any, part: slice) -> Any:
     return None if x is None else as_arrays(x)[part]
 
 
-def joined(elements: Iterable[Any]) -> Any:
+def inputs_of(batch: Any) -> Any:
+    """Returns the inputs of a batch, or of its spec, without labels and weights."""
+    return batch[0] if isinstance(batch, tuple) else batch
+
+
+def joined(elements: Iterable[Any], most: int | None = None) -> Any:
     """Joins examples or batches, as a `tf.data.Dataset` yields them, to one batch of arrays."""
-    elements = list(elements)
+    elements = list(itertools.islice(elements, most))
     if not elements:
         raise ValueError(NO_EXAMPLES)
     are_examples = any(isinstance(leaf, bytes) for leaf in keras.tree.flatten(elements[0]))

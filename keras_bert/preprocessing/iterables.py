@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import numbers
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -14,15 +14,9 @@ import numpy as np
 from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import Batches, alone
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import Data, Raw, RawExamples
-from keras_bert.preprocessing.forms import (
-    first_element,
-    is_frame,
-    is_iterable,
-    is_raw,
-    is_single,
-    is_text,
-)
+from keras_bert.preprocessing.data import Data, RawExamples
+from keras_bert.preprocessing.forms import first_element, is_frame, is_raw, is_single, is_text
+from keras_bert.preprocessing.task_checks import extra_shapes
 
 _MOST = 10_000_000  # examples of an iterable without steps_per_epoch, which must end
 _TEXTS = (  # names of the texts of a row, here and in Hugging Face's data sets
@@ -36,31 +30,64 @@ _TEXTS = (  # names of the texts of a row, here and in Hugging Face's data sets
 _LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
 
 
-@dataclasses.dataclass
-class Passes:
-    """An iterable of raw examples, read into memory in passes of up to `most` examples.
+class RawPasses(Data):
+    """Raw examples of an iterable, read into memory in passes of up to `most` examples.
 
     The iterable is a generator, a loader, or columns of a data set, and holds examples or batches
     of them. An example is what a list may hold, `(example, label)` or `(example, label, weight)`.
     It may also be a row, a dict with `text`, `label` and extra inputs by name; Hugging Face's names
     of texts and labels are known, and other columns are dropped. With labels, two bare strings are
-    a text and its label; without, a pair.
+    a text and its label; without, a pair. `fit` may read another pass in each epoch.
     """
 
-    iterable: Any
-    with_labels: bool = True
-    most: int | None = None
-    extra_inputs: Collection[str] = ()
+    is_raw = True
 
-    def __post_init__(self):
-        self.is_read_once = hasattr(self.iterable, "__next__")
-        is_loader = not self.is_read_once and not hasattr(self.iterable, "__getitem__")
+    def __init__(
+        self,
+        task: keras.Model,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        with_labels: bool = True,
+        most: int | None = None,
+    ):
+        super().__init__(task, x, y, sample_weight)
+        self.with_labels = with_labels
+        self.most = most
+        self.extra_names = list(extra_shapes(task))
+        is_read_once = hasattr(x, "__next__")
+        is_loader = not is_read_once and not hasattr(x, "__getitem__")
         # Others hold the same examples in each pass, or have no more of them.
-        self.are_several = is_loader or (self.is_read_once and self.most is not None)
+        self.has_several = is_loader or (is_read_once and most is not None)
+
+    def in_memory(self, most=None):
+        """Reads a pass, with its labels and weights or those given apart from it."""
+        if self.sample_weight is not None and self.has_several:
+            raise ValueError(
+                f"sample_weight has no place in a {type(self.x).__name__}, which may change its "
+                "order: make it yield (text, label, weight)."
+            )
+        x, labels, weights = self.read()
+        y = _only_one("labels", "y", labels, self.y)
+        sample_weight = _only_one("weights", "sample_weight", weights, self.sample_weight)
+        return RawExamples(self.task, x, y, sample_weight)
+
+    def for_epochs(self, batching, epochs):
+        """Reads the next pass while a model trains on this one, if passes may differ."""
+        is_apart = self.y is not None or self.sample_weight is not None
+        if is_apart or not self.has_several or epochs <= 1:
+            return self.for_keras(batching)
+
+        def batches_of_pass(index):
+            seed = None if batching.seed is None else batching.seed + index
+            examples = RawExamples(self.task, *self.read())
+            return examples.labelled_batches(dataclasses.replace(batching, seed=seed))
+
+        return PassBatches(batches_of_pass, epochs), None, None
 
     def read(self) -> tuple[Any, list | None, list | None]:
         """Reads the next pass as `(x, y, sample_weight)`, in the forms of data in memory."""
-        name = type(self.iterable).__name__
+        name = type(self.x).__name__
         examples = []
         for index, element in enumerate(itertools.islice(self._elements(), self.most)):
             if index == _MOST:
@@ -95,11 +122,12 @@ class Passes:
         is_unlabelled = not self.with_labels and is_single(element)
         if is_unlabelled or not isinstance(element, tuple):
             return (element,)
-        return (element[0], *map(_plain, element[1:]))
+        x, *targets = element
+        return x, *map(_plain, targets)
 
     def _example_of_row(self, row, names):
         x = alone(tuple(row[name] for name in names))
-        extra_inputs = {name: row[name] for name in self.extra_inputs if name in row}
+        extra_inputs = {name: row[name] for name in self.extra_names if name in row}
         if extra_inputs:
             x = {"text": x, **extra_inputs}
         for name in _LABELS:
@@ -107,12 +135,12 @@ class Passes:
                 return x, _plain(row[name])
         return (x,)
 
-    def _elements(self) -> Iterator:
+    def _elements(self):
         """Yields the iterable's examples, those of a batch one by one."""
-        collate = getattr(self.iterable, "collate_fn", None)  # of a PyTorch loader
-        makes_batches = collate is not None and self.iterable.batch_size is not None
+        collate = getattr(self.x, "collate_fn", None)  # of a PyTorch loader
+        makes_batches = collate is not None and self.x.batch_size is not None
         makes_columns = makes_batches and getattr(collate, "__name__", "") == "default_collate"
-        for element in self.iterable:
+        for element in self.x:
             if makes_columns or _is_batch(element):
                 yield from _examples_of(element)
             elif makes_batches:
@@ -121,54 +149,6 @@ class Passes:
                 yield tuple(element)  # PyTorch makes lists of tuples
             else:
                 yield element
-
-
-class RawPasses(Raw):
-    """Raw examples of an iterable, which `fit` may read again in each epoch."""
-
-    def __init__(self, task: keras.Model, passes: Passes, y: Any = None, sample_weight: Any = None):
-        super().__init__(task, passes.iterable, y, sample_weight)
-        self.passes = passes
-
-    def in_memory(self, most: int | None = None) -> RawExamples:
-        """Reads a pass, with its labels and weights or those given apart from it."""
-        if self.sample_weight is not None and self.passes.are_several:
-            raise ValueError(
-                f"sample_weight has no place in a {type(self.x).__name__}, which may change its "
-                "order: make it yield (text, label, weight)."
-            )
-        x, labels, weights = self.passes.read()
-        y = _only_one("labels", "y", labels, self.y)
-        sample_weight = _only_one("weights", "sample_weight", weights, self.sample_weight)
-        return RawExamples(self.task, x, y, sample_weight)
-
-    def split(self, validation_split: float) -> tuple[Data, Data]:
-        return self.in_memory().split(validation_split)
-
-    def batches(self, batching: Batching) -> Batches:
-        return self.in_memory().batches(batching)
-
-    def chunks(self) -> Iterator[Any]:
-        return self.in_memory().chunks()
-
-    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
-        return self.in_memory().outputs(batch_size, **kwargs)
-
-    def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
-        return self.in_memory().chunks_of_outputs(batch_size, verbose)
-
-    def for_epochs(self, batching: Batching, epochs: int) -> tuple[Any, Any, Any]:
-        """Reads the next pass while a model trains on this one, if passes may differ."""
-        is_apart = self.y is not None or self.sample_weight is not None
-        if is_apart or not self.passes.are_several or epochs <= 1:
-            return self.in_memory().for_keras(batching)
-
-        def batches_of_pass(index):
-            seed = None if batching.seed is None else batching.seed + index
-            examples = RawExamples(self.task, *self.passes.read())
-            return examples.labelled_batches(dataclasses.replace(batching, seed=seed))
-
-        return PassBatches(batches_of_pass, epochs), None, None
 
 
 def _only_one(what, name, of_examples, given):
@@ -265,25 +245,21 @@ def _dict_in_python(x):
     return x
 
 
-def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
-    """Returns `(Passes, x)` of an iterable of raw examples, or `(None, x)` of anything else.
+def with_first(x: Any) -> tuple[Any, Any]:
+    """Returns an iterable with its first example or batch, `()` if it is empty.
 
-    A generator of anything else is returned with the element that was read from it.
+    An iterator is returned as a generator that begins with the element that was read from it.
     """
-    if not is_iterable(x) and not _are_rows(x):
-        return None, x
     first = first_element(x)
     if first is None:
         start = list(itertools.islice(x, 1))
         first = start[0] if start else ()
         if hasattr(x, "__next__"):
             x = (element for element in itertools.chain(start, x))  # Keras takes no other iterators
-    if not is_raw(first):
-        return None, x
-    return Passes(x, **options), x
+    return x, first
 
 
-def _are_rows(x):
+def are_rows(x: Any) -> bool:
     """Returns whether a list holds dicts with `text`, or tuples with a label, a number."""
     first = x[0] if isinstance(x, list) and x else None
     if not isinstance(first, tuple):

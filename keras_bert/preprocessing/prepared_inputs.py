@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert.other_libraries import INPUTS
 from keras_bert.preprocessing.checked_numbers import require, with_finite_check, with_target_checks
-from keras_bert.preprocessing.forms import Dataset, as_arrays
+from keras_bert.preprocessing.forms import Dataset, as_arrays, inputs_of
 from keras_bert.preprocessing.text_rows import ops_of
 
 PACKED = ("sequence_ids", "cls_positions")
@@ -126,8 +126,7 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
 
     if not isinstance(dataset, tf.data.Dataset):
         return dataset
-    spec = dataset.element_spec
-    inputs = spec[0] if isinstance(spec, tuple) else spec
+    inputs = inputs_of(dataset.element_spec)
     is_columns = model.takes_columns and isinstance(inputs, tuple)
     columns = inputs if is_columns else (inputs,)
     if not all(isinstance(column, dict) for column in columns):

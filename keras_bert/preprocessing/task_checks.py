@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.checked_numbers import extra_input_array, weight_arrays
-from keras_bert.preprocessing.forms import as_arrays, is_dataset, one_each
+from keras_bert.preprocessing.forms import as_arrays, inputs_of, is_dataset, one_each
 
 
 def preprocessor_of(task: keras.Model) -> Any:
@@ -18,6 +18,14 @@ def preprocessor_of(task: keras.Model) -> Any:
             f"preprocessor={task.preprocessor_class().__name__}(tokenizer))."
         )
     return task.preprocessor
+
+
+def no_inputs(task: keras.Model, x: Any) -> ValueError:
+    """Makes the error for data that a task doesn't take."""
+    return ValueError(
+        f"{type(task).__name__} takes raw examples, or {', '.join(task.input)} in a dict, or "
+        f"batches of either; got {shown(x)}."
+    )
 
 
 def check_has_labels(task: keras.Model, has_labels: bool) -> None:
@@ -146,8 +154,7 @@ def check_extra_specs(task: keras.Model, dataset: Any) -> None:
     """Checks that a `tf.data.Dataset` has the task's extra inputs; its values are checked later."""
     shapes = extra_shapes(task)
     if shapes:
-        spec = dataset.element_spec
-        inputs = spec[0] if isinstance(spec, tuple) else spec
+        inputs = inputs_of(dataset.element_spec)
         _check_extra_inputs(task, inputs, shapes, may_be_one=True)
 
 

@@ -15,11 +15,6 @@ def is_column(shape: tuple) -> bool:
     return len(shape) > 0 and shape[1:] in ((), (1,))
 
 
-def has_rows(shape: tuple) -> bool:
-    """Returns whether a shape is `[n, ...]`."""
-    return len(shape) > 0
-
-
 def number_array(
     name: str,
     values: Any,
@@ -34,25 +29,23 @@ def number_array(
     Traceback (most recent call last):
     ValueError: Scores must be a number for each example, [n]; got ['high', 'low'].
     """
-    array = _as_numbers(values, dtype)
-    if array is None:
-        raise ValueError(f"{name} must be {expected}; got {shown(values)}.")
-    if not is_shape(array.shape):
-        got = f"shape {array.shape}" if array.ndim else shown(values)
+    array = _as_floats(values, dtype)
+    if array is None or not is_shape(array.shape):
+        is_misshapen = array is not None and array.ndim
+        got = f"shape {array.shape}" if is_misshapen else shown(values)
         raise ValueError(f"{name} must be {expected}; got {got}.")
     check_all_finite(name, array, fix)
     return array
 
 
-def _as_numbers(values, dtype):
+def _as_floats(values, dtype):
     """Converts values to an array; returns None for strings, ragged lists and other objects."""
     try:
         array = np.asarray(as_arrays(values))
-        if array.dtype.kind == "O":  # NumPy would convert "1", too
-            is_number = not any(map(is_text, array.flat))
-        else:
-            is_number = holds_numbers(array)
-        return array.astype(dtype) if is_number else None
+        are_numbers = holds_numbers(array)
+        if array.dtype.kind == "O":
+            are_numbers = not any(map(is_text, array.flat))
+        return array.astype(dtype) if are_numbers else None
     except (TypeError, ValueError):
         return None
 
@@ -71,6 +64,16 @@ def extra_input_array(name: str, values: Any) -> np.ndarray:
     return given if given.dtype.kind in "iub" else array
 
 
+def weight_arrays(sample_weight: Any) -> Any:
+    """Returns sample weights as float32, `[n, ...]`, a dict of these, or None."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, dict):
+        return {name: weight_arrays(weights) for name, weights in sample_weight.items()}
+    weights = number_array("sample_weight", sample_weight, is_shape=bool)  # any but ()
+    return _not_negative(weights, "sample_weight")
+
+
 def require(values: Any, is_right: Callable, expected: str, fix: str = "") -> Any:
     """Returns numbers, an array or a tensor, unless one of them is wrong.
 
@@ -79,19 +82,11 @@ def require(values: Any, is_right: Callable, expected: str, fix: str = "") -> An
     do.
     """
     if isinstance(values, np.ndarray):
-        _require_array(values, is_right, expected, fix)
+        if values.size and not holds_numbers(values):
+            raise ValueError(f"{expected}; got {shown(values.tolist())}. {fix}".rstrip())
+        with np.errstate(invalid="ignore"):  # NaN and infinity are compared, too
+            check_values(values, is_right(values.astype("float64")), expected, fix)
         return values
-    return _required_tensor(values, is_right, expected, fix)
-
-
-def _require_array(values, is_right, expected, fix):
-    if values.size and not holds_numbers(values):
-        raise ValueError(f"{expected}; got {shown(values.tolist())}. {fix}".rstrip())
-    with np.errstate(invalid="ignore"):  # NaN and infinity are compared, too
-        check_values(values, is_right(values.astype("float64")), expected, fix)
-
-
-def _required_tensor(values, is_right, expected, fix):
     import tensorflow as tf
 
     from keras_bert.graph.datasets import asserted
@@ -106,32 +101,26 @@ def with_finite_check(extra_inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Converts floats to float32; reading a batch fails if a number is not finite."""
     import tensorflow as tf
 
-    return {
-        name: _finite(tf.cast(values, tf.float32), name) if values.dtype.is_floating else values
-        for name, values in extra_inputs.items()
-    }
-
-
-def weight_arrays(sample_weight: Any) -> Any:
-    """Returns sample weights as float32, `[n, ...]`, a dict of these, or None."""
-    if sample_weight is None:
-        return None
-    if isinstance(sample_weight, dict):
-        return {name: weight_arrays(weights) for name, weights in sample_weight.items()}
-    weights = number_array("sample_weight", sample_weight, is_shape=has_rows)
-    return _not_negative(weights, "sample_weight")
+    checked = {}
+    for name, values in extra_inputs.items():
+        if values.dtype.is_floating:
+            values = tf.cast(values, tf.float32)
+        checked[name] = _finite(values, name)
+    return checked
 
 
 def with_target_checks(targets: tuple) -> tuple:
     """Adds checks to `(labels,)` or `(labels, weights)`, which fail when a batch is wrong."""
     import tensorflow as tf
 
-    def checks(check):
-        return lambda values: check(values) if isinstance(values, tf.Tensor) else values
+    def with_check(check, values):
+        def checked(tensor):
+            return check(tensor) if isinstance(tensor, tf.Tensor) else tensor  # or ragged
+
+        return keras.tree.map_structure(checked, values)
 
     labels, *weights = targets
-    labels = keras.tree.map_structure(checks(_finite), labels)
-    return labels, *keras.tree.map_structure(checks(_not_negative), weights)
+    return with_check(_finite, labels), *with_check(_not_negative, weights)
 
 
 def _finite(values, name="Labels"):

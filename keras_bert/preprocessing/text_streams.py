@@ -32,7 +32,8 @@ def stream_batches(
     if batching.packed:
         raise ValueError("Texts of a dataset can't be packed: give them in memory.")
     batching = batching.for_rows(preprocessor.sequence_length)
-    rows_of = rows_of or preprocessor.stream_rows
+    if rows_of is None:
+        rows_of = preprocessor.stream_rows
     dataset = text_batches(dataset, batching.batch_size, with_labels, preprocessor.max_texts)
     if batching.drop_remainder:
         dataset = dataset.rebatch(batching.batch_size, drop_remainder=True)
@@ -56,16 +57,16 @@ def _window_batches(dataset, read, batching):
 
     windows = dataset.map(windows_of, tf.data.AUTOTUNE).unbatch()
     windows = windows.batch(batching.batch_size, drop_remainder=batching.drop_remainder)
-    return map_batches(windows, lambda x, *targets: alone((_trimmed(x, batching), *targets)))
 
+    def trimmed(inputs, *targets):
+        mask = inputs["padding_mask"]
+        lengths = tf.reduce_sum(tf.cast(mask, tf.int64), axis=-1)
+        width = batching.width(lengths, mask.shape[-1], graph_ops)
+        for name in ("token_ids", "segment_ids", "padding_mask"):  # others have no axis of tokens
+            inputs[name] = inputs[name][:, :width]
+        return alone((inputs, *targets))
 
-def _trimmed(inputs, batching):
-    """Cuts full rows, a dict of `[B, S]`, to the width of a `Batching`."""
-    mask = inputs["padding_mask"]
-    lengths = tf.reduce_sum(tf.cast(mask, tf.int64), axis=-1)
-    width = batching.width(lengths, mask.shape[-1], graph_ops)
-    rows = {name: inputs[name][:, :width] for name in ("token_ids", "segment_ids", "padding_mask")}
-    return inputs | rows  # others have no axis of tokens
+    return map_batches(windows, trimmed)
 
 
 def stream_columns(
@@ -75,8 +76,8 @@ def stream_columns(
     spec = dataset.element_spec
 
     def rows_of(columns, extra_inputs, scores):
-        is_right = len(columns) > 1 and not extra_inputs and len(scores) < 2
-        if not is_right or not all(map(_is_real, scores)):
+        are_real = all(isinstance(x, tf.Tensor) and not x.dtype.is_complex for x in scores)
+        if len(columns) < 2 or extra_inputs or len(scores) > 1 or not are_real:
             raise ValueError(
                 "A dataset that trains an embedder must yield (anchor, positive, negative, ...) or "
                 f"((text, other), score), batched or not; got {spec}. Classes must be in memory."
@@ -111,15 +112,16 @@ def text_batches(
 
     def in_order(x, *targets):
         if are_columns:
-            x, targets = (x, *targets), ()
+            x = (x, *targets)
+            targets = ()
         text, extra_inputs = split_inputs(x)
         columns = text if isinstance(text, tuple) else (text,)
         return columns, extra_inputs, targets
 
-    def unstacked(columns, extra_inputs, targets):
+    def unstacked(columns, *rest):
         if columns[0].shape.rank == 2:  # [B, number of texts]
             columns = tuple(tf.unstack(columns[0], axis=1))
-        return columns, extra_inputs, targets
+        return columns, *rest
 
     dataset = dataset.map(in_order)
     columns, _, targets = dataset.element_spec
@@ -127,13 +129,11 @@ def text_batches(
     ranks = [shape.rank for shape in shapes]
     is_table = ranks == [2] and 1 <= (shapes[0][1] or 0) <= most
     is_batch = is_table or set(ranks) == {1}
-    if is_batch:
-        is_right = all(target.shape.rank != 0 for target in tf.nest.flatten(targets))
-    else:
-        is_right = set(ranks) == {0}
-    are_texts = len(ranks) == len(columns) <= most
+    are_texts = len(ranks) == len(columns) <= most and (is_batch or set(ranks) == {0})
+    has_scalars = any(target.shape.rank == 0 for target in tf.nest.flatten(targets))
     has_wrong_weights = any(map(_is_string, tf.nest.flatten(targets[1:])))
-    if not are_texts or not is_right or len(targets) > 2 or has_wrong_weights:
+    has_wrong_targets = (is_batch and has_scalars) or has_wrong_weights or len(targets) > 2
+    if not are_texts or has_wrong_targets:
         raise ValueError(
             "A dataset of text must yield a text, (text, label) or (text, label, weight), batched "
             f"or not, where a text is a string or a pair (string, string); got {spec}."
@@ -150,7 +150,3 @@ def are_strings(spec: object) -> bool:
 
 def _is_string(spec):
     return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
-
-
-def _is_real(values):
-    return isinstance(values, tf.Tensor) and not values.dtype.is_complex

@@ -50,10 +50,12 @@ def in_parts(examples: Any, size: int) -> Iterator[Any]:
         lengths = [sum(map(len, texts)) for texts in zip(*examples.columns, strict=True)]
     else:  # questions
         lengths = [sum(len(x) for x in q.values() if isinstance(x, str)) for q in examples]
-    ends, start = np.cumsum(lengths), 0
+    ends = np.cumsum([0, *lengths])
+    start = 0
     while start < max(len(examples), 1):
-        room = CHARACTERS_AT_ONCE + (ends[start - 1] if start else 0)
-        end = min(max(int(np.searchsorted(ends, room, "right")), start + 1), start + size)
+        most = ends[start] + CHARACTERS_AT_ONCE
+        end = int(np.searchsorted(ends, most, "right")) - 1
+        end = min(max(end, start + 1), start + size)
         yield examples[start:end]
         start = end
 
@@ -67,13 +69,15 @@ def text_examples(x: Examples, most: float = 2) -> TextExamples:
     """
     if isinstance(x, TextExamples):
         return x
-    x, extra = split_inputs(as_arrays(x))
-    extra = {name: extra_input_array(name, values) for name, values in extra.items()}
-    if is_single(x):
-        extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
+    x, extra_inputs = split_inputs(as_arrays(x))
     columns = text_columns(x, most)
-    check_one_each(len(columns[0]), "texts", **{f"rows of {n}": v for n, v in extra.items()})
-    return TextExamples(columns, extra)
+    for name, values in extra_inputs.items():
+        values = extra_input_array(name, values)
+        if is_single(x) and values.ndim < 2:
+            values = values[None]
+        check_one_each(len(columns[0]), "texts", **{f"rows of {name}": values})
+        extra_inputs[name] = values
+    return TextExamples(columns, extra_inputs)
 
 
 _MADE_FROM_TEXT = frozenset(("token_ids", "segment_ids", "padding_mask"))

@@ -67,8 +67,7 @@ def best_fit(
     open_rows = _OpenRows(sequence_length)
     for sequence, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
         row, free = open_rows.take_fullest(length)
-        if row is None:
-            row = []
+        if not row:
             rows.append(row)
         row.append(sequence)
         if len(row) < limit:
@@ -92,13 +91,10 @@ class _OpenRows:
         self._sizes |= 1 << free
 
     def take_fullest(self, length):
-        """Takes the fullest row with room, `(row, free tokens)`; None as the row if there is none.
-
-        All tokens of a new row are free.
-        """
+        """Takes the fullest row with room, `(row, free tokens)`; a new one if there is none."""
         large_enough = self._sizes >> length
         if not large_enough:
-            return None, self._sequence_length
+            return [], self._sequence_length
         lowest_bit = large_enough & -large_enough
         free = length + lowest_bit.bit_length() - 1
         row = self._rows[free].pop()
@@ -116,7 +112,11 @@ def packed(unpacked: tuple, is_used: np.ndarray, length: int, packs: str) -> tup
     inputs, *targets = unpacked
     row, slot = np.nonzero(is_used)  # [M]
     lengths = inputs["padding_mask"].sum(axis=1)
-    slot_lengths = scattered((row, slot), lengths, is_used.shape)
+
+    def of_sequences(values):  # [M, ...] to [B, K, ...]
+        return scattered((row, slot), values, is_used.shape)
+
+    slot_lengths = of_sequences(lengths)
     slot_ends = np.cumsum(slot_lengths, axis=1)
     slot_starts = np.where(is_used, slot_ends - slot_lengths, 0)  # [B, K]
     sequence, offset = numbered(lengths, numpy_ops)  # of each token
@@ -126,22 +126,18 @@ def packed(unpacked: tuple, is_used: np.ndarray, length: int, packs: str) -> tup
     def of_tokens(values):  # [M, S'] to [B, S]
         return scattered(indices, values[sequence, offset], (len(is_used), length))
 
-    def of_sequences(values):  # [M, ...] to [B, K, ...]
-        return scattered((row, slot), values, is_used.shape)
-
     rows = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
     sequence_ids = (slot[sequence] + 1).astype("int32")
     rows["sequence_ids"] = scattered(indices, sequence_ids, (len(is_used), length))
     if packs == "tokens":
         return (rows, *map(of_tokens, targets))
-    cls_positions = slot_starts.astype("int32")
-    rows["cls_positions"] = cls_positions
+    rows["cls_positions"] = slot_starts.astype("int32")
     if not targets:
         return (rows,)
     labels, *weights = keras.tree.map_structure(of_sequences, targets)
     used = is_used.astype("float32")
     if packs == "positions":
         for name, positions in labels.items():
-            labels[name] = np.where(is_used, cls_positions + positions, 0)
+            labels[name] = np.where(is_used, rows["cls_positions"] + positions, 0)
         return rows, labels, dict.fromkeys(labels, used)
-    return (rows, labels, *weights) if weights else (rows, labels, used)
+    return rows, labels, *(weights or [used])

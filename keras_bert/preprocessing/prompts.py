@@ -10,9 +10,10 @@ KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 def prompts_by_name(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
     """Returns prompts by name; None is a dict without any."""
-    prompts = {} if prompts is None else prompts
-    strings = [*prompts, *prompts.values()] if isinstance(prompts, dict) else [None]
-    if not all(isinstance(text, str) for text in strings):
+    if prompts is None:
+        prompts = {}
+    is_dict = isinstance(prompts, dict)
+    if not is_dict or not all(isinstance(text, str) for text in (*prompts, *prompts.values())):
         raise ValueError(
             f"prompts must be a dict of strings, such as {{'query': 'query: '}}; got {prompts!r}."
         )
@@ -22,4 +23,7 @@ def prompts_by_name(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
 
 def prompt_of(prompts: dict[str, str], kind: str) -> str:
     """Returns the prompt of `"query"` or `"document"`, "" if there is none."""
-    return next((prompts[name] for name in KINDS[kind] if name in prompts), "")
+    for name in KINDS[kind]:
+        if name in prompts:
+            return prompts[name]
+    return ""

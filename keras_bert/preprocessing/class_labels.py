@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_number, did_you_mean, shown
+from keras_bert.messages import check_number, check_one_of, did_you_mean, shown
 from keras_bert.preprocessing.checked_numbers import number_array, require
 from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, is_text, one_each
 from keras_bert.preprocessing.text_rows import ops_of
@@ -28,10 +28,9 @@ def as_label_names(names: Any) -> list[str] | None:
     if names is None:
         return None
     array = as_arrays(names)
-    is_list = isinstance(array, (list, tuple)) or hasattr(array, "tolist")
-    given = array if is_list and np.ndim(array) == 1 else ()
-    are_names = all(isinstance(name, str) or name == index for index, name in enumerate(given))
+    given = list(array) if np.ndim(array) == 1 else []
     strings = list(map(str, given))
+    are_names = all(isinstance(name, str) or name == index for index, name in enumerate(given))
     if not strings or not are_names or len(set(strings)) < len(strings):
         raise ValueError(
             "label_names must be a list of names that differ, or numbers in their places, 0, 1, "
@@ -76,10 +75,11 @@ def _numbers_of_labels(labels, names):
     """Converts an array of names, some perhaps numbers, to class numbers, int32."""
     known = numbers_of(names)
     hint = _naming_hint(labels, known)
-    class_numbers = np.zeros(labels.shape, "int32")
-    for index, label in enumerate(labels.flat):
-        class_numbers.flat[index] = class_number(f"Label {index} is", label, known, hint)
-    return class_numbers
+    class_numbers = [
+        class_number(f"Label {index} is", label, known, hint)
+        for index, label in enumerate(labels.flat)
+    ]
+    return np.array(class_numbers, "int32").reshape(labels.shape)
 
 
 def _naming_hint(labels, known):
@@ -106,12 +106,18 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
         matrix = np.zeros((len(labels), len(names)), "float32")
         for index, row in enumerate(labels):
             for label in row:
-                matrix[index, class_number(f"Label {index} is", label, known)] = 1
+                column = class_number(f"Label {index} is", label, known)
+                matrix[index, column] = 1
         return matrix
     what = "Labels of a multi_label model"
     expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
-    matrix = number_array(what, labels, expected, lambda shape: shape[1:] == (len(names),))
+    matrix = number_array(what, labels, expected, _has_columns(names))
     return require(matrix, lambda v: (v == 0) | (v == 1), f"{what} must be {expected}")
+
+
+def _has_columns(names):
+    """Returns the function that tells whether a shape is `[n, C]` of C names."""
+    return lambda shape: shape[1:] == (len(names),)
 
 
 def class_targets(
@@ -132,9 +138,8 @@ def class_targets(
         labels = _numbers_of_labels(labels, names)
     num_classes = None if names is None else len(names)
     if labels.ndim != 1:
-        inner = labels.shape[1:]
-        is_one_hot = names is None or inner == (num_classes,) or not labels.size
-        if not is_one_hot or 0 in inner:
+        is_one_hot = names is None or labels.shape[1:] == (num_classes,) or not labels.size
+        if not is_one_hot or 0 in labels.shape[1:]:
             raise ValueError(
                 "Labels must be [n] names or numbers, or one-hot, [n, C]; got shape "
                 f"{labels.shape}."
@@ -150,9 +155,7 @@ def regression_targets(labels: Labels, names: Sequence[str]) -> np.ndarray:
     if len(names) == 1:
         return one_each(number_array(what, labels, dtype="float64"))
     expected = f"numbers, [n, {len(names)}], of {', '.join(names)}"
-    return number_array(
-        what, labels, expected, lambda shape: shape[1:] == (len(names),), dtype="float64"
-    )
+    return number_array(what, labels, expected, _has_columns(names), dtype="float64")
 
 
 def class_weights(
@@ -170,10 +173,8 @@ def class_weights(
             check_number(f"The class_weight of {label!r}", weight, at_least=0)
             weights[class_number("class_weight has the class", label, known)] = weight
         return weights
-    if not isinstance(class_weight, str) or class_weight != "balanced":
-        raise ValueError(
-            f'class_weight must be a dict of weights by class, or "balanced"; got {class_weight!r}.'
-        )
+    hint = " Or give a dict of weights by class."
+    check_one_of("class_weight", class_weight, ["balanced"], hint)
     if labels is None:
         raise ValueError(
             'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
@@ -260,15 +261,14 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
     if labels is None or len(labels) == 0 or num_classes < 2:
         return
     row = as_arrays(labels)[0]
-    shape = (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
-    if shape in ((), (1,)):
-        for part in (loss, *metrics):
-            if takes_one_hot(part):
-                raise ValueError(
-                    f"Labels are class names or numbers, [n]; {_name(part)} takes one-hot labels, "
-                    f"[n, {num_classes}]: leave it out of compile, or give np.eye({num_classes})"
-                    "[numbers]. keras_bert.losses.LogitCrossentropy takes label_smoothing."
-                )
+    shape = np.shape(row)
+    for part in (loss, *metrics):
+        if shape in ((), (1,)) and takes_one_hot(part):
+            raise ValueError(
+                f"Labels are class names or numbers, [n]; {_name(part)} takes one-hot labels, "
+                f"[n, {num_classes}]: leave it out of compile, or give np.eye({num_classes})"
+                "[numbers]. keras_bert.losses.LogitCrossentropy takes label_smoothing."
+            )
     if shape == (num_classes,) and not _is_names(row) and "sparse" in _name(loss).lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "

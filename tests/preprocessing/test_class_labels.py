@@ -78,7 +78,7 @@ def test_labels_in_no_known_form_are_refused(labels, message, refused):
         ({"god": 2}, "class_weight has the class 'god'.*Did you mean 'good'"),
         ({3: 2}, "has the class 3, which is not one of the 3 classes"),
         ({"good": -1}, "of 'good' must be a finite number of at least 0; got -1"),
-        ("balance", "dict of weights by class, or .balanced.*'balance'"),
+        ("balance", "one of 'balanced'; got 'balance'.*dict of weights by class"),
         ("balanced", "counts the labels"),
     ],
 )

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any, Self
 
 import keras
-import numpy as np
 
 from keras_bert.messages import check_int, check_one_of, shown
 from keras_bert.training.strategy import device_kind
@@ -76,12 +75,10 @@ class Batching:
         if isinstance(self.pad_to, str):
             check_one_of("pad_to", self.pad_to, PAD_TO, " Or give a list of lengths.")
         else:
-            _check_lengths("pad_to", self.pad_to)
-            object.__setattr__(self, "pad_to", tuple(self.pad_to))
+            self._set_lengths("pad_to")
         has_buckets = self.bucket_lengths is not None
         if has_buckets:
-            _check_lengths("bucket_lengths", self.bucket_lengths)
-            object.__setattr__(self, "bucket_lengths", tuple(self.bucket_lengths))
+            self._set_lengths("bucket_lengths")
         if self.tokens_per_batch is not None:
             if not has_buckets:
                 raise ValueError("tokens_per_batch needs bucket_lengths, such as (32, 64, 128).")
@@ -94,6 +91,20 @@ class Batching:
         is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
         if self.packed and (has_buckets or is_cut):
             raise ValueError("packed makes rows of sequence_length: leave out pad_to and buckets.")
+
+    def _set_lengths(self, name):
+        """Checks the lengths of a field, and makes them a tuple, which can be hashed."""
+        lengths = getattr(self, name)
+        try:
+            are_right = all(isinstance(n, numbers.Integral) and n > 0 for n in lengths)
+        except TypeError:  # not iterable
+            are_right = False
+        if not are_right or not len(lengths):
+            raise ValueError(
+                f"{name} must hold lengths of at least 1, such as (32, 64, 128); "
+                f"got {shown(lengths)}."
+            )
+        object.__setattr__(self, name, tuple(lengths))
 
     @classmethod
     def of(cls, batching: Self | None = None, batch_size: int | None = None) -> Self:
@@ -117,7 +128,8 @@ class Batching:
                 f"bucket_lengths must reach {longest}, the longest row; got {self.bucket_lengths}."
             )
         device = device_kind()
-        pad_to, drop_remainder = self.pad_to, self.drop_remainder
+        pad_to = self.pad_to
+        drop_remainder = self.drop_remainder
         if self.packed:
             pad_to = "full"
         elif pad_to == "auto":
@@ -150,15 +162,6 @@ class Batching:
         """Raises a ValueError if rows are packed and a model reads one sequence per row."""
         if self.packed and not model.takes_packed_rows:
             raise ValueError(f"This {type(model).__name__} takes no packed rows: leave packed out.")
-
-
-def _check_lengths(name, lengths):
-    is_list = isinstance(lengths, (list, tuple, range, set, frozenset, np.ndarray))
-    are_ints = is_list and all(isinstance(length, numbers.Integral) for length in lengths)
-    if not are_ints or not len(lengths) or min(lengths) < 1:
-        raise ValueError(
-            f"{name} must hold lengths of at least 1, such as (32, 64, 128); got {shown(lengths)}."
-        )
 
 
 def _auto_pad_to(device, longest):

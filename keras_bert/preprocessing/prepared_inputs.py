@@ -19,16 +19,12 @@ OPTIONAL = ("segment_ids", "padding_mask")
 
 def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     """Checks prepared inputs, and returns those that aren't None, lists as arrays."""
-    x = {name: values for name, values in x.items() if values is not None}
-    check_names(model, x)
-    x = {name: _array(name, as_arrays(values)) for name, values in x.items()}
-    ids_shape = np.shape(x["token_ids"])
-    limits = upper_limits(model)
-    for name, values in x.items():
-        if name in limits:
-            check_shape(model, name, np.shape(values), ids_shape)
-            limit = ids_shape[-1] if limits[name] is None else limits[name]
-            _in_range(name, keras.ops.convert_to_numpy(values), limit, limit)
+    x = {name: _array(name, as_arrays(values)) for name, values in x.items() if values is not None}
+    limits = integer_limits(model, x)
+    ids_shape = tuple(x["token_ids"].shape)
+    for name, limit in limits.items():
+        values = keras.ops.convert_to_numpy(x[name])
+        _in_range(name, values, limit or ids_shape[-1])
     if 0 in ids_shape:
         raise ValueError(f"There are no tokens: token_ids has shape {ids_shape}.")
     return x
@@ -57,12 +53,16 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
 
 def input_names(model: keras.Model) -> list[str]:
     """Returns the names of inputs that a model may be called with."""
-    names = list(model.input)
-    return names + list(PACKED) if model.takes_packed_rows else names
+    return [*model.input, *(PACKED if model.takes_packed_rows else ())]
 
 
-def upper_limits(model: keras.Model) -> dict[str, int | None]:
-    """Returns `{name: number of values}` of a model's integer inputs; None is the length."""
+def integer_limits(model: keras.Model, x: dict[str, Any]) -> dict[str, int | None]:
+    """Checks the names and shapes of inputs, arrays or tensors.
+
+    Returns:
+        `{name: number of values}` of those that are integers; None is the length of a row.
+    """
+    check_names(model, x)
     limits = {
         "token_ids": model.backbone.vocabulary_size,
         "segment_ids": model.backbone.num_segments,
@@ -71,13 +71,18 @@ def upper_limits(model: keras.Model) -> dict[str, int | None]:
         "sequence_ids": None,
         "cls_positions": None,
     }
-    return {name: limits[name] for name in input_names(model) if name in limits}
+    limits = {name: limits[name] for name in input_names(model) if name in limits and name in x}
+    for name in limits:
+        check_shape(model, name, x[name].shape, x["token_ids"].shape)
+    return limits
 
 
 def check_shape(
     model: keras.Model, name: str, shape: Sequence[int | None], ids: Sequence[int | None]
 ) -> None:
     """Raises a ValueError if an input's shape, with None for unknown sizes, can't fit `ids`."""
+    if None in (getattr(shape, "rank", 0), getattr(ids, "rank", 0)):  # unknown in a dataset
+        return
     num_axes = len(model.input["token_ids"].shape)
     if len(shape) != num_axes:
         form = "[B, C, S]" if num_axes == 3 else "[B, S]"
@@ -104,7 +109,7 @@ def too_long(model: keras.Model, tokens: str) -> str:
 
 
 def _array(name, values):
-    if not isinstance(values, (list, tuple)):
+    if hasattr(values, "shape"):
         return values
     try:
         return np.asarray(values)
@@ -128,45 +133,36 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
         return dataset
     inputs = inputs_of(dataset.element_spec)
     is_columns = model.takes_columns and isinstance(inputs, tuple)
-    columns = inputs if is_columns else (inputs,)
-    if not all(isinstance(column, dict) for column in columns):
-        raise ValueError(
-            f"A dataset of {type(model).__name__} must yield texts, or dicts of "
-            f"{', '.join(model.input)}; alone, or as (inputs, labels). This one yields {inputs}."
-        )
-    limits = upper_limits(model)
-    for column in columns:
-        check_names(model, column)
-        ids = column["token_ids"]
-        for name in limits.keys() & column.keys():
-            values = column[name]
-            if not isinstance(values, tf.TensorSpec) or values.dtype == tf.string:
-                raise ValueError(f"{name} must be a tensor of integers; got {values}.")
-            if None not in (values.shape.rank, ids.shape.rank):
-                check_shape(model, name, values.shape, ids.shape)
+    for column in inputs if is_columns else [inputs]:
+        if not isinstance(column, dict):
+            raise ValueError(
+                f"A dataset of {type(model).__name__} must yield texts, or dicts of "
+                f"{', '.join(model.input)}; alone, or as (inputs, labels). This one yields "
+                f"{inputs}."
+            )
     longest = model.backbone.max_sequence_length
 
-    def in_range(inputs):
+    def checked_inputs(inputs):
+        limits = integer_limits(model, inputs)
         length = tf.shape(inputs["token_ids"])[-1]
         fits = tf.debugging.Assert(length <= longest, [too_long(model, "this length"), length])
         with tf.control_dependencies([fits]):
             length = tf.cast(length, tf.float64)
-        checked = with_finite_check({name: inputs[name] for name in inputs.keys() - limits.keys()})
-        for name in inputs.keys() & limits.keys():
-            limit = limits[name]
-            below = length if limit is None else limit
-            checked[name] = _in_range(name, inputs[name], limit, below)
+        others = {name: inputs[name] for name in inputs.keys() - limits.keys()}
+        checked = with_finite_check(others)
+        for name, limit in limits.items():
+            checked[name] = _in_range(name, inputs[name], limit or length)
         return checked
 
     def check(x, *targets):
-        x = tuple(map(in_range, x)) if is_columns else in_range(x)
+        x = tuple(map(checked_inputs, x)) if is_columns else checked_inputs(x)
         return (x, *with_target_checks(targets)) if targets else x
 
     return map_checked(dataset, check)
 
 
-def _in_range(name, values, limit, below):
-    """Checks that values are integers from 0 and less than `below`; a varying `limit` is None."""
+def _in_range(name, values, below):
+    """Checks that values are integers from 0 and less than `below`, an int or a tensor."""
     reasons = {
         "token_ids": "the rows of the model's token table",
         "segment_ids": "the segments of the model",
@@ -174,10 +170,12 @@ def _in_range(name, values, limit, below):
         "sequence_ids": "the numbers of a row's sequences",
     }
     reason = reasons.get(name, "positions in the row")
-    numbers = "integers" if limit is None else f"integers from 0 to {limit - 1}"
+    numbers = f"integers from 0 to {below - 1}" if isinstance(below, int) else "integers"
     expected = f"{name} must be {numbers}, {reason}"
     values = require(values, lambda v: (v >= 0) & (v < below) & (v % 1 == 0), expected)
-    return require(values, _are_numbered, _NUMBERING) if name == "sequence_ids" else values
+    if name == "sequence_ids":
+        values = require(values, _are_numbered, _NUMBERING)
+    return values
 
 
 _NUMBERING = (

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.forms import Dataset, Labels, as_arrays, is_dataset
+from keras_bert.preprocessing.forms import Dataset, Labels, in_numpy, is_dataset
 
 
 class Batches(keras.utils.PyDataset):
@@ -27,7 +27,9 @@ class Batches(keras.utils.PyDataset):
         batching: Batching,
     ):
         super().__init__()
-        self.batching, self._order, self._make = batching, order, make
+        self.batching = batching
+        self._order = order
+        self._make = make
         self._seed = np.random.randint(2**31) if batching.seed is None else batching.seed
         self._passes = 0
         self.on_epoch_end()
@@ -45,7 +47,7 @@ class Batches(keras.utils.PyDataset):
     def __iter__(self) -> Iterator:
         numbers = self._numbers
         self.on_epoch_end()
-        return (alone(self._make(each)) for each in numbers)
+        return (alone(self._make(rows)) for rows in numbers)
 
     def map(self, function: Callable[..., tuple]) -> Self:
         """Returns batches of what a function makes of the inputs, labels and weights of these."""
@@ -92,8 +94,10 @@ def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> B
 def cut_rows(rows: np.ndarray, batching: Batching) -> list[np.ndarray]:
     """Cuts rows into those of batches."""
     size = batching.batch_size
-    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-    return parts[:-1] if batching.drop_remainder and len(rows) % size else parts
+    end = len(rows)
+    if batching.drop_remainder:
+        end -= end % size
+    return [rows[start : start + size] for start in range(0, end, size)]
 
 
 def _bucketed(rows, lengths, batching):
@@ -102,15 +106,17 @@ def _bucketed(rows, lengths, batching):
     sizes = np.full(len(buckets), batching.batch_size)
     if batching.tokens_per_batch is not None:
         sizes = batching.tokens_per_batch // buckets
-    waiting, full = [[] for _ in buckets], []
+    waiting = [[] for _ in buckets]
+    batches = []
     bucket_of = np.searchsorted(buckets, lengths[rows])
     for row, bucket in zip(rows.tolist(), bucket_of.tolist(), strict=True):
         waiting[bucket].append(row)
         if len(waiting[bucket]) == sizes[bucket]:
-            full.append(waiting[bucket])
+            batches.append(waiting[bucket])
             waiting[bucket] = []
-    rest = [] if batching.drop_remainder else filter(None, waiting)
-    return [np.array(each) for each in (*full, *rest)]
+    if not batching.drop_remainder:
+        batches += filter(None, waiting)
+    return list(map(np.array, batches))
 
 
 def alone(parts: tuple) -> Any:
@@ -130,7 +136,7 @@ def prepared_batches(
     batching: Batching,
 ) -> Batches:
     """Batches prepared inputs in memory."""
-    parts = tuple(as_arrays(part, True) for part in (x, y, sample_weight) if part is not None)
+    parts = tuple(in_numpy(part) for part in (x, y, sample_weight) if part is not None)
     lengths = np.zeros(len(keras.tree.flatten(parts)[0]))  # rows keep their padding
 
     def make(rows):

@@ -16,7 +16,7 @@ from keras_bert.messages import check_int, check_one_each, check_one_of
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
-from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, is_dataset
+from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, in_numpy, is_dataset
 from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
@@ -156,7 +156,7 @@ class BertPreprocessor:
             y = self.labels_in(examples)
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
-        targets = () if y is None else (as_arrays(self.targets(as_arrays(y)), lists=True),)
+        targets = () if y is None else (in_numpy(self.targets(as_arrays(y))),)
         targets += () if sample_weight is None else (weight_arrays(sample_weight),)
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "examples", **{"labels or weights": part})

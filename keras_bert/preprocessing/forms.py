@@ -77,13 +77,16 @@ def _holds_strings(dtype):
     categories = getattr(dtype, "categories", None)  # of a column of pandas
     if categories is not None:
         dtype = categories.dtype
-    return getattr(dtype, "kind", None) in ("U", "S", "O", "T") or "str" in str(dtype).lower()
+    is_string_of_numpy = getattr(dtype, "kind", None) in ("U", "S", "O", "T")
+    return is_string_of_numpy or "str" in str(dtype).lower()
 
 
 def is_single(x: Any) -> bool:
     """Returns whether `x` is one example: a string, a pair of strings, or a dict with either."""
+    if isinstance(x, dict) and "text" in x:
+        return is_single(x["text"])
     if isinstance(x, dict):
-        return is_single(x["text"]) if "text" in x else any(map(is_text, x.values()))
+        return any(map(is_text, x.values()))
     if isinstance(x, tuple):
         return bool(x) and all(map(is_text, x))
     return is_text(x)
@@ -98,17 +101,22 @@ def is_iterable(x: Any) -> bool:
     return hasattr(x, "__iter__") and not is_array
 
 
-def as_arrays(x: Any, lists: bool = False) -> Any:
-    """Replaces columns and frames with NumPy arrays; with `lists` also lists and tensors."""
+def as_arrays(x: Any) -> Any:
+    """Replaces columns and frames with NumPy arrays."""
     if isinstance(x, dict):
-        return {name: as_arrays(values, lists) for name, values in x.items()}
-    if isinstance(x, tuple) and not lists:
+        return {name: as_arrays(values) for name, values in x.items()}
+    if isinstance(x, tuple):
         return tuple(map(as_arrays, x))
-    if hasattr(x, "to_numpy") or (lists and isinstance(x, (list, tuple))):
+    return np.asarray(x) if hasattr(x, "to_numpy") else x
+
+
+def in_numpy(x: Any) -> Any:
+    """Converts a list, a column or a tensor, or a dict of these, to NumPy arrays."""
+    if isinstance(x, dict):
+        return {name: in_numpy(values) for name, values in x.items()}
+    if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy"):
         return np.asarray(x)
-    if not lists or isinstance(x, np.ndarray):
-        return x
-    return keras.ops.convert_to_numpy(x)
+    return x if isinstance(x, np.ndarray) else keras.ops.convert_to_numpy(x)
 
 
 def one_each(array: np.ndarray) -> np.ndarray:
@@ -122,7 +130,9 @@ def take(x: Any, part: slice) -> Any:
         return {name: take(values, part) for name, values in x.items()}
     if isinstance(x, tuple):
         return tuple(take(values, part) for values in x)
-    return None if x is None else as_arrays(x)[part]
+    if x is None:
+        return None
+    return as_arrays(x)[part]
 
 
 def inputs_of(batch: Any) -> Any:
@@ -136,9 +146,12 @@ def joined(elements: Iterable[Any], most: int | None = None) -> Any:
     if not elements:
         raise ValueError(NO_EXAMPLES)
     are_examples = any(isinstance(leaf, bytes) for leaf in keras.tree.flatten(elements[0]))
-    join = np.stack if are_examples else np.concatenate
+
+    def join(*leaves):
+        return np.stack(leaves) if are_examples else np.concatenate(leaves)
+
     try:
-        return keras.tree.map_structure(lambda *leaves: join(leaves), *elements)
+        return keras.tree.map_structure(join, *elements)
     except ValueError as error:
         raise ValueError(
             "Batches of rows of different lengths make no array: pad all to one length, such as "
@@ -148,9 +161,8 @@ def joined(elements: Iterable[Any], most: int | None = None) -> Any:
 
 def listed(x: Any, is_right: Callable[[Any], bool], expected: str) -> list:
     """Returns a question, a dict, or several as a list, after `check_each`."""
-    is_several = hasattr(x, "__getitem__") and not isinstance(x, (dict, str, bytes))
-    is_scalar = getattr(x, "shape", None) == ()
-    questions = list(x) if is_several and not is_scalar else [x]
+    are_several = hasattr(x, "__getitem__") and not isinstance(x, (dict, str, bytes))
+    questions = list(x) if are_several else [x]
     if not questions:
         raise ValueError("There are no questions: give at least one.")
     check_each(questions, is_right, expected)
@@ -192,7 +204,7 @@ def first_to_validate_on(count: int, validation_split: float) -> int:
     3
     """
     first = int(count * (1 - validation_split))
+    use = "validate" if first else "train"
     if not 0 < first < count:
-        use = "train" if first < 1 else "validate"
         raise ValueError(f"{validation_split=} of {count} examples leaves none to {use} on.")
     return first

@@ -9,7 +9,6 @@ import numpy as np
 
 from keras_bert.losses import Distillation
 from keras_bert.messages import check_one_each
-from keras_bert.preprocessing import task_checks
 from keras_bert.preprocessing.batches import Batches, has_labels, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import (
@@ -24,6 +23,20 @@ from keras_bert.preprocessing.forms import (
     take,
 )
 from keras_bert.preprocessing.prepared_inputs import input_arrays, with_input_checks
+from keras_bert.preprocessing.task_checks import (
+    check_dataset_labels,
+    check_extra_inputs,
+    check_extra_specs,
+    check_has_labels,
+    check_structure,
+    example_weights,
+    has_one_each,
+    no_inputs,
+    preprocessor_of,
+    rows_as_slots,
+    slots_as_rows,
+    with_extra_arrays,
+)
 
 unpacked = keras.utils.unpack_x_y_sample_weight
 
@@ -56,7 +69,7 @@ class Data:
     @property
     def pools_windows(self) -> bool:
         """Whether the outputs of an example's windows become one."""
-        return self.is_raw and task_checks.preprocessor_of(self.task).cuts_windows
+        return self.is_raw and preprocessor_of(self.task).cuts_windows
 
     def in_memory(self, most: int | None = None) -> "InMemory":
         """Reads the examples, or up to `most` elements of a stream."""
@@ -128,7 +141,7 @@ class Raw(Data):
 
     @property
     def preprocessor(self) -> Any:
-        return task_checks.preprocessor_of(self.task)
+        return preprocessor_of(self.task)
 
     def checked(self) -> Any:
         """Returns `x` after a check of its extra inputs."""
@@ -140,7 +153,7 @@ class Raw(Data):
     def labelled_batches(self, batching: Batching) -> Any:
         """Makes batches with labels if the task's loss takes them, or without."""
         batches = self.batches(batching)
-        task_checks.check_has_labels(self.task, has_labels(batches))
+        check_has_labels(self.task, has_labels(batches))
         return batches
 
     def chunks_of_outputs(self, batch_size, verbose):
@@ -153,11 +166,11 @@ class Raw(Data):
 class RawExamples(Raw, InMemory):
     """Raw examples in memory, in any form; `x` becomes the list that the preprocessor makes."""
 
-    def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
-        super().__init__(task, x, y, sample_weight)
+    def __init__(self, task, x, y=None, sample_weight=None):
+        listed = preprocessor_of(task).listed(x)
+        super().__init__(task, listed, y, sample_weight)
         self.is_single = is_single(x)
-        self.x = self.preprocessor.listed(x)
-        self.count = len(self.x)
+        self.count = len(listed)
 
     @property
     def extra_inputs(self) -> dict[str, np.ndarray]:
@@ -165,12 +178,12 @@ class RawExamples(Raw, InMemory):
         return getattr(self.x, "extra_inputs", {})
 
     def checked(self):
-        task_checks.check_extra_inputs(self.task, self.extra_inputs)
+        check_extra_inputs(self.task, self.extra_inputs)
         return self.x
 
     def batches(self, batching):
         batching.check_model(self.task)
-        weights = task_checks.example_weights(self.task, self.y, self.sample_weight)
+        weights = example_weights(self.task, self.y, self.sample_weight)
         return self.preprocessor.batches(self.checked(), self.y, weights, batching=batching)
 
     def chunks(self):
@@ -198,7 +211,7 @@ class RawDataset(Raw):
         return RawExamples(self.task, *unpacked(examples))
 
     def checked(self):
-        task_checks.check_extra_specs(self.task, self.x)
+        check_extra_specs(self.task, self.x)
         return self.x
 
     def chunks(self):
@@ -214,7 +227,7 @@ class RawDataset(Raw):
         dataset = self.checked()
         check_not_empty(dataset)
         batches = preprocessor.batches(dataset, self.y, self.sample_weight, batching=batching)
-        task_checks.check_dataset_labels(self.task, batches)
+        check_dataset_labels(self.task, batches)
         return self.task.with_checked_labels(batches) if has_labels(batches) else batches
 
     def outputs(self, batch_size, steps=None, **kwargs):
@@ -241,7 +254,7 @@ class Inputs(Data):
 
     def first_inputs(self) -> Any:
         """Returns the inputs, those of the first batch, or their specs; None if unknown."""
-        raise NotImplementedError
+        return self.x
 
     def checked_inputs(self) -> Any:
         """Returns inputs, perhaps with labels and weights, whose values are checked."""
@@ -275,14 +288,11 @@ class InputArrays(Inputs, InMemory):
         """All inputs, including those alongside token ids."""
         return self.x
 
-    def first_inputs(self):
-        return self.x
-
     def batches(self, batching):
         return prepared_batches(*self.checked(), batching)
 
     def for_keras(self, batching):
-        task_checks.check_has_labels(self.task, self.y is not None)
+        check_has_labels(self.task, self.y is not None)
         return self.checked()
 
     def checked_inputs(self):
@@ -291,31 +301,31 @@ class InputArrays(Inputs, InMemory):
     def checked(self) -> tuple[Any, Any, Any]:
         """Returns checked inputs, labels in the loss's form, and weights, as arrays."""
         x = self._arrays(self.x)
-        task_checks.check_structure(self.task, (x, self.y))
-        if "cls_positions" in x and task_checks.has_one_each(self.task):
+        check_structure(self.task, self.y)
+        if "cls_positions" in x and has_one_each(self.task):
             return x, *self._packed_targets(x)
         rows = len(keras.tree.flatten(x)[0])
-        return x, *self._targets(x, self.y, self.sample_weight, rows)
+        return x, *self._checked_targets(x, self.y, self.sample_weight, rows)
 
     def _arrays(self, inputs):
         if isinstance(inputs, tuple):
             return tuple(map(self._arrays, inputs))
         if not isinstance(inputs, dict):
-            raise task_checks.no_inputs(self.task, inputs)
+            raise no_inputs(self.task, inputs)
         if "token_ids" in inputs:
-            inputs = task_checks.with_extra_arrays(self.task, inputs)
+            inputs = with_extra_arrays(self.task, inputs)
         return input_arrays(self.task, inputs)
 
     def _packed_targets(self, x):
         """Returns labels and weights of the sequences in packed rows, `[n, K, ...]`."""
         slots = np.shape(x["cls_positions"])  # [n, K]
-        y = task_checks.slots_as_rows("y", self.y, slots)
-        weights = task_checks.slots_as_rows("sample_weight", self.sample_weight, slots)
-        y, weights = self._targets(x, y, weights)
-        return task_checks.rows_as_slots(y, slots), task_checks.rows_as_slots(weights, slots)
+        y = slots_as_rows("y", self.y, slots)
+        weights = slots_as_rows("sample_weight", self.sample_weight, slots)
+        y, weights = self._checked_targets(x, y, weights)
+        return rows_as_slots(y, slots), rows_as_slots(weights, slots)
 
-    def _targets(self, x, y, sample_weight, rows=None):
-        weights = task_checks.example_weights(self.task, y, sample_weight, rows)
+    def _checked_targets(self, x, y, sample_weight, rows=None):
+        weights = example_weights(self.task, y, sample_weight, rows)
         return None if y is None else self.task.targets(y, x), weights
 
 
@@ -337,12 +347,12 @@ class InputDataset(Inputs):
     def for_keras(self, batching):
         dataset = self.checked_inputs()
         if not isinstance(self.task.loss, Distillation):
-            task_checks.check_dataset_labels(self.task, dataset)
+            check_dataset_labels(self.task, dataset)
             dataset = self.task.with_checked_labels(dataset)
         return dataset, self.y, self.sample_weight
 
     def checked_inputs(self):
-        task_checks.check_extra_specs(self.task, self.x)
+        check_extra_specs(self.task, self.x)
         check_not_empty(self.x)
         return with_input_checks(self.task, self.x)
 
@@ -382,9 +392,9 @@ class InputBatches(Inputs):
             return self._checked_batches()
         batch = first_element(self.x)
         if batch is None:
-            raise task_checks.no_inputs(self.task, self.x)
+            raise no_inputs(self.task, self.x)
         self._check_not_raw(batch)
-        task_checks.check_structure(self.task, batch)
+        check_structure(self.task, unpacked(batch)[1])
         return self.x
 
     def _checked_batches(self):
@@ -408,4 +418,4 @@ def on_backend(batches: Any, task: keras.Model) -> Any:
         return batches
     from keras_bert.graph.datasets import as_dataset
 
-    return as_dataset(batches, not task_checks.has_one_each(task))
+    return as_dataset(batches, not has_one_each(task))

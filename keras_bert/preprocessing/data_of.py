@@ -14,7 +14,7 @@ from keras_bert.preprocessing.data import (
     RawDataset,
     RawExamples,
 )
-from keras_bert.preprocessing.forms import is_dataset, is_iterable, is_raw
+from keras_bert.preprocessing.forms import is_dataset, is_frame, is_iterable, is_raw
 from keras_bert.preprocessing.iterables import RawPasses, are_rows, in_python, with_first
 
 
@@ -39,21 +39,22 @@ def data_of(
     """
     _check_labels_apart(x, y)
     x = in_python(x)
-    given = (_listed_column(y), _listed_column(sample_weight))
-    if is_dataset(x):
-        dataset_class = RawDataset if is_raw(x) else InputDataset
-        return dataset_class(task, x, *given)
+    are_passes = False
     if is_iterable(x) or are_rows(x):
         x, first = with_first(x)
-        if is_raw(first):
-            are_labelled = with_labels and y is None and not task.takes_columns
-            return RawPasses(task, x, *given, with_labels=are_labelled, most=most)
+        are_passes = is_raw(first)
+    given = (task, x, _listed_column(y), _listed_column(sample_weight))
+    if is_dataset(x):
+        return RawDataset(*given) if is_raw(x) else InputDataset(*given)
+    if are_passes:
+        are_labelled = with_labels and y is None and not task.takes_columns
+        return RawPasses(*given, with_labels=are_labelled, most=most)
     if is_raw(x):
-        return RawExamples(task, x, *given)
-    are_columns = isinstance(x, tuple) and bool(x) and all(isinstance(part, dict) for part in x)
-    if isinstance(x, dict) or (task.takes_columns and are_columns):
-        return InputArrays(task, x, *given)
-    return InputBatches(task, x, *given)
+        return RawExamples(*given)
+    columns = x if task.takes_columns and isinstance(x, tuple) else [x]
+    if columns and all(isinstance(column, dict) for column in columns):
+        return InputArrays(*given)
+    return InputBatches(*given)
 
 
 def validation_data_of(task: keras.Model, data: Any) -> Data:
@@ -81,9 +82,9 @@ def _listed_column(values):
 
 
 def _check_labels_apart(x, y):
-    name, columns = getattr(y, "name", None), getattr(x, "columns", ())
-    if name is not None and hasattr(x, "dtypes") and name in columns:
-        other = next((column for column in columns if column != name), name)
+    name = getattr(y, "name", None)
+    if name is not None and is_frame(x) and name in x.columns:
+        others = [column for column in x.columns if column != name]
         raise ValueError(
-            f"The table of texts contains the labels, {name!r}, too: pass table[{other!r}]."
+            f"The table of texts contains the labels, {name!r}, too: pass table{others[:1]}."
         )

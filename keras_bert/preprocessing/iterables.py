@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import numbers
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import Batches, alone
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import Data, RawExamples
+from keras_bert.preprocessing.data import Data, RawExamples, unpacked
 from keras_bert.preprocessing.forms import first_element, is_frame, is_raw, is_single, is_text
 from keras_bert.preprocessing.task_checks import extra_shapes
 
@@ -42,21 +42,13 @@ class RawPasses(Data):
 
     is_raw = True
 
-    def __init__(
-        self,
-        task: keras.Model,
-        x: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        with_labels: bool = True,
-        most: int | None = None,
-    ):
-        super().__init__(task, x, y, sample_weight)
+    def __init__(self, *given: Any, with_labels: bool, most: int | None):
+        super().__init__(*given)
         self.with_labels = with_labels
         self.most = most
-        self.extra_names = list(extra_shapes(task))
-        is_read_once = hasattr(x, "__next__")
-        is_loader = not is_read_once and not hasattr(x, "__getitem__")
+        self.extra_names = list(extra_shapes(self.task))
+        is_read_once = hasattr(self.x, "__next__")
+        is_loader = not is_read_once and not hasattr(self.x, "__getitem__")
         # Others hold the same examples in each pass, or have no more of them.
         self.has_several = is_loader or (is_read_once and most is not None)
 
@@ -67,9 +59,11 @@ class RawPasses(Data):
                 f"sample_weight has no place in a {type(self.x).__name__}, which may change its "
                 "order: make it yield (text, label, weight)."
             )
-        x, labels, weights = self.read()
-        y = _only_one("labels", "y", labels, self.y)
-        sample_weight = _only_one("weights", "sample_weight", weights, self.sample_weight)
+        x, y, sample_weight = self.read()
+        y = _only_one("their labels: leave y", y, self.y)
+        sample_weight = _only_one(
+            "their weights: leave sample_weight", sample_weight, self.sample_weight
+        )
         return RawExamples(self.task, x, y, sample_weight)
 
     def for_epochs(self, batching, epochs):
@@ -108,8 +102,8 @@ class RawPasses(Data):
                 f"Example 0 of the {name} is {shown(examples[0])}: more than an example, its label "
                 "and its weight."
             )
-        columns = [list(column) for column in zip(*examples, strict=True)]
-        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(columns)
+        columns = list(map(list, zip(*examples, strict=True)))
+        x, y, sample_weight = unpacked(columns)
         if _has_text(x[0]):
             x = _with_arrays(x)
         return x, y, sample_weight
@@ -151,11 +145,13 @@ class RawPasses(Data):
                 yield element
 
 
-def _only_one(what, name, of_examples, given):
+def _only_one(problem, of_examples, given):
     """Returns the labels or weights in the examples, or those given apart from them."""
-    if of_examples is not None and given is not None:
-        raise ValueError(f"The examples hold their {what}: leave {name} out.")
-    return given if of_examples is None else of_examples
+    if of_examples is None:
+        return given
+    if given is not None:
+        raise ValueError(f"The examples hold {problem} out.")
+    return of_examples
 
 
 class PassBatches(Batches):
@@ -175,21 +171,21 @@ class PassBatches(Batches):
     def batching(self) -> Batching:
         return self._now.batching
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self._now)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index):
         return self._now[index]
 
-    def on_epoch_begin(self) -> None:
+    def on_epoch_begin(self):
         self._is_used = True
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self):
         self.on_epoch_end()
         self._is_used = True
         return iter(self._now)
 
-    def on_epoch_end(self) -> None:
+    def on_epoch_end(self):
         """Moves on to the next pass if this one was used; building a model uses none."""
         if self._next is None or not self._is_used:
             return
@@ -237,11 +233,11 @@ def in_python(x: Any) -> Any:
 def _dict_in_python(x):
     """Converts a dict of columns with labels to rows, and drops the label of a single example."""
     x = {name: in_python(values) for name, values in x.items()}
-    if "label" not in x or _names_of_texts(x) is None:
-        return x
-    if not is_single(x):
+    has_label = "label" in x and _names_of_texts(x) is not None
+    if has_label and not is_single(x):
         return _rows_of(x)
-    del x["label"]
+    if has_label:
+        del x["label"]
     return x
 
 
@@ -299,12 +295,11 @@ def _plain(value):
 def _form(example):
     """Returns what all examples of an iterable have in common."""
     x = example[0]
+    form = str if is_text(x) else type(x)
     if _has_text(x):
         form = sorted(x)
     elif isinstance(x, tuple):
         form = len(x)
-    else:
-        form = str if is_text(x) else type(x)
     return form, len(example)
 
 

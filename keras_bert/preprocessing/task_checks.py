@@ -40,9 +40,8 @@ def check_has_labels(task: keras.Model, has_labels: bool) -> None:
     raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
 
 
-def check_structure(task: keras.Model, batch: Any) -> None:
-    """Raises a ValueError unless the labels in a batch are a dict if the outputs are one."""
-    y = batch[1] if isinstance(batch, tuple) and len(batch) > 1 else None
+def check_structure(task: keras.Model, y: Any) -> None:
+    """Raises a ValueError unless labels are a dict if the outputs are one."""
     if y is not None and isinstance(task.output, dict) and not isinstance(y, dict):
         names = ", ".join(task.output)
         raise ValueError(f"{type(task).__name__} takes a dict of labels: {names}; got {shown(y)}.")
@@ -50,21 +49,14 @@ def check_structure(task: keras.Model, batch: Any) -> None:
 
 def check_dataset_labels(task: keras.Model, dataset: Any) -> None:
     """Checks the structure and the shape of the labels of a `tf.data.Dataset` of batches."""
-    check_structure(task, dataset.element_spec)
-    task.check_labels(labels_spec(dataset))
-
-
-def labels_spec(batches: Any) -> np.ndarray | None:
-    """Returns zeros `[1, ...]` in the shape of an example's label in batches, for `check_labels`.
-
-    None if the `tf.data.Dataset` has no labels, or their shapes are unknown.
-    """
-    spec = batches.element_spec
-    if not isinstance(spec, tuple) or len(spec) < 2 or not hasattr(spec[1], "shape"):
-        return None
-    is_packed = isinstance(spec[0], dict) and "cls_positions" in spec[0]  # with labels [B, K, ...]
-    shape = spec[1].shape[2 if is_packed else 1 :]
-    return np.zeros((1, *shape)) if shape.is_fully_defined() else None
+    x, y, _ = keras.utils.unpack_x_y_sample_weight(dataset.element_spec)
+    check_structure(task, y)
+    if not hasattr(y, "shape"):
+        return
+    is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K, ...]
+    shape = y.shape[2 if is_packed else 1 :]
+    if shape.is_fully_defined():
+        task.check_labels(np.zeros((1, *shape)))
 
 
 def has_one_each(task: keras.Model) -> bool:
@@ -78,12 +70,14 @@ def example_weights(
     """Returns the weights of examples as floats, after a check of labels and weights."""
     check_columns(task, rows, y=y, sample_weight=sample_weight)
     weights = weight_arrays(sample_weight)
-    if has_one_each(task) and np.shape(weights)[1:] not in ((), (1,)):
-        raise ValueError(
-            f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
-        )
+    if isinstance(weights, np.ndarray) and has_one_each(task):
+        weights = one_each(weights)
+        if weights.ndim != 1:
+            raise ValueError(
+                f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
+            )
     task.check_labels(y)
-    return one_each(weights) if has_one_each(task) and np.ndim(weights) == 2 else weights
+    return weights
 
 
 def check_columns(task: keras.Model, rows: int | None = None, **columns: Any) -> None:
@@ -133,44 +127,37 @@ def with_extra_arrays(task: keras.Model, x: Any) -> Any:
     Raises:
         ValueError: if an extra input is missing, has the wrong shape, or is not finite.
     """
-    shapes = extra_shapes(task)
-    if not shapes:
-        return x
-    if isinstance(x, dict):
-        extra = {name: extra_input_array(name, x[name]) for name in shapes if name in x}
-        x = {**as_arrays(x), **extra}
-    _check_extra_inputs(task, x, shapes)
+    names = extra_shapes(task)
+    if names and isinstance(x, dict):
+        x = as_arrays(x)
+        for name in names.keys() & x.keys():
+            x[name] = extra_input_array(name, x[name])
+    check_extra_inputs(task, x)
     return x
-
-
-def check_extra_inputs(task: keras.Model, extra_inputs: dict[str, np.ndarray]) -> None:
-    """Raises a ValueError unless raw examples have the extra inputs that a task takes."""
-    shapes = extra_shapes(task)
-    if shapes:
-        _check_extra_inputs(task, extra_inputs, shapes)
 
 
 def check_extra_specs(task: keras.Model, dataset: Any) -> None:
     """Checks that a `tf.data.Dataset` has the task's extra inputs; its values are checked later."""
-    shapes = extra_shapes(task)
-    if shapes:
-        inputs = inputs_of(dataset.element_spec)
-        _check_extra_inputs(task, inputs, shapes, may_be_one=True)
+    check_extra_inputs(task, inputs_of(dataset.element_spec), may_be_one=True)
 
 
 def extra_shapes(task: keras.Model) -> dict[str, tuple]:
     """Returns the shapes of what a task takes alongside text, such as features, without `B`."""
-    every_row_has = {*task.backbone.input, "segment_ids"}
-    return {
-        name: tuple(spec.shape[1:])
-        for name, spec in task.input.items()
-        if name not in every_row_has
-    }
+    names = task.input.keys() - task.backbone.input.keys() - {"segment_ids"}
+    return {name: tuple(task.input[name].shape[1:]) for name in sorted(names)}
 
 
-def _check_extra_inputs(task, x, shapes, may_be_one=False):
-    forms = {name: f"[{', '.join(['n', *map(str, shape)])}]" for name, shape in shapes.items()}
-    if not isinstance(x, dict) or not shapes.keys() <= x.keys():
+def check_extra_inputs(task: keras.Model, x: Any, may_be_one: bool = False) -> None:
+    """Raises a ValueError unless examples, or their specs, have the task's extra inputs.
+
+    With `may_be_one`, `x` may also be those of a single example.
+    """
+    shapes = extra_shapes(task)
+    forms = {}
+    for name, shape in shapes.items():
+        sizes = ", ".join(map(str, ("n", *shape)))
+        forms[name] = f"[{sizes}]"
+    if shapes and not (isinstance(x, dict) and shapes.keys() <= x.keys()):
         numbers = ", ".join(f"'{name}': {form} numbers" for name, form in forms.items())
         raise ValueError(
             f"This {type(task).__name__} takes {' and '.join(shapes)} alongside text: give "

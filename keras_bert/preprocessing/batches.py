@@ -136,7 +136,9 @@ def prepared_batches(
     batching: Batching,
 ) -> Batches:
     """Batches prepared inputs in memory."""
-    parts = tuple(in_numpy(part) for part in (x, y, sample_weight) if part is not None)
+    inputs = tuple(map(in_numpy, x)) if isinstance(x, tuple) else in_numpy(x)
+    targets = [in_numpy(part) for part in (y, sample_weight) if part is not None]
+    parts = (inputs, *targets)
     lengths = np.zeros(len(keras.tree.flatten(parts)[0]))  # rows keep their padding
 
     def make(rows):

@@ -10,6 +10,12 @@ X = {"token_ids": np.arange(10).reshape(5, 2)}
 Y, WEIGHTS = np.arange(5), np.arange(5.0)
 
 
+def test_prepared_columns_of_texts_are_batched_together():
+    [(first, second), labels] = list(prepared_batches((X, X), Y, None, Batching(2)))[1]
+    assert first["token_ids"].tolist() == second["token_ids"].tolist() == [[4, 5], [6, 7]]
+    assert labels.tolist() == [2, 3]
+
+
 def batches_of(**options):
     """Batches whose inputs are the row numbers themselves."""
     return row_batches(LENGTHS, lambda rows: (rows,), Batching(16, **options).for_rows(32))

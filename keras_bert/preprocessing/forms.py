@@ -101,10 +101,21 @@ def is_iterable(x: Any) -> bool:
     return hasattr(x, "__iter__") and not is_array
 
 
+def map_values(function: Callable[[Any], Any], x: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a dict of what a function makes of each value of a dict."""
+    return {name: function(value) for name, value in x.items()}
+
+
+def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the rows of a dict of columns, a dict each."""
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
 def as_arrays(x: Any) -> Any:
     """Replaces columns and frames with NumPy arrays."""
     if isinstance(x, dict):
-        return {name: as_arrays(values) for name, values in x.items()}
+        return map_values(as_arrays, x)
     if isinstance(x, tuple):
         return tuple(map(as_arrays, x))
     return np.asarray(x) if hasattr(x, "to_numpy") else x
@@ -113,7 +124,7 @@ def as_arrays(x: Any) -> Any:
 def in_numpy(x: Any) -> Any:
     """Converts a list, a column or a tensor, or a dict of these, to NumPy arrays."""
     if isinstance(x, dict):
-        return {name: in_numpy(values) for name, values in x.items()}
+        return map_values(in_numpy, x)
     if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy"):
         return np.asarray(x)
     return x if isinstance(x, np.ndarray) else keras.ops.convert_to_numpy(x)
@@ -121,13 +132,15 @@ def in_numpy(x: Any) -> Any:
 
 def one_each(array: np.ndarray) -> np.ndarray:
     """Returns an array `[n, 1]`, such as a table of one column, as `[n]`; any other unchanged."""
-    return array[:, 0] if array.shape[1:] == (1,) else array
+    if array.shape[1:] == (1,):
+        return array[:, 0]
+    return array
 
 
 def take(x: Any, part: slice) -> Any:
     """Slices examples, labels or weights in memory, in any form that `is_raw` accepts."""
     if isinstance(x, dict):
-        return {name: take(values, part) for name, values in x.items()}
+        return map_values(lambda values: take(values, part), x)
     if isinstance(x, tuple):
         return tuple(take(values, part) for values in x)
     if x is None:

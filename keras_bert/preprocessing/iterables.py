@@ -9,13 +9,20 @@ from concurrent.futures import Future
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import Batches, alone
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import Data, RawExamples, unpacked
-from keras_bert.preprocessing.forms import first_element, is_frame, is_raw, is_single, is_text
+from keras_bert.preprocessing.forms import (
+    first_element,
+    is_frame,
+    is_raw,
+    is_single,
+    is_text,
+    map_values,
+    rows_of,
+)
 from keras_bert.preprocessing.task_checks import extra_shapes
 
 _MOST = 10_000_000  # examples of an iterable without steps_per_epoch, which must end
@@ -105,7 +112,7 @@ class RawPasses(Data):
         columns = list(map(list, zip(*examples, strict=True)))
         x, y, sample_weight = unpacked(columns)
         if _has_text(x[0]):
-            x = _with_arrays(x)
+            x = {name: [example[name] for example in x] for name in x[0]}
         return x, y, sample_weight
 
     def _example(self, element):
@@ -227,15 +234,17 @@ def in_python(x: Any) -> Any:
     columns = dict.fromkeys(x.columns)
     if _names_of_texts(columns) is None or columns.keys().isdisjoint(_LABELS):
         return x
-    return x.to_dicts() if hasattr(x, "to_dicts") else x.to_dict("records")  # Polars, pandas
+    if hasattr(x, "to_dicts"):  # Polars
+        return x.to_dicts()
+    return x.to_dict("records")
 
 
 def _dict_in_python(x):
     """Converts a dict of columns with labels to rows, and drops the label of a single example."""
-    x = {name: in_python(values) for name, values in x.items()}
+    x = map_values(in_python, x)
     has_label = "label" in x and _names_of_texts(x) is not None
     if has_label and not is_single(x):
-        return _rows_of(x)
+        return rows_of(x)
     if has_label:
         del x["label"]
     return x
@@ -279,15 +288,6 @@ def _has_text(x):
     return isinstance(x, dict) and "text" in x
 
 
-def _with_arrays(examples):
-    """Joins dicts of `text` and extra inputs to a dict of a list and of arrays."""
-    columns = {}
-    for name in examples[0]:
-        values = [example[name] for example in examples]
-        columns[name] = values if name == "text" else np.array(values)
-    return columns
-
-
 def _plain(value):
     return value.tolist() if hasattr(value, "tolist") else value  # of NumPy and PyTorch
 
@@ -312,12 +312,7 @@ def _is_batch(element):
 def _examples_of(batch):
     """Returns the examples of a batch in columns: a dict, a tuple or an array of them."""
     if isinstance(batch, dict):
-        return _rows_of({name: _examples_of(values) for name, values in batch.items()})
+        return rows_of(map_values(_examples_of, batch))
     if isinstance(batch, (tuple, list)) and not all(isinstance(value, str) for value in batch):
         return list(zip(*map(_examples_of, batch), strict=True))
     return list(batch)
-
-
-def _rows_of(columns):
-    """Returns the rows of a dict of columns."""
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

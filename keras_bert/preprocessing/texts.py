@@ -16,6 +16,7 @@ from keras_bert.preprocessing.forms import (
     is_dataset,
     is_single,
     is_text,
+    take,
 )
 from keras_bert.text.base_tokenizer import as_str
 
@@ -33,8 +34,7 @@ class TextExamples(ExampleList):
         return len(self.columns[0])
 
     def __getitem__(self, part):
-        texts = tuple(column[part] for column in self.columns)
-        extra_inputs = {name: values[part] for name, values in self.extra_inputs.items()}
+        texts, extra_inputs = take((self.columns, self.extra_inputs), part)
         if isinstance(part, slice):
             return TextExamples(texts, extra_inputs)
         text = texts if len(texts) > 1 else texts[0]
@@ -47,9 +47,10 @@ def in_parts(examples: Any, size: int) -> Iterator[Any]:
     A part has at most `size` examples, with at most 8 million characters unless it is only one.
     """
     if isinstance(examples, TextExamples):
-        lengths = [sum(map(len, texts)) for texts in zip(*examples.columns, strict=True)]
-    else:  # questions
-        lengths = [sum(len(x) for x in q.values() if isinstance(x, str)) for q in examples]
+        texts = zip(*examples.columns, strict=True)
+    else:
+        texts = map(_texts_of_question, examples)
+    lengths = [sum(map(len, example)) for example in texts]
     ends = np.cumsum([0, *lengths])
     start = 0
     while start < max(len(examples), 1):
@@ -58,6 +59,10 @@ def in_parts(examples: Any, size: int) -> Iterator[Any]:
         end = min(max(end, start + 1), start + size)
         yield examples[start:end]
         start = end
+
+
+def _texts_of_question(question):
+    return [value for value in question.values() if isinstance(value, str)]
 
 
 def text_examples(x: Examples, most: float = 2) -> TextExamples:
@@ -94,13 +99,16 @@ def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
     made = _MADE_FROM_TEXT.intersection(x)
     if made:
         raise ValueError(f"The preprocessor makes {min(made)} from the texts: leave it out.")
-    return x["text"], {name: values for name, values in x.items() if name != "text"}
+    extra_inputs = dict(x)
+    text = extra_inputs.pop("text")
+    return text, extra_inputs
 
 
 def text_columns(x: Any, most: float = math.inf) -> tuple[list[str], ...]:
     """Converts texts, pairs, or examples of up to `most` texts to columns, lists of n str."""
     x = as_arrays(x)
-    if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
+    parts = x[:2] if isinstance(x, (list, tuple)) else [x]
+    if any(map(is_dataset, parts)):
         raise ValueError(
             "A tf.data.Dataset can't be part of the examples. Make one dataset of all, with "
             "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs."

@@ -7,12 +7,12 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_all_finite, check_values, shown
-from keras_bert.preprocessing.forms import Tensor, as_arrays, is_text
+from keras_bert.preprocessing.forms import Tensor, as_arrays, is_text, map_values
 
 
 def is_column(shape: tuple) -> bool:
     """Returns whether a shape is `[n]` or `[n, 1]`."""
-    return len(shape) > 0 and shape[1:] in ((), (1,))
+    return len(shape) == 1 or shape[1:] == (1,)
 
 
 def number_array(
@@ -69,7 +69,7 @@ def weight_arrays(sample_weight: Any) -> Any:
     if sample_weight is None:
         return None
     if isinstance(sample_weight, dict):
-        return {name: weight_arrays(weights) for name, weights in sample_weight.items()}
+        return map_values(weight_arrays, sample_weight)
     weights = number_array("sample_weight", sample_weight, is_shape=bool)  # any but ()
     return _not_negative(weights, "sample_weight")
 
@@ -95,6 +95,15 @@ def require(values: Any, is_right: Callable, expected: str, fix: str = "") -> An
         raise ValueError(f"{expected}; the dataset yields strings. {fix}".rstrip())
     message = f"{expected}. {fix}".rstrip()
     return asserted(values, is_right(tf.cast(values, tf.float64)), f"{message} Others:")
+
+
+def require_integers(values: Any, below: Any, expected: str, fix: str = "") -> Any:
+    """Returns numbers, unless one isn't an integer from 0 and less than `below`; see `require`."""
+
+    def is_right(values):
+        return (values >= 0) & (values < below) & (values % 1 == 0)
+
+    return require(values, is_right, expected, fix)
 
 
 def with_finite_check(extra_inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_number, check_one_of, did_you_mean, shown
-from keras_bert.preprocessing.checked_numbers import number_array, require
+from keras_bert.preprocessing.checked_numbers import number_array, require, require_integers
 from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, is_text, one_each
 from keras_bert.preprocessing.text_rows import ops_of
 
@@ -61,8 +61,8 @@ def class_number(what: str, label: Any, known: dict[str, int], hint: str = "") -
         label = str(label)  # a string of NumPy would show its type
     if isinstance(label, str) and label in known:
         return known[label]
-    is_number = isinstance(label, numbers.Real) and 0 <= label < (len(known) or 2**31)
-    if is_number and label == int(label):
+    limit = len(known) or 2**31
+    if isinstance(label, numbers.Real) and 0 <= label < limit and label == int(label):
         return int(label)
     expected = "a class number; names need label_names."
     if known:
@@ -85,8 +85,8 @@ def _numbers_of_labels(labels, names):
 def _naming_hint(labels, known):
     """Returns how to name classes that have only numbers, if labels are names."""
     names = sorted({str(label) for label in labels.flat if isinstance(label, str)})
-    has_names = list(known) != list(map(str, range(len(known))))
-    if has_names or not 0 < len(names) <= 20:
+    numbers_as_names = list(map(str, range(len(known))))
+    if list(known) != numbers_as_names or not 0 < len(names) <= 20:
         return ""
     return f" To name the classes, give the preprocessor, or from_preset, label_names={names}."
 
@@ -180,7 +180,8 @@ def class_weights(
             'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
         )
     counts = np.bincount(labels, minlength=len(names))
-    return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
+    weights = counts.sum() / (len(names) * np.maximum(counts, 1))
+    return weights.astype("float32")
 
 
 def weighted_by_class(labels: Any, weights: Any, by_class: np.ndarray) -> Any:
@@ -206,7 +207,7 @@ def _of_classes(labels, num_classes, fix=_RENUMBER):
     if num_classes is None:
         return require(labels, lambda v: v % 1 == 0, "Labels must be class numbers", fix)
     expected = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}"
-    return require(labels, lambda v: (v >= 0) & (v < num_classes) & (v % 1 == 0), expected, fix)
+    return require_integers(labels, num_classes, expected, fix)
 
 
 def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
@@ -279,7 +280,8 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
 def takes_one_hot(part: Any) -> bool:
     """Returns whether a loss or metric of Keras, or its name, compares labels `[n, C]`."""
     is_of_keras = isinstance(part, str) or type(part).__module__.startswith("keras.")
-    return is_of_keras and _name(part).lower().replace("_", "").startswith(_ELEMENTWISE)
+    name = _name(part).lower().replace("_", "")
+    return is_of_keras and name.startswith(_ELEMENTWISE)
 
 
 def _name(part):

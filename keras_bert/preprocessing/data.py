@@ -127,7 +127,8 @@ class InMemory(Data):
 
     def part(self, part: slice) -> Self:
         """Returns a slice of the examples, with their labels and weights."""
-        return type(self)(self.task, *take((self.x, self.y, self.sample_weight), part))
+        columns = take((self.x, self.y, self.sample_weight), part)
+        return type(self)(self.task, *columns)
 
     def with_weights(self, sample_weight: Any) -> Self:
         """Returns the same examples and labels with other weights."""
@@ -326,7 +327,9 @@ class InputArrays(Inputs, InMemory):
 
     def _checked_targets(self, x, y, sample_weight, rows=None):
         weights = example_weights(self.task, y, sample_weight, rows)
-        return None if y is None else self.task.targets(y, x), weights
+        if y is not None:
+            y = self.task.targets(y, x)
+        return y, weights
 
 
 class InputDataset(Inputs):
@@ -363,7 +366,9 @@ class InputBatches(Inputs):
     is_streamed = True
 
     def first_inputs(self):
-        return inputs_of(self.x[0]) if isinstance(self.x, keras.utils.PyDataset) else None
+        if isinstance(self.x, keras.utils.PyDataset):
+            return inputs_of(self.x[0])
+        return None
 
     def in_memory(self, most=None):
         if not hasattr(self.x, "__len__"):

@@ -59,13 +59,16 @@ def data_of(
 
 def validation_data_of(task: keras.Model, data: Any) -> Data:
     """Returns the `Data` of the `validation_data` of `fit`, a tuple or a dataset."""
-    is_list = isinstance(data, list) and len(data) in (2, 3)  # Keras would take it for a tuple
-    are_columns = is_list and not isinstance(data[0], (str, bytes, tuple, dict))
-    if are_columns or (isinstance(data, tuple) and len(data) not in (2, 3)):
+    are_columns = isinstance(data, (tuple, list)) and len(data) in (2, 3)
+    if isinstance(data, tuple) and are_columns:
+        return data_of(task, *data)
+    if are_columns:  # Keras would take a list for a tuple
+        are_columns = not isinstance(data[0], (str, bytes, tuple, dict))
+    if are_columns or isinstance(data, tuple):
         raise ValueError(
             f"validation_data must be (x, y), (x, y, weights) or a dataset; got {shown(data)}."
         )
-    return data_of(task, *(data if isinstance(data, tuple) else (data,)))
+    return data_of(task, data)
 
 
 def for_validation(data: Data) -> Any:

@@ -7,7 +7,12 @@ import keras
 import numpy as np
 
 from keras_bert.other_libraries import INPUTS
-from keras_bert.preprocessing.checked_numbers import require, with_finite_check, with_target_checks
+from keras_bert.preprocessing.checked_numbers import (
+    require,
+    require_integers,
+    with_finite_check,
+    with_target_checks,
+)
 from keras_bert.preprocessing.forms import Dataset, as_arrays, inputs_of
 from keras_bert.preprocessing.text_rows import ops_of
 
@@ -19,7 +24,9 @@ OPTIONAL = ("segment_ids", "padding_mask")
 
 def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     """Checks prepared inputs, and returns those that aren't None, lists as arrays."""
-    x = {name: _array(name, as_arrays(values)) for name, values in x.items() if values is not None}
+    x = {name: values for name, values in as_arrays(x).items() if values is not None}
+    for name, values in x.items():
+        x[name] = _array(name, values)
     limits = integer_limits(model, x)
     ids_shape = tuple(x["token_ids"].shape)
     for name, limit in limits.items():
@@ -71,7 +78,8 @@ def integer_limits(model: keras.Model, x: dict[str, Any]) -> dict[str, int | Non
         "sequence_ids": None,
         "cls_positions": None,
     }
-    limits = {name: limits[name] for name in input_names(model) if name in limits and name in x}
+    taken = input_names(model)
+    limits = {name: limits[name] for name in limits if name in taken and name in x}
     for name in limits:
         check_shape(model, name, x[name].shape, x["token_ids"].shape)
     return limits
@@ -172,7 +180,7 @@ def _in_range(name, values, below):
     reason = reasons.get(name, "positions in the row")
     numbers = f"integers from 0 to {below - 1}" if isinstance(below, int) else "integers"
     expected = f"{name} must be {numbers}, {reason}"
-    values = require(values, lambda v: (v >= 0) & (v < below) & (v % 1 == 0), expected)
+    values = require_integers(values, below, expected)
     if name == "sequence_ids":
         values = require(values, _are_numbered, _NUMBERING)
     return values
@@ -187,5 +195,7 @@ _NUMBERING = (
 def _are_numbered(ids):
     """Returns where a token's sequence id may follow that of the token before."""
     ops = ops_of(ids)
-    before = ops.concat([ops.cast(ids[:, :1] == 1, "float64"), ids[:, :-1]], axis=1)
-    return (ids == 0) | ((before > 0) & ((ids == before) | (ids == before + 1)))
+    starts = ops.cast(ids[:, :1] == 1, "float64")
+    before = ops.concat([starts, ids[:, :-1]], axis=1)
+    goes_on = (ids == before) | (ids == before + 1)
+    return (ids == 0) | ((before > 0) & goes_on)

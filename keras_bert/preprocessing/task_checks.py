@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.checked_numbers import extra_input_array, weight_arrays
-from keras_bert.preprocessing.forms import as_arrays, inputs_of, is_dataset, one_each
+from keras_bert.preprocessing.forms import as_arrays, inputs_of, one_each
 
 
 def preprocessor_of(task: keras.Model) -> Any:
@@ -89,19 +89,14 @@ def check_columns(task: keras.Model, rows: int | None = None, **columns: Any) ->
                 continue
             if not _is_column(column):
                 raise ValueError(f"{name} must have a value for each example; got {shown(column)}.")
-            if len(column) == 0:
-                raise ValueError(f"{name} is empty: give a value for each example.")
             if rows is not None:
                 check_one_each(rows, "rows", **{"labels or weights": column})
 
 
 def _is_column(values):
     """Returns whether values can be read one by one: a list, an array or a table's column."""
-    if isinstance(values, (str, bytes, dict, keras.utils.PyDataset)) or is_dataset(values):
-        return False
-    shape = getattr(values, "shape", None)
-    has_items = hasattr(values, "__len__") and hasattr(values, "__getitem__")
-    return has_items and shape != () and (shape is None or 0 not in shape[1:])
+    is_one = isinstance(values, (str, bytes, dict)) or getattr(values, "shape", None) == ()
+    return hasattr(values, "__len__") and hasattr(values, "__getitem__") and not is_one
 
 
 def slots_as_rows(name: str, values: Any, slots: tuple[int, int]) -> np.ndarray | None:

@@ -151,7 +151,7 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x, 
     assert model.fit(x, [0.0, 1.0], sample_weight=[0, 1], verbose=0).history["loss"][0] > 0
     for y in (1, "no", {"no"}, NAN, iter([0, 1])):
         refused("y must have a value for each example", model.fit, x, y)
-    refused("y is empty", model.fit, x, [])
+    refused("There are 2 (examples|rows) but 0 ", model.fit, x, [])
     for columns in ([0, 1], [1.0]), ([0], None):
         refused("There are 2 (examples|rows) but 1 ", model.batches, x, *columns)
     for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):

@@ -26,7 +26,8 @@ def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     """Checks prepared inputs, and returns those that aren't None, lists as arrays."""
     x = {name: values for name, values in as_arrays(x).items() if values is not None}
     for name, values in x.items():
-        x[name] = _array(name, values)
+        if not hasattr(values, "shape"):
+            x[name] = np.asarray(values)
     limits = integer_limits(model, x)
     ids_shape = tuple(x["token_ids"].shape)
     for name, limit in limits.items():
@@ -114,17 +115,6 @@ def too_long(model: keras.Model, tokens: str) -> str:
         f"{model.backbone.max_sequence_length} rows. Shorten them (sequence_length), or build the "
         "model with a larger max_sequence_length."
     )
-
-
-def _array(name, values):
-    if hasattr(values, "shape"):
-        return values
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise ValueError(
-            f"{name} has rows of different lengths: pad them, with padding_mask 0 there."
-        ) from error
 
 
 def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:

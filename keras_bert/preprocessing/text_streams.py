@@ -76,8 +76,8 @@ def stream_columns(
     spec = dataset.element_spec
 
     def rows_of(columns, extra_inputs, scores):
-        are_real = all(isinstance(x, tf.Tensor) and not x.dtype.is_complex for x in scores)
-        if len(columns) < 2 or extra_inputs or len(scores) > 1 or not are_real:
+        are_tensors = all(map(tf.is_tensor, scores))
+        if len(columns) < 2 or extra_inputs or len(scores) > 1 or not are_tensors:
             raise ValueError(
                 "A dataset that trains an embedder must yield (anchor, positive, negative, ...) or "
                 f"((text, other), score), batched or not; got {spec}. Classes must be in memory."
@@ -130,10 +130,8 @@ def text_batches(
     is_table = ranks == [2] and 1 <= (shapes[0][1] or 0) <= most
     is_batch = is_table or set(ranks) == {1}
     are_texts = len(ranks) == len(columns) <= most and (is_batch or set(ranks) == {0})
-    has_scalars = any(target.shape.rank == 0 for target in tf.nest.flatten(targets))
     has_wrong_weights = any(map(_is_string, tf.nest.flatten(targets[1:])))
-    has_wrong_targets = (is_batch and has_scalars) or has_wrong_weights or len(targets) > 2
-    if not are_texts or has_wrong_targets:
+    if not are_texts or has_wrong_weights or len(targets) > 2:
         raise ValueError(
             "A dataset of text must yield a text, (text, label) or (text, label, weight), batched "
             f"or not, where a text is a string or a pair (string, string); got {spec}."

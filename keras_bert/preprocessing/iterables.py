@@ -19,7 +19,6 @@ from keras_bert.preprocessing.forms import (
     is_frame,
     is_raw,
     is_single,
-    is_text,
     map_values,
     rows_of,
 )
@@ -97,7 +96,7 @@ class RawPasses(Data):
                 )
             example = self._example(element)
             examples.append(example)
-            if _form(example) != _form(examples[0]):
+            if len(example) != len(examples[0]):
                 raise ValueError(
                     f"Example {index} of the {name} is {shown(element)}, unlike the first: "
                     f"{shown(alone(examples[0]))}."
@@ -111,7 +110,7 @@ class RawPasses(Data):
             )
         columns = list(map(list, zip(*examples, strict=True)))
         x, y, sample_weight = unpacked(columns)
-        if _has_text(x[0]):
+        if isinstance(x[0], dict) and "text" in x[0]:
             x = {name: [example[name] for example in x] for name in x[0]}
         return x, y, sample_weight
 
@@ -284,23 +283,8 @@ def _names_of_texts(row):
     return None
 
 
-def _has_text(x):
-    return isinstance(x, dict) and "text" in x
-
-
 def _plain(value):
     return value.tolist() if hasattr(value, "tolist") else value  # of NumPy and PyTorch
-
-
-def _form(example):
-    """Returns what all examples of an iterable have in common."""
-    x = example[0]
-    form = str if is_text(x) else type(x)
-    if _has_text(x):
-        form = sorted(x)
-    elif isinstance(x, tuple):
-        form = len(x)
-    return form, len(example)
 
 
 def _is_batch(element):

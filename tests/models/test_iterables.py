@@ -162,7 +162,7 @@ def test_passes_of_unequal_length_are_refused(make, refused):
 
 def test_unlike_examples_and_missing_ones_are_refused(train, refused):
     for examples, words in (
-        ([ROWS[0], (3, "bad")], "Example 1.*3"),
+        ([ROWS[0], (3, "bad")], "Text 1 is 3"),
         ([ROWS[0], "text"], "Example 1.*text"),
         ([], "no examples"),
         (TEXTS, "no labels"),

@@ -30,7 +30,9 @@ class Batches(keras.utils.PyDataset):
         self.batching = batching
         self._order = order
         self._make = make
-        self._seed = np.random.randint(2**31) if batching.seed is None else batching.seed
+        self._seed = batching.seed
+        if batching.seed is None:
+            self._seed = np.random.randint(2**31)
         self._passes = 0
         self.on_epoch_end()
         if not self._numbers:
@@ -57,7 +59,8 @@ class Batches(keras.utils.PyDataset):
 
     def on_epoch_end(self) -> None:
         """Draws the order of the next pass."""
-        self._numbers = self._order(np.random.default_rng((self._seed, self._passes)))
+        generator = np.random.default_rng((self._seed, self._passes))
+        self._numbers = self._order(generator)
         self._passes += bool(self.batching.shuffle)
 
 
@@ -136,10 +139,14 @@ def prepared_batches(
     batching: Batching,
 ) -> Batches:
     """Batches prepared inputs in memory."""
-    inputs = tuple(map(in_numpy, x)) if isinstance(x, tuple) else in_numpy(x)
+    if isinstance(x, tuple):  # a dict for each text of an example
+        inputs = tuple(map(in_numpy, x))
+    else:
+        inputs = in_numpy(x)
     targets = [in_numpy(part) for part in (y, sample_weight) if part is not None]
     parts = (inputs, *targets)
-    lengths = np.zeros(len(keras.tree.flatten(parts)[0]))  # rows keep their padding
+    first, *_ = keras.tree.flatten(parts)
+    lengths = np.zeros(len(first))  # rows keep their padding
 
     def make(rows):
         return keras.tree.map_structure(lambda values: values[rows], parts)

@@ -88,8 +88,8 @@ class Batching:
             check_int("sequences_per_row", self.sequences_per_row, at_least=2)
             if not self.packed:
                 raise ValueError("sequences_per_row needs packed=True.")
-        is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
-        if self.packed and (has_buckets or is_cut):
+        is_full = self.pad_to in ("auto", "full")
+        if self.packed and (has_buckets or not is_full):
             raise ValueError("packed makes rows of sequence_length: leave out pad_to and buckets.")
 
     def _set_lengths(self, name):
@@ -170,7 +170,9 @@ def _auto_pad_to(device, longest):
         return "full"
     if device == "GPU":
         return quarters(longest)
-    return octaves(longest, 2) if keras.backend.backend() == "jax" else "longest"
+    if keras.backend.backend() == "jax":
+        return octaves(longest, 2)
+    return "longest"
 
 
 def quarters(length: int) -> list[int]:

@@ -220,18 +220,20 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
     from keras_bert.graph.datasets import asserted
 
     labels = one_each(labels)
-    if labels.dtype == tf.string and names:
-        classes = tf.constant(names)
-        is_known = tf.reduce_any(labels[..., None] == classes, -1)
-        labels = asserted(labels, is_known, f"Labels must be one of {', '.join(names)}. Others:")
-        return tf.argmax(labels[..., None] == classes, -1, tf.int32)
-    return _checked_numbers(labels, len(names) if names else None)
+    if not names:
+        return _checked_numbers(labels, None)
+    if labels.dtype != tf.string:
+        return _checked_numbers(labels, len(names))
+    classes = tf.constant(names)
+    is_known = tf.reduce_any(labels[..., None] == classes, -1)
+    labels = asserted(labels, is_known, f"Labels must be one of {', '.join(names)}. Others:")
+    return tf.argmax(labels[..., None] == classes, -1, tf.int32)
 
 
-def _checked_numbers(labels, num_classes, is_packed=False):
-    """Checks class numbers in the graph; one-hot labels only for not being strings."""
-    are_numbers = (labels.shape.rank or 0) <= 1 + is_packed
-    if labels.dtype == "string" or (are_numbers and num_classes is not None):
+def _checked_numbers(labels, num_classes, rank=1):
+    """Checks class numbers in the graph, `[B]`; one-hot labels only for not being strings."""
+    are_numbers = num_classes is not None and (labels.shape.rank or 0) <= rank
+    if are_numbers or labels.dtype == "string":
         return _of_classes(labels, num_classes)
     return labels
 
@@ -246,11 +248,12 @@ def with_class_check(dataset: Any, num_classes: int) -> Any:
     def check(x, labels):
         if isinstance(labels, dict):
             return labels
-        is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K]
-        if not is_packed:
+        rank = 2  # of packed rows, [B, K]
+        if not (isinstance(x, dict) and "cls_positions" in x):
+            rank = 1
             labels = one_each(labels)
-        labels = _checked_numbers(labels, num_classes, is_packed)
-        if (labels.shape.rank or 0) > 1 + is_packed:  # JAX needs C
+        labels = _checked_numbers(labels, num_classes, rank)
+        if (labels.shape.rank or 0) > rank:  # JAX needs C
             labels.set_shape([*labels.shape[:-1], num_classes])
         return labels
 
@@ -270,7 +273,8 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
                 f"[n, {num_classes}]: leave it out of compile, or give np.eye({num_classes})"
                 "[numbers]. keras_bert.losses.LogitCrossentropy takes label_smoothing."
             )
-    if shape == (num_classes,) and not _is_names(row) and "sparse" in _name(loss).lower():
+    is_one_hot = shape == (num_classes,) and not _is_names(row)
+    if is_one_hot and "sparse" in _name(loss).lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
             "y.argmax(axis=1). For several labels of a text, set the preprocessor's multi_label."
@@ -300,5 +304,6 @@ def label_array(labels: Labels) -> np.ndarray:
 
 
 def _is_names(row):
-    is_list = isinstance(row, (list, tuple, set, frozenset)) or getattr(row, "ndim", 0) == 1
-    return is_list and all(map(is_text, row))
+    is_list = isinstance(row, (list, tuple, set, frozenset))
+    is_column = getattr(row, "ndim", 0) == 1
+    return (is_list or is_column) and all(map(is_text, row))

@@ -66,8 +66,10 @@ def is_raw(x: Any) -> bool:
     if isinstance(x, dict):
         return "token_ids" not in x and any(map(is_raw, x.values()))
     if isinstance(x, (list, tuple)):
-        first = next((value for value in x if not is_missing(value)), "")
-        return is_raw(first)
+        for value in x:
+            if not is_missing(value):
+                return is_raw(value)
+        return True
     if is_frame(x):
         return any(map(_holds_strings, x.dtypes))
     return _holds_strings(getattr(x, "dtype", None))
@@ -95,18 +97,18 @@ def is_single(x: Any) -> bool:
 def is_iterable(x: Any) -> bool:
     """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
     known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList, keras.utils.PyDataset)
-    if isinstance(x, known) or is_dataset(x):
-        return False
     is_array = hasattr(x, "dtype") or hasattr(x, "dtypes")
-    return hasattr(x, "__iter__") and not is_array
+    if isinstance(x, known) or is_dataset(x) or is_array:
+        return False
+    return hasattr(x, "__iter__")
 
 
-def map_values(function: Callable[[Any], Any], x: Mapping[str, Any]) -> dict[str, Any]:
+def map_values(function: Callable, x: Mapping) -> dict:
     """Returns a dict of what a function makes of each value of a dict."""
     return {name: function(value) for name, value in x.items()}
 
 
-def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rows_of(columns: Mapping) -> list[dict]:
     """Returns the rows of a dict of columns, a dict each."""
     rows = zip(*columns.values(), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
@@ -158,7 +160,8 @@ def joined(elements: Iterable[Any], most: int | None = None) -> Any:
     elements = list(itertools.islice(elements, most))
     if not elements:
         raise ValueError(NO_EXAMPLES)
-    are_examples = any(isinstance(leaf, bytes) for leaf in keras.tree.flatten(elements[0]))
+    leaves = keras.tree.flatten(elements[0])
+    are_examples = any(isinstance(leaf, bytes) for leaf in leaves)
 
     def join(*leaves):
         return np.stack(leaves) if are_examples else np.concatenate(leaves)
@@ -172,17 +175,17 @@ def joined(elements: Iterable[Any], most: int | None = None) -> Any:
         ) from error
 
 
-def listed(x: Any, is_right: Callable[[Any], bool], expected: str) -> list:
+def listed(x: Any, is_right: Callable, expected: str) -> list:
     """Returns a question, a dict, or several as a list, after `check_each`."""
-    are_several = hasattr(x, "__getitem__") and not isinstance(x, (dict, str, bytes))
-    questions = list(x) if are_several else [x]
+    is_one = isinstance(x, (dict, str, bytes)) or not hasattr(x, "__getitem__")
+    questions = [x] if is_one else list(x)
     if not questions:
         raise ValueError("There are no questions: give at least one.")
     check_each(questions, is_right, expected)
     return questions
 
 
-def check_each(examples: Iterable[Any], is_right: Callable[[Any], bool], expected: str) -> None:
+def check_each(examples: Iterable, is_right: Callable, expected: str) -> None:
     """Raises a ValueError, which says where, unless all examples are as `expected`."""
     for index, example in enumerate(examples):
         if not is_right(example):

@@ -35,7 +35,8 @@ def packed_batches(rows: Rows, batching: Batching, length: int, packs: str) -> B
         unpacked = rows.batch(sequences[is_used], LONGEST)
         return packed(unpacked, is_used, length, packs)
 
-    return row_batches(np.full(len(packing), length), make, batching)
+    lengths = np.full(len(packing), length)
+    return row_batches(lengths, make, batching)
 
 
 def best_fit(
@@ -72,7 +73,8 @@ def best_fit(
         row.append(sequence)
         if len(row) < limit:
             open_rows.add(row, free - length)
-    packed = np.full((len(rows), max(map(len, rows), default=0)), -1)
+    most = max(map(len, rows), default=0)
+    packed = np.full((len(rows), most), -1)
     for index, row in enumerate(sorted(map(sorted, rows))):
         packed[index, : len(row)] = row
     return packed
@@ -123,12 +125,14 @@ def packed(unpacked: tuple, is_used: np.ndarray, length: int, packs: str) -> tup
     start = slot_starts[row, slot]  # [M]
     indices = (row[sequence], start[sequence] + offset)
 
+    shape = (len(is_used), length)
+
     def of_tokens(values):  # [M, S'] to [B, S]
-        return scattered(indices, values[sequence, offset], (len(is_used), length))
+        return scattered(indices, values[sequence, offset], shape)
 
     rows = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
     sequence_ids = (slot[sequence] + 1).astype("int32")
-    rows["sequence_ids"] = scattered(indices, sequence_ids, (len(is_used), length))
+    rows["sequence_ids"] = scattered(indices, sequence_ids, shape)
     if packs == "tokens":
         return (rows, *map(of_tokens, targets))
     rows["cls_positions"] = slot_starts.astype("int32")

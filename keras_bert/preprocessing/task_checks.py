@@ -95,8 +95,9 @@ def check_columns(task: keras.Model, rows: int | None = None, **columns: Any) ->
 
 def _is_column(values):
     """Returns whether values can be read one by one: a list, an array or a table's column."""
-    is_one = isinstance(values, (str, bytes, dict)) or getattr(values, "shape", None) == ()
-    return hasattr(values, "__len__") and hasattr(values, "__getitem__") and not is_one
+    if isinstance(values, (str, bytes, dict)) or getattr(values, "shape", None) == ():
+        return False
+    return hasattr(values, "__len__") and hasattr(values, "__getitem__")
 
 
 def slots_as_rows(name: str, values: Any, slots: tuple[int, int]) -> np.ndarray | None:
@@ -113,7 +114,10 @@ def slots_as_rows(name: str, values: Any, slots: tuple[int, int]) -> np.ndarray 
 
 def rows_as_slots(values: Any, slots: tuple[int, int]) -> np.ndarray | None:
     """Reshapes labels or weights, `[n x K, ...]`, to those of packed rows, `[n, K, ...]`."""
-    return None if values is None else np.reshape(values, (*slots, *np.shape(values)[1:]))
+    if values is None:
+        return None
+    inner = np.shape(values)[1:]
+    return np.reshape(values, (*slots, *inner))
 
 
 def with_extra_arrays(task: keras.Model, x: Any) -> Any:
@@ -139,7 +143,11 @@ def check_extra_specs(task: keras.Model, dataset: Any) -> None:
 def extra_shapes(task: keras.Model) -> dict[str, tuple]:
     """Returns the shapes of what a task takes alongside text, such as features, without `B`."""
     names = task.input.keys() - task.backbone.input.keys() - {"segment_ids"}
-    return {name: tuple(task.input[name].shape[1:]) for name in sorted(names)}
+    shapes = {}
+    for name in sorted(names):
+        _, *inner = task.input[name].shape
+        shapes[name] = tuple(inner)
+    return shapes
 
 
 def check_extra_inputs(task: keras.Model, x: Any, may_be_one: bool = False) -> None:

@@ -44,7 +44,12 @@ def stream_batches(
 
     if preprocessor.cuts_windows:
         return _window_batches(dataset, read, batching)
-    return map_batches(dataset, lambda *texts: alone(read(*texts).as_batch(batching)))
+
+    def make(*texts):
+        rows = read(*texts)
+        return alone(rows.as_batch(batching))
+
+    return map_batches(dataset, make)
 
 
 def _window_batches(dataset, read, batching):
@@ -93,7 +98,8 @@ def stream_columns(
 
 def _text_numbers(columns):
     """Numbers the texts of k columns, `[B]` each: equal texts have equal numbers, `[B, k]`."""
-    numbers = tf.unique(tf.concat(columns, axis=0)).idx  # [k x B]
+    texts = tf.concat(columns, axis=0)  # [k x B]
+    numbers = tf.unique(texts).idx
     return tf.transpose(tf.reshape(numbers, [len(columns), -1]))
 
 
@@ -129,7 +135,8 @@ def text_batches(
     ranks = [shape.rank for shape in shapes]
     is_table = ranks == [2] and 1 <= (shapes[0][1] or 0) <= most
     is_batch = is_table or set(ranks) == {1}
-    are_texts = len(ranks) == len(columns) <= most and (is_batch or set(ranks) == {0})
+    are_examples = set(ranks) == {0}
+    are_texts = len(ranks) == len(columns) <= most and (is_batch or are_examples)
     has_wrong_weights = any(map(_is_string, tf.nest.flatten(targets[1:])))
     if not are_texts or has_wrong_weights or len(targets) > 2:
         raise ValueError(

@@ -125,7 +125,7 @@ def check_texts(columns: tuple, most: float) -> None:
 
 def _columns(x):
     """Converts `x` to a tuple of lists of str."""
-    if is_text(x) or (isinstance(x, tuple) and x and all(map(is_text, x))):
+    if not isinstance(x, dict) and is_single(x):
         x = [x]
     elif not isinstance(x, (list, tuple)):
         x = np.atleast_1d(x)
@@ -135,8 +135,7 @@ def _columns(x):
             raise ValueError(
                 "Some texts are pairs and others are not; give all of them a second text, or none."
             )
-        are_pairs = any(widths)
-        x = zip(*x, strict=True) if are_pairs else (x,)
+        x = zip(*x, strict=True) if any(widths) else [x]
     columns = tuple(map(_strings, x))
     if not columns or not columns[0]:
         raise ValueError("There are no texts: give at least one.")

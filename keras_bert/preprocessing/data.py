@@ -366,9 +366,7 @@ class InputBatches(Inputs):
     is_streamed = True
 
     def first_inputs(self):
-        if isinstance(self.x, keras.utils.PyDataset):
-            return inputs_of(self.x[0])
-        return None
+        return inputs_of(first_element(self.x))
 
     def in_memory(self, most=None):
         if not hasattr(self.x, "__len__"):

@@ -143,11 +143,7 @@ def check_extra_specs(task: keras.Model, dataset: Any) -> None:
 def extra_shapes(task: keras.Model) -> dict[str, tuple]:
     """Returns the shapes of what a task takes alongside text, such as features, without `B`."""
     names = task.input.keys() - task.backbone.input.keys() - {"segment_ids"}
-    shapes = {}
-    for name in sorted(names):
-        _, *inner = task.input[name].shape
-        shapes[name] = tuple(inner)
-    return shapes
+    return {name: tuple(task.input[name].shape[1:]) for name in sorted(names)}
 
 
 def check_extra_inputs(task: keras.Model, x: Any, may_be_one: bool = False) -> None:

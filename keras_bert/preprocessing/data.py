@@ -44,7 +44,7 @@ unpacked = keras.utils.unpack_x_y_sample_weight
 class Data:
     """Examples in one form; `data_of` chooses the class.
 
-    A form reads its examples into memory and does there what a verb asks. It overrides what it can
+    By default, a method reads the examples into memory and asks those. A form overrides what it can
     do without that.
 
     Args:

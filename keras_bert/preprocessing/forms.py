@@ -177,8 +177,9 @@ def joined(elements: Iterable[Any], most: int | None = None) -> Any:
 
 def listed(x: Any, is_right: Callable, expected: str) -> list:
     """Returns a question, a dict, or several as a list, after `check_each`."""
-    is_one = isinstance(x, (dict, str, bytes)) or not hasattr(x, "__getitem__")
-    questions = [x] if is_one else list(x)
+    is_one = isinstance(x, (dict, str, bytes)) or getattr(x, "shape", None) == ()
+    is_list = hasattr(x, "__getitem__") and not is_one
+    questions = list(x) if is_list else [x]
     if not questions:
         raise ValueError("There are no questions: give at least one.")
     check_each(questions, is_right, expected)

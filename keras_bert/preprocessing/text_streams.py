@@ -138,7 +138,9 @@ def text_batches(
     are_examples = set(ranks) == {0}
     are_texts = len(ranks) == len(columns) <= most and (is_batch or are_examples)
     has_wrong_weights = any(map(_is_string, tf.nest.flatten(targets[1:])))
-    if not are_texts or has_wrong_weights or len(targets) > 2:
+    has_scalars = any(target.shape.rank == 0 for target in tf.nest.flatten(targets))
+    is_array = is_batch and has_scalars  # of the texts of one example
+    if not are_texts or is_array or has_wrong_weights or len(targets) > 2:
         raise ValueError(
             "A dataset of text must yield a text, (text, label) or (text, label, weight), batched "
             f"or not, where a text is a string or a pair (string, string); got {spec}."

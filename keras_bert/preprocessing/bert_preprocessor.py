@@ -107,15 +107,13 @@ class BertPreprocessor:
         check_one_of("truncation", self.truncation, TRUNCATIONS)
         self.sequence_length = int(self.sequence_length)
 
-    def __call__(
-        self, texts: npt.ArrayLike | tf.Tensor, pairs: npt.ArrayLike | tf.Tensor | None = None
-    ) -> dict[str, Any]:
-        columns = [texts] if pairs is None else [texts, pairs]
-        if any(hasattr(column, "graph") for column in columns):  # of a graph of TensorFlow
-            return self.packer(*map(self.tokenized, columns))
-        counts = [len(x) if isinstance(x, list) else np.size(x) for x in columns]
-        columns = [text_columns(x, 1)[0] if n else [] for x, n in zip(columns, counts, strict=True)]
-        check_one_each(len(columns[0]), "texts", **{"second texts": columns[-1]})
+    def __call__(self, texts: Examples, pairs: Examples | None = None) -> dict[str, Any]:
+        columns = [texts]
+        if pairs is not None:
+            columns.append(pairs)
+        if not any(hasattr(column, "graph") for column in columns):  # of a graph of TensorFlow
+            columns = list(map(_texts, columns))
+            check_one_each(len(columns[0]), "texts", **{"second texts": columns[-1]})
         return self.packer(*map(self.tokenized, columns))
 
     @property
@@ -156,11 +154,15 @@ class BertPreprocessor:
             y = self.labels_in(examples)
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
-        targets = () if y is None else (in_numpy(self.targets(as_arrays(y))),)
-        targets += () if sample_weight is None else (weight_arrays(sample_weight),)
+        targets = []
+        if y is not None:
+            labels = self.targets(as_arrays(y))
+            targets.append(in_numpy(labels))
+        if sample_weight is not None:
+            targets.append(weight_arrays(sample_weight))
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "examples", **{"labels or weights": part})
-        return self.rows_of(examples, targets)
+        return self.rows_of(examples, tuple(targets))
 
     def labels_in(self, examples: Any) -> Labels | None:
         """Returns the labels that listed examples contain, if they do."""
@@ -172,7 +174,8 @@ class BertPreprocessor:
 
     def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
         """Makes rows of columns of texts, lists of str or tensors."""
-        return TextRows(self.packer, tuple(map(self.tokenized, columns)), extra_inputs, targets)
+        tokens = tuple(map(self.tokenized, columns))
+        return TextRows(self.packer, tokens, extra_inputs, targets)
 
     def listed(self, x: Examples) -> Any:
         """Returns raw examples in memory, in any form, as a sequence; itself unchanged."""
@@ -220,7 +223,8 @@ class BertPreprocessor:
                     "A dataset yields its labels and weights: leave y and sample_weight out."
                 )
             return self.streamed(x, batching, with_labels)
-        return self.batched(self.read(x, y, sample_weight, with_labels), batching)
+        rows = self.read(x, y, sample_weight, with_labels)
+        return self.batched(rows, batching)
 
     def streamed(
         self, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
@@ -232,12 +236,12 @@ class BertPreprocessor:
 
     def batched(self, rows: Rows, batching: Batching) -> Batches:
         """Makes batches of the rows that `read` returned; see `batches`."""
-        tokens, sequences = batching.tokens_per_batch, getattr(rows, "num_sequences", 1)
-        if tokens is not None:  # of all choices or documents of an example
-            batching = dataclasses.replace(batching, tokens_per_batch=tokens // sequences)
         batching = batching.for_rows(self.sequence_length)
         if batching.packed:
             return packed_batches(rows, batching, self.sequence_length, self.packs)
+        if batching.tokens_per_batch is not None:
+            tokens = batching.tokens_per_batch // rows.num_sequences  # of all pairs of a row
+            batching = dataclasses.replace(batching, tokens_per_batch=tokens)
         return row_batches(rows.num_tokens(), lambda part: rows.batch(part, batching), batching)
 
     def targets(self, labels: Labels) -> Labels:
@@ -246,8 +250,10 @@ class BertPreprocessor:
 
     def stream_rows(self, columns: tuple, extra_inputs: dict[str, Any], rest: tuple) -> TextRows:
         """Makes rows of a batch from a `tf.data.Dataset`; the rest are labels and weights."""
-        targets = (self.stream_targets(rest[0]), *rest[1:]) if rest else ()
-        return self.rows(columns, extra_inputs, targets)
+        if rest:
+            labels, *weights = rest
+            rest = (self.stream_targets(labels), *weights)
+        return self.rows(columns, extra_inputs, rest)
 
     def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
@@ -283,7 +289,8 @@ class BertPreprocessor:
         """Reads a text, or a pair, for `explain`."""
         examples = self.listed(x)
         self.rows(examples.columns, {}, ())  # raises an error at texts that it doesn't take
-        row = explained_row(self.packer, [*map(self.located, examples.columns)])
+        texts = list(map(self.located, examples.columns))
+        row = explained_row(self.packer, texts)
         row.inputs |= examples.extra_inputs
         return row
 
@@ -301,14 +308,16 @@ class BertPreprocessor:
         """
         if self.signature == {"text": 1}:  # no pairs
             rows = self.rows((text,), extra_inputs, ())
-            return self.answers(self.pooled(predict(rows.as_batch()[0]), rows))
+            outputs = predict(rows.as_batch()[0])
+            return self.answers(self.pooled(outputs, rows))
         import tensorflow as tf
 
         columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
         shape = tf.shape(columns)  # [B, 1 or 2]
         message = "text must be [B] texts or [B, 2] pairs of texts; its shape is"
         is_text = tf.reduce_all(shape[1:] <= 2) & (tf.size(shape) == 2)
-        with tf.control_dependencies([tf.debugging.Assert(is_text, [message, tf.shape(text)])]):
+        checked = tf.debugging.Assert(is_text, [message, tf.shape(text)])
+        with tf.control_dependencies([checked]):
             columns = tf.ensure_shape(tf.identity(columns), [None, None])
 
         def inputs_of(*texts):
@@ -342,9 +351,11 @@ class BertPreprocessor:
             )
         if "label_names" not in self.arguments():
             return self
+        num_classes = outputs.shape[-1]
         if self.label_names is None:
-            return self.like(self, label_names=[*map(str, range(outputs.shape[-1]))])
-        check_one_each(outputs.shape[-1], "classes", label_names=self.label_names)
+            names = list(map(str, range(num_classes)))
+            return self.like(self, label_names=names)
+        check_one_each(num_classes, "classes", label_names=self.label_names)
         return self
 
     @classmethod
@@ -352,7 +363,7 @@ class BertPreprocessor:
         """Makes an instance of this class from another preprocessor, with changed settings."""
         config = preprocessor.get_config()
         settings = {name: config[name] for name in cls.arguments() if name in config}
-        return cls(preprocessor.tokenizer, **{**settings, **changes})
+        return cls(preprocessor.tokenizer, **(settings | changes))
 
     @classmethod
     def arguments(cls) -> list[str]:
@@ -381,24 +392,27 @@ class BertPreprocessor:
         return {**self.get_config(), "tokenizer": self.tokenizer.settings()}
 
     def get_config(self):
-        own = {name: getattr(self, name) for name in self.arguments() if hasattr(self, name)}
-        return {
+        config = {
             "sequence_length": self.sequence_length,
             "truncation": self.truncation,
             "tokenizer": self.tokenizer.get_config(),
-            **own,
         }
+        for name in self.arguments():
+            if hasattr(self, name):
+                config[name] = getattr(self, name)
+        return config
 
     @classmethod
     def from_config(cls, config):
         tokenizer = config["tokenizer"]
-        tokenizer = tokenizer_class(tokenizer.get("family")).from_config(tokenizer)
-        return cls(**{**config, "tokenizer": tokenizer})
+        family = tokenizer_class(tokenizer.get("family"))
+        return cls(**{**config, "tokenizer": family.from_config(tokenizer)})
 
     def __repr__(self):
-        settings = {n: v for n, v in self.get_config().items() if n != "tokenizer"}
-        shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-        return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
+        config = self.get_config()
+        del config["tokenizer"]
+        settings = [f"{name}={value!r}" for name, value in config.items()]
+        return f"{type(self).__name__}({self.tokenizer!r}, {', '.join(settings)})"
 
     def tokenized(self, texts: list[str] | tf.Tensor) -> Tokens:
         """Tokenizes n texts, a list or a tensor, with the prompt if there is one."""
@@ -406,10 +420,13 @@ class BertPreprocessor:
             from keras_bert.graph.tokenizer import graph_tokens
 
             return graph_tokens(self, texts)
-        texts = [self.prompt + text for text in texts] if self.prompt else texts
-        is_head = self.truncates and not self.cuts_windows and self.truncation == "head"
-        least = self.sequence_length if is_head else None
-        return Tokens.of(*ids_of_texts(self.tokenizer, texts, least), numpy_ops)
+        if self.prompt:
+            texts = [self.prompt + text for text in texts]
+        least = None  # tokens that rows can have
+        if self.truncates and not self.cuts_windows and self.truncation == "head":
+            least = self.sequence_length
+        ids, lengths = ids_of_texts(self.tokenizer, texts, least)
+        return Tokens.of(ids, lengths, numpy_ops)
 
     def located(self, texts: list[str] | tf.Tensor) -> TextTokens:
         """Tokenizes n texts, a list or a tensor, with the place of each token."""
@@ -418,6 +435,15 @@ class BertPreprocessor:
 
             return graph_text_tokens(self, texts)
         return TextTokens.of(texts, *self.tokenizer.flat_ids_with_offsets(texts), numpy_ops)
+
+
+def _texts(x):
+    """Lists texts, perhaps none."""
+    count = len(x) if isinstance(x, list) else np.size(x)
+    if not count:
+        return []
+    [texts] = text_columns(x, 1)
+    return texts
 
 
 def no_answers(kind: str) -> ValueError:

@@ -1,7 +1,6 @@
 """Texts as rows for the model. n texts, N rows, B rows of a batch."""
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, Protocol, Self
@@ -18,6 +17,9 @@ LONGEST = Batching(pad_to="longest")
 
 class Rows(Protocol):
     """Rows that a preprocessor's `read` makes of raw examples, such as `TextRows`."""
+
+    num_sequences: Any
+    """The number of sequences in each row."""
 
     def num_tokens(self) -> np.ndarray:
         """Returns the number of tokens of each row, int64 `[N]`."""
@@ -37,6 +39,8 @@ class TextRows:
     columns: tuple[Tokens, ...]  # one or two `[N]`, the texts of each row
     extra_inputs: dict[str, Any] = dataclasses.field(default_factory=dict)  # arrays `[N, ...]`
     targets: tuple = ()  # labels and weights, if any: arrays `[N, ...]` or dicts of them
+
+    num_sequences = 1
 
     @property
     def ops(self) -> ModuleType:
@@ -119,11 +123,13 @@ class PairRows(TextRows):
         inputs = self.packed(self._pairs(rows), batching)
         width = inputs["token_ids"].shape[-1] or ops.num_columns(inputs["token_ids"])
         shape = [ops.num_rows(rows), self.num_sequences, width]
-        inputs = {name: ops.reshape(values, shape) for name, values in inputs.items()}
-        if self.is_there is None:
-            return inputs
-        is_there = ops.cast(ops.take(self.is_there, rows), "int32")[..., None]
-        return {name: values * is_there for name, values in inputs.items()}
+        for name, values in inputs.items():
+            values = ops.reshape(values, shape)
+            if self.is_there is not None:
+                is_there = ops.take(self.is_there, rows)
+                values *= ops.cast(is_there, "int32")[..., None]
+            inputs[name] = values
+        return inputs
 
     def _pairs(self, rows):
         """Returns the first and the second texts of the pairs of rows by number, `[B x D]`."""
@@ -137,8 +143,10 @@ class PairRows(TextRows):
 def row_by_row(columns: Sequence) -> Any:
     """Joins D columns of N texts, lists or tensors, to `[N x D]`: the texts of row 0, of row 1."""
     if isinstance(columns[0], list):
-        rows = zip(*columns, strict=True)
-        return list(itertools.chain.from_iterable(rows))
+        texts = []
+        for row in zip(*columns, strict=True):
+            texts.extend(row)
+        return texts
     import tensorflow as tf
 
     return tf.reshape(tf.stack(columns, axis=1), [-1])

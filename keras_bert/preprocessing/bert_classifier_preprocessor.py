@@ -94,7 +94,9 @@ class BertClassifierPreprocessor(BertPreprocessor):
     def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
         """Makes `TextRows`, which are windows if `window_stride` is set."""
         rows = super().rows(columns, extra_inputs, targets)
-        return WindowRows.of(rows, self.window_stride) if self.cuts_windows else rows
+        if not self.cuts_windows:
+            return rows
+        return WindowRows.of(rows, self.window_stride)
 
     def targets(self, labels: Labels) -> np.ndarray:
         """Converts names or numbers to class numbers `[n]`; or to 0 and 1, `[n, C]` float32."""
@@ -128,26 +130,23 @@ class BertClassifierPreprocessor(BertPreprocessor):
             return {"score": outputs[:, 0]}
         ops = ops_of(outputs)
         names = ops.strings(self.label_names)  # [C]
-        labels = ops.repeat(
-            names[None], ops.num_rows(outputs), axis=0
-        )  # each row is self-contained
+        # Each row of the answers names the classes.
+        labels = ops.repeat(names[None], ops.num_rows(outputs), axis=0)
         if self.is_regression:
             return {"score": outputs, "labels": labels}
         if self.multi_label:
             probabilities = ops.sigmoid(outputs)
             is_label = probabilities >= self.threshold
             return {"probabilities": probabilities, "is_label": is_label, "labels": labels}
-        return {
-            "probabilities": ops.softmax(outputs),
-            "label": ops.take(names, ops.argmax(self._less_threshold(outputs), axis=-1)),
-            "labels": labels,
-        }
+        probabilities = ops.softmax(outputs)
+        best = ops.argmax(self._less_threshold(outputs), axis=-1)
+        return {"probabilities": probabilities, "label": ops.take(names, best), "labels": labels}
 
     def _less_threshold(self, outputs):
         """Shifts logits so that the class to answer with is the argmax."""
-        has_threshold = len(self.label_names) == 2 and not self.multi_label
-        least = [0, self.threshold_logit] if has_threshold else 0
-        return outputs - np.array(least, "float32")
+        if len(self.label_names) != 2 or self.multi_label:
+            return outputs
+        return outputs - np.array([0, self.threshold_logit], "float32")
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
         row = self.explained_texts(x)
@@ -160,7 +159,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
         else:
             number = class_number("target is", target, numbers_of(self.label_names))
         row.target = self.label_names[number]
-        row.value = lambda logits: log_odds(logits, number)
         if self.multi_label or self.is_regression:
             row.value = lambda logits: logits[:, number]
+        else:
+            row.value = lambda logits: log_odds(logits, number)
         return row

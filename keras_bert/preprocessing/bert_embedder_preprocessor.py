@@ -78,21 +78,23 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         Raises:
             ValueError: if examples are none of those that train an embedder, as in the table above.
         """
-        is_own_loss = y is not None and label_array(as_arrays(y)).ndim > 1  # of vectors
-        if is_own_loss or (y is None and not with_labels):
+        y = as_arrays(y)
+        is_read_by_base = not with_labels
+        if y is not None:
+            is_read_by_base = label_array(y).ndim > 1  # for a loss of vectors
+        if is_read_by_base:
             return super().read(x, y, sample_weight, with_labels)
         if y is not None and sample_weight is not None:
             raise ValueError("Examples with scores or classes take no sample_weight.")
         columns = self.listed(x).columns
-        weights = weight_arrays(sample_weight)
         if len(columns) > 1:
-            return text_columns_rows(self, columns, as_arrays(y), weights)
+            return text_columns_rows(self, columns, y, weight_arrays(sample_weight))
         if y is None:
             raise ValueError(
                 "An embedder can't be trained on texts alone: pass pairs, pairs with scores, or "
                 "class labels."
             )
-        return labelled_texts(self, columns[0], as_arrays(y))
+        return labelled_texts(self, columns[0], y)
 
     def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
         check_texts(columns, 2)
@@ -108,8 +110,8 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     def batched(self, rows: Rows, batching: Batching) -> Batches:
         if isinstance(rows, LabelledTexts):
             return rows.batches(batching.for_rows(self.sequence_length))
-        are_pairs = isinstance(rows, TextColumns) and rows.numbers is not None
-        if are_pairs and len(rows.columns) == 2 and _is_one_by_one(rows, batching):
+        are_pairs = isinstance(rows, TextColumns) and len(rows.columns) == 2
+        if are_pairs and rows.numbers is not None and _is_one_by_one(rows, batching):
             raise ValueError(
                 "In a batch of one pair there are no negatives: give more pairs, a larger "
                 "batch_size, or hard negatives, (anchors, positives, negatives)."
@@ -118,9 +120,10 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     def of_columns(self, number: int, y: Any) -> list[Self]:
         """Returns the preprocessor of each text of an example: that of a query, then documents."""
-        variants = self.variants() if y is None else {}
-        query, document = variants.get("query", self), variants.get("document", self)
-        return [query, *[document] * (number - 1)]
+        variants = self.variants()
+        if y is not None or not variants:
+            return [self] * number
+        return [variants["query"]] + [variants["document"]] * (number - 1)
 
     def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
         """Returns the model's vectors as `embedding`, `[B, H]`.

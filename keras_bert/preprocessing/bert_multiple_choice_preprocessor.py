@@ -84,14 +84,15 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             text of that choice, and `probabilities` are those of each question's own choices.
         """
         ops = ops_of(outputs)
-        label, probabilities = ops.argmax(outputs, axis=-1), ops.softmax(outputs)
+        answers = {"probabilities": ops.softmax(outputs), "label": ops.argmax(outputs, axis=-1)}
         if rows is None:
-            return {"probabilities": probabilities, "label": label}
-        own, choice = [], []
-        for row, choices, number in zip(probabilities, rows.texts, label, strict=True):
-            own.append(row[: len(choices)])
-            choice.append(choices[number])
-        return {"probabilities": own, "label": label, "choice": choice}
+            return answers
+        probabilities = []
+        chosen = []
+        for index, choices in enumerate(rows.texts):
+            probabilities.append(answers["probabilities"][index, : len(choices)])
+            chosen.append(choices[answers["label"][index]])
+        return answers | {"probabilities": probabilities, "choice": chosen}
 
     def serve(self, predict: Predict, context: Tensor, choices: Tensor) -> dict:
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
@@ -102,24 +103,22 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         with tf.control_dependencies([same]):
             choices = tf.identity(choices)
         is_there = choices != ""  # [B, C]
-        columns = self.tokenized(context), self.tokenized(tf.reshape(choices, [-1]))
+        columns = (self.tokenized(context), self.tokenized(tf.reshape(choices, [-1])))
         most = tf.shape(choices, tf.int64)[1]
         rows = PairRows(self.packer, columns, num_sequences=most, is_there=is_there)
         [inputs] = rows.as_batch()
         answers = self.answers(predict(inputs))
-        return {
-            "probabilities": answers["probabilities"] * tf.cast(is_there, "float32"),
-            "label": answers["label"],
-            "choice": tf.gather(choices, answers["label"], batch_dims=1),
-        }
+        answers["probabilities"] *= tf.cast(is_there, "float32")
+        answers["choice"] = tf.gather(choices, answers["label"], batch_dims=1)
+        return answers
 
 
 def _is_question(example):
-    given = example if isinstance(example, dict) else {}
-    context, choices = given.get("context"), given.get("choices")
-    is_list = isinstance(choices, (list, tuple, np.ndarray))
-    strings = [context, *choices] if is_list else [None]
-    return all(isinstance(text, str) for text in strings) and sum(map(bool, strings[1:])) > 1
+    choices = example.get("choices") if isinstance(example, dict) else None
+    if not isinstance(choices, (list, tuple, np.ndarray)):
+        return False
+    are_strings = all(isinstance(text, str) for text in (example.get("context"), *choices))
+    return are_strings and sum(map(bool, choices)) > 1
 
 
 def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
@@ -128,9 +127,8 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
     if array.ndim == 1 or array.dtype.kind != "f" or not array.size:  # others are probabilities
         is_there = None
         if isinstance(inputs, dict):
-            mask = inputs.get("padding_mask")
-            mask = np.ones(np.shape(inputs["token_ids"])) if mask is None else np.asarray(mask)
-            is_there = mask.any(axis=-1)
+            mask = inputs.get("padding_mask", np.ones_like(inputs["token_ids"]))
+            is_there = np.asarray(mask).any(axis=-1)
         checked_choices(array, is_there)
     return labels
 

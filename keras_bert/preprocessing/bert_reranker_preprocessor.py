@@ -60,9 +60,8 @@ class BertRerankerPreprocessor(BertPreprocessor):
                 "A BertReranker takes pairs, or (query, positive, negative); got single texts."
             )
         queries, *documents = columns
-        number, documents = len(documents), row_by_row(documents)
-        columns = self.tokenized(queries), self.tokenized(documents)
-        return PairRows(self.packer, columns, extra_inputs, targets, num_sequences=number)
+        tokens = (self.tokenized(queries), self.tokenized(row_by_row(documents)))
+        return PairRows(self.packer, tokens, extra_inputs, targets, num_sequences=len(documents))
 
     def targets(self, labels: Labels) -> np.ndarray:
         """Converts relevance, a teacher's scores or margins to float32; see `BertReranker`."""
@@ -75,9 +74,12 @@ class BertRerankerPreprocessor(BertPreprocessor):
 
     def answers(self, outputs: Any, rows: PairRows | None = None) -> dict:
         """Turns logits `[B, D]` into `score`, float32: `[B]` with `rows` of pairs, or `[B, D]`."""
-        scores = ops_of(outputs).sigmoid(outputs) if self.activation == "sigmoid" else outputs
-        is_pair = rows is not None and rows.num_sequences == 1
-        return {"score": scores[:, 0] if is_pair else scores}
+        scores = outputs
+        if self.activation == "sigmoid":
+            scores = ops_of(outputs).sigmoid(outputs)
+        if rows is not None and rows.num_sequences == 1:
+            scores = scores[:, 0]
+        return {"score": scores}
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
         check_one_of("target of a score", target, [None])
@@ -91,12 +93,12 @@ class BertRerankerPreprocessor(BertPreprocessor):
         """Scores documents `[n]` for one query, `[1]`, or for a query each, `[n]`."""
         import tensorflow as tf
 
-        number, queries = tf.size(documents), tf.size(query)
+        num_queries = tf.size(query)
+        num_documents = tf.size(documents)
+        is_right = (num_queries == 1) | (num_queries == num_documents)
         message = "give one query for all documents, or one for each; got these numbers:"
-        is_right = tf.debugging.Assert(
-            (queries == 1) | (queries == number), [message, queries, number]
-        )
-        with tf.control_dependencies([is_right]):
+        checked = tf.debugging.Assert(is_right, [message, num_queries, num_documents])
+        with tf.control_dependencies([checked]):
             query = tf.broadcast_to(query, tf.shape(documents))
         rows = self.rows((query, documents), {}, ())
         return self.answers(predict(rows.as_batch()[0]), rows)

@@ -99,14 +99,17 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         """
         if y is not None or sample_weight is not None:
             raise ValueError("Questions contain answers: leave y and sample_weight out.")
-        return (trained_windows if with_labels else windows_of)(self.listed(x), self)
+        questions = self.listed(x)
+        if with_labels:
+            return trained_windows(questions, self)
+        return windows_of(questions, self)
 
     def listed(self, x: Examples) -> list[dict]:
         questions = listed(x, is_question, QUESTION)
-        for number, question in enumerate(questions):
+        for index, question in enumerate(questions):
             if "answers" in question:
                 answers = listed_answers(question["answers"])
-                questions[number] = {**question, "answers": answers}
+                questions[index] = question | {"answers": answers}
         return questions
 
     def answers(
@@ -146,10 +149,13 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         outputs = keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
         [answer] = self.answers(outputs, rows)["answer"]
         spans = spans_of_windows(rows, outputs, self.max_answer_length, 1)
-        window, start, end = int(spans["null"].argmin()), 0, 0
         if answer:
             window = int(spans["score"].argmax())
-            start, end = int(spans["first"][window, 0]), int(spans["last"][window, 0])
+            start = int(spans["first"][window, 0])
+            end = int(spans["last"][window, 0])
+        else:
+            window = int(spans["null"].argmin())
+            start = end = 0  # [CLS]
         question = self.located([example["question"]])
         tokens = [column.take([window]) for column in rows.columns]
         row = explained_row(self.packer, [question, rows.contexts], tokens, target=answer)
@@ -169,13 +175,15 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
         with tf.control_dependencies([same]):
-            none = tf.equal(tf.size(question), 0)  # a batch of none gets a blank row to map
-        blank = tf.fill([tf.cast(none, tf.int32)], "")
-        asked, read = (tf.concat([texts, blank], axis=0) for texts in (question, context))
-        own = tf.range(tf.size(asked, tf.int64))
-        rows = question_windows(self, self.tokenized(asked), self.located(read), own)
+            count = tf.size(question)
+        # A batch of none gets a blank row to map.
+        blank = tf.fill([tf.cast(count == 0, tf.int32)], "")
+        questions = self.tokenized(tf.concat([question, blank], axis=0))
+        contexts = self.located(tf.concat([context, blank], axis=0))
+        own_context = tf.range(tf.size(questions.lengths, tf.int64))
+        rows = question_windows(self, questions, contexts, own_context)
         answers = self.answers(_outputs_by_block(predict, rows), rows)
-        return {name: values[: tf.shape(question)[0]] for name, values in answers.items()}
+        return {name: values[:count] for name, values in answers.items()}
 
 
 def _outputs_by_block(predict, rows):
@@ -184,9 +192,9 @@ def _outputs_by_block(predict, rows):
     full = dataclasses.replace(LONGEST, pad_to="full")
     longest = ops.max_or_zero(rows.num_tokens())
 
-    def some(numbers):
-        inputs, *_ = rows.batch(numbers, full)
+    def outputs_of_block(numbers):
+        [inputs] = rows.batch(numbers, full)
         return predict({name: values[:, :longest] for name, values in inputs.items()})
 
-    kinds = dict.fromkeys(("start", "end"), ("float32", [None]))
-    return ops.map_blocks(some, ops.num_rows(rows.question), _WINDOWS, kinds)
+    specs = dict.fromkeys(("start", "end"), ("float32", [None]))
+    return ops.map_blocks(outputs_of_block, ops.num_rows(rows.question), _WINDOWS, specs)

@@ -25,7 +25,6 @@ from keras_bert.preprocessing.text_words import (
 )
 from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.saved import registered
-from keras_bert.text import numpy_ops
 
 
 @registered
@@ -96,14 +95,19 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             return text_words(self.located(examples.columns[0]), self.packer)
         if sample_weight is not None:
             raise ValueError("Tagged words take no sample_weight: leave it out.")
-        if with_labels and y is None:
+        labels = None
+        if y is not None:
+            labels = self.targets(y)
+        elif with_labels:
             raise ValueError("Words need the tags of each sentence: pass y.")
-        return TaggedRows(examples, self, None if y is None else self.targets(y))
+        return TaggedRows(examples, self, labels)
 
     def listed(self, x: Examples) -> Sentences | TextExamples:
         if isinstance(x, Sentences):
             return x
-        return Sentences.of(x) if holds_words(x) else super().listed(x)
+        if holds_words(x):
+            return Sentences.of(x)
+        return super().listed(x)
 
     def parts(self, x: Examples, size: int = 1024) -> Iterator[Any]:
         examples = self.listed(x)
@@ -143,16 +147,17 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             return find_entities(outputs, rows, self.label_names)
         ops = ops_of(outputs)
         names = ops.strings(self.label_names)
-        count = ops.num_rows(outputs)
-        logits = outputs if rows is None else rows.at_words(outputs)
-        probabilities = ops.softmax(logits)
-        label = ops.take(names, ops.argmax(logits, axis=-1))
+        num_answers = ops.num_rows(outputs)
         if rows is not None:
-            count = len(rows.lengths)
-            probabilities = numpy_ops.from_row_lengths(probabilities, rows.lengths)
-            label = numpy_ops.from_row_lengths(label, rows.lengths)
-        labels = ops.repeat(names[None], count, axis=0)
-        return {"probabilities": probabilities, "label": label, "labels": labels}
+            outputs = rows.at_words(outputs)
+            num_answers = len(rows.lengths)
+        best = ops.argmax(outputs, axis=-1)
+        answers = {"probabilities": ops.softmax(outputs), "label": ops.take(names, best)}
+        if rows is not None:
+            for name, values in answers.items():
+                answers[name] = ops.from_row_lengths(values, rows.lengths)
+        answers["labels"] = ops.repeat(names[None], num_answers, axis=0)
+        return answers
 
     def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
         text = self.located(super().listed(x).columns[0])
@@ -161,9 +166,11 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         chosen = np.flatnonzero((words.start <= target) & (target < words.end))
         if not chosen.size:
             raise ValueError(f"target={target} is not inside a word of {shown(x)}.")
-        window, position = words.window[chosen], int(words.position[chosen[0]])
-        row = explained_row(self.packer, [text], [words.columns[0].take(window)])
-        number = int(keras.ops.argmax(predict(row.inputs)[0, position]))
+        window = words.columns[0].take(words.window[chosen])
+        position = int(words.position[chosen[0]])
+        row = explained_row(self.packer, [text], [window])
+        logits = predict(row.inputs)[0, position]
+        number = int(keras.ops.argmax(logits))
         row.target = self.label_names[number]
         row.value = lambda logits: log_odds(logits[:, position], number)
         return row

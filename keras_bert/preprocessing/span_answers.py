@@ -44,65 +44,49 @@ def span_answers(
         total = ops.logsumexp(ops.stack([total, null], axis=1))
         is_null |= odds > null_threshold
     total = ops.where(is_answered, total, null)
-    start = ops.where(is_null, 0, ops.take(spans["start"][:, 0], best_window))
-    end = ops.where(is_null, 0, ops.take(spans["end"][:, 0], best_window))
+    start = ops.take(spans["start"][:, 0], best_window)
+    start = ops.where(is_null, 0, start)
+    end = ops.take(spans["end"][:, 0], best_window)
+    end = ops.where(is_null, 0, end)
+    best = ops.where(is_null, null, best)
     texts = windows.contexts.texts
-    answers = {
-        "answer": ops.substrings(texts, windows.context, start, end),
-        **ops.text_spans(texts, windows.context, start, end),
-        "score": ops.exp(ops.where(is_null, null, best) - total),
-        "null_odds": odds,
-    }
+    answers = {"answer": ops.substrings(texts, windows.context, start, end)}
+    answers |= ops.text_spans(texts, windows.context, start, end)
+    answers["score"] = ops.exp(best - total)
+    answers["null_odds"] = odds
     if n_best > 1:
-        answers |= _n_best(windows, spans, null, total, n_best, null_threshold is not None)
+        may_be_null = null_threshold is not None
+        answers |= _n_best(windows, outputs, spans, null, total, n_best, may_be_null)
     return answers
 
 
 def spans_of_windows(
     windows: QuestionWindows, outputs: dict[str, Any], max_answer_length: int, n_best: int
 ) -> dict[str, Any]:
-    """Finds each window's best spans, with their characters, logits and the "no answer" score."""
+    """Finds each window's best spans, and its "no answer".
+
+    Returns `_best_spans`; `start` and `end`, int64 `[N, K]`, their characters; and `null`, float32
+    `[N]`, the score of "no answer".
+    """
     ops = windows.ops
-    places = windows.places(ops.num_columns(outputs["start"]))
+    tokens = outputs | windows.places(ops.num_columns(outputs["start"]))  # [N, S] each
 
     def spans_of_block(rows):
-        start = ops.take(outputs["start"], rows)
-        end = ops.take(outputs["end"], rows)
-        begins = ops.take(places["begins"], rows)
-        in_context = ops.take(places["in_context"], rows)
-        spans = _best_spans(start, end, begins, in_context, max_answer_length, n_best, ops)
-        first = spans["first"]
-        last = spans["last"]
-        return spans | {
-            "start": ops.take_along_axis(ops.take(places["starts"], rows), first),
-            "end": ops.take_along_axis(ops.take(places["ends"], rows), last),
-            "start_logit": ops.take_along_axis(start, first),
-            "end_logit": ops.take_along_axis(end, last),
-            "null": start[:, 0] + end[:, 0],
-            "null_start_logit": start[:, 0],
-            "null_end_logit": end[:, 0],
-        }
+        block = {name: ops.take(values, rows) for name, values in tokens.items()}
+        spans = _best_spans(block, max_answer_length, n_best, ops)
+        spans["start"] = ops.take_along_axis(block["starts"], spans["first"])
+        spans["end"] = ops.take_along_axis(block["ends"], spans["last"])
+        return spans
 
-    span_int = ("int64", [None])  # [N, K]
-    span_float = ("float32", [None])
-    window_float = ("float32", [])  # [N]
-    specs = {
-        "score": span_float,
-        "start_logit": span_float,
-        "end_logit": span_float,
-        "first": span_int,
-        "last": span_int,
-        "start": span_int,
-        "end": span_int,
-        "total": window_float,
-        "null": window_float,
-        "null_start_logit": window_float,
-        "null_end_logit": window_float,
-    }
-    return ops.map_blocks(spans_of_block, ops.num_rows(windows.question), _WINDOWS, specs)
+    specs = dict.fromkeys(("first", "last", "start", "end"), ("int64", [None]))
+    specs["score"] = ("float32", [None])
+    specs["total"] = ("float32", [])
+    spans = ops.map_blocks(spans_of_block, ops.num_rows(windows.question), _WINDOWS, specs)
+    spans["null"] = outputs["start"][:, 0] + outputs["end"][:, 0]
+    return spans
 
 
-def _best_spans(start_logits, end_logits, begins, in_context, max_answer_length, n_best, ops):
+def _best_spans(tokens, max_answer_length, n_best, ops):
     """Finds the spans of each window with the highest sums of start and end logits.
 
     A span starts at a token that may start an answer (`begins`), ends `in_context`, both bool
@@ -114,11 +98,11 @@ def _best_spans(start_logits, end_logits, begins, in_context, max_answer_length,
         `first` and `last`, int64 `[N, K]`, positions of the first and the last token; and `total`,
         float32 `[N]`, the logsumexp of the scores of all spans.
     """
-    num_windows = ops.num_rows(start_logits)
-    length = ops.num_columns(start_logits)
+    start = ops.where(tokens["begins"], tokens["start"], NO_SPAN)
+    end = ops.where(tokens["in_context"], tokens["end"], NO_SPAN)
+    num_windows = ops.num_rows(start)
+    length = ops.num_columns(start)
     num_spans = length * max_answer_length
-    start = ops.where(begins, start_logits, NO_SPAN)
-    end = ops.where(in_context, end_logits, NO_SPAN)
     past_end = ops.full([num_windows, max_answer_length - 1], NO_SPAN, "float32")
     end = ops.concat([end, past_end], axis=1)
     span_ends = ops.arange(length)[:, None] + ops.arange(max_answer_length)  # [S, A]
@@ -143,34 +127,42 @@ def _segment_logsumexp(values, segments, count, ops):
     return highest + ops.log(ops.segment_sum(shares, segments, count))
 
 
-def _n_best(windows, spans, null, total, n_best, may_be_null):
+def _n_best(windows, outputs, spans, null, total, n_best, may_be_null):
     """Returns the best spans of each question in memory, without repeated texts, best first.
 
     "No answer" competes if it may be an answer, or if there is no other.
     """
-    names = ("score", "start", "end", "start_logit", "end_logit")
     window = _first_window(spans["null"], null, windows.question, numpy_ops)
-    zeros = np.zeros(len(null))
-    start_logit = spans["null_start_logit"][window]
-    end_logit = spans["null_end_logit"][window]
-    nulls = np.stack([null, zeros, zeros, start_logit, end_logit], axis=1)  # [B, 5]
-    all_spans = np.stack([spans[name] for name in names], axis=-1)  # [N, K, 5]
-    next_questions = np.searchsorted(windows.question, np.arange(1, len(total)))
-    columns = {f"n_best_{name}": [] for name in ("answer", *names)}
-    for index, candidates in enumerate(np.split(all_spans, next_questions)):
-        candidates = candidates.reshape(-1, len(names))
-        candidates = candidates[candidates[:, 0] > NO_SPAN]
-        if may_be_null or not len(candidates):
-            candidates = np.append(candidates, nulls[index : index + 1], axis=0)
-        candidates = candidates[np.argsort(-candidates[:, 0], kind="stable")]
-        text = windows.contexts.texts[windows.context[index]]
-        bounds = candidates[:, 1:3].astype("int64").tolist()
-        texts = numpy_ops.strings([text[start:end] for start, end in bounds])
+    zeros = np.zeros(len(null), "int64")
+    values_and_nulls = {
+        "score": (spans["score"], null),
+        "start": (spans["start"], zeros),
+        "end": (spans["end"], zeros),
+    }
+    for name, position in {"start": spans["first"], "end": spans["last"]}.items():
+        logits = np.take_along_axis(outputs[name], position, axis=1)
+        values_and_nulls[f"{name}_logit"] = (logits, outputs[name][window, 0])
+    bounds = np.searchsorted(windows.question, np.arange(len(null) + 1))
+    columns = {f"n_best_{name}": [] for name in ("answer", *values_and_nulls)}
+    for index, context in enumerate(windows.context):
+        rows = slice(bounds[index], bounds[index + 1])
+        candidates = {}
+        for name, (values, nulls) in values_and_nulls.items():
+            candidates[name] = np.append(values[rows], nulls[index])
+        scores = candidates["score"]
+        competes = scores > NO_SPAN
+        competes[-1] = may_be_null or not competes[:-1].any()
+        order = np.argsort(-scores, kind="stable")
+        order = order[competes[order]]
+        text = windows.contexts.texts[context]
+        starts = candidates["start"][order].tolist()
+        ends = candidates["end"][order].tolist()
+        texts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+        texts = numpy_ops.strings(texts)
         _, firsts = np.unique(texts, return_index=True)
-        best = np.sort(firsts)[:n_best]
-        columns["n_best_answer"].append(texts[best])
-        for name, values in zip(names, candidates[best].T, strict=True):
-            dtype = "int64" if name in ("start", "end") else "float32"
-            columns[f"n_best_{name}"].append(values.astype(dtype))
-        columns["n_best_score"][-1] = np.exp(columns["n_best_score"][-1] - total[index])
+        firsts = np.sort(firsts)[:n_best]
+        candidates["score"] = np.exp(scores - total[index])
+        columns["n_best_answer"].append(texts[firsts])
+        for name, values in candidates.items():
+            columns[f"n_best_{name}"].append(values[order[firsts]])
     return columns

@@ -1,7 +1,6 @@
 """Reader of CoNLL files: a word and its tags per line, a blank line between sentences."""
 
 import dataclasses
-import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -43,8 +42,9 @@ class TaggedSentences:
         return len(self.words)
 
     def __getitem__(self, part: slice) -> "TaggedSentences":
-        columns = self.words[part], self.tags[part], self.documents[part], self.lines[part]
-        return TaggedSentences(self.path, *columns)
+        return TaggedSentences(
+            self.path, self.words[part], self.tags[part], self.documents[part], self.lines[part]
+        )
 
     def __repr__(self):
         num_words = sum(map(len, self.words))
@@ -61,7 +61,7 @@ class TaggedSentences:
 
     def tag_names(self) -> list[str]:
         """Lists the distinct tags, sorted, "O" first: `label_names` of a `BertTokenClassifier`."""
-        names = {tag for tags in self.tags for tag in tags}
+        names = set().union(*self.tags)
         return sorted(names, key=lambda name: (name != "O", name))
 
     def class_numbers(self, names: list[str]) -> list[list[int]]:
@@ -152,19 +152,20 @@ def read_conll(
     sentences = _parse(path, read_text(path, encoding), tag_column, word_column)
     if scheme is None or not _has_prefixes(sentences):
         return sentences
-    entities = [tagged_entities(tags) for tags in sentences.tags]
     prefixes = {split_tag(tag)[0] for tag in sentences.tag_names()}
-    schemes = ("bioes",) if prefixes & {"E", "S"} else ("bio", "iob1")
-    changes = {name: _changes(sentences, entities, name) for name in schemes}
-    if all(changes.values()):
+    schemes = ["bio", "iob1"]
+    if prefixes & {"E", "S"}:
+        schemes = ["bioes"]
+    changes = [_changes(sentences, name) for name in schemes]
+    if all(changes):
         faults = []
-        for name, changed in changes.items():
+        for name, changed in zip(schemes, changes, strict=True):
             tag, line, right = changed[0]
             faults.append(f"line {line}: {tag!r} must be {right!r} in {name.upper()}")
         if not repair:
             raise ValueError(f"{path}, {', and '.join(faults)}. Fix it, or read with repair=True.")
-        sentences.num_repaired = len(changes[schemes[0]])
-    sentences.tags = _encoded(sentences, entities, scheme)
+        sentences.num_repaired = len(changes[0])
+    sentences.tags = [_converted(tags, scheme) for tags in sentences.tags]
     return sentences
 
 
@@ -190,7 +191,6 @@ def encode_entities(
 
 
 def _parse(path, text, tag_column, word_column):
-    sentences = TaggedSentences(path, [], [], [], [])
     rows, documents = _rows(path, text)
     if not rows:
         raise ValueError(f"{path} has no words. Each line needs a word and its tag.")
@@ -205,27 +205,31 @@ def _parse(path, text, tag_column, word_column):
             f"{path} has {num_columns} columns, with words in {word_column}: tag_column must be "
             f"another one, up to {num_columns - 1}, or -1 for the last; got {tag_column}."
         )
-    for sentence, document in zip(rows, documents, strict=True):
+    sentences = TaggedSentences(path, [], [], documents, [])
+    for sentence in rows:
         if are_numbered:
             sentence = [row for row in sentence if row[1][0].isdecimal()]
         sentences.words.append([fields[word_column] for _, fields in sentence])
         sentences.tags.append([fields[tag_column] for _, fields in sentence])
         sentences.lines.append([line for line, _ in sentence])
-        sentences.documents.append(document)
     return sentences
 
 
 def _is_numbered(sentence):
     """Returns whether the first column counts words; 1-2 is a range, 1.1 a word left out."""
-    numbers = [fields[0] for _, fields in sentence]
-    words = [number for number in numbers if number.isdecimal()]
-    others = [re.fullmatch(r"\d+[-.]\d+", number) for number in numbers if not number.isdecimal()]
-    return words == [str(number) for number in range(1, len(words) + 1)] and all(others)
+    expected = 1
+    for _, (number, *_) in sentence:
+        if number == str(expected):
+            expected += 1
+        elif number.isdecimal() or not re.fullmatch(r"\d+[-.]\d+", number):
+            return False
+    return True
 
 
 def _rows(path, text):
     """Returns the `(line, fields)` of each sentence, and the number of its document."""
-    rows, documents = [], []
+    rows = []
+    documents = []
     is_new = True
     document = None  # its number, after the first -DOCSTART-
     first = None  # the line and the number of columns of the first word
@@ -241,11 +245,15 @@ def _rows(path, text):
         if is_new and _is_comment(columns, first):
             continue
         if first is None:
-            first = line, len(fields)
-        if len(fields) == 1 or len(fields) != first[1]:
-            expected = "a tag is missing" if len(fields) == 1 else f"line {first[0]} has {first[1]}"
+            first = (line, len(fields))
+        fault = None
+        if len(fields) == 1:
+            fault = "a tag is missing"
+        elif len(fields) != first[1]:
+            fault = f"line {first[0]} has {first[1]}"
+        if fault:
             raise ValueError(
-                f"{path}, line {line}: {len(fields)} columns, {expected}: {shown(columns)}."
+                f"{path}, line {line}: {len(fields)} columns, {fault}: {shown(columns)}."
             )
         if is_new:
             documents.append(len(rows) if document is None else document)
@@ -290,27 +298,29 @@ def _check_writing(sentences, names):
 
     Each would be an entity of one word.
     """
+    names = names - {"o"}
     for writing in _OTHER_WRITINGS:
-        found = {tag: writing.fullmatch(tag) for tag in names - {"o"}}
-        if all(found.values()) and "B" in {m["prefix"].upper() for m in found.values()}:
-            tag, line = next(pair for pair in sentences.tag_lines() if pair[0] in found)
-            right = f"{found[tag]['prefix'].upper()}-{found[tag]['type']}"
+        matches = list(map(writing.fullmatch, names))
+        if all(matches) and any(match["prefix"] in "Bb" for match in matches):
+            tag, line = next(pair for pair in sentences.tag_lines() if pair[0] in names)
+            match = writing.fullmatch(tag)
+            right = f"{match['prefix'].upper()}-{match['type']}"
             raise ValueError(
                 f"{sentences.path}, line {line}: the tag {tag!r} must be written {right!r}. Change "
                 "all of them, or leave them unchanged, as names of one word, with scheme=None."
             )
 
 
-def _encoded(sentences, entities, scheme):
-    lengths = map(len, sentences.tags)
-    return list(map(encode_entities, entities, lengths, itertools.repeat(scheme)))
+def _converted(tags, scheme):
+    """Writes the entities of a sentence's tags in a scheme."""
+    return encode_entities(tagged_entities(tags), len(tags), scheme)
 
 
-def _changes(sentences, entities, scheme):
+def _changes(sentences, scheme):
     """Lists the `(tag, line, right tag)` that differ when the entities are written in a scheme."""
-    right_tags = itertools.chain(*_encoded(sentences, entities, scheme))
     changes = []
-    for (tag, line), right in zip(sentences.tag_lines(), right_tags, strict=True):
-        if split_tag(tag) != split_tag(right):
-            changes.append((tag, line, right))
+    for tags, lines in zip(sentences.tags, sentences.lines, strict=True):
+        for tag, line, right in zip(tags, lines, _converted(tags, scheme), strict=True):
+            if split_tag(tag) != split_tag(right):
+                changes.append((tag, line, right))
     return changes

@@ -4,7 +4,6 @@ import contextlib
 import csv
 import dataclasses
 import json
-import operator
 import os
 import re
 import warnings
@@ -100,13 +99,15 @@ class Table:
             ValueError: at the first label missing from `names`, with its line and the classes.
         """
         indices = {_class_of(name): index for index, name in enumerate(names)}
-        labels = self[column]
-        for row, label in enumerate(labels):
-            if _class_of(label) not in indices:
+        numbers = []
+        for row, label in enumerate(self[column]):
+            index = indices.get(_class_of(label))
+            if index is None:
                 classes = f"{len(names)} classes: {', '.join(names)}.{did_you_mean(label, names)}"
                 wrong = f"the label {label!r} in column {column!r} is none of the {classes}"
                 raise self.error(row, f"{wrong} Fix the row, or add the class to training.")
-        return np.array([indices[_class_of(label)] for label in labels], "int32")
+            numbers.append(index)
+        return np.array(numbers, "int32")
 
     def scores(self, column: str) -> np.ndarray:
         """Converts a column to finite numbers, `[n]` float32, for regression."""
@@ -121,8 +122,9 @@ class Table:
         arrays = []
         for column in columns:
             cells = self[column]
+            numbers = np.array(list(map(_float, cells)))
             with np.errstate(over="ignore"):  # beyond float32 is infinite
-                numbers = np.array([*map(_float, cells)]).astype("float32")
+                numbers = numbers.astype("float32")
             for row in np.flatnonzero(~np.isfinite(numbers)):
                 wrong = f"{cells[row]!r} in column {column!r} is not a finite number"
                 raise self.error(row, f"{wrong}. Fix the row, or remove it.")
@@ -193,18 +195,23 @@ def read_table(
         raise ValueError(f"{path} stands for {len(paths)} files: {names}. Give one of them.")
     [path] = paths
     name = path.lower().removesuffix(packing(path))
-    if name.endswith(".parquet"):
-        return _parquet_table(path)
-    text = read_text(path, encoding)
-    if not text or text.isspace():
-        raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
-    is_json = name.endswith((".jsonl", ".json"))
-    if is_json:
-        parsed = _json(path, text)
-    else:
-        default = "," if name.endswith(".csv") else "\t"
-        parsed = _csv(path, text, delimiter or default, quoting)
     table = Table(path, [], [], [], [])
+    if name.endswith(".parquet"):
+        table.unit = "row"
+        header = True
+        parsed = _parquet(path)
+    else:
+        text = read_text(path, encoding)
+        if not text or text.isspace():
+            raise ValueError(
+                f"{path} is empty. It needs a row of column names and rows of examples."
+            )
+        if name.endswith((".jsonl", ".json")):
+            header = True
+            parsed = _json(path, text)
+        else:
+            default = "," if name.endswith(".csv") else "\t"
+            parsed = _csv(path, text, delimiter or default, quoting)
     for line, row, wrong in parsed:
         if wrong is None:
             table.rows.append(row)
@@ -213,23 +220,23 @@ def read_table(
             raise ValueError(f"{path}, line {line}: {wrong}")
         else:
             table.malformed.append(line)
-    if header or is_json:
+    if header:
         _take_header(table)
     else:
         table.columns = [str(index) for index in range(len(table.rows[0]))]
     return table
 
 
-def _parquet_table(path):
-    cells, class_names = [], class_names_in(path)
-    for *_, row in parquet_rows(path):
-        for column in class_names.keys() & row.keys():
-            row[column] = _named(row[column], class_names[column])
-        cells.append([_cell(value) for value in row.values()])
-    if not cells:
-        raise ValueError(f"{path} has no rows.")
-    numbers = list(range(1, len(cells) + 1))
-    return Table(path, list(row), cells, numbers, [], unit="row")
+def _parquet(path):
+    """Yields, like `_json`, a header and the rows of a Parquet file."""
+    class_names = class_names_in(path)
+    for number, _, row in parquet_rows(path):
+        if number == 1:
+            yield 0, list(row), None
+        for column, names in class_names.items():
+            if column in row:
+                row[column] = _named(row[column], names)
+        yield number, list(map(_cell, row.values())), None
 
 
 def _named(value, names):
@@ -284,14 +291,14 @@ def _cell(value):
 def _split_cell(cell, separator):
     if cell.startswith("["):  # perhaps a list, which `_cell` wrote
         with contextlib.suppress(ValueError):
-            return [*map(_cell, json.loads(cell))]
+            return list(map(_cell, json.loads(cell)))
     return cell.split(separator)
 
 
 def _csv(path, text, delimiter, quoting):
     """Yields `(line, fields, what is wrong with them)` of each row; the last is None if nothing."""
     reader = csv.reader(
-        map(operator.itemgetter(0), _LINE.finditer(text)),
+        map(re.Match.group, _LINE.finditer(text)),
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
         strict=quoting,
@@ -335,15 +342,15 @@ def _of_width(row, first):
 
 def _json(path, text):
     """Yields, like `_csv`, a header of all keys, and objects of JSON; strings are kept."""
-    columns, rows = {}, []
+    columns = {}
+    rows = []
     for number, line, row in _values(path, text):
         wrong = None
-        if isinstance(row, dict) and row:
-            columns |= dict.fromkeys(row)
-        else:
+        if not isinstance(row, dict) or not row:
             reason = row if isinstance(row, Exception) else "no JSON object with keys"
             wrong = f"{shown(line)}: {reason}. Each line needs an object, whose keys are columns."
             row = {}
+        columns |= dict.fromkeys(row)
         rows.append((number, row, wrong))
     yield 1, list(columns), None
     for number, row, wrong in rows:

@@ -39,15 +39,16 @@ def expected_calibration_error(
     edges = np.linspace(0, 1, num_bins + 1)[1:-1]
     bins = np.digitize(confidence, edges, right=True)  # edge < confidence <= next edge
     sums = np.bincount(bins, is_right - confidence)  # of the differences in each bin
-    return float(np.abs(sums).sum() / len(labels))
+    error = np.abs(sums).sum() / len(labels)
+    return float(error)
 
 
 def _check_probabilities(labels, probabilities):
     is_right = probabilities.ndim == 2 and labels.shape == probabilities.shape[:1]
     if is_right and labels.size:
-        classes = np.arange(probabilities.shape[1])
-        is_in_range = (probabilities >= 0) & (probabilities <= 1)
-        if np.isin(labels, classes).all() and is_in_range.all():
+        are_classes = np.isin(labels, range(probabilities.shape[1]))
+        are_in_range = (probabilities >= 0) & (probabilities <= 1)
+        if are_classes.all() and are_in_range.all():
             return
     raise ValueError(
         "Labels must be class numbers, [n], and probabilities 0 to 1, [n, C]; got "
@@ -68,11 +69,13 @@ def best_temperature(labels: np.ndarray, logits: np.ndarray) -> float:
         )
     # The derivative of the likelihood is 0 where the model expects the logits of the labels:
     # the mean of a row's logits, weighted by its probabilities, falls as T rises.
-    low, high = -5.0, 5.0  # of log T
+    low = -5.0  # of log T
+    high = 5.0
     for _ in range(30):  # halves the interval
         middle = (low + high) / 2
         weights = np.exp(logits / np.exp(middle))
-        expected = np.sum(weights * logits, axis=1) / np.sum(weights, axis=1)
+        weighted_sums = np.sum(weights * logits, axis=1)
+        expected = weighted_sums / np.sum(weights, axis=1)
         if expected.mean() > of_labels:
             low = middle
         else:

@@ -51,27 +51,27 @@ def pair_scores(
     vectors = comparable(vectors, similarity)
     if vectors.ndim == 2:
         classes = np.asarray(y).astype(str)
-        return {"accuracy": _nearest_neighbor_accuracy(vectors, classes, similarity)}
-    anchors = vectors[:, 0]
-    positives = vectors[:, 1]
+        is_right = classes[_nearest(vectors, similarity)] == classes
+        return {"accuracy": float(is_right.mean())}
+    scores = similarities(vectors[:, :1], vectors[:, 1:], similarity)  # [n, k - 1], of anchors
     if y is not None:
-        return regression_scores(y, similarities(anchors, positives, similarity))
+        return regression_scores(y, scores[:, 0])
     if vectors.shape[1] > 2:
-        scores = similarities(vectors[:, :1], vectors[:, 1:], similarity)  # [n, k - 1]
         is_nearest = scores[:, 0] > scores[:, 1:].max(axis=1)
         return {"accuracy": float(is_nearest.mean())}
-    ranks = _ranks(anchors, positives, similarity)
+    ranks = _ranks(vectors[:, 0], vectors[:, 1], similarity)
+    is_first = ranks == 1
     reciprocal = np.where(ranks <= 10, 1 / ranks, 0)
-    return {"mrr@10": float(reciprocal.mean()), "accuracy": float(np.mean(ranks == 1))}
+    return {"mrr@10": float(reciprocal.mean()), "accuracy": float(is_first.mean())}
 
 
-def _nearest_neighbor_accuracy(vectors, classes, similarity):
-    neighbors = []
+def _nearest(vectors, similarity):
+    """Returns the row of the vector that is nearest to each one."""
+    rows = []
     for start, scores in _blocks(vectors, vectors, similarity):
         np.fill_diagonal(scores[:, start:], -np.inf)  # a vector with itself
-        neighbors.append(scores.argmax(axis=1))
-    nearest = np.concatenate(neighbors)
-    return float(np.mean(classes[nearest] == classes))
+        rows.append(scores.argmax(axis=1))
+    return np.concatenate(rows)
 
 
 def _ranks(anchors, positives, similarity):

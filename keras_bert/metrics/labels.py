@@ -34,9 +34,10 @@ def classification_scores(
     classes, indices = np.unique([labels, predictions], return_inverse=True)  # [C]
     true, predicted = indices.reshape(2, -1)
     is_right = true == predicted
-    num_true = np.bincount(true, minlength=len(classes))
-    num_predicted = np.bincount(predicted, minlength=len(classes))
-    num_right = np.bincount(true[is_right], minlength=len(classes))
+    num_occurring = len(classes)
+    num_true = np.bincount(true, minlength=num_occurring)
+    num_predicted = np.bincount(predicted, minlength=num_occurring)
+    num_right = np.bincount(true[is_right], minlength=num_occurring)
     f1_of_classes = _f1(num_right, num_true, num_predicted)
     if num_classes in (None, 2) and set(classes.tolist()) <= {0, 1}:
         f1 = f1_of_classes[classes == 1].sum()  # 0 if class 1 doesn't occur
@@ -71,7 +72,8 @@ def _are_names(classes):
 
 def _f1(num_right, num_true, num_predicted):
     """Computes F1 from counts, 0 for a class that is neither true nor predicted."""
-    return 2 * num_right / np.maximum(num_true + num_predicted, 1)
+    total = num_true + num_predicted
+    return 2 * num_right / np.maximum(total, 1)
 
 
 def _matthews_correlation(num_right, num_true, num_predicted):
@@ -119,11 +121,13 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
     num_true = np.count_nonzero(labels, axis=0)  # [C]
     num_predicted = np.count_nonzero(predictions, axis=0)
     num_right = np.count_nonzero(labels * predictions, axis=0)
+    micro_f1 = _f1(num_right.sum(), num_true.sum(), num_predicted.sum())
+    f1_of_labels = _f1(num_right, num_true, num_predicted)
     return {
         "accuracy": float(is_right.mean()),
         "exact_match": float(is_right.all(axis=1).mean()),
-        "micro_f1": float(_f1(num_right.sum(), num_true.sum(), num_predicted.sum())),
-        "macro_f1": float(_f1(num_right, num_true, num_predicted).mean()),
+        "micro_f1": float(micro_f1),
+        "macro_f1": float(f1_of_labels.mean()),
     }
 
 
@@ -150,23 +154,25 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     if labels.ndim > 2 or 0 in labels.shape or len(labels) < 2:
         raise ValueError(f"Correlations need two labels or more, [n]; got {shown(labels)}.")
     check_one_each(len(labels), "labels", predictions=predictions)
-    predictions = predictions.reshape(labels.shape)
     check_all_finite("Labels", labels, "Fix them.")
     check_all_finite("Predictions", predictions, "Fix them.")
+    labels = labels.reshape(len(labels), -1)  # [n, C]
+    predictions = predictions.reshape(labels.shape)
     pearson = []
     spearman = []
-    for true, predicted in zip(np.atleast_2d(labels.T), np.atleast_2d(predictions.T), strict=True):
+    for true, predicted in zip(labels.T, predictions.T, strict=True):
         pearson.append(_correlation(true, predicted))
         spearman.append(_correlation(_ranks(true), _ranks(predicted)))
+    errors = labels - predictions
     return {
         "pearson": float(np.mean(pearson)),
         "spearman": float(np.mean(spearman)),
-        "mean_squared_error": float(np.mean((labels - predictions) ** 2)),
+        "mean_squared_error": float(np.mean(errors**2)),
     }
 
 
 def _correlation(a, b):
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
+    if not np.ptp(a) or not np.ptp(b):
         return 0.0
     return np.corrcoef(a, b)[0, 1]
 

@@ -42,13 +42,18 @@ def entity_scores(
     >>> scores["precision"], scores["types"]["LOC"]["f1"], scores["accuracy"]
     (0.5, 1.0, 0.75)
     """
-    _check_tags(true_tags, predicted_tags)
+    for name, sentences in {"true_tags": true_tags, "predicted_tags": predicted_tags}.items():
+        if isinstance(sentences, str) or (len(sentences) and isinstance(sentences[0], str)):
+            raise ValueError(f"{name} must be a list of sentences: give [tags] for a single one.")
+    check_one_each(len(true_tags), "tagged sentences", predicted_tags=predicted_tags)
     true = Counter()  # entities by type
     predicted = Counter()
     correct = Counter()
     num_tags = 0
     num_right = 0
-    for tags, other_tags in zip(true_tags, predicted_tags, strict=True):
+    for index, tags in enumerate(true_tags):
+        other_tags = predicted_tags[index]
+        check_one_each(len(tags), f"tags in sentence {index}", predicted_tags=other_tags)
         num_tags += len(tags)
         num_right += sum(map(operator.eq, tags, other_tags))
         entities = set(tagged_entities(tags))
@@ -102,17 +107,9 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def _ratios(true, predicted, correct):
-    precision = correct / predicted if predicted else 0.0
-    recall = correct / true if true else 0.0
-    total = precision + recall
-    f1 = 2 * precision * recall / total if total else 0.0
+    precision = correct / max(predicted, 1)
+    recall = correct / max(true, 1)
+    f1 = 0.0
+    if correct:
+        f1 = 2 * precision * recall / (precision + recall)
     return {"precision": precision, "recall": recall, "f1": f1}
-
-
-def _check_tags(true_tags, predicted_tags):
-    for name, tags in (("true_tags", true_tags), ("predicted_tags", predicted_tags)):
-        if isinstance(tags, str) or (len(tags) and isinstance(tags[0], str)):
-            raise ValueError(f"{name} must be a list of sentences: give [tags] for a single one.")
-    check_one_each(len(true_tags), "tagged sentences", predicted_tags=predicted_tags)
-    for index, (true, predicted) in enumerate(zip(true_tags, predicted_tags, strict=True)):
-        check_one_each(len(true), f"tags in sentence {index}", predicted_tags=predicted)

@@ -65,31 +65,35 @@ def _check_numbers(name, query, numbers):
 
 
 def _check_ids(judged, scored):
-    """Raises a ValueError if the ids of one are strings and those of the other aren't."""
-    are_strings = [{isinstance(document, str) for document in ids} for ids in (judged, scored)]
-    if all(are_strings) and set.isdisjoint(*are_strings):
+    """Raises a ValueError if the first id of one is a string and that of the other isn't."""
+    if not judged or not scored:
+        return
+    judged_id = next(iter(judged))
+    scored_id = next(iter(scored))
+    if isinstance(judged_id, str) != isinstance(scored_id, str):
         raise ValueError(
-            f"Documents have ids such as {next(iter(judged))!r} in relevance and "
-            f"{next(iter(scored))!r} in scores: make both int or both str."
+            f"Documents have ids such as {judged_id!r} in relevance and {scored_id!r} in scores: "
+            "make both int or both str."
         )
 
 
 def _scores_of_query(judged, scored, k):
     ranking = sorted(scored, key=lambda document: (scored[document], str(document)), reverse=True)
-    gains = np.array([judged.get(document, 0.0) for document in ranking])  # [n]
-    gains = np.maximum(gains, 0.0)
-    ideal = np.sort([gain for gain in judged.values() if gain > 0])[::-1]
-    if not ideal.size or not gains.any():
+    gains = [judged.get(document, 0.0) for document in ranking]
+    gains = np.maximum(gains, 0.0)  # [n]
+    ideal = sorted((gain for gain in judged.values() if gain > 0), reverse=True)
+    if not ideal or not gains.any():
         return [0.0] * 5
+    num_relevant = len(ideal)
     ranks = 1 + np.flatnonzero(gains)  # of relevant documents, from 1
     precisions = np.arange(1, len(ranks) + 1) / ranks
     is_in_top = ranks <= k
     return [
         is_in_top[0] / ranks[0],
         _discounted(gains[:k]) / _discounted(ideal[:k]),
-        is_in_top.sum() / len(ideal),
-        precisions[is_in_top].sum() / len(ideal),
-        precisions.sum() / len(ideal),
+        is_in_top.sum() / num_relevant,
+        precisions[is_in_top].sum() / num_relevant,
+        precisions.sum() / num_relevant,
     ]
 
 

@@ -49,7 +49,9 @@ def squad_scores(
     examples = list(examples)
     _check(examples, predictions, null_odds, null_threshold)
     has_impossible = may_be_impossible(examples)
-    exact, f1, is_answerable = {}, {}, {}  # by id
+    exact = {}  # by id
+    f1 = {}
+    is_answerable = {}
     for example in examples:
         id_ = example["id"]
         truths = [normalized_answer(answer["text"]) for answer in example["answers"]]
@@ -69,13 +71,12 @@ def squad_scores(
         for id_, answerable in is_answerable.items():
             if null_odds[id_] > null_threshold:  # answered by ""
                 exact[id_] = f1[id_] = float(not answerable)
-    scores = _means(exact, f1, list(is_answerable))
+    scores = _means(exact, f1, list(exact))
     if has_impossible:
-        for prefix, wanted in {"HasAns_": True, "NoAns_": False}.items():
-            ids = [id_ for id_, answerable in is_answerable.items() if answerable is wanted]
-            if ids:
-                means = _means(exact, f1, ids)
-                scores |= {prefix + name: mean for name, mean in means.items()}
+        answerable_ids = [id_ for id_ in exact if is_answerable[id_]]
+        impossible_ids = [id_ for id_ in exact if not is_answerable[id_]]
+        scores |= _means(exact, f1, answerable_ids, "HasAns_")
+        scores |= _means(exact, f1, impossible_ids, "NoAns_")
     return scores | best_scores
 
 
@@ -91,22 +92,26 @@ def normalized_answer(text: str) -> str:
 
 
 def _f1(truth, prediction, both_may_be_empty):
-    truth, prediction = truth.split(), prediction.split()
     if both_may_be_empty and not (truth and prediction):
         return int(truth == prediction)
-    shared = sum((Counter(truth) & Counter(prediction)).values())
-    if not shared:
+    truth = truth.split()
+    prediction = prediction.split()
+    shared = Counter(truth) & Counter(prediction)
+    num_shared = shared.total()
+    if not num_shared:
         return 0
-    precision = shared / len(prediction)
-    recall = shared / len(truth)
+    precision = num_shared / len(prediction)
+    recall = num_shared / len(truth)
     return 2 * precision * recall / (precision + recall)
 
 
-def _means(exact, f1, ids):
+def _means(exact, f1, ids, prefix=""):
+    if not ids:
+        return {}
     return {
-        "exact": 100.0 * sum(map(exact.get, ids)) / len(ids),
-        "f1": 100.0 * sum(map(f1.get, ids)) / len(ids),
-        "total": len(ids),
+        f"{prefix}exact": 100.0 * sum(map(exact.get, ids)) / len(ids),
+        f"{prefix}f1": 100.0 * sum(map(f1.get, ids)) / len(ids),
+        f"{prefix}total": len(ids),
     }
 
 
@@ -124,18 +129,21 @@ def _best_threshold(predictions, scores, null_odds, is_answerable):
         elif predictions[id_]:
             total -= 1
         if total > best:
-            best, threshold = total, null_odds[id_]
+            best = total
+            threshold = null_odds[id_]
     return 100.0 * best / len(scores), threshold
 
 
 def _check(examples, predictions, null_odds, null_threshold):
     if not examples:
         raise ValueError("There are no examples.")
-    if null_threshold is not None and null_odds is None:
+    given = {"predictions": predictions}
+    if null_odds is not None:
+        given["null_odds"] = null_odds
+    elif null_threshold is not None:
         raise ValueError("null_threshold is a threshold of null_odds: give null_odds too.")
-    ids = [example["id"] for example in examples]
-    for name, by_id in {"predictions": predictions, "null_odds": null_odds}.items():
-        missing = [id_ for id_ in ids if by_id is not None and id_ not in by_id]
+    for name, by_id in given.items():
+        missing = [example["id"] for example in examples if example["id"] not in by_id]
         if missing:
             raise ValueError(
                 f"{name} lacks {len(missing)} of the {len(examples)} questions, such as "

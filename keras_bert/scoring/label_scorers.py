@@ -1,5 +1,6 @@
 """Scorers of labels: of texts, of choices, and of words."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 from keras_bert.preprocessing.class_labels import numbers_of
-from keras_bert.preprocessing.tagged_rows import NO_LABEL, Sentences
+from keras_bert.preprocessing.tagged_rows import Sentences
 from keras_bert.readers.conll import write_conll
 from keras_bert.scoring.scorer import Scorer
 
@@ -42,7 +43,10 @@ class ClassScorer(Scorer):
             return names if len(names) > 1 else ["score"], rows
         rows = []
         for answer in answers:
-            label = answer["label"] if "label" in answer else _joined(answer["is_label"], names)
+            if self.preprocessor.multi_label:
+                label = "|".join(itertools.compress(names, answer["is_label"]))
+            else:
+                label = answer["label"]
             rows.append([label, *answer["probabilities"]])
         return ["label", *names], rows
 
@@ -59,20 +63,13 @@ def _class_numbers(labels):
     return labels[:, 0]
 
 
-def _joined(is_label, names):
-    pairs = zip(names, is_label, strict=True)
-    return "|".join(name for name, is_in in pairs if is_in)
-
-
 class ChoiceScorer(Scorer):
     """The share of questions whose most probable choice is the right one, `accuracy`."""
 
     names = ("accuracy",)
 
     def has_labels(self, x, y=None):
-        if y is not None:
-            return True
-        return all("label" in question for question in self.preprocessor.listed(x))
+        return y is not None or all("label" in example for example in self.preprocessor.listed(x))
 
     def score(self, answers, x, y=None):
         if y is None:
@@ -101,7 +98,8 @@ class TagScorer(Scorer):
             raise ValueError("scores needs words, a list of sentences; texts have no tags.")
 
     def score(self, answers, x, y=None):
-        true, predicted = self._tags(y), _column(answers, "label")
+        true = self._tags(y)
+        predicted = _column(answers, "label")
         for sentence, tags in enumerate(true):
             if None in tags:
                 pairs = zip(tags, predicted[sentence], strict=True)
@@ -126,8 +124,6 @@ class TagScorer(Scorer):
         write_conll(Path(folder) / f"{split}_predictions.txt", *columns)
 
     def _tags(self, labels):
-        names = self.preprocessor.label_names
-        tags = []
-        for sentence in self.preprocessor.targets(labels):
-            tags.append([None if index == NO_LABEL else names[index] for index in sentence])
-        return tags
+        """Returns the tags of each sentence, None for a word without one."""
+        names = dict(enumerate(self.preprocessor.label_names))
+        return [list(map(names.get, sentence)) for sentence in self.preprocessor.targets(labels)]

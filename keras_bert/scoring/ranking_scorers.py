@@ -1,5 +1,7 @@
 """Scorers of rankings: of documents by relevance, and of texts by their vectors."""
 
+from collections import defaultdict
+
 import numpy as np
 
 from keras_bert.messages import logger
@@ -39,12 +41,14 @@ class RelevanceScorer(Scorer):
     def score(self, answers, x, y=None):
         queries = self.preprocessor.listed(x).columns[0]
         labels = self.preprocessor.targets(y)
-        relevance = {query: {} for query in queries}
-        scores = {query: {} for query in queries}
+        relevance = defaultdict(dict)
+        scores = defaultdict(dict)
+        given_scores = defaultdict(dict)  # of the order in which documents were given
         for index, query in enumerate(queries):
             document = f"{index:012d}"  # ties are ranked in the order of these strings
             relevance[query][document] = float(labels[index])
             scores[query][document] = answers[index]["score"]
+            given_scores[query][document] = -index
         irrelevant = [query for query, judged in relevance.items() if max(judged.values()) <= 0]
         if irrelevant:
             logger.warning(
@@ -52,21 +56,22 @@ class RelevanceScorer(Scorer):
                 f"count as 0, the first {irrelevant[0]!r}. Remove them to score only the others."
             )
         all_scores = retrieval_scores(relevance, scores, k=10)
-        as_given = {query: {name: -int(name) for name in own} for query, own in scores.items()}
-        given = retrieval_scores(relevance, as_given, k=10)["mrr@10"]
-        if all_scores["mrr@10"] < given < 1:  # 1 if the relevant ones are given first
+        mrr = all_scores["mrr@10"]
+        given_mrr = retrieval_scores(relevance, given_scores, k=10)["mrr@10"]
+        if mrr < given_mrr < 1:  # 1 if the relevant ones are given first
             logger.warning(
                 f"The model ranks worse than the order in which documents were given: mrr@10 "
-                f"{all_scores['mrr@10']:.3f}, not {given:.3f}. If that is a search's order, don't "
-                "rerank it with this model: train on more queries, with documents that the search "
-                "finds as the irrelevant ones."
+                f"{mrr:.3f}, not {given_mrr:.3f}. If that is a search's order, don't rerank it "
+                "with this model: train on more queries, with documents that the search finds as "
+                "the irrelevant ones."
             )
         return {name: all_scores[name] for name in self.names}
 
     def table(self, answers):
         if np.ndim(answers[0]["score"]):  # of the documents of each example
             return None
-        return ["score"], [[answer["score"]] for answer in answers]
+        rows = [[answer["score"]] for answer in answers]
+        return ["score"], rows
 
 
 class VectorScorer(Scorer):

@@ -52,9 +52,10 @@ class SpanScorer(Scorer):
         never = min(odds.values()) - 1
         unanswered = squad_scores(examples, texts, odds, never)
         if unanswered["f1"] > scores["f1"]:
-            threshold, scores = never, unanswered
+            threshold = never
+            scores = unanswered
         preprocessor = self.preprocessor.like(self.preprocessor, null_threshold=threshold)
-        return preprocessor, {**scores, "null_threshold": threshold}
+        return preprocessor, scores | {"null_threshold": threshold}
 
     def write(self, folder, split, answers, x, y=None):
         """Writes the JSON files that SQuAD's scripts read and Google's `run_squad.py` writes.
@@ -72,7 +73,8 @@ class SpanScorer(Scorer):
             contents["nbest_predictions"] = _by_id(examples, map(_n_best, answers))
         threshold = self.preprocessor.null_threshold
         if threshold is not None:
-            contents["answers"] = texts | {id_: "" for id_ in texts if odds[id_] > threshold}
+            impossible = [id_ for id_ in texts if odds[id_] > threshold]
+            contents["answers"] = texts | dict.fromkeys(impossible, "")
         prefix = "" if split == "dev" else f"{split}_"
         for name, content in contents.items():
             write_json(Path(folder) / f"{prefix}{name}.json", content, indent=1)
@@ -101,9 +103,10 @@ def _null_odds(examples, answers):
 
 def _n_best(answer):
     """Formats the best answers to a question as `run_squad.py` does."""
-    names = {"score": "probability", "start_logit": "start_logit", "end_logit": "end_logit"}
     rows = []
     for index, text in enumerate(answer["n_best_answer"]):
-        numbers = {theirs: float(answer[f"n_best_{ours}"][index]) for ours, theirs in names.items()}
-        rows.append({"text": text, **numbers})
+        row = {"text": text, "probability": float(answer["n_best_score"][index])}
+        for name in ("start_logit", "end_logit"):
+            row[name] = float(answer[f"n_best_{name}"][index])
+        rows.append(row)
     return rows

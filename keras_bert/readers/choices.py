@@ -45,32 +45,30 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     is_csv = path.lower().removesuffix(packing(path)).endswith(".csv")
     table = read_table(path, header=False, quoting=is_csv)
     first_row = [cell.strip() for cell in table.rows[0]]
-    if any(_SWAG_NAME.fullmatch(name) for name in table.columns + first_row):
-        return _swag(read_table(path))  # again, with its header
-    if len(table.columns) < 5:
+    is_swag = any(_SWAG_NAME.fullmatch(name) for name in table.columns + first_row)
+    if is_swag:
+        table = read_table(path)  # again, with its header
+        context_name = "sent1"
+        beginnings = table["sent2"]
+        num_choices = sum(name.startswith("ending") for name in table.columns)
+        num_choices = max(2, num_choices)  # table["ending1"] says so if there are fewer
+        names = [f"ending{index}" for index in range(num_choices)]
+        label_name = "label"
+    elif len(table.columns) < 5:
         raise ValueError(f"{table.path} has {len(table.columns)} columns. {_FORMS}")
+    else:
+        _, context_name, *names, label_name = table.columns
+    contexts = table[context_name]
+    columns = [table[name] for name in names]
     examples = []
-    for row, (_, context, *choices, label) in enumerate(table.rows):
+    for row, choices in enumerate(zip(*columns, strict=True)):
         _check_choices(table, row, choices)
-        label = _label(table, row, label, len(choices))
-        examples.append({"context": context, "choices": choices, "label": label})
-    return examples
-
-
-def _swag(table):
-    contexts = table["sent1"]
-    begins = table["sent2"]
-    num_choices = sum(name.startswith("ending") for name in table.columns)
-    num_choices = max(2, num_choices)  # table["ending1"] says so if there are fewer
-    columns = [table[f"ending{index}"] for index in range(num_choices)]
-    examples = []
-    for row, endings in enumerate(zip(*columns, strict=True)):
-        _check_choices(table, row, endings)
-        choices = [f"{begins[row]} {ending}".strip() for ending in endings]
-        examples.append({"context": contexts[row], "choices": choices})
-    if "label" in table:
-        for row, label in enumerate(table["label"]):
-            examples[row]["label"] = _label(table, row, label, num_choices)
+        if is_swag:
+            choices = [f"{beginnings[row]} {choice}".strip() for choice in choices]
+        examples.append({"context": contexts[row], "choices": list(choices)})
+    if label_name in table:
+        for row, label in enumerate(table[label_name]):
+            examples[row]["label"] = _label(table, row, label, len(names))
     return examples
 
 

@@ -84,11 +84,10 @@ def training_answer(example: dict) -> tuple[int, int] | None:
     if is_impossible(example):
         return 0, 0
     for answer in example.get("answers", ()):
-        text, start = answer["text"], answer["answer_start"]
         if is_placed(example["context"], answer):
-            stripped = text.lstrip()
-            start += len(text) - len(stripped)
-            return start, start + len(stripped.rstrip())
+            text = answer["text"].lstrip()
+            start = answer["answer_start"] + len(answer["text"]) - len(text)
+            return start, start + len(text.rstrip())
     return None
 
 
@@ -105,32 +104,34 @@ def listed_answers(answers: Any) -> Any:
     [{'text': 'a book', 'answer_start': 6}]
     """
     if isinstance(answers, dict):
-        texts, starts = answers.get("text"), answers.get("answer_start")
-        if not _are_columns(texts, starts):
+        texts = answers.get("text")
+        starts = answers.get("answer_start")
+        if not _is_column(texts) or not _is_column(starts) or len(texts) != len(starts):
             return answers
         pairs = zip(texts, starts, strict=True)
         answers = [{"text": text, "answer_start": start} for text, start in pairs]
     if not isinstance(answers, (list, tuple)):
         return answers
-    return [_with_whole_start(answer) for answer in answers]
+    return list(map(_with_whole_start, answers))
 
 
-def _are_columns(*columns):
-    are_lists = all(hasattr(c, "__len__") and not isinstance(c, (str, dict)) for c in columns)
-    return are_lists and len(set(map(len, columns))) == 1
+def _is_column(values):
+    return hasattr(values, "__len__") and not isinstance(values, (str, dict))
 
 
 def _with_whole_start(answer):
-    start = answer.get("answer_start") if isinstance(answer, dict) else None
-    if isinstance(start, float) and start.is_integer():
-        return {**answer, "answer_start": int(start)}
+    if isinstance(answer, dict):
+        start = answer.get("answer_start")
+        if isinstance(start, float) and start.is_integer():
+            return answer | {"answer_start": int(start)}
     return answer
 
 
 def is_placed(context: str, answer: dict) -> bool:
     """Returns whether an answer is not blank and is at its `answer_start` in the context."""
-    text, start = answer["text"], answer["answer_start"]
-    return bool(text.strip()) and start >= 0 and context[start : start + len(text)] == text
+    text = answer["text"]
+    start = answer["answer_start"]
+    return bool(text.strip()) and start >= 0 and context.startswith(text, start)
 
 
 def _examples(path):

@@ -130,39 +130,43 @@ def _segment_logsumexp(values, segments, count, ops):
 def _n_best(windows, outputs, spans, null, total, n_best, may_be_null):
     """Returns the best spans of each question in memory, without repeated texts, best first.
 
-    "No answer" competes if it may be an answer, or if there is no other.
+    "No answer", the span of [CLS], competes if it may be an answer, or if there is no other.
     """
-    window = _first_window(spans["null"], null, windows.question, numpy_ops)
-    zeros = np.zeros(len(null), "int64")
-    values_and_nulls = {
-        "score": (spans["score"], null),
-        "start": (spans["start"], zeros),
-        "end": (spans["end"], zeros),
+    null_window = _first_window(spans["null"], null, windows.question, numpy_ops)
+    is_span = spans["score"] > NO_SPAN  # [N, K]
+    window, _ = np.nonzero(is_span)
+    nulls = np.arange(len(null))  # questions with "no answer"
+    if not may_be_null:
+        nulls = np.setdiff1d(nulls, windows.question[window])
+    window = np.append(window, null_window[nulls])
+    question = windows.question[window]
+    score = np.append(spans["score"][is_span], null[nulls])
+
+    def with_nulls(name):
+        return np.append(spans[name][is_span], 0 * nulls)
+
+    start = with_nulls("start")
+    end = with_nulls("end")
+    context = windows.context[question]
+    texts = numpy_ops.substrings(windows.contexts.texts, context, start, end)
+    best = []
+    counts = [0] * len(null)
+    known = set()
+    for index in np.lexsort((-score, question)).tolist():
+        answer = (question[index], texts[index])
+        if answer not in known and counts[question[index]] < n_best:
+            known.add(answer)
+            counts[question[index]] += 1
+            best.append(index)
+    candidates = {
+        "answer": texts,
+        "score": np.exp(score - total[question]),
+        "start": start,
+        "end": end,
+        "start_logit": outputs["start"][window, with_nulls("first")],
+        "end_logit": outputs["end"][window, with_nulls("last")],
     }
-    for name, position in {"start": spans["first"], "end": spans["last"]}.items():
-        logits = np.take_along_axis(outputs[name], position, axis=1)
-        values_and_nulls[f"{name}_logit"] = (logits, outputs[name][window, 0])
-    bounds = np.searchsorted(windows.question, np.arange(len(null) + 1))
-    columns = {f"n_best_{name}": [] for name in ("answer", *values_and_nulls)}
-    for index, context in enumerate(windows.context):
-        rows = slice(bounds[index], bounds[index + 1])
-        candidates = {}
-        for name, (values, nulls) in values_and_nulls.items():
-            candidates[name] = np.append(values[rows], nulls[index])
-        scores = candidates["score"]
-        competes = scores > NO_SPAN
-        competes[-1] = may_be_null or not competes[:-1].any()
-        order = np.argsort(-scores, kind="stable")
-        order = order[competes[order]]
-        text = windows.contexts.texts[context]
-        starts = candidates["start"][order].tolist()
-        ends = candidates["end"][order].tolist()
-        texts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-        texts = numpy_ops.strings(texts)
-        _, firsts = np.unique(texts, return_index=True)
-        firsts = np.sort(firsts)[:n_best]
-        candidates["score"] = np.exp(scores - total[index])
-        columns["n_best_answer"].append(texts[firsts])
-        for name, values in candidates.items():
-            columns[f"n_best_{name}"].append(values[order[firsts]])
-    return columns
+    answers = {}
+    for name, values in candidates.items():
+        answers[f"n_best_{name}"] = numpy_ops.from_row_lengths(values[best], counts)
+    return answers

@@ -128,7 +128,8 @@ def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWind
     if not trained:
         raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
     windows = windows_of(trained, preprocessor)
-    return dataclasses.replace(windows, targets=(window_labels(windows, spans),))
+    windows.targets = (window_labels(windows, spans),)
+    return windows
 
 
 def windows_of(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
@@ -161,10 +162,8 @@ def window_labels(
     end = last - windows.first
     is_inside = (start >= 0) & (end < windows.length)
     position = windows.context_positions()
-    return {
-        "start": np.where(is_inside, start + position, 0).astype("int32"),
-        "end": np.where(is_inside, end + position, 0).astype("int32"),
-    }
+    labels = {"start": start + position, "end": end + position}
+    return {name: np.where(is_inside, at, 0).astype("int32") for name, at in labels.items()}
 
 
 def _tokens_of_span(contexts, context, start, end):
@@ -173,7 +172,9 @@ def _tokens_of_span(contexts, context, start, end):
     tokens = slice(begin, begin + contexts.tokens.lengths[context])
     first = np.searchsorted(contexts.ends[tokens], start, side="right")
     last = np.searchsorted(contexts.starts[tokens], end, side="left") - 1
-    return (first, last) if start < end and first <= last else (-1, -1)
+    if start >= end or first > last:
+        return -1, -1
+    return first, last
 
 
 def is_question(example: Any) -> bool:
@@ -191,10 +192,12 @@ def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
         is_list = isinstance(answers, (list, tuple))
         return is_list and all(_holds(answer, types) for answer in answers)
 
-    check_each([example.get("answers", ()) for example in examples], are_answers, _ANSWERS)
+    answers = [example.get("answers", ()) for example in examples]
+    check_each(answers, are_answers, _ANSWERS)
 
 
 def _holds(value, types):
     """Returns whether a value is a dict with values of these types."""
-    is_dict = isinstance(value, dict)
-    return is_dict and all(isinstance(value.get(name), types[name]) for name in types)
+    if not isinstance(value, dict):
+        return False
+    return all(isinstance(value.get(name), kind) for name, kind in types.items())

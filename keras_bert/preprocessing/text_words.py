@@ -47,7 +47,8 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
     """
     tokens = read.tokens
     ops = tokens.ops
-    first, last = _word_bounds(word_starts(read, packer.tokenizer), ops)  # [W]
+    is_first = word_starts(read, packer.tokenizer)  # [T]
+    first, last = _word_bounds(is_first, ops)  # [W]
     text_of_token, _ = numbered(tokens.lengths, ops)  # [T]
     text = ops.take(text_of_token, first)
     windows, window = tokens.central_windows(packer.sequence_length - 2, first, text)
@@ -81,7 +82,8 @@ def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
     has_space = (start > _previous(end, 0, ops)) & ~is_continuation
     begins_run = has_space | (text != _previous(text, -1, ops))
     run = ops.cumsum(ops.cast(begins_run, "int64")) - 1  # [T], between spaces
-    num_runs = ops.num_rows(ops.flatnonzero(begins_run))
+    first_tokens = ops.flatnonzero(begins_run)
+    num_runs = ops.num_rows(first_tokens)
     token = ops.arange(ops.num_rows(run))
     run_of_letters = ops.where(is_punctuation | is_empty, -1, run)  # -1 isn't compared
     first_letters = ops.segment_min(token, run_of_letters, num_runs)
@@ -90,18 +92,23 @@ def word_starts(read: TextTokens, tokenizer: Tokenizer) -> Any:
     is_outer |= token > ops.take(last_letters, run)
     is_word = (is_punctuation & is_outer) | (token_class == _CJK)
     begins_in_run = is_word | _previous(is_word, False, ops)
-    return begins_run | (begins_in_run & ~is_continuation & ~_previous(is_empty, False, ops))
+    begins_in_run &= ~is_continuation
+    begins_in_run &= ~_previous(is_empty, False, ops)
+    return begins_run | begins_in_run
 
 
 def _previous(values, first, ops):
     """Returns the value before each one, and `first` before value 0."""
-    return ops.concat([ops.full([1], first, values.dtype), values], axis=0)[:-1]
+    first = ops.full([1], first, values.dtype)
+    return ops.concat([first, values], axis=0)[:-1]
 
 
 def _word_bounds(is_first, ops):
     """Returns the first and the last token of each word, int64 `[W]`."""
     first = ops.flatnonzero(is_first)
-    return first, ops.concat([first, [ops.num_rows(is_first)]], axis=0)[1:] - 1
+    num_tokens = ops.num_rows(is_first)
+    end = ops.concat([first, [num_tokens]], axis=0)[1:]
+    return first, end - 1
 
 
 def _token_classes(read, text, tokenizer):
@@ -113,10 +120,12 @@ def _token_classes(read, text, tokenizer):
         _classes_of_tokens[tokenizer] = np.array(classes, "int64")
     classes = ops.take(ops.array(_classes_of_tokens[tokenizer]), ids)
     unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
+    text = ops.take(text, unknown)
     start = ops.take(read.starts, unknown)
     end = ops.take(read.ends, unknown)
-    unknown_texts = ops.substrings(read.texts, ops.take(text, unknown), start, end)
-    return ops.scatter_update(classes, unknown, ops.classify_strings(unknown_texts, _token_class))
+    unknown_texts = ops.substrings(read.texts, text, start, end)
+    unknown_classes = ops.classify_strings(unknown_texts, _token_class)
+    return ops.scatter_update(classes, unknown, unknown_classes)
 
 
 def _token_class(token):
@@ -127,7 +136,9 @@ def _token_class(token):
         return _PUNCTUATION
     if token.startswith("##"):
         return _CONTINUATION
-    return _CJK if all(map(is_cjk, token)) else 0
+    if all(map(is_cjk, token)):
+        return _CJK
+    return 0
 
 
 def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -> dict[str, Any]:
@@ -136,15 +147,16 @@ def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) ->
     Tags may have no prefixes. See `BertTokenClassifierPreprocessor.answers` for the result.
     """
     ops = words.ops
-    probabilities = ops.softmax(ops.gather_nd(outputs, words.window, words.position))  # [W, C]
+    logits = ops.gather_nd(outputs, words.window, words.position)  # [W, C]
+    probabilities = ops.softmax(logits)
     label = ops.argmax(probabilities, axis=-1)  # [W]
     score = ops.take_along_axis(probabilities, label[:, None])[:, 0]
-    tags = np.array([split_tag(name) for name in label_names])  # [C, 2]
-    type_names, types = np.unique(tags[:, 1], return_inverse=True)
+    prefixes, types = np.array(list(map(split_tag, label_names))).T  # [C]
+    type_names, types = np.unique(types, return_inverse=True)
     type_ = ops.take(ops.array(types), label)
 
-    def has_prefix(*prefixes):
-        return ops.take(ops.array(np.isin(tags[:, 0], prefixes)), label)
+    def has_prefix(*some):
+        return ops.take(ops.array(np.isin(prefixes, some)), label)
 
     follows = ~_previous(has_prefix("O", "E", "S"), True, ops)
     follows &= words.text == _previous(words.text, -1, ops)
@@ -154,22 +166,22 @@ def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) ->
     begins = ops.cast(is_first, "int64")
     counts = ops.segment_sum(begins, words.text, ops.num_rows(words.texts))
     first = ops.flatnonzero(is_first)  # [E]
+    num_entities = ops.num_rows(first)
     member = ops.flatnonzero(is_inside)  # words in entities
     entity = ops.take(ops.cumsum(begins) - 1, member)
-    last = ops.segment_max(member, entity, ops.num_rows(first))
+    last = ops.segment_max(member, entity, num_entities)
     text = ops.take(words.text, first)
     start = ops.take(words.start, first)
     end = ops.take(words.end, last)
-    values = {
-        "text": ops.substrings(words.texts, text, start, end),
-        "type": ops.take(ops.strings(type_names.tolist()), ops.take(type_, first)),
-        **ops.text_spans(words.texts, text, start, end),
-        "score": ops.segment_mean(ops.take(score, member), entity, ops.num_rows(first)),
-    }
+    type_names = ops.strings(type_names.tolist())
+    values = {"text": ops.substrings(words.texts, text, start, end)}
+    values["type"] = ops.take(type_names, ops.take(type_, first))
+    values |= ops.text_spans(words.texts, text, start, end)
+    values["score"] = ops.segment_mean(ops.take(score, member), entity, num_entities)
     entities = {}
     for name, value in values.items():
         entities[f"entity_{name}"] = ops.from_row_lengths(value, counts)
-    return {**entities, "num_entities": counts}
+    return entities | {"num_entities": counts}
 
 
 @dataclasses.dataclass
@@ -196,24 +208,27 @@ def explained_row(
     if tokens is None:
         tokens = [text.tokens for text in texts]
     first_number = packer.tokenizer.vocabulary_size()  # above all ids of special tokens
-    words = []
+    words = {"word_text": [], "word_column": [], "word_start": [], "word_end": []}
     word_numbers = []
-    for column, (text, text_tokens) in enumerate(zip(texts, tokens, strict=True)):
+    for column, text in enumerate(texts):
         is_first = word_starts(text, packer.tokenizer)  # [T]
-        numbers = first_number + len(words) - 1 + np.cumsum(is_first)
-        word_numbers.append(dataclasses.replace(text_tokens, values=np.append(numbers, 0)))
+        numbers = first_number + len(words["word_text"]) - 1 + np.cumsum(is_first)
+        numbers = np.append(numbers, 0)
+        word_numbers.append(dataclasses.replace(tokens[column], values=numbers))
         first, last = _word_bounds(is_first, numpy_ops)
-        for start, end in zip(text.starts[first], text.ends[last], strict=True):
-            words.append((text.texts[0][start:end], column, start, end))
+        starts = text.starts[first]
+        ends = text.ends[last]
+        words["word_text"].extend(numpy_ops.substrings(text.texts, 0 * first, starts, ends))
+        words["word_column"].extend([column] * len(first))
+        words["word_start"].extend(starts)
+        words["word_end"].extend(ends)
     [width] = packer.lengths(*tokens)
     numbers = packer(*word_numbers, width=width)["token_ids"][0] - first_number
     numbers = np.maximum(numbers, -1)  # -1 at special tokens
-    packed_numbers, word = np.unique(numbers, return_inverse=True)
-    packed_words = [words[number] for number in packed_numbers[1:]]
-    columns = {}
-    for index, name in enumerate(("word_text", "word_column", "word_start", "word_end")):
-        columns[name] = np.array([values[index] for values in packed_words])
-    return ExplainedRow(packer(*tokens, width=width), columns, word - 1, **options)
+    packed_words, word = np.unique(numbers, return_inverse=True)
+    for name, values in words.items():
+        words[name] = np.array(values)[packed_words[1:]]
+    return ExplainedRow(packer(*tokens, width=width), words, word - 1, **options)
 
 
 def log_odds(logits: Any, index: int) -> Any:

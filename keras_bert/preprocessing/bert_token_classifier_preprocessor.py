@@ -12,7 +12,7 @@ import numpy.typing as npt
 from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
-from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each
+from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each, is_text
 from keras_bert.preprocessing.tagged_rows import NO_LABEL, Sentences, TaggedRows, holds_words
 from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.preprocessing.text_words import (
@@ -182,8 +182,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
 
 def _is_list(tags):
-    is_single = isinstance(tags, (str, bytes)) or getattr(tags, "shape", None) == ()
-    return hasattr(tags, "__len__") and not is_single  # a scalar tensor has a __len__, too
+    is_scalar = getattr(tags, "shape", None) == ()  # a tensor, which has a __len__, too
+    return hasattr(tags, "__len__") and not is_text(tags) and not is_scalar
 
 
 def _number(what, tag, known):

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.forms import ExampleList, as_arrays
+from keras_bert.preprocessing.forms import ExampleList, as_arrays, is_text
 from keras_bert.preprocessing.text_rows import TextRows, scattered
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
@@ -28,11 +28,10 @@ class Sentences(ExampleList):
     @classmethod
     def of(cls, x: Any) -> Self:
         """Reads a list of sentences, or a dict with these as `words` and perhaps `documents`."""
-        documents = None
-        if isinstance(x, dict):
-            documents = x.get("documents")
-            x = x["words"]
-        words = list(as_arrays(x))
+        if not isinstance(x, dict):
+            return cls(list(as_arrays(x)))
+        words = list(as_arrays(x["words"]))
+        documents = x.get("documents")
         if documents is not None:
             check_one_each(len(words), "sentences", documents=documents)
             documents = np.asarray(documents)
@@ -51,10 +50,9 @@ class Sentences(ExampleList):
 
     def parts(self, size: int) -> Iterator[Self]:
         """Cuts sentences into parts of at least `size`, without cutting a document."""
-        documents = self.documents
-        if documents is None:
-            documents = np.arange(len(self))
-        ends = _document_bounds(documents)[1:]
+        ends = np.arange(1, len(self) + 1)
+        if self.documents is not None:
+            ends = _document_bounds(self.documents)[1:]
         start = 0
         while start < len(self):
             least = min(start + size, len(self))
@@ -78,7 +76,9 @@ class TaggedRows(TextRows):
         preprocessor: Any,
         labels: Sequence[Sequence[int]] | None = None,  # the class of each word
     ):
-        self.labels = None if labels is None else _flat_labels(sentences, labels)  # [W]
+        self.labels = None  # [W]
+        if labels is not None:
+            self.labels = _flat_labels(sentences, labels)
         words, lengths = _checked_words(sentences)
         room = preprocessor.sequence_length - 2
         ids, num_pieces = _pieces(words, preprocessor.tokenizer, room)
@@ -112,7 +112,8 @@ class TaggedRows(TextRows):
 
     def at_words(self, outputs: np.ndarray) -> np.ndarray:
         """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""
-        row, _, position = self._first_pieces(np.arange(len(self.words)))
+        rows = np.arange(len(self.words))
+        row, _, position = self._first_pieces(rows)
         return outputs[row, position]
 
     def _first_pieces(self, rows):
@@ -129,7 +130,7 @@ def _checked_words(sentences):
     words = []
     lengths = []
     for index, sentence in enumerate(sentences):
-        if isinstance(sentence, (str, bytes)):
+        if is_text(sentence):
             raise ValueError(
                 f"Sentence {index} must be a list of words; got the string {sentence!r}."
             )
@@ -164,7 +165,8 @@ def _with_context(windows, starts, words, document, room):
     next_document = np.searchsorted(bounds, row_first, side="right")
     document_first = bounds[next_document - 1]
     document_end = bounds[next_document]
-    free = np.maximum(room - (starts[row_end] - starts[row_first]), 0)
+    num_pieces = starts[row_end] - starts[row_first]
+    free = np.maximum(room - num_pieces, 0)
     after = np.minimum(free, starts[document_end] - starts[row_end])
     before = np.maximum(free // 2, free - after)
     first = np.searchsorted(starts, starts[row_first] - before)
@@ -179,8 +181,8 @@ def _with_context(windows, starts, words, document, room):
 
 def _document_bounds(documents):
     """Returns the indices at which documents begin, and at which the last one ends."""
-    begins = 1 + np.flatnonzero(documents[1:] != documents[:-1])
-    return np.concatenate([[0], begins, [len(documents)]])
+    last = np.flatnonzero(documents[1:] != documents[:-1])
+    return np.concatenate([[0], last + 1, [len(documents)]])
 
 
 def _flat_labels(sentences, labels):
@@ -200,5 +202,5 @@ def holds_words(x: Any) -> bool:
     lists = (list, tuple, np.ndarray)
     if not isinstance(x, lists) or getattr(x, "shape", None) == ():
         return False
-    sentences = [sentence for sentence in x if not isinstance(sentence, (str, bytes))]
+    sentences = [sentence for sentence in x if not is_text(sentence)]
     return bool(sentences) and all(isinstance(sentence, lists) for sentence in sentences)

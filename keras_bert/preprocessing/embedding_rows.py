@@ -80,7 +80,9 @@ class LabelledTexts(TextRows):
             positive = start + (rank - start + step) % size
             negative = generator.integers(count - size)
             negative = np.where(negative < start, negative, negative + size)
-            anchors = generator.permutation(count) if batching.shuffle else np.arange(count)
+            anchors = np.arange(count)
+            if batching.shuffle:
+                anchors = generator.permutation(anchors)
             examples = (anchors, by_class[positive[anchors]], by_class[negative[anchors]])
             return cut_rows(np.stack(examples, axis=1), batching)
 
@@ -104,14 +106,18 @@ def text_columns_rows(
             check_one_each(len(columns[0]), "examples", weights=weights)
             targets = (weights,)
     readers = preprocessor.of_columns(len(columns), scores)
-    tokens = tuple(reader.tokenized(x) for reader, x in zip(readers, columns, strict=True))
-    return TextColumns(preprocessor.packer, tokens, targets=targets, numbers=numbers)
+    tokens = []
+    for reader, column in zip(readers, columns, strict=True):
+        tokens.append(reader.tokenized(column))
+    return TextColumns(preprocessor.packer, tuple(tokens), targets=targets, numbers=numbers)
 
 
 def _text_numbers(columns):
     """Numbers the texts of k columns; equal texts have equal numbers, int32 `[n, k]`."""
     known = {}
-    numbers = [[known.setdefault(text, len(known)) for text in column] for column in columns]
+    numbers = []
+    for column in columns:
+        numbers.append([known.setdefault(text, len(known)) for text in column])
     return np.array(numbers, "int32").T
 
 
@@ -143,9 +149,8 @@ def score_array(scores: Any, columns: Sequence[list[str]]) -> np.ndarray:
     """Returns the scores of pairs as float32 `[n]`."""
     if len(columns) != 2:
         raise ValueError(f"Scores are those of pairs; got examples of {len(columns)} texts with y.")
-    scores = number_array(
-        "The scores of pairs", scores, "numbers, one for each", fix="Leave the pair out."
-    )
+    what = "The scores of pairs"
+    scores = number_array(what, scores, "numbers, one for each", fix="Leave the pair out.")
     scores = one_each(scores)
     check_one_each(len(columns[0]), "pairs", scores=scores)
     return scores

@@ -21,7 +21,7 @@ def whole_texts(texts: Sequence[str], preprocessor: Any) -> list[np.ndarray]:
     tokenizer = preprocessor.tokenizer
     room = preprocessor.sequence_length - 2  # without [CLS] and [SEP]
     rows = []
-    for index, ids in enumerate(numpy_ops.from_row_lengths(*tokenizer.flat_ids(texts))):
+    for index, ids in enumerate(_ids_of_each(texts, tokenizer)):
         if len(ids) == 0:
             raise ValueError(f"Text {index} has no token to score: {shown(texts[index])}.")
         if len(ids) > room:
@@ -46,15 +46,25 @@ def masked_inputs(
     lengths = np.array([len(row) for row in rows], "int64")
     tokens = Tokens.of(np.concatenate(rows), lengths, numpy_ops)
     [inputs] = TextRows(preprocessor.packer, (tokens,)).as_batch()
-    counts, positions = [], []
-    for text, row, token_ids in zip(texts, rows, inputs["token_ids"], strict=True):
-        counts.append(np.count_nonzero(row == tokenizer.mask_token_id))
-        positions.append(np.flatnonzero(token_ids == tokenizer.mask_token_id))
-        if len(positions[-1]) < counts[-1]:
+    positions = []
+    counts = []
+    for index, row in enumerate(rows):
+        count = np.count_nonzero(row == tokenizer.mask_token_id)
+        is_mask = inputs["token_ids"][index] == tokenizer.mask_token_id
+        if np.count_nonzero(is_mask) < count:
             room = preprocessor.sequence_length - 2  # without [CLS] and [SEP]
-            raise ValueError(f"A text has a [MASK] beyond the {room} tokens read: {shown(text)}.")
+            raise ValueError(
+                f"A text has a [MASK] beyond the {room} tokens read: {shown(texts[index])}."
+            )
+        positions.append(np.flatnonzero(is_mask))
+        counts.append(count)
     inputs["mask_positions"] = keras.utils.pad_sequences(positions, padding="post")
     return inputs, counts
+
+
+def _ids_of_each(texts, tokenizer):
+    ids, lengths = tokenizer.flat_ids(texts)
+    return numpy_ops.from_row_lengths(ids, lengths)
 
 
 def _with_masks(text, tokenizer):
@@ -63,8 +73,7 @@ def _with_masks(text, tokenizer):
     pieces = re.split(rf"\s*{re.escape(MASK)}", text)
     if len(pieces) == 1:
         raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
-    first, *others = numpy_ops.from_row_lengths(*tokenizer.flat_ids(pieces))
-    chunks = [first]
-    for ids in others:
+    chunks = []
+    for ids in _ids_of_each(pieces, tokenizer):
         chunks += [[tokenizer.mask_token_id], ids]
-    return np.concatenate(chunks, dtype="int32")
+    return np.concatenate(chunks[1:], dtype="int32")  # no mask precedes the first piece

@@ -41,8 +41,6 @@ def retrieval_scores(
     (0.5, 0.5, 0.25)
     """
     check_int("k", k)
-    if not hasattr(relevance, "keys") or not hasattr(scores, "keys"):
-        raise ValueError("Give dicts of queries to dicts of documents, as in the example.")
     if not relevance.keys() & scores.keys():
         keys = f"{next(iter(relevance), None)!r} and {next(iter(scores), None)!r}"
         raise ValueError(f"No query has relevance and scores: their keys differ, such as {keys}.")

@@ -51,8 +51,10 @@ class TextRows:
         return self.packer.lengths(*self.columns)
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
-        inputs = self.inputs(rows, batching) | self.take(self.extra_inputs, rows)
-        return inputs, *self.take(self.targets, rows)
+        inputs = self.inputs(rows, batching)
+        inputs |= self.take(self.extra_inputs, rows)
+        targets = self.take(self.targets, rows)
+        return inputs, *targets
 
     def take(self, values: Any, rows: Any) -> Any:
         """Takes rows by number, `[B]`, from `extra_inputs` or `targets`."""
@@ -60,7 +62,8 @@ class TextRows:
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         """Makes the model's inputs, a dict of `[B, ...]`, for rows by number."""
-        return self.packed([column.take(rows) for column in self.columns], batching)
+        texts = [column.take(rows) for column in self.columns]
+        return self.packed(texts, batching)
 
     def packed(self, texts: Sequence[Tokens], batching: Batching) -> dict[str, Any]:
         """Packs one or two texts a row to the width of a `Batching`."""
@@ -94,7 +97,8 @@ class WindowRows(TextRows):
         targets = rows.take(rows.targets, text)
         if targets:  # a text counts once, however many windows it has
             labels, *weights = targets
-            share = 1 / ops.cast(ops.take(counts, text), "float32")
+            num_windows = ops.take(counts, text)
+            share = 1 / ops.cast(num_windows, "float32")
             for weight in weights:
                 share *= ops.cast(weight, "float32")
             targets = (labels, share)
@@ -116,12 +120,14 @@ class PairRows(TextRows):
     def num_tokens(self) -> np.ndarray:
         rows = np.arange(len(self.columns[0].lengths))
         lengths = self.packer.lengths(*self._pairs(rows))
-        return lengths.reshape(-1, self.num_sequences).max(axis=1)  # of each row's longest pair
+        lengths = lengths.reshape(-1, self.num_sequences)  # [N, D]
+        return lengths.max(axis=1)
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         ops = self.ops
         inputs = self.packed(self._pairs(rows), batching)
-        width = inputs["token_ids"].shape[-1] or ops.num_columns(inputs["token_ids"])
+        token_ids = inputs["token_ids"]  # [B x D, S]
+        width = token_ids.shape[-1] or ops.num_columns(token_ids)
         shape = [ops.num_rows(rows), self.num_sequences, width]
         for name, values in inputs.items():
             values = ops.reshape(values, shape)
@@ -135,9 +141,10 @@ class PairRows(TextRows):
         """Returns the first and the second texts of the pairs of rows by number, `[B x D]`."""
         ops = self.ops
         first, second = self.columns
+        row_of_pair = ops.repeat(rows, self.num_sequences)  # [B x D]
         pairs = rows[:, None] * self.num_sequences + ops.arange(self.num_sequences)  # [B, D]
-        first = first.take(ops.repeat(rows, self.num_sequences))
-        return first, second.take(ops.reshape(pairs, [-1]))
+        pairs = ops.reshape(pairs, [-1])
+        return first.take(row_of_pair), second.take(pairs)
 
 
 def row_by_row(columns: Sequence) -> Any:

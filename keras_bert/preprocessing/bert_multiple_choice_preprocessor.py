@@ -98,14 +98,17 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
         import tensorflow as tf
 
+        num_contexts = tf.shape(context)[0]
+        num_rows = tf.shape(choices)[0]
         message = "give each context a row of choices"
-        same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
-        with tf.control_dependencies([same]):
+        checked = tf.debugging.assert_equal(num_contexts, num_rows, message)
+        with tf.control_dependencies([checked]):
             choices = tf.identity(choices)
         is_there = choices != ""  # [B, C]
-        columns = (self.tokenized(context), self.tokenized(tf.reshape(choices, [-1])))
+        contexts = self.tokenized(context)
+        flat = self.tokenized(tf.reshape(choices, [-1]))
         most = tf.shape(choices, tf.int64)[1]
-        rows = PairRows(self.packer, columns, num_sequences=most, is_there=is_there)
+        rows = PairRows(self.packer, (contexts, flat), num_sequences=most, is_there=is_there)
         [inputs] = rows.as_batch()
         answers = self.answers(predict(inputs))
         answers["probabilities"] *= tf.cast(is_there, "float32")
@@ -145,8 +148,9 @@ def checked_choices(labels: Any, is_there: Any = None) -> Any:
         if is_there is None:
             return (labels >= 0) & (labels % 1 == 0)
         ops = ops_of(labels)
-        numbers = ops.cast(ops.arange(ops.num_columns(is_there)), "float64")
-        return ops.row_sums((labels[:, None] == numbers) & is_there) > 0
+        indices = ops.arange(ops.num_columns(is_there))
+        is_label = labels[:, None] == ops.cast(indices, "float64")
+        return ops.row_sums(is_label & is_there) > 0
 
     return require(labels, are_choices, expected)
 
@@ -160,7 +164,8 @@ def with_choice_check(dataset: Any) -> Any:
     def check(inputs, labels):
         tokens = inputs.get("padding_mask", tf.ones_like(inputs["token_ids"]))  # [B, C, S]
         is_there = tf.reduce_any(tf.cast(tokens, tf.bool), axis=-1)  # [B, C]
-        flat = checked_choices(tf.reshape(labels, [-1]), is_there)
-        return tf.ensure_shape(tf.reshape(flat, tf.shape(labels)), labels.shape)
+        flat = tf.reshape(labels, [-1])
+        checked = tf.reshape(checked_choices(flat, is_there), tf.shape(labels))
+        return tf.ensure_shape(checked, labels.shape)
 
     return map_labels(dataset, check)

@@ -30,18 +30,20 @@ class ClassScorer(Scorer):
             return multi_label_scores(labels, _column(answers, "is_label"))
         if self.preprocessor.is_regression:
             return regression_scores(labels, _column(answers, "score"))
-        labels = _class_numbers(labels)
         classes = numbers_of(self.preprocessor.label_names)
-        predictions = [classes[label] for label in _column(answers, "label")]
-        return classification_scores(labels, predictions, len(classes))
+        predictions = [classes[answer["label"]] for answer in answers]
+        return classification_scores(_class_numbers(labels), predictions, len(classes))
 
     def table(self, answers):
         """Returns the scores, or the label and probabilities; several labels with "|" between."""
         names = self.preprocessor.label_names
-        if self.preprocessor.is_regression:
-            rows = [np.ravel(answer["score"]).tolist() for answer in answers]
-            return names if len(names) > 1 else ["score"], rows
         rows = []
+        if self.preprocessor.is_regression:
+            for answer in answers:
+                rows.append(np.ravel(answer["score"]).tolist())
+            if len(names) == 1:
+                names = ["score"]
+            return names, rows
         for answer in answers:
             if self.preprocessor.multi_label:
                 label = "|".join(itertools.compress(names, answer["is_label"]))
@@ -80,7 +82,9 @@ class ChoiceScorer(Scorer):
 
     def table(self, answers):
         """Returns the label and the probability of each choice."""
-        rows = [[int(answer["label"]), *answer["probabilities"]] for answer in answers]
+        rows = []
+        for answer in answers:
+            rows.append([int(answer["label"]), *answer["probabilities"]])
         num_choices = max(map(len, rows)) - 1
         header = [f"probability{index}" for index in range(num_choices)]
         return ["label", *header], rows
@@ -117,13 +121,14 @@ class TagScorer(Scorer):
         if not isinstance(sentences, Sentences):
             super().write(folder, split, answers, x, y)
             return
-        columns = [sentences.words, _column(answers, "label")]
+        columns = [sentences.words]
         if y is not None:
-            true = [[tag or "O" for tag in tags] for tags in self._tags(y)]
-            columns.insert(1, true)
+            columns.append([[tag or "O" for tag in tags] for tags in self._tags(y)])
+        columns.append(_column(answers, "label"))
         write_conll(Path(folder) / f"{split}_predictions.txt", *columns)
 
     def _tags(self, labels):
         """Returns the tags of each sentence, None for a word without one."""
         names = dict(enumerate(self.preprocessor.label_names))
-        return [list(map(names.get, sentence)) for sentence in self.preprocessor.targets(labels)]
+        sentences = self.preprocessor.targets(labels)
+        return [list(map(names.get, sentence)) for sentence in sentences]

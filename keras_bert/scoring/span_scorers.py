@@ -82,10 +82,8 @@ class SpanScorer(Scorer):
 
 def _by_id(examples, values):
     """Returns values by the `id` of their questions, or by index if questions have none."""
-    by_id = {}
-    for index, (example, value) in enumerate(zip(examples, values, strict=True)):
-        by_id[example.get("id", str(index))] = value
-    return by_id
+    ids = [example.get("id", str(index)) for index, example in enumerate(examples)]
+    return dict(zip(ids, values, strict=True))
 
 
 def _best_texts(examples, answers):

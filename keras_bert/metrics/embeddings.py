@@ -59,7 +59,9 @@ def pair_scores(
     if vectors.shape[1] > 2:
         is_nearest = scores[:, 0] > scores[:, 1:].max(axis=1)
         return {"accuracy": float(is_nearest.mean())}
-    ranks = _ranks(vectors[:, 0], vectors[:, 1], similarity)
+    anchors = vectors[:, 0]
+    positives = vectors[:, 1]
+    ranks = _ranks(anchors, positives, similarity)
     is_first = ranks == 1
     reciprocal = np.where(ranks <= 10, 1 / ranks, 0)
     return {"mrr@10": float(reciprocal.mean()), "accuracy": float(is_first.mean())}
@@ -88,4 +90,5 @@ def _ranks(anchors, positives, similarity):
 def _blocks(a, b, similarity):
     """Yields similarities of some vectors of `a` with all of `b`, and the first one's row."""
     for start in range(0, len(a), _BLOCK):
-        yield start, all_similarities(a[start : start + _BLOCK], b, similarity)
+        block = a[start : start + _BLOCK]
+        yield start, all_similarities(block, b, similarity)

@@ -235,12 +235,10 @@ def _rows(path, text):
     first = None  # the line and the number of columns of the first word
     for line, columns in enumerate(text.split("\n"), start=1):
         fields = _fields(columns)
-        if not fields:
+        if not fields or fields[0] == _DOCUMENT:
             is_new = True
-            continue
-        if fields[0] == _DOCUMENT:
-            is_new = True
-            document = len(rows) if document is None else document + 1
+            if fields:
+                document = len(rows) if document is None else document + 1
             continue
         if is_new and _is_comment(columns, first):
             continue

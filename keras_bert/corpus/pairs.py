@@ -9,6 +9,7 @@ result is a pure function of the group and a seed.
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -31,13 +32,72 @@ class Pairing:
 
     def plan(self, group: RecordGroup, seed: tf.Tensor) -> TextPairs:
         """Plans the texts of a group, truncated to fit, in its order."""
+        seeds = tf.random.split(seed, 8)
         if self.next_sentence:
-            return plan_pairs(group, seed, self)
-        return plan_sentences(group, seed, self)
+            return self._pairs(group, seeds)
+        return self._single_texts(group, seeds)
+
+    def _pairs(self, group, seeds):
+        """Plans pairs of texts: some second texts follow the first one, some are random."""
+        room = self.sequence_length - 3
+        starts = group.sentence_starts
+        sentences, record, record_end, target = self._chunks(group, room, seeds)
+
+        # The chunk that would begin at each sentence, and the end of its first text.
+        start = starts[:-1]
+        end = _chunk_end(starts, sentences, start + target, record_end)
+        size = end - sentences
+        split = sentences + 1 + _random_below(tf.maximum(size - 1, 1), seeds[2])
+        first_length = tf.gather(starts, split) - start
+        chunk_length = tf.gather(starts, end) - start
+        draw = tf.random.stateless_uniform(tf.shape(start), seeds[3])
+        is_random = (draw < 0.5) | (size == 1)
+        other_start, other_length, has_other = _random_texts(
+            group, record, target - first_length, seeds[5]
+        )
+        is_random &= has_other
+        rows = TextPairs(
+            first_start=start,
+            first_length=first_length,
+            second_start=tf.where(is_random, other_start, start + first_length),
+            second_length=tf.where(is_random, other_length, chunk_length - first_length),
+            is_random=tf.cast(is_random, tf.int32),
+        )
+        # As in Google's loop, the next chunk reuses the sentences that a random text displaced.
+        following = tf.where(is_random, split, end)
+        is_chosen = _reachable(group, following, record_end) & (rows.second_length > 0)
+        return _truncated(rows.take(tf.where(is_chosen)[:, 0]), room, seeds[6])
+
+    def _single_texts(self, group, seeds):
+        """Plans single texts of whole sentences; cuts a sentence longer than a row at its end."""
+        room = self.sequence_length - 2
+        starts = group.sentence_starts
+        sentences, _, record_end, target = self._chunks(group, room, seeds)
+        start = starts[:-1]
+        end = _chunk_end(starts, sentences, start + target + 1, record_end + 1) - 1
+        end = tf.maximum(end, sentences + 1)
+        length = tf.minimum(tf.gather(starts, end) - start, target)
+        nothing = tf.zeros_like(start)
+        rows = TextPairs(start, length, nothing, nothing, nothing)
+        is_chosen = _reachable(group, end, record_end)
+        return rows.take(tf.where(is_chosen)[:, 0])
+
+    def _chunks(self, group, room, seeds):
+        """Returns each sentence's index, record, end of the record, and the length of its chunk.
+
+        The length is drawn for each record; Google draws one per document.
+        """
+        sentences = tf.range(tf.size(group.sentence_starts) - 1)
+        record = tf.searchsorted(group.record_starts, sentences, side="right") - 1
+        record_end = tf.gather(group.record_starts, record + 1)
+        shape = tf.shape(group.document_ids)
+        short = tf.random.stateless_uniform(shape, seeds[0], 2, room + 1, tf.int32)
+        is_short = tf.random.stateless_uniform(shape, seeds[1]) < self.short_sequence_rate
+        targets = tf.where(is_short, short, room)
+        return sentences, record, record_end, tf.gather(targets, record)
 
 
-@dataclasses.dataclass
-class TextPairs:
+class TextPairs(NamedTuple):
     """Texts of n sequences, as token positions in a `RecordGroup`. All fields are int32 `[n]`.
 
     `second_length` is 0 if there is only one text. `is_random` is 1 if the second text comes from
@@ -57,93 +117,7 @@ class TextPairs:
             padded = tf.pad(field, [[1, 0]])
             return tf.gather(padded, indices + 1)
 
-        return TextPairs(
-            gathered(self.first_start),
-            gathered(self.first_length),
-            gathered(self.second_start),
-            gathered(self.second_length),
-            gathered(self.is_random),
-        )
-
-
-def plan_pairs(
-    group: RecordGroup,
-    seed: tf.Tensor,
-    pairing: Pairing,
-) -> TextPairs:
-    """Plans pairs of texts: some second texts follow the first one, some are random."""
-    seeds = tf.unstack(tf.random.split(tf.convert_to_tensor(seed), 8))
-    room = pairing.sequence_length - 3
-    sentences, record, record_end = _sentences(group)
-    starts = group.sentence_starts
-    num_sentences = tf.size(sentences)
-    targets = _targets(group, room, pairing.short_sequence_rate, seeds[0:2])
-    target = tf.gather(targets, record)
-
-    # The chunk that would begin at each sentence, and the end of its first text.
-    start = starts[:-1]
-    end = _chunk_end(starts, sentences, start + target, record_end)
-    size = end - sentences
-    split = sentences + 1 + _random_below(tf.maximum(size - 1, 1), seeds[2])
-    first_length = tf.gather(starts, split) - start
-    chunk_length = tf.gather(starts, end) - start
-    draw = tf.random.stateless_uniform([num_sentences], seeds[3])
-    is_random = (draw < 0.5) | (size == 1)
-    other_start, other_length, has_other = _random_texts(
-        group, starts, record, target - first_length, seeds[5]
-    )
-    is_random &= has_other
-    usable = is_random | (first_length < chunk_length)
-    # As in Google's loop, the next chunk reuses the sentences that a random text displaced.
-    following = tf.where(is_random, split, end)
-
-    following = tf.where(following < record_end, following, num_sentences)
-    chosen = tf.where(_reachable(group, following) & usable)[:, 0]
-    rows = TextPairs(
-        first_start=start,
-        first_length=first_length,
-        second_start=tf.where(is_random, other_start, start + first_length),
-        second_length=tf.where(is_random, other_length, chunk_length - first_length),
-        is_random=tf.cast(is_random, tf.int32),
-    )
-    return _truncated(rows.take(chosen), room, seeds[6])
-
-
-def plan_sentences(
-    group: RecordGroup,
-    seed: tf.Tensor,
-    pairing: Pairing,
-) -> TextPairs:
-    """Plans single texts of whole sentences; cuts a sentence longer than a row at its end."""
-    seeds = tf.random.split(tf.convert_to_tensor(seed), 8)
-    room = pairing.sequence_length - 2
-    sentences, record, record_end = _sentences(group)
-    starts = group.sentence_starts
-    targets = _targets(group, room, pairing.short_sequence_rate, seeds[0:2])
-    target = tf.gather(targets, record)
-    start = starts[:-1]
-    end = _chunk_end(starts, sentences, start + target + 1, record_end + 1) - 1
-    end = tf.maximum(end, sentences + 1)
-    following = tf.where(end < record_end, end, tf.size(sentences))
-    chosen = tf.where(_reachable(group, following))[:, 0]
-    length = tf.minimum(tf.gather(starts, end) - start, target)
-    nothing = tf.zeros_like(start)
-    return TextPairs(start, length, nothing, nothing, nothing).take(chosen)
-
-
-def _sentences(group):
-    """Returns the index of each sentence, its record, and the end of that record."""
-    sentences = tf.range(tf.size(group.sentence_starts) - 1)
-    record = tf.searchsorted(group.record_starts, sentences, side="right") - 1
-    return sentences, record, tf.gather(group.record_starts, record + 1)
-
-
-def _targets(group, room, short_sequence_rate, seeds):
-    """Draws the target chunk length of each record; Google draws one per document."""
-    shape = tf.shape(group.document_ids)
-    short = tf.random.stateless_uniform(shape, seeds[0], 2, room + 1, tf.int32)
-    is_short = tf.random.stateless_uniform(shape, seeds[1]) < short_sequence_rate
-    return tf.where(is_short, short, room)
+        return TextPairs(*map(gathered, self))
 
 
 def _chunk_end(starts, first, goal, record_end):
@@ -152,9 +126,10 @@ def _chunk_end(starts, first, goal, record_end):
     return tf.minimum(end, record_end)
 
 
-def _random_texts(group, starts, record, target, seed):
+def _random_texts(group, record, target, seed):
     """Draws a text of about `target` tokens from another document, for each sentence."""
     seeds = tf.random.split(seed, 2)
+    starts = group.sentence_starts
     order = tf.argsort(group.document_ids, stable=True)  # [R]
     ids = tf.gather(group.document_ids, order)
     same_start = tf.searchsorted(ids, group.document_ids)  # of the records of a document
@@ -172,13 +147,15 @@ def _random_texts(group, starts, record, target, seed):
     return other_start, tf.gather(starts, last) - other_start, num_others > 0
 
 
-def _reachable(group, following):
+def _reachable(group, following, record_end):
     """Marks the sentences that a walk along `following` visits from the start of every record.
 
-    `following` `[M]` is the next sentence of the walk, or M at its end. The reach doubles in each
-    iteration: `jump` leads 1, 2, 4, ... steps ahead, until it exceeds the longest record.
+    `following` `[M]` is the next sentence of the walk, which ends with the record. Its reach
+    doubles in each iteration: `jump` leads 1, 2, 4, ... steps ahead, until it exceeds the longest
+    record.
     """
     num_sentences = tf.size(following)
+    following = tf.where(following < record_end, following, num_sentences)
     jump = tf.concat([following, [num_sentences]], axis=0)  # [M + 1]
     counts = tf.math.bincount(group.record_starts, minlength=num_sentences + 1)
     visited = tf.minimum(counts, 1)  # [M + 1]
@@ -209,12 +186,11 @@ def _truncated(rows, room, seed):
     from_first = half + tf.where(first > second, level, 0)
     from_second = surplus - from_first
     seeds = tf.random.split(seed, 2)
-    return TextPairs(
+    return rows._replace(
         first_start=rows.first_start + _coin_tosses(from_first, seeds[0]),
         first_length=first - from_first,
         second_start=rows.second_start + _coin_tosses(from_second, seeds[1]),
         second_length=second - from_second,
-        is_random=rows.is_random,
     )
 
 

@@ -27,15 +27,16 @@ def test_the_walk_reaches_what_a_loop_reaches():
         lengths = rng.integers(1, 40, size=rng.integers(1, 9))
         starts = np.concatenate([[0], np.cumsum(lengths)])
         total = int(starts[-1])
-        following = np.arange(total) + rng.integers(1, 6, size=total)
-        ends = np.repeat(starts[1:], lengths)
-        following = np.where(following < ends, following, total).astype("int32")
+        steps = rng.integers(1, 6, size=total)
+        following = (np.arange(total) + steps).astype("int32")
+        ends = np.repeat(starts[1:], lengths).astype("int32")
         expected = np.zeros(total, bool)
         for sentence in starts[:-1]:
-            while sentence < total:
+            end = ends[sentence]
+            while sentence < end:
                 expected[sentence] = True
                 sentence = following[sentence]
-        found = pairs._reachable(group_of(lengths), tf.constant(following))
+        found = pairs._reachable(group_of(lengths), following, ends)
         assert np.array_equal(found.numpy(), expected)
 
 
@@ -69,7 +70,7 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
     group.document_ids = tf.constant([0, 1, 0, 0, 2, 0, 0, 1], tf.int64)
     document = np.repeat(group.document_ids.numpy(), 30)
     for seed in range(5):
-        rows = pairs.plan_pairs(group, [seed, 7], pairs.Pairing(11))
+        rows = pairs.Pairing(11).plan(group, tf.constant([seed, 7]))
         chosen = rows.is_random.numpy() == 1
         first = document[rows.first_start.numpy()]
         second = document[rows.second_start.numpy()]
@@ -78,7 +79,7 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
 
 
 def test_one_document_in_a_group_makes_no_wrong_labels():
-    rows = pairs.plan_pairs(group_of([50]), [1, 2], pairs.Pairing(13))
+    rows = pairs.Pairing(13).plan(group_of([50]), tf.constant([1, 2]))
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
 
 
@@ -119,7 +120,7 @@ def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length)
 
     @tf.function
     def plan(seed):
-        rows = pairs.plan_pairs(group, seed, pairs.Pairing(length))
+        rows = pairs.Pairing(length).plan(group, seed)
         return tf.stack([rows.first_length, rows.second_length, rows.is_random], axis=1)
 
     rng = random.Random(1)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -71,130 +70,103 @@ class Masking:
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
         """Masks written rows `[B, S]` with `counts` `[B, K]` predictions in their sequences.
 
-        Returns `(masked ids, predictions)`: int32 `[B, S]`, and what `predictions` returns.
+        Returns `(masked ids, predictions)`: int32 `[B, S]`, and what `_predictions` returns.
         """
         column = places.column
         is_candidate = (column > 0) & (column < places.last) & (column != places.middle)
         if self.left_to_right:
-            positions, ids, weights = predictions(token_ids, is_candidate, self.num_slots)
+            positions, ids, weights = _predictions(token_ids, is_candidate, self.num_slots)
             return token_ids, (tf.maximum(positions - 1, 0), ids, weights)
+        length = token_ids.shape[1]
+        num_sequences = counts.shape[1]
         seeds = tf.random.split(seed, 2)
-
-        def choose(candidates, counts):
-            if not self.whole_word_masking:
-                return choose_tokens(candidates, counts, seeds[0])
+        is_sequence = places.slot[:, None] == tf.range(num_sequences)[:, None]  # [B, K, S]
+        # Tokens are chosen in rows of one sequence each, N = B x K.
+        candidates = tf.reshape(is_candidate[:, None] & is_sequence, [-1, length])
+        counts = tf.reshape(counts, [-1])
+        if self.whole_word_masking:
             is_piece = tf.constant([token.startswith("##") for token in vocabulary])
-            num_sequences = places.starts.shape[1]
             continues = tf.repeat(tf.gather(is_piece, token_ids), num_sequences, axis=0)
-            return choose_words(candidates, continues, counts, seeds[0])
+            chosen = _choose_words(candidates, continues, counts, seeds[0])
+        else:
+            chosen = _choose_tokens(candidates, counts, seeds[0])
+        chosen = tf.reshape(chosen, [-1, num_sequences, length])
+        chosen = tf.reduce_any(chosen, axis=1)  # [B, S]
+        masked_ids = self._with_replacements(token_ids, chosen, seeds[1], vocabulary)
+        return masked_ids, _predictions(token_ids, chosen, self.num_slots)
 
-        chosen = in_each_sequence(choose, is_candidate, places.slot, counts)
-        masked_ids = mask_tokens(token_ids, chosen, seeds[1], vocabulary, self)
-        return masked_ids, predictions(token_ids, chosen, self.num_slots)
+    def _with_replacements(self, token_ids, chosen, seed, vocabulary):
+        """Masks the chosen tokens `[B, S]`: most become [MASK], some a random word, the rest stay.
 
-
-def in_each_sequence(
-    choose: Callable,
-    is_candidate: tf.Tensor,
-    slot: tf.Tensor,
-    counts: tf.Tensor,
-) -> tf.Tensor:
-    """Chooses tokens in each sequence of packed rows: bool `[B, S]`.
-
-    `choose` does so in rows of one sequence: bool `[N, S]` candidates, int32 `[N]` counts. `slot`
-    `[B, S]` is the sequence of each token, from 0; `counts` are `[B, K]`.
-    """
-    if counts.shape[1] == 1:
-        return choose(is_candidate, counts[:, 0])
-    count, length = counts.shape[1], is_candidate.shape[1]
-    is_sequence = slot[:, None, :] == tf.range(count)[:, None]  # [B, K, S]
-    candidates = is_candidate[:, None, :] & is_sequence
-    candidates = tf.reshape(candidates, [-1, length])
-    chosen = choose(candidates, tf.reshape(counts, [-1]))  # [B x K, S]
-    chosen = tf.reshape(chosen, [-1, count, length])
-    return tf.reduce_any(chosen, axis=1)
+        Random words come from the whole vocabulary, as in Google's code.
+        """
+        seeds = tf.random.split(seed, 2)
+        shape = tf.shape(token_ids)
+        draw = tf.random.stateless_uniform(shape, seeds[0])
+        words = tf.random.stateless_uniform(shape, seeds[1], 0, len(vocabulary), tf.int32)
+        is_replaced = draw < self.mask_token_rate + self.random_token_rate
+        replacement = tf.where(is_replaced, words, token_ids)
+        is_masked = draw < self.mask_token_rate
+        replacement = tf.where(is_masked, vocabulary.index(MASK), replacement)
+        return tf.where(chosen, replacement, token_ids)
 
 
-def choose_tokens(
-    is_candidate: tf.Tensor,
-    counts: tf.Tensor,
-    seed: tf.Tensor,
-) -> tf.Tensor:
-    """Chooses `counts` `[B]` of each row's candidate tokens at random: bool `[B, S]`."""
+def _choose_tokens(is_candidate, counts, seed):
+    """Chooses `counts` `[N]` of each row's candidate tokens at random: bool `[N, S]`."""
     keys = _random_order(is_candidate, seed)
     descending = tf.sort(keys, direction="DESCENDING")
     last = tf.maximum(counts, 1) - 1
-    least = tf.gather(descending, last[:, None], batch_dims=1)  # [B, 1]
+    least = tf.gather(descending, last[:, None], batch_dims=1)  # [N, 1]
     return is_candidate & (keys >= least)
 
 
-def choose_words(
-    is_candidate: tf.Tensor,
-    is_continuation: tf.Tensor,
-    counts: tf.Tensor,
-    seed: tf.Tensor,
-) -> tf.Tensor:
-    """Chooses whole words at random, at most `counts` `[B]` tokens per row: bool `[B, S]`.
+def _choose_words(is_candidate, is_continuation, counts, seed):
+    """Chooses whole words at random, at most `counts` `[N]` tokens per row: bool `[N, S]`.
 
     Words are taken in random order; a word that would exceed the count is skipped. A token of
     `is_continuation` continues the previous candidate's word.
     """
-    length = is_candidate.shape[1]
     candidates = tf.cast(is_candidate, tf.int32)
     is_first = tf.cumsum(candidates, axis=1) == 1
     begins = is_candidate & (is_first | ~is_continuation)
     num_begun = tf.cumsum(tf.cast(begins, tf.int32), axis=1)
-    word = tf.maximum(num_begun - 1, 0)  # [B, S]
-    batch = tf.shape(word)[0]
-    row_starts = tf.range(batch)[:, None] * length
-    word += row_starts  # of all rows
-    sizes = tf.math.unsorted_segment_sum(candidates, word, batch * length)
-    sizes = tf.reshape(sizes, [batch, length])  # [B, words]
-    order = tf.argsort(_random_order(sizes > 0, seed), direction="DESCENDING")
-    ordered = tf.gather(sizes, order, batch_dims=1)
+    word = tf.maximum(num_begun - 1, 0)  # [N, S]
+    sizes = _sums(word, candidates)  # [N, words]
 
-    def fits(_, waiting, room):
-        return tf.reduce_any(waiting & (ordered <= room))
+    order = tf.argsort(_random_order(sizes > 0, seed), direction="DESCENDING")
+    taken = _first_that_fit(tf.gather(sizes, order, batch_dims=1), counts)
+    is_taken = _sums(order, tf.cast(taken, tf.int32)) > 0  # [N, words]
+    return is_candidate & tf.gather(is_taken, word, batch_dims=1)
+
+
+def _sums(indices, values):
+    """Adds the values of a row that have the same index below S: `[N, S]`."""
+    length = indices.shape[1]
+    return tf.math.bincount(indices, values, minlength=length, maxlength=length, axis=-1)
+
+
+def _first_that_fit(sizes, counts):
+    """Takes one word after another, unless it exceeds the row's count: bool `[N, words]`.
+
+    Each iteration takes all words up to the next that doesn't fit, and skips those too large.
+    """
+
+    def has_more(_, waiting, room):
+        return tf.reduce_any(waiting & (sizes <= room))
 
     def take(taken, waiting, room):
-        waiting &= ordered <= room
-        total = tf.cumsum(tf.where(waiting, ordered, 0), axis=1)
+        waiting &= sizes <= room
+        total = tf.cumsum(tf.where(waiting, sizes, 0), axis=1)
         new = waiting & (total <= room)
-        room -= tf.reduce_sum(tf.where(new, ordered, 0), axis=1, keepdims=True)
+        room -= tf.reduce_sum(tf.where(new, sizes, 0), axis=1, keepdims=True)
         return taken | new, waiting & ~new, room
 
-    nothing = tf.zeros_like(ordered, tf.bool)
-    taken, _, _ = tf.while_loop(fits, take, (nothing, ordered > 0, counts[:, None]))
-    indices = tf.reshape(order + row_starts, [-1, 1])
-    taken_words = tf.scatter_nd(indices, tf.reshape(taken, [-1]), [batch * length])
-    return is_candidate & tf.gather(taken_words, word)
+    nothing = tf.zeros_like(sizes, tf.bool)
+    taken, _, _ = tf.while_loop(has_more, take, (nothing, sizes > 0, counts[:, None]))
+    return taken
 
 
-def mask_tokens(
-    token_ids: tf.Tensor,
-    chosen: tf.Tensor,
-    seed: tf.Tensor,
-    vocabulary: list[str],
-    masking: Masking,
-) -> tf.Tensor:
-    """Masks the chosen tokens `[B, S]`: most become `[MASK]`, some a random word, the rest stay.
-
-    Random words come from the whole vocabulary, as in Google's code.
-    """
-    seeds = tf.random.split(seed, 2)
-    shape = tf.shape(token_ids)
-    draw = tf.random.stateless_uniform(shape, seeds[0])
-    words = tf.random.stateless_uniform(shape, seeds[1], 0, len(vocabulary), tf.int32)
-    is_replaced = draw < masking.mask_token_rate + masking.random_token_rate
-    replacement = tf.where(is_replaced, words, token_ids)
-    is_masked = draw < masking.mask_token_rate
-    replacement = tf.where(is_masked, vocabulary.index(MASK), replacement)
-    return tf.where(chosen, replacement, token_ids)
-
-
-def predictions(
-    token_ids: tf.Tensor, chosen: tf.Tensor, max_predictions: int
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _predictions(token_ids, chosen, num_slots):
     """Lists the tokens to predict, at most P of the `chosen` ones in each row.
 
     Returns `(positions, ids, weights)`, `[B, P]` each. Positions ascend; unused slots follow, with
@@ -202,11 +174,11 @@ def predictions(
     """
     length = token_ids.shape[1]
     columns = tf.where(chosen, tf.range(length), length)
-    positions = tf.sort(columns)[:, :max_predictions]
-    used = positions < length  # [B, P]
-    positions = tf.where(used, positions, 0)
-    ids = tf.where(used, tf.gather(token_ids, positions, batch_dims=1), 0)
-    return positions, ids, tf.cast(used, tf.float32)
+    positions = tf.sort(columns)[:, :num_slots]
+    is_used = positions < length  # [B, P]
+    positions = tf.where(is_used, positions, 0)
+    ids = tf.gather(token_ids, positions, batch_dims=1)
+    return positions, tf.where(is_used, ids, 0), tf.cast(is_used, tf.float32)
 
 
 def _random_order(eligible, seed):

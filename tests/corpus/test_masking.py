@@ -15,7 +15,7 @@ def test_counts_round_halves_to_even_as_python_does():
 
 def test_every_candidate_is_chosen_equally_often():
     candidates = tf.constant([[False, True, True, True, False, True, True, False]] * 6000)
-    chosen = masking.choose_tokens(candidates, tf.fill([6000], 2), [1, 2]).numpy()
+    chosen = masking._choose_tokens(candidates, tf.fill([6000], 2), [1, 2]).numpy()
     assert np.all(chosen.sum(axis=1) == 2)
     rates = chosen.mean(axis=0)
     assert rates[[0, 4, 7]].sum() == 0
@@ -51,7 +51,7 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
 
     monkeypatch.setattr(masking, "_random_order", remember)
     arguments = map(tf.constant, (candidate, continues, counts))
-    chosen = masking.choose_words(*arguments, [5, 6]).numpy()
+    chosen = masking._choose_words(*arguments, [5, 6]).numpy()
     for i in range(batch):
         words = []
         for position in np.flatnonzero(candidate[i]):
@@ -67,7 +67,7 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
 def test_random_words_come_from_the_whole_vocabulary():
     ids, vocabulary = tf.fill([200, 100], 7), [*"abcd", "[MASK]", *"efghi"]
     rates = Masking(100, mask_token_rate=0.0, random_token_rate=1.0)
-    masked = masking.mask_tokens(ids, tf.ones_like(ids, tf.bool), [1, 2], vocabulary, rates)
+    masked = rates._with_replacements(ids, tf.ones_like(ids, tf.bool), [1, 2], vocabulary)
     shares = np.bincount(masked.numpy().ravel(), minlength=10) / 20_000
     assert len(shares) == 10
     assert np.all(np.abs(shares - 0.1) < 4 * (0.09 / 20_000) ** 0.5)

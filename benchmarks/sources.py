@@ -73,8 +73,7 @@ def documents_of(folder):
     from keras_bert.corpus.record_groups import parse_group, serialized_groups
 
     corpus, found = keras_bert.Corpus(folder), collections.Counter()
-    counts = [shard["num_records"] for shard in corpus.shards]
-    for _, serialized in serialized_groups(corpus.shard_paths, counts, np.array([0, 0])):
+    for _, serialized in serialized_groups(corpus, np.array([0, 0])):
         group = parse_group(serialized, corpus.token_dtype)
         ids, starts = group.token_ids.numpy(), group.sentence_starts.numpy()
         bounds = starts[group.record_starts.numpy()]

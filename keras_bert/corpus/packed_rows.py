@@ -52,14 +52,14 @@ class Places:
             lengths=lengths,
             starts=starts,
             slot=slot,
-            column=positions - at_slots(starts, slot),
-            middle=at_slots(first_length, slot) + 1,
-            last=at_slots(lengths, slot) - 1,
+            column=positions - _at_slots(starts, slot),
+            middle=_at_slots(first_length, slot) + 1,
+            last=_at_slots(lengths, slot) - 1,
             is_token=positions < ends[:, -1:],
         )
 
 
-def at_slots(values: tf.Tensor, slot: tf.Tensor) -> tf.Tensor:
+def _at_slots(values, slot):
     """Gathers sequences' values `[R, K]` for each token: `[R, S]`, or `[R, 1]` if K is 1."""
     if values.shape[1] == 1:  # much faster for rows that aren't packed
         return values
@@ -76,8 +76,8 @@ def write_rows(
     in_second = column - places.middle - 1  # after the first [SEP]
     position = tf.where(
         column < places.middle,
-        at_slots(texts.first_start, places.slot) + in_first,
-        at_slots(texts.second_start, places.slot) + in_second,
+        _at_slots(texts.first_start, places.slot) + in_first,
+        _at_slots(texts.second_start, places.slot) + in_second,
     )  # [R, S]
     position = tf.clip_by_value(position, 0, tf.size(group.token_ids) - 1)
     token_ids = tf.gather(group.token_ids, position)
@@ -110,13 +110,8 @@ def best_fit(
     shared = _shared_rows(lengths[num_alone:], predictions[num_alone:], tf.constant(room))
     row = tf.concat([tf.range(num_alone), num_alone + shared], axis=0)
     by_row = tf.argsort(row, stable=True)
-    row = tf.gather(row, by_row)
-    first_of_row = tf.searchsorted(row, row)
-    slot = tf.range(tf.size(row)) - first_of_row
-    num_rows = tf.size(tf.unique(row).y)
-    empty = tf.fill([num_rows, most_sequences], -1)
-    indices = tf.stack([row, slot], axis=1)
-    return tf.tensor_scatter_nd_update(empty, indices, tf.gather(order, by_row))
+    rows = tf.RaggedTensor.from_value_rowids(tf.gather(order, by_row), tf.gather(row, by_row))
+    return rows.to_tensor(-1, [None, most_sequences])
 
 
 def _shared_rows(lengths, predictions, room):

@@ -118,7 +118,7 @@ def pretraining_dataset(
     check_int("start_step", start_step, at_least=0)
     most = sequences_per_row if packed else 1
     source = RowSource(corpus, pairing, masking, most, seed, shard, epochs)
-    return _batches(source, packed, batch_size, start_step)
+    return _batches(source, batch_size, start_step)
 
 
 def heldout_dataset(
@@ -171,7 +171,7 @@ def _opened(corpus):
     return corpus if isinstance(corpus, Corpus) else Corpus(corpus)
 
 
-def _batches(source, packed, batch_size, start_step):
+def _batches(source, batch_size, start_step):
     """Makes batches; small ones are masked several at a time, which is faster."""
     together = max(1, ROWS_MASKED_AT_ONCE // batch_size)
     first_block, batches_before = divmod(start_step, together)
@@ -180,7 +180,7 @@ def _batches(source, packed, batch_size, start_step):
 
     @tf.autograph.experimental.do_not_convert
     def mask(block, row):
-        return _masked(source, packed, row, source.mask_seed(block))
+        return _masked(source, row, source.mask_seed(block))
 
     batches = blocks.map(mask, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     batches = batches.rebatch(batch_size, drop_remainder=True).skip(batches_before)
@@ -191,8 +191,10 @@ def _batches(source, packed, batch_size, start_step):
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
-def _masked(source, packed, row, seed):
-    first, second = row["first_length"], row["second_length"]
+def _masked(source, row, seed):
+    first = row["first_length"]
+    second = row["second_length"]
+    is_packed = source.sequences_per_row > 1
     places = Places.of(first, second, row["token_ids"].shape[1])
     counts = source.masking.num_predictions(first, second)
     token_ids, (positions, labels, weights) = source.masking.masked(
@@ -206,7 +208,7 @@ def _masked(source, packed, row, seed):
     }
     y = {"masked_lm": labels}
     sample_weight = {"masked_lm": weights}
-    if packed:
+    if is_packed:
         x["sequence_ids"] = tf.where(places.is_token, places.slot + 1, 0)
     else:
         x["padding_mask"] = tf.cast(places.is_token, tf.int32)
@@ -214,7 +216,7 @@ def _masked(source, packed, row, seed):
         is_used = places.lengths > 0  # [B, K]
         y["next_sentence"] = row["is_random"]
         sample_weight["next_sentence"] = tf.cast(is_used, tf.float32)
-        if packed:
+        if is_packed:
             x["cls_positions"] = tf.where(is_used, places.starts, 0)
         else:
             y["next_sentence"] = y["next_sentence"][:, 0]  # [B]

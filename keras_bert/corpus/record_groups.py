@@ -32,19 +32,19 @@ class RecordGroup:
     document_ids: tf.Tensor  # int64 [R], the document of each record
 
 
-def serialized_groups(
-    shard_paths: list[str], num_records: list[int], seed: tf.Tensor
-) -> tf.data.Dataset:
+def serialized_groups(corpus: Corpus, seed: tf.Tensor) -> tf.data.Dataset:
     """Reads the groups of one epoch, each `(index, [R] strings)`, in an order set by the seed.
 
     The records of up to 16 shards are interleaved. A damaged shard ends in an error that names it.
     """
-    order = tf.random.experimental.stateless_shuffle(tf.range(len(shard_paths)), seed)
-    paths = tf.gather(tf.constant(shard_paths), order)
+    num_shards = len(corpus.shards)
+    num_records = [shard["num_records"] for shard in corpus.shards]
+    order = tf.random.experimental.stateless_shuffle(tf.range(num_shards), seed)
+    paths = tf.gather(corpus.shard_paths, order)
     counts = tf.gather(tf.constant(num_records, tf.int64), order)
     records = tf.data.Dataset.from_tensor_slices((paths, counts)).interleave(
         _shard_records,
-        cycle_length=min(SHARDS_READ_AT_ONCE, len(shard_paths)),
+        cycle_length=min(SHARDS_READ_AT_ONCE, num_shards),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
     )
@@ -69,11 +69,6 @@ def _shard_records(path, count):
     return records.map(whole).filter(lambda record: record != _END)
 
 
-def num_groups(num_records: int) -> int:
-    """Counts the groups of an epoch."""
-    return -(-num_records // RECORDS_PER_GROUP)
-
-
 def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
     """Parses serialized records `[R]` into a `RecordGroup`."""
     features = tf.io.parse_example(serialized, RECORD_FEATURES)
@@ -92,9 +87,8 @@ def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
 
 def ids_of_corpus(corpus: Corpus) -> set[int]:
     """Returns the ids of all tokens in the shards of a corpus."""
-    counts = [shard["num_records"] for shard in corpus.shards]
     is_used = np.zeros(corpus.vocabulary_size, bool)
-    for _, serialized in serialized_groups(corpus.shard_paths, counts, tf.constant([0, 0])):
+    for _, serialized in serialized_groups(corpus, tf.constant([0, 0])):
         is_used[parse_group(serialized, corpus.token_dtype).token_ids] = True
     return set(np.flatnonzero(is_used).tolist())
 

@@ -13,6 +13,8 @@ A record is a document, or a piece of a very long one:
 Each file is written to a temporary name and renamed when it is complete.
 """
 
+import itertools
+import operator
 import os
 import struct
 from collections.abc import Iterable
@@ -86,21 +88,19 @@ class Corpus:
         self._check_files()
 
     def __repr__(self):
-        description = self.description
-        counts = {
-            "documents": f"{self.num_documents:,}",
-            "sentences": f"{self.num_sentences:,}",
-            "tokens": f"{self.num_tokens:,}",
-        }
-        if languages := description.get("languages"):  # counted by `prepare_corpus`
-            num_unknown = description.get("num_unknown") or 0
-            counts["[UNK]"] = f"{num_unknown / max(self.num_tokens, 1):.2%}"
-            counts["longest document"] = f"{description.get('longest_document') or 0:,} tokens"
+        counts = [
+            f"documents: {self.num_documents:,}",
+            f"sentences: {self.num_sentences:,}",
+            f"tokens: {self.num_tokens:,}",
+        ]
+        if languages := self.description.get("languages"):  # counted by `prepare_corpus`
+            unknown = self.description.get("num_unknown", 0) / max(self.num_tokens, 1)
+            longest = self.description.get("longest_document", 0)
+            counts += [f"[UNK]: {unknown:.2%}", f"longest document: {longest:,} tokens"]
             for language in list(languages)[:9]:
-                counts[f"documents in {language}"] = f"{languages[language]:,}"
-        counts["shards"] = f"{len(self.shards):,}"
-        listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
-        return f"Corpus({self.folder!r}, {listed})"
+                counts.append(f"documents in {language}: {languages[language]:,}")
+        counts.append(f"shards: {len(self.shards):,}")
+        return f"Corpus({self.folder!r}, {', '.join(counts)})"
 
     def check_tokenizer(self, tokenizer: BertTokenizer) -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
@@ -149,25 +149,22 @@ def write_shard(
     Records are `(document_id, token_ids, sentence_lengths)`, those of a document consecutive.
     """
     dtype = np.dtype(dtype).newbyteorder("<")
-    last_id = None
-    document_length = 0
     counts = dict.fromkeys((*COUNTS, "num_bytes", "longest_document"), 0)
     with whole_file(path, "wb") as file:
-        for document_id, token_ids, sentence_lengths in records:
-            lengths = np.asarray(sentence_lengths, "<u4")
-            tokens = np.asarray(token_ids, dtype)
-            record = _tfrecord(_example(document_id, lengths.tobytes(), tokens.tobytes()))
-            file.write(record)
-            counts["num_bytes"] += len(record)
-            counts["num_records"] += 1
-            if document_id != last_id:
-                counts["num_documents"] += 1
-                last_id = document_id
-                document_length = 0
-            counts["num_sentences"] += len(lengths)
-            counts["num_tokens"] += len(tokens)
-            counts["num_unknown"] += int(np.count_nonzero(tokens == unk_token_id))
-            document_length += len(tokens)
+        for document_id, pieces in itertools.groupby(records, operator.itemgetter(0)):
+            document_length = 0
+            for _, token_ids, sentence_lengths in pieces:
+                lengths = np.asarray(sentence_lengths, "<u4")
+                tokens = np.asarray(token_ids, dtype)
+                record = _tfrecord(_example(document_id, lengths.tobytes(), tokens.tobytes()))
+                file.write(record)
+                counts["num_bytes"] += len(record)
+                counts["num_records"] += 1
+                counts["num_sentences"] += len(lengths)
+                counts["num_unknown"] += int(np.count_nonzero(tokens == unk_token_id))
+                document_length += len(tokens)
+            counts["num_documents"] += 1
+            counts["num_tokens"] += document_length
             counts["longest_document"] = max(counts["longest_document"], document_length)
     return {"name": os.path.basename(path), **counts}
 

@@ -13,7 +13,7 @@ from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, document_hashes, don
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
-from keras_bert.files.json_files import JsonFields, read_json, write_json
+from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in, size_and_time
 from keras_bert.files.whole import remove, remove_unfinished
 from keras_bert.reports import Reports
@@ -145,8 +145,7 @@ def prepare_corpus(
 
 def _finished_corpus(output, description):
     corpus = Corpus(output)
-    fields = JsonFields(os.path.join(output, CORPUS_FILE), corpus.description)
-    _check_same_plan(output, fields.fields("prepared_with").values, description)
+    _check_same_plan(output, corpus.description.get("prepared_with", {}), description)
     remove(os.path.join(output, PROGRESS_FOLDER))  # of a run that was killed at its end
     remove_unfinished(output)
     return corpus

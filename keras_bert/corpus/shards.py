@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.files.json_files import JsonFields, write_json
+from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import read_text, size_and_time
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import from_extra
@@ -35,14 +35,7 @@ VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
 SHARD_COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
 COUNTS = (*SHARD_COUNTS, "num_unknown")
-FIELDS = (
-    *SHARD_COUNTS,
-    "vocabulary_size",
-    "vocabulary_sha256",
-    "lowercase",
-    "token_dtype",
-    "shards",
-)
+FIELDS = (*SHARD_COUNTS, "vocabulary_size", "vocabulary_sha256", "lowercase", "shards")
 
 
 def token_dtype(vocabulary_size: int) -> str:
@@ -86,6 +79,7 @@ class Corpus:
         lines = read_text(self.vocabulary_path).removesuffix("\n").split("\n")
         self.vocabulary = [token.strip() for token in lines]
         self._check_files()
+        self.token_dtype = token_dtype(self.vocabulary_size)
 
     def __repr__(self):
         counts = [
@@ -219,47 +213,15 @@ def _masked_crc(data):
 
 def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
-    fields = JsonFields(path)
-    description = fields.values
+    description = read_json(path)
     if not description:
         raise ValueError(
             f"{folder} is not a corpus folder: it has no {CORPUS_FILE}. Fix the path, or rerun the "
             "same prepare_corpus call if it was interrupted."
         )
-    missing = [name for name in FIELDS if name not in fields]
-    if missing or description.get("format") != FORMAT:
-        lacks = f" without {', '.join(missing)}" if missing else ""
+    if description.get("format") != FORMAT:
         raise ValueError(
-            f"{path} has format {description.get('format')!r}{lacks}; this version reads format "
-            f"{FORMAT}. Prepare the corpus again."
+            f"{path} has format {description.get('format')!r}; this version reads format {FORMAT}. "
+            "Prepare the corpus again."
         )
-    _check_description(fields)
     return description
-
-
-def _check_description(fields):
-    """Raises a ValueError unless the values of `corpus.json` fit their uses and each other."""
-    sums = dict.fromkeys(SHARD_COUNTS, 0)
-    for shard in fields.listed_fields("shards"):
-        name = shard.inner_path("name")
-        if not name or os.path.basename(name) != name:
-            raise shard.error("name", "the name of a file in the folder", name)
-        for count in (*sums, "num_bytes"):
-            value = shard.integer(count, high=2**62)
-            if value is None:
-                raise shard.error(count, "an integer", None)
-            if count in sums:
-                sums[count] += value
-    for count, total in sums.items():
-        if fields.integer(count, high=2**62) != total:
-            raise fields.error(count, f"the sum of its shards, {total:,}", fields.values[count])
-    dtype = token_dtype(fields.integer("vocabulary_size"))
-    if fields.text("token_dtype") != dtype:
-        raise fields.error("token_dtype", repr(dtype), fields.text("token_dtype"))
-    fields.text("vocabulary_sha256")
-    fields.boolean("lowercase")
-    for optional in ("num_unknown", "longest_document"):
-        fields.integer(optional, high=2**62)
-    languages = fields.fields("languages")
-    for name in languages.values:
-        languages.integer(name, high=2**62)

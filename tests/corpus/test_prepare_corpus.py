@@ -185,14 +185,6 @@ def test_a_remote_folder_gets_the_same_bytes(inputs, tmp_path, prepare, small_sl
     assert prepare(inputs, remote.folder).num_tokens == remote.num_tokens
 
 
-def test_a_damaged_description_of_the_plan_is_refused(inputs, tmp_path, prepare, refused):
-    corpus = prepare(inputs, tmp_path / "out")
-    for wrong in (5, "x", [], [[1]]):
-        description = corpus.description | {"prepared_with": wrong}
-        (tmp_path / "out" / "corpus.json").write_text(json.dumps(description))
-        refused("corpus.json: prepared_with must be an object", prepare, inputs, tmp_path / "out")
-
-
 def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, prepare, refused):
     prepare(inputs, tmp_path / "out")
     before = contents(tmp_path / "out")

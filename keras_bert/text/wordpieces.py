@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain
 
 import numpy as np
 
@@ -31,9 +30,10 @@ class Wordpieces:
     ):
         self._words = BasicWords(lowercase, strip_accents)
         self._max_word_characters = max_word_characters
-        self._begins = {token: index for index, token in enumerate(tokens)}  # ids
+        self._begins = {}  # ids of pieces at the beginning of a word, and within words
         self._continues = {}
-        for token, index in self._begins.items():
+        for index, token in enumerate(tokens):
+            self._begins[token] = index
             if token.startswith("##"):
                 self._continues[token[2:]] = index
         self._unknown = self._begins[UNK]
@@ -76,64 +76,58 @@ class Wordpieces:
         parts = self._words.parts(chunk)
         if parts != [chunk]:
             return b"".join(map(self._ids.__getitem__, parts))
-        return array("i", self._part_pieces(chunk)[0]).tobytes()
+        pieces = self._part_pieces(chunk)
+        return array("i", [index for index, _ in pieces]).tobytes()
 
     def _chunk_spans(self, chunk):
         """Returns the bytes of int32 `[T, 3]`: id, start and end of each token."""
         parts = self._words.parts(chunk)
         if parts == [chunk]:  # is cached with its spans
-            ids, sizes = self._part_pieces(chunk)
+            pieces = self._part_pieces(chunk)
         else:
-            ids, sizes = [], []
+            pieces = []
             for part in parts:
-                part_ids, part_sizes = self._pieces[part]
-                ids += part_ids
-                sizes += part_sizes
-        bounds = list(accumulate(sizes, initial=0))  # letters of the words
-        if chunk.isascii() and bounds[-1] == len(chunk):
-            starts = bounds[:-1]
-            ends = bounds[1:]
-        else:
-            sources, character_ends = self._words.sources(chunk)
-            starts = [sources[letter] for letter in bounds[:-1]]
-            ends = [character_ends[sources[letter - 1]] for letter in bounds[1:]]
-        spans = zip(ids, starts, ends, strict=True)
-        return array("i", chain.from_iterable(spans)).tobytes()
+                pieces += self._pieces[part]
+        num_letters = sum(size for _, size in pieces)
+        sources = range(len(chunk))
+        ends = range(1, len(chunk) + 1)
+        if not chunk.isascii() or num_letters < len(chunk):
+            sources, ends = self._words.sources(chunk)
+        spans = array("i")
+        letter = 0
+        for index, size in pieces:
+            start = sources[letter]
+            letter += size
+            spans.extend((index, start, ends[sources[letter - 1]]))
+        return spans.tobytes()
 
     def _part_pieces(self, part):
-        """Returns the ids of the tokens of a part of a chunk, and their numbers of letters."""
-        ids, sizes = [], []
+        """Returns the tokens of a part of a chunk: `(id, number of letters)`."""
+        pieces = []
         for word in self._words.words(part):
-            if word in self._begins and len(word) <= self._max_word_characters:
-                ids.append(self._begins[word])
-                sizes.append(len(word))
-            else:
-                word_ids, word_sizes = self._cut(word)
-                ids += word_ids
-                sizes += word_sizes
-        self.used.update(ids)
-        return ids, sizes
+            pieces += self._cut(word)
+        return pieces
 
     def _cut(self, word):
-        """Cuts a word greedily; returns the ids of its pieces and their numbers of letters."""
-        unknown = [self._unknown], [len(word)]
+        """Cuts a word greedily; returns its pieces like `_part_pieces`."""
+        unknown = [(self._unknown, len(word))]
         if len(word) > self._max_word_characters:
             return unknown
-        ids, sizes = [], []
-        start, pieces = 0, self._begins
+        pieces = []
+        start = 0
+        ids = self._begins
         while start < len(word):
-            for end in range(min(len(word), start + self._longest), start, -1):
-                piece = pieces.get(word[start:end])
-                if piece is not None:
-                    break
-            else:
-                self.used.update(ids)
-                return unknown
-            ids.append(piece)
-            sizes.append(end - start)
+            end = min(len(word), start + self._longest)
+            while word[start:end] not in ids:
+                end -= 1
+                if end == start:
+                    return unknown
+            index = ids[word[start:end]]
+            self.used.add(index)
+            pieces.append((index, end - start))
             start = end
-            pieces = self._continues
-        return ids, sizes
+            ids = self._continues
+        return pieces
 
 
 class _Cache(dict):
@@ -167,11 +161,13 @@ def byte_offsets(text: str) -> np.ndarray:
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
-    group, num_characters = [], 0
+    group = []
+    num_characters = 0
     for text in texts:
-        group.append(text)
-        num_characters += len(text)
         if num_characters > _CHARACTERS_AT_ONCE:
             yield group
-            group, num_characters = [], 0
+            group = []
+            num_characters = 0
+        group.append(text)
+        num_characters += len(text)
     yield group

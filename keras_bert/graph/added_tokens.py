@@ -9,20 +9,12 @@ from keras_bert.graph.tensorflow_text import cut_with_offsets
 from keras_bert.text.added_tokens import added_regex, ids_by_case
 
 
-def with_added_tokens(added: Mapping[str, bool], tokens: Sequence[str], pieces: Any) -> Any:
-    """Returns a graph's tokenizer that keeps added tokens whole; without any, `pieces` itself."""
-    if not added:
-        return pieces
-    ids = {token: index for index, token in enumerate(tokens)}
-    return GraphAddedTokens(added, ids, pieces)
-
-
 class GraphAddedTokens:
     """Cuts tensors of strings at added tokens; `pieces` cuts what is between."""
 
-    def __init__(self, added: Mapping[str, bool], ids: Mapping[str, int], pieces: Any):
+    def __init__(self, added: Mapping[str, bool], tokens: Sequence[str], pieces: Any):
         self._regex = added_regex(added)
-        self._exact, self._lower = ids_by_case(added, ids)
+        self._exact, self._lower = ids_by_case(added, tokens)
         self._pieces = pieces
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
@@ -33,21 +25,20 @@ class GraphAddedTokens:
         """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         with tf.device("CPU:0"):
             parts, begins, ends = cut_with_offsets(texts, self._regex)  # [N, (P)]
-            begins = begins.values
             is_added, added_ids = self._lookup(parts.values)
             between = tf.where(is_added, "", parts.values)
             ids, starts, lasts = self._pieces.tokenize_with_offsets(between)
-            shift = tf.gather(begins, ids.value_rowids())
+            shift = tf.gather(begins.values, ids.value_rowids())
 
             def joined(of_pieces, of_added):
                 added = tf.ragged.boolean_mask(of_added[:, None], is_added[:, None])
                 pieces = ids.with_values(of_pieces)
-                tokens = parts.with_values(tf.concat([pieces, added], axis=1))  # [N, (P), (T)]
-                return tokens.merge_dims(1, 2)
+                tokens = tf.concat([pieces, added], axis=1)
+                return parts.with_values(tokens).merge_dims(1, 2)  # of [N, (P), (T)]
 
             return (
                 joined(ids.values, added_ids),
-                joined(starts.values + shift, begins),
+                joined(starts.values + shift, begins.values),
                 joined(lasts.values + shift, ends.values),
             )
 

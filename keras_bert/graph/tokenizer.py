@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.graph import graph_ops, normalization
-from keras_bert.graph.added_tokens import with_added_tokens
+from keras_bert.graph.added_tokens import GraphAddedTokens
 from keras_bert.graph.composed import GraphComposed
 from keras_bert.graph.normalization import CASED, Casing
 from keras_bert.graph.tensorflow_text import num_bytes, tf_text, wordpiece_builder
@@ -28,14 +28,14 @@ def graph_tokens(preprocessor: Any, texts: tf.Tensor) -> Tokens:
     if preprocessor.prompt:
         texts = tf.strings.join([preprocessor.prompt, texts])
     ids = graph_tokenizer(preprocessor.tokenizer).tokenize(texts)
-    return Tokens.of(ids.flat_values, ids.row_lengths(), graph_ops)
+    return Tokens.of(ids.values, ids.row_lengths(), graph_ops)
 
 
 def graph_text_tokens(preprocessor: Any, texts: tf.Tensor) -> TextTokens:
     """Tokenizes strings `[B]`, with the place of each token in bytes."""
     ids, starts, ends = graph_tokenizer(preprocessor.tokenizer).tokenize_with_offsets(texts)
-    flat = [ragged.flat_values for ragged in (ids, starts, ends)]
-    return TextTokens.of(texts, *flat, ids.row_lengths(), graph_ops)
+    lengths = ids.row_lengths()
+    return TextTokens.of(texts, ids.values, starts.values, ends.values, lengths, graph_ops)
 
 
 def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiece":
@@ -43,20 +43,22 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiec
 
     Raises a ValueError if there is no graph of its kind.
     """
-    added = tokenizer.added_tokens
+    tokens = tuple(tokenizer.get_vocabulary())
+    composes = False
     if isinstance(tokenizer, SentencePieceTokenizer):
         pieces = GraphSentencePiece(tokenizer.proto, tokenizer.unk_token_id, tokenizer.shift)
-        return with_added_tokens(added, tokenizer.get_vocabulary(), pieces)
-    if isinstance(tokenizer, BertTokenizer):
-        tokens = tuple(tokenizer.get_vocabulary())
+    elif isinstance(tokenizer, BertTokenizer):
         casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)
         pieces = _built(tokens, casing, tokenizer.max_word_characters)
-        pieces = with_added_tokens(added, tokens, pieces)
-        return GraphComposed(pieces) if tokenizer.nfc else pieces
-    raise ValueError(
-        f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in a "
-        "tf.data.Dataset, and export the model with a format that takes token ids."
-    )
+        composes = tokenizer.nfc
+    else:
+        raise ValueError(
+            f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in "
+            "a tf.data.Dataset, and export the model with a format that takes token ids."
+        )
+    if tokenizer.added_tokens:
+        pieces = GraphAddedTokens(tokenizer.added_tokens, tokens, pieces)
+    return GraphComposed(pieces) if composes else pieces
 
 
 @functools.lru_cache(maxsize=4)
@@ -74,7 +76,8 @@ class GraphSentencePiece:
 
     def __init__(self, proto: bytes, unknown: int, shift: int):
         self._proto = proto
-        self._unknown, self._shift = unknown, shift
+        self._unknown = unknown
+        self._shift = shift
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Turns strings `[N]` into int32 ids `[N, (T)]`."""
@@ -85,27 +88,22 @@ class GraphSentencePiece:
         """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         with tf.device("CPU:0"):
             ids, starts, ends = self._model().tokenize_with_offsets(texts)
-            rows = ids.value_rowids()
-            starts = tf.cast(starts.flat_values, tf.int64)
-            ends = tf.cast(ends.flat_values, tf.int64)
-            tokens = tf.strings.substr(tf.gather(texts, rows), starts, ends - starts)
-            tokens = tf.strings.regex_replace(tokens, f"^(?:{SPACES})+", "")
+            starts = tf.cast(starts.values, tf.int64)
+            ends = tf.cast(ends.values, tf.int64)
+            texts = tf.gather(texts, ids.value_rowids())
+            tokens = tf.strings.substr(texts, starts, ends - starts)
+            tokens = tf.strings.regex_replace(tokens, f"^{SPACES}+", "")
             starts = ends - num_bytes(tokens)
-            tokens = tf.strings.regex_replace(tokens, f"(?:{SPACES})+$", "")
+            tokens = tf.strings.regex_replace(tokens, f"{SPACES}+$", "")
             ends = starts + num_bytes(tokens)
-            return (
-                self._ids_of_pieces(ids),
-                ids.with_flat_values(starts),
-                ids.with_flat_values(ends),
-            )
+            return self._ids_of_pieces(ids), ids.with_values(starts), ids.with_values(ends)
 
     def _model(self):
         return tf_text.SentencepieceTokenizer(self._proto, out_type=tf.int32)
 
     def _ids_of_pieces(self, ids):
-        values = ids.flat_values
-        values = tf.where(values == 0, self._unknown, values + self._shift)
-        return ids.with_flat_values(values)
+        values = tf.where(ids.values == 0, self._unknown, ids.values + self._shift)
+        return ids.with_values(values)
 
 
 class GraphTokenizer:
@@ -140,9 +138,9 @@ class GraphTokenizer:
         model = wordpiece_builder.build_fast_wordpiece_model(
             tokens, max_word_characters * _MAX_CHARACTER_BYTES, "##", UNK, False, False
         )
-        model = tf.constant(np.frombuffer(model, np.uint8))
+        model = np.frombuffer(model, np.uint8)
         self._wordpiece = tf_text.FastWordpieceTokenizer(
-            model_buffer=model, token_out_type=tf.int32
+            model_buffer=tf.constant(model), token_out_type=tf.int32
         )
         self._traced = functools.cache(_trace)
 
@@ -165,9 +163,9 @@ class GraphTokenizer:
         ids, starts, ends, splits = self._pieces(normalized)
         rows = _ragged(ids, splits).value_rowids()
         first = tf.gather(sources.row_starts(), rows)
-        starts, last, ends = _sources(sources.flat_values, first + starts, first + ends)
+        starts, last, ends = _sources(sources.values, first + starts, first + ends)
         ends = self._visible_ends(texts, rows, last, ends)
-        return tuple(_ragged(values, splits) for values in (ids, starts, ends))
+        return _ragged(ids, splits), _ragged(starts, splits), _ragged(ends, splits)
 
     def _visible_ends(self, texts, rows, last, ends):
         """Moves the ends of tokens before the invisible characters that were deleted there.
@@ -184,7 +182,7 @@ class GraphTokenizer:
 
         def move():
             _, sources = self._visible.normalize_with_offsets(texts)
-            sources = sources.flat_values + tf.gather(begins, sources.value_rowids())
+            sources = sources.values + tf.gather(begins, sources.value_rowids())
             before = tf.searchsorted(sources, ends, out_type=tf.int64) - 1
             last_visible = tf.gather(sources, before)
             return last_visible + _character_sizes(data, last_visible)
@@ -196,9 +194,8 @@ class GraphTokenizer:
         """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
         pieces = self._fast_pieces(texts)
         if self.casing.lowercase:
-            ids, *_ = pieces
             texts, pieces = tf.cond(
-                tf.reduce_any(ids == self._unknown),
+                tf.reduce_any(pieces[0] == self._unknown),
                 lambda: self._with_final_sigmas(texts, pieces),
                 lambda: (texts, pieces),
             )
@@ -206,7 +203,7 @@ class GraphTokenizer:
 
     def _fast_pieces(self, texts):
         ids, starts, ends = self._wordpiece.tokenize_with_offsets(texts)
-        return ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits
+        return ids.values, starts.values, ends.values, ids.row_splits
 
     def _with_final_sigmas(self, texts, pieces):
         has_sigma = tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
@@ -237,8 +234,12 @@ class GraphTokenizer:
             new_ends = tf.where(is_long, tf.gather(word_ends, word), ends)
             stays = is_first | ~is_long
             counts = tf.cumsum(tf.pad(tf.cast(stays, tf.int64), [[1, 0]]))
-            arrays = [tf.boolean_mask(values, stays) for values in (new_ids, starts, new_ends)]
-            return *arrays, tf.gather(counts, splits)
+            return (
+                tf.boolean_mask(new_ids, stays),
+                tf.boolean_mask(starts, stays),
+                tf.boolean_mask(new_ends, stays),
+                tf.gather(counts, splits),
+            )
 
         has_long = tf.reduce_any(word_ends - word_starts > self.max_word_characters)
         return tf.cond(has_long, replace, lambda: pieces)
@@ -249,8 +250,10 @@ def _reachable_tokens(tokens, casing, max_word_characters):
     unreachable = {*normalization.character_map(casing), " "}
     if casing.lowercase:
         unreachable.add(normalization.SIGMA)
-    replaced = normalization.punctuation_map().items()
-    written = str.maketrans({c: normal for c, normal in replaced if normal[0] != " "})
+    written = {}
+    for character, normal in normalization.punctuation_map().items():
+        if normal[0] != " ":
+            written[ord(character)] = normal
     ids = {token: index for index, token in enumerate(tokens)}
     reachable = []
     for index, token in enumerate(tokens):

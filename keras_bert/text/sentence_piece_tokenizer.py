@@ -62,8 +62,7 @@ class SentencePieceTokenizer(SubwordTokenizer):
             check_path("vocabulary", vocabulary)
             model = read_bytes(vocabulary)
         self._pieces = sentence_piece.loaded(model)
-        indices = range(self._pieces.get_piece_size())
-        pieces = [self._pieces.id_to_piece(index) for index in indices]
+        pieces = self._pieces.id_to_piece(list(range(len(self._pieces))))
         if pieces[:3] != ["<unk>", "<s>", "</s>"]:
             raise ValueError(
                 f"A SentencePiece model of {self.family} begins with <unk>, <s>, </s>; this one "
@@ -71,7 +70,8 @@ class SentencePieceTokenizer(SubwordTokenizer):
             )
         if not sentence_piece.is_plain_unigram(model):
             raise ValueError("SentencePieceTokenizer takes unigram models without byte_fallback.")
-        if repeated := sentence_piece.SPECIAL_TOKENS & {*pieces[3:]}:
+        pieces = pieces[3:]
+        if repeated := sentence_piece.SPECIAL_TOKENS.intersection(pieces):
             raise ValueError(
                 f"The SentencePiece model has {min(repeated)} itself, which is added to it."
             )
@@ -79,11 +79,10 @@ class SentencePieceTokenizer(SubwordTokenizer):
         self.proto = model
         self.shift = len(first) - 3
         self._used = set()
-        tokens = [*first, *pieces[3:], "<mask>", *self.added_tokens]
+        tokens = [*first, *pieces, "<mask>", *self.added_tokens]
         self._cutter = SimpleNamespace(ids=self._cut, ids_and_offsets=self._cut_with_offsets)
         if self.added_tokens:
-            ids = {token: index for index, token in enumerate(tokens)}
-            self._cutter = AddedTokens(self.added_tokens, ids, self._cutter)
+            self._cutter = AddedTokens(self.added_tokens, tokens, self._cutter)
         return tokens
 
     def contents(self) -> bytes:
@@ -99,8 +98,8 @@ class SentencePieceTokenizer(SubwordTokenizer):
         return {"family": self.family, "added_tokens": self.added_tokens}
 
     def _cut(self, texts):
-        rows = self._pieces.encode(without_surrogates(texts), return_type="numpy")
-        return self._ids_of_pieces(rows)
+        texts = without_surrogates(texts)
+        return self._ids_of_pieces(self._pieces.encode(texts, return_type="numpy"))
 
     def _cut_with_offsets(self, texts):
         texts = without_surrogates(texts)
@@ -124,11 +123,12 @@ class SentencePieceTokenizer(SubwordTokenizer):
 
     @property
     def special_ids(self) -> set[int]:
-        pieces = self.pieces()  # an unknown character counts less than the least probable one
-        scores = [score for _, score in pieces]
-        least = scores.index(min(scores))
         first = len(sentence_piece.FAMILIES[self.family])
-        return {*range(first), first + least, *range(self.mask_token_id, len(self._tokens))}
+        ids = {*range(first), *range(self.mask_token_id, len(self._tokens))}
+        # An unknown character counts less than the least probable piece.
+        scores = [score for _, score in self.pieces()]
+        ids.add(first + scores.index(min(scores)))
+        return ids
 
     @property
     def used_ids(self) -> set[int]:
@@ -141,5 +141,6 @@ class SentencePieceTokenizer(SubwordTokenizer):
 
     def pieces(self) -> list[tuple[str, float]]:
         """Returns the pieces of the model with their scores, without the three special ones."""
-        indices = range(3, self._pieces.get_piece_size())
-        return [(self._pieces.id_to_piece(i), self._pieces.get_score(i)) for i in indices]
+        ids = list(range(3, len(self._pieces)))
+        pieces = self._pieces.id_to_piece(ids)
+        return list(zip(pieces, self._pieces.get_score(ids), strict=True))

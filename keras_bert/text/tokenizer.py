@@ -103,8 +103,7 @@ class BertTokenizer(Tokenizer):
             tokens, self.lowercase, self.max_word_characters, self.strip_accents
         )
         if self.added_tokens:
-            ids = {token: index for index, token in enumerate(tokens)}
-            self._pieces = AddedTokens(self.added_tokens, ids, self._pieces)
+            self._pieces = AddedTokens(self.added_tokens, tokens, self._pieces)
         if self.nfc:
             self._pieces = Composed(self._pieces)
         return tokens

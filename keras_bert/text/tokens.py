@@ -34,9 +34,8 @@ class Tokens:
         ops: ModuleType,
     ) -> Self:
         """Makes the tokens of texts, int32 `[T]`, whose lengths are int64 `[N]`."""
-        zero = ops.full([1], 0, "int32")
-        values = ops.concat([ids, zero], axis=0)
-        return cls(values, ops.cumsum(lengths) - lengths, lengths, ops)
+        starts = ops.cumsum(lengths) - lengths
+        return cls(_with_zero(ids, ops), starts, lengths, ops)
 
     def take(self, indices: Any) -> Self:
         """Takes texts by index, int64 `[B]`."""
@@ -72,12 +71,15 @@ class Tokens:
         `tokens` are their places in `values`, and `texts` their texts, both int64 `[W]`. Returns
         the windows, and int64 `[W]`, that in which each token has the most context.
         """
-        ops, stride = self.ops, max(1, room // 2)
+        ops = self.ops
+        stride = max(1, room // 2)
         windows, counts = self.windows(room, stride)
         place = tokens - ops.take(self.starts, texts)
-        number = (place - room // 2 + stride // 2) // stride  # the window with the nearest middle
-        number = ops.minimum(ops.maximum(number, 0), ops.take(counts, texts) - 1)
-        return windows, ops.take(ops.cumsum(counts) - counts, texts) + number
+        nearest = (place - room // 2 + stride // 2) // stride  # the window with this middle
+        last = ops.take(counts, texts) - 1
+        window = ops.minimum(ops.maximum(nearest, 0), last)
+        first_window = ops.cumsum(counts) - counts
+        return windows, ops.take(first_window, texts) + window
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,10 +102,13 @@ class TextTokens:
         ops: Any,
     ) -> Self:
         """Makes it of values for each token, `[T]`, and the lengths of the texts, `[N]`."""
-        zero = ops.full([1], 0, "int64")
-        starts = ops.concat([starts, zero], axis=0)
-        ends = ops.concat([ends, zero], axis=0)
-        return cls(texts, Tokens.of(ids, lengths, ops), starts, ends)
+        tokens = Tokens.of(ids, lengths, ops)
+        return cls(texts, tokens, _with_zero(starts, ops), _with_zero(ends, ops))
+
+
+def _with_zero(values, ops):
+    zero = ops.full([1], 0, values.dtype)
+    return ops.concat([values, zero], axis=0)
 
 
 def ids_of_texts(
@@ -115,19 +120,18 @@ def ids_of_texts(
     """
     if least is None or not tokenizer.splits_at_spaces:
         return tokenizer.flat_ids(texts)
-    heads = [_head(text, _CHARACTERS * least) for text in texts]
+    heads = []
+    for text in texts:
+        end = text.find(" ", _CHARACTERS * least)
+        heads.append(text if end < 0 else text[:end])
     ids, lengths = tokenizer.flat_ids(heads)
-    longer = list(heads)
+    is_cut = False
     for index in np.flatnonzero(lengths < least):
-        longer[index] = texts[index]
-    if longer == heads:
-        return ids, lengths
-    return tokenizer.flat_ids(longer)
-
-
-def _head(text, num_characters):
-    end = text.find(" ", num_characters)
-    return text if end < 0 else text[:end]
+        is_cut = is_cut or heads[index] != texts[index]
+        heads[index] = texts[index]
+    if is_cut:
+        return tokenizer.flat_ids(heads)
+    return ids, lengths
 
 
 def numbered(counts: Any, ops: ModuleType) -> tuple[Any, Any]:
@@ -167,15 +171,15 @@ class SegmentPacker:
         if width is None:
             width = self.sequence_length
         column = ops.arange(width)[None]  # [1, S]
-        kept = self._kept(first, second)
-        end = last = kept[0][:, None] + 1  # [B, 1], of [SEP]
-        ids = self._ids(first, kept[0], column - 1)
+        num_first, num_second = self._num_kept(first, second)
+        end = last = num_first + 1  # [B, 1], of [SEP]
+        ids = self._ids(first, num_first, column - 1)
         ids = ops.where(column < end, ids, tokenizer.sep_token_id)
         if second is not None:
             begin = end + tokenizer.num_separators
-            last = begin + kept[1][:, None]
+            last = begin + num_second
             is_second = (column >= begin) & (column < last)
-            second_ids = self._ids(second, kept[1], column - begin)
+            second_ids = self._ids(second, num_second, column - begin)
             ids = ops.where(is_second, second_ids, ids)
         ids = ops.where(column == 0, tokenizer.cls_token_id, ids)
         is_token = column <= last
@@ -188,25 +192,27 @@ class SegmentPacker:
 
     def lengths(self, first: Tokens, second: Tokens | None = None) -> Any:
         """Returns the number of tokens of each row, int64 `[B]`."""
-        kept = self._kept(first, second)
-        if second is None:
-            return 2 + kept[0]
-        return 2 + kept[0] + self.tokenizer.num_separators + kept[1]
+        num_first, num_second = self._num_kept(first, second)
+        lengths = 2 + num_first + num_second
+        if second is not None:
+            lengths += self.tokenizer.num_separators
+        return lengths[:, 0]
 
-    def _kept(self, first, second):
-        """Returns how many tokens of each text are kept, int64 `[B]` for each text of a row."""
+    def _num_kept(self, first, second):
+        """Returns how many tokens of the first and the second texts are kept, int64 `[B, 1]`."""
         ops = first.ops
+        lengths = first.lengths[:, None]
         if second is None:
-            return [ops.minimum(first.lengths, self.sequence_length - 2)]
+            return ops.minimum(lengths, self.sequence_length - 2), 0
         room = self.pair_room
-        most = ops.maximum(room - second.lengths, (room + 1) // 2)
-        kept = ops.minimum(first.lengths, most)
-        return [kept, ops.minimum(second.lengths, room - kept)]
+        second_lengths = second.lengths[:, None]
+        most = ops.maximum(room - second_lengths, (room + 1) // 2)
+        num_first = ops.minimum(lengths, most)
+        return num_first, ops.minimum(second_lengths, room - num_first)
 
     def _ids(self, tokens, kept, place):
-        """Returns the ids at places among the kept tokens of each text, int32 `[B, S]`."""
+        """Returns the ids at places among the kept tokens `[B, 1]` of each text, int32 `[B, S]`."""
         ops = tokens.ops
-        kept = kept[:, None]  # [B, 1]
         source = place
         if self.truncation != "head":
             source = place + tokens.lengths[:, None] - kept

@@ -8,6 +8,7 @@ Integers are int64 there, until a model gets them as int32.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 
@@ -35,8 +36,8 @@ def num_columns(values: np.ndarray) -> int:
 
 def from_row_lengths(values: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
     """Splits values into rows of these lengths."""
-    ends = np.cumsum(lengths).tolist()  # np.split takes much longer
-    return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    bounds = [0, *np.cumsum(lengths).tolist()]  # np.split takes much longer
+    return [values[start:end] for start, end in itertools.pairwise(bounds)]
 
 
 def map_blocks(
@@ -48,9 +49,9 @@ def map_blocks(
     """Computes `function(indices)`, a dict of arrays, for 0, 1, ... `count` in blocks of `size`."""
     blocks = []
     for start in range(0, count, size):
-        blocks.append(function(np.arange(start, min(start + size, count))))
-    columns = {name: [block[name] for block in blocks] for name in specs}
-    return {name: np.concatenate(arrays) for name, arrays in columns.items()}
+        indices = np.arange(start, min(start + size, count))
+        blocks.append(function(indices))
+    return {name: np.concatenate([block[name] for block in blocks]) for name in specs}
 
 
 # Elementwise
@@ -149,12 +150,20 @@ def unique_indices(values: np.ndarray) -> np.ndarray:
 # Segments; values of segment -1 are left out
 
 
-def segment_max(
-    values: np.ndarray,
-    segments: np.ndarray,
-    count: int,
-) -> np.ndarray:
-    return _reduced(np.maximum, values, segments, count, _limits(values.dtype).min)
+def _reduced(function, values, segments, count):
+    limits_of = np.finfo if values.dtype.kind == "f" else np.iinfo
+    limits = limits_of(values.dtype)
+    starts = {np.add: 0, np.maximum: limits.min, np.minimum: limits.max}
+    inner = values.shape[segments.ndim :]
+    results = np.full((count, *inner), starts[function], values.dtype)
+    is_in = segments >= 0
+    function.at(results, segments[is_in], values[is_in])
+    return results
+
+
+segment_max = functools.partial(_reduced, np.maximum)
+segment_min = functools.partial(_reduced, np.minimum)
+segment_sum = functools.partial(_reduced, np.add)
 
 
 def segment_mean(
@@ -166,34 +175,6 @@ def segment_mean(
     sums = segment_sum(values, segments, count)
     sizes = np.bincount(segments, minlength=count).astype(values.dtype)
     return (sums.T / sizes).T
-
-
-def segment_min(
-    values: np.ndarray,
-    segments: np.ndarray,
-    count: int,
-) -> np.ndarray:
-    return _reduced(np.minimum, values, segments, count, _limits(values.dtype).max)
-
-
-def segment_sum(
-    values: np.ndarray,
-    segments: np.ndarray,
-    count: int,
-) -> np.ndarray:
-    return _reduced(np.add, values, segments, count, 0)
-
-
-def _reduced(function, values, segments, count, start):
-    inner = values.shape[segments.ndim :]
-    results = np.full((count, *inner), start, values.dtype)
-    is_in = segments >= 0
-    function.at(results, segments[is_in], values[is_in])
-    return results
-
-
-def _limits(dtype):
-    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
 
 
 # Strings
@@ -221,13 +202,12 @@ def text_spans(
     ends: np.ndarray,
 ) -> dict[str, np.ndarray]:
     """Returns spans in characters, `start` and `end`, and in bytes of UTF-8."""
-    start_bytes = starts.copy()
-    end_bytes = ends.copy()
-    by_row = np.argsort(rows, kind="stable")
-    distinct, first = np.unique(rows[by_row], return_index=True)
-    for row, spans in zip(distinct, np.split(by_row, first[1:]), strict=False):  # none if empty
-        if not texts[row].isascii():
-            offsets = wordpieces.byte_offsets(texts[row])
-            start_bytes[spans] = offsets[starts[spans]]
-            end_bytes[spans] = offsets[ends[spans]]
-    return {"start": starts, "end": ends, "start_byte": start_bytes, "end_byte": end_bytes}
+    sizes = [len(text) for text in texts]
+    begins = np.cumsum([0, *sizes])[rows]
+    offsets = wordpieces.byte_offsets("".join(texts))
+    return {
+        "start": starts,
+        "end": ends,
+        "start_byte": offsets[begins + starts] - offsets[begins],
+        "end_byte": offsets[begins + ends] - offsets[begins],
+    }

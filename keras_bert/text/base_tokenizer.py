@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
@@ -17,8 +18,7 @@ from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.text.wordpieces import byte_offsets
 
 _ROLES = ("pad", "unk", "cls", "sep", "mask")
-_SET_WITH_THE_TOKENS = ("_tokens", "_ids", "_pieces", "_cutter")
-_SET_WITH_THE_TOKENS += tuple(f"{role}_token_id" for role in _ROLES)
+_SET_WITH_THE_TOKENS = re.compile("_tokens|_ids|_pieces|_cutter|.*_token_id")
 
 
 class Tokenizer:
@@ -122,7 +122,7 @@ class Tokenizer:
             setattr(self, f"{role}_token_id", self._ids[token])
 
     def __getattr__(self, name):  # Python calls it for attributes that aren't set
-        if name in _SET_WITH_THE_TOKENS and self.__dict__.get("_saved"):
+        if _SET_WITH_THE_TOKENS.fullmatch(name) and self.__dict__.get("_saved"):
             raise ValueError(
                 f"The tokenizer's vocabulary of {self._saved.size} tokens isn't loaded: it is the "
                 f"asset {self.asset} of a .keras file. Load it with keras.saving.load_model(path)."
@@ -131,7 +131,8 @@ class Tokenizer:
 
     def __repr__(self):
         name, value = next(iter(self.settings().items()))
-        return f"{type(self).__name__}({self.vocabulary_size():,} tokens, {name}={value!r})"
+        size = self.vocabulary_size()
+        return f"{type(self).__name__}({size:,} tokens, {name}={value!r})"
 
     def __call__(self, text: Any) -> list:
         """Calls `tokenize`."""
@@ -171,26 +172,26 @@ class Tokenizer:
             begins = text_begins(texts, lengths)
             starts = offsets[begins + starts] - offsets[begins]
             ends = offsets[begins + ends] - offsets[begins]
-        arrays = (ids, starts, ends)
-        rows = [from_row_lengths(values.tolist(), lengths) for values in arrays]
-        return tuple(_restored(positions, values) for values in rows)
+        restored = []
+        for values in (ids, starts, ends):
+            rows = from_row_lengths(values.tolist(), lengths)
+            restored.append(_restored(positions, rows))
+        return tuple(restored)
 
     def detokenize(self, token_ids: Any) -> str | list:
         """Joins int ids `[T]`, or rows of them, into a str, or nested lists of str.
 
         Pieces of words are joined and padding is dropped. What normalization changed is lost.
         """
-        rows = _as_lists(token_ids)
-        if not isinstance(rows, list):
-            raise ValueError(f"detokenize takes ids [T] or rows of them; got {rows!r}.")
-        return self._joined(rows)
-
-    def _joined(self, ids):
+        ids = _as_lists(token_ids)
+        if not isinstance(ids, list):
+            raise ValueError(f"detokenize takes ids [T] or rows of them; got {ids!r}.")
         if any(isinstance(row, list) for row in ids):
-            return [self._joined(row) for row in ids]
+            return [self.detokenize(row) for row in ids]
         for index in ids:
             check_int("Each of the token_ids", index, 0, len(self._tokens) - 1)
-        return self.join([self._tokens[index] for index in ids if index != self.pad_token_id])
+        tokens = [self._tokens[index] for index in ids if index != self.pad_token_id]
+        return self.join(tokens)
 
     def get_vocabulary(self) -> list[str]:
         """Returns the tokens as a list of str, ordered by id."""
@@ -198,7 +199,9 @@ class Tokenizer:
 
     def vocabulary_size(self) -> int:
         """Returns the number of tokens."""
-        return len(self._tokens) if self._saved is None else self._saved.size
+        if self._saved:
+            return self._saved.size
+        return len(self._tokens)
 
     def token_to_id(self, token: str) -> int:
         """Returns the id of a token of the vocabulary."""
@@ -214,14 +217,12 @@ class Tokenizer:
     def save_vocabulary(self, path: str | os.PathLike) -> None:
         """Writes the vocabulary to a file, local or remote."""
         contents = self.contents()
-        is_bytes = isinstance(contents, bytes)
-        with whole_file(path, "wb" if is_bytes else "w") as file:
-            if is_bytes:
-                file.write(contents)
-            elif isinstance(contents, dict):
-                json.dump(contents, file, ensure_ascii=False)
-            else:
-                file.writelines(f"{token}\n" for token in contents)
+        if isinstance(contents, list):
+            contents = "".join(f"{token}\n" for token in contents)
+        elif isinstance(contents, dict):
+            contents = json.dumps(contents, ensure_ascii=False)
+        with whole_file(path, "wb" if isinstance(contents, bytes) else "w") as file:
+            file.write(contents)
 
     def save_assets(self, folder: str | os.PathLike) -> None:
         """Writes the vocabulary to the assets of a `.keras` file."""
@@ -240,7 +241,10 @@ class Tokenizer:
 
     def get_config(self) -> dict:
         """Returns the constructor's arguments, with the contents of the vocabulary."""
-        vocabulary = self._saved.to_dict() if self._saved else self.contents()
+        if self._saved:
+            vocabulary = self._saved.to_dict()
+        else:
+            vocabulary = self.contents()
         if isinstance(vocabulary, bytes):
             vocabulary = base64.b64encode(vocabulary).decode()
         return {"vocabulary": vocabulary, **self.settings()}
@@ -344,5 +348,5 @@ def as_str(name: str, text: Any) -> str:
 def text_begins(texts: Sequence[str], lengths: np.ndarray) -> np.ndarray:
     """Returns where the text of each token begins in all texts joined, int64 `[T]`."""
     ends = np.cumsum([len(text) for text in texts], dtype="int64")
-    begins = np.concatenate([[0], ends])[: len(texts)]
+    begins = np.append(0, ends)[:-1]
     return begins.repeat(lengths)

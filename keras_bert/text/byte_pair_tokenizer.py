@@ -57,8 +57,7 @@ class BytePairTokenizer(SubwordTokenizer):
 
     def read(self, vocabulary: str | os.PathLike | dict[str, Any]) -> list[str]:
         with from_extra("corpus"):
-            from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
-            from tokenizers import Tokenizer as Pieces
+            import tokenizers
         if not isinstance(vocabulary, dict):
             check_path("vocabulary", vocabulary)
             vocabulary = json.loads(read_text(vocabulary))
@@ -66,22 +65,28 @@ class BytePairTokenizer(SubwordTokenizer):
         if missing := [token for token in self.special if token not in ids]:
             raise ValueError(f"The vocabulary of {len(ids)} tokens lacks {', '.join(missing)}.")
         self.add_prefix_space = bool(vocabulary.get("add_prefix_space"))
-        added = vocabulary.get("added_tokens", {})
-        self.added_tokens = added if isinstance(added, dict) else dict.fromkeys(added, False)
+        self.added_tokens = vocabulary.get("added_tokens", {})
+        if not isinstance(self.added_tokens, dict):
+            self.added_tokens = dict.fromkeys(self.added_tokens, False)
         self._merges = [tuple(pair) for pair in merges]
-        self._pieces = Pieces(models.BPE(ids, self._merges))
-        self._pieces.pre_tokenizer = pre_tokenizers.ByteLevel(self.add_prefix_space)
-        self._pieces.decoder = decoders.ByteLevel()
+        pieces = tokenizers.Tokenizer(tokenizers.models.BPE(ids, self._merges))
+        pieces.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(self.add_prefix_space)
+        pieces.decoder = tokenizers.decoders.ByteLevel()
         if vocabulary.get("nfc"):
-            self._pieces.normalizer = normalizers.NFC()
-        added = [AddedToken(token, normalized=n) for token, n in self.added_tokens.items()]
-        self._pieces.add_tokens(added)
-        return sorted(ids, key=ids.__getitem__)
+            pieces.normalizer = tokenizers.normalizers.NFC()
+        added = []
+        for token, normalized in self.added_tokens.items():
+            added.append(tokenizers.AddedToken(token, normalized=normalized))
+        pieces.add_tokens(added)
+        self._pieces = pieces
+        return sorted(ids, key=ids.get)
 
     def contents(self) -> dict[str, Any]:
-        merges = [list(pair) for pair in self._merges]
-        contents = {"vocab": self._ids, "merges": merges}
-        contents["add_prefix_space"] = self.add_prefix_space
+        contents = {
+            "vocab": self._ids,
+            "merges": [list(pair) for pair in self._merges],
+            "add_prefix_space": self.add_prefix_space,
+        }
         if self._pieces.normalizer:
             contents["nfc"] = True
         if self.added_tokens:
@@ -96,7 +101,8 @@ class BytePairTokenizer(SubwordTokenizer):
         texts = without_surrogates(texts)
         rows = self._pieces.encode_batch(texts)
         ids, lengths = flat_rows([row.ids for row in rows])
-        starts, ends = flat_spans(texts, [row.offsets for row in rows], lengths, r"\s")
+        offsets = [row.offsets for row in rows]
+        starts, ends = flat_spans(texts, offsets, lengths, r"\s")
         return ids, starts, ends, lengths
 
     def join(self, tokens: Sequence[str]) -> str:

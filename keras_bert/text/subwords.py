@@ -54,14 +54,11 @@ def flat_spans(
     of spaces only is empty, and at its end.
     """
     spans = [span for row in rows for span in row]
-    starts, ends = np.array(spans, "int64").reshape(-1, 2).T
-    text = "".join(texts)
     begins = text_begins(texts, lengths)
-    is_space = np.zeros(len(text), bool)
-    is_space[[match.start() for match in re.finditer(spaces, text)]] = True
-    letters = np.append(np.flatnonzero(~is_space), len(text))
-    starts = starts + begins
-    ends = ends + begins
+    starts, ends = np.array(spans, "int64").reshape(-1, 2).T + begins
+    text = "".join(texts)
+    space_places = [match.start() for match in re.finditer(spaces, text)]
+    letters = np.delete(np.arange(len(text) + 1), space_places)
     starts = np.minimum(letters[np.searchsorted(letters, starts)], ends)
     before = np.searchsorted(letters, ends) - 1
     ends_of_letters = np.where(before < 0, 0, letters[before] + 1)

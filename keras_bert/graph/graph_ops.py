@@ -4,7 +4,7 @@ import functools
 
 import tensorflow as tf
 
-from keras_bert.text.basic_words import CJK, is_punctuation
+from keras_bert.text.basic_words import CJK, character_ranges, is_punctuation
 
 # Arrays
 
@@ -142,12 +142,11 @@ def classify_strings(values, kind):
 @functools.cache
 def _patterns():
     """Returns patterns of Chinese characters and of punctuation, which RE2's Unicode differs in."""
-    punctuation = [code for code in range(0x20000) if is_punctuation(chr(code))]  # none is above
-    return _pattern(CJK), _pattern([(code, code) for code in punctuation])
-
-
-def _pattern(ranges):
-    return "[" + "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in ranges) + "]+"
+    chinese = []
+    for first, last in CJK:
+        chinese += map(chr, range(first, last + 1))
+    punctuation = filter(is_punctuation, map(chr, range(0x20000)))  # none is above
+    return f"[{character_ranges(chinese)}]+", f"[{character_ranges(punctuation)}]+"
 
 
 def substrings(texts, rows, starts, ends):

@@ -15,7 +15,13 @@ import tensorflow as tf
 
 from keras_bert.graph.double_array import double_array
 from keras_bert.graph.tensorflow_text import tf_text
-from keras_bert.text.basic_words import cleaned, is_cjk, is_punctuation, without_accents
+from keras_bert.text.basic_words import (
+    character_ranges,
+    cleaned,
+    is_cjk,
+    is_punctuation,
+    without_accents,
+)
 
 
 class Casing(NamedTuple):
@@ -146,17 +152,18 @@ def sigma_rewrites(casing: Casing) -> list[tuple[str, str]]:
     A sigma is final if a cased letter precedes it and none follows it within the word, ignoring
     what Unicode calls case-ignorable (apostrophes, ...). All rewrites keep the number of bytes.
     """
-    cased, ignorable = [], []
+    cased = []
+    ignorable = []
     changed = character_map(casing)
     for character in _assigned_characters():
         if character in changed:
             continue
         if f"A{SIGMA}{character}".lower()[1] == "\u03c3":
-            cased.append(ord(character))
+            cased.append(character)
         elif f"A{SIGMA}{character}A".lower()[1] == "\u03c3":
-            ignorable.append(ord(character))
-    cased = _character_class(cased)
-    ignorable = _character_class(ignorable)
+            ignorable.append(character)
+    cased = f"[{character_ranges(cased)}]"
+    ignorable = f"[{character_ranges(ignorable)}]"
     before_cased = (f"{SIGMA}({ignorable}*{cased})", "\u03c3\\1")
     return [
         before_cased,
@@ -164,9 +171,3 @@ def sigma_rewrites(casing: Casing) -> list[tuple[str, str]]:
         (f"({cased}{ignorable}*){SIGMA}", "\\1\u03c2"),
         (SIGMA, "\u03c3"),
     ]
-
-
-def _character_class(code_points):
-    ends = np.flatnonzero(np.diff(code_points) > 1) + 1
-    ranges = [f"\\x{{{run[0]:X}}}-\\x{{{run[-1]:X}}}" for run in np.split(code_points, ends)]
-    return f"[{''.join(ranges)}]"

@@ -4,9 +4,12 @@ Source: `tokenization.py` of google-research/bert. It looks at one character at 
 spaces, the capital sigma, whose lower case depends on its word, and the order of marks.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+
+import numpy as np
 
 # BERT deletes these control characters, but `str.split` separates words at them.
 _CONTROL_SPACES = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
@@ -49,6 +52,18 @@ def without_accents(character: str) -> str:
     """Decomposes a character of a lower-cased word (NFD) and removes its accents."""
     decomposed = unicodedata.normalize("NFD", character)
     return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
+
+
+def character_ranges(characters: Iterable[str]) -> str:
+    """Returns the contents of brackets that match characters, for Python's `re` and RE2."""
+    code_points = np.array(sorted(map(ord, characters)))
+    ends = np.flatnonzero(np.diff(code_points) > 1) + 1
+    ranges = []
+    for run in np.split(code_points, ends):
+        first = re.escape(chr(run[0]))
+        last = re.escape(chr(run[-1]))
+        ranges.append(f"{first}-{last}")
+    return "".join(ranges)
 
 
 class Table(dict):

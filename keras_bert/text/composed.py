@@ -5,7 +5,7 @@ N texts, T tokens.
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from types import ModuleType
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import text_begins
+from keras_bert.text.basic_words import character_ranges
 
 _LAST = 0x323B0  # beyond are no characters that compose
 
@@ -34,11 +35,12 @@ class Composed:
         """Returns `(ids, starts, ends, lengths)`, offsets in the texts as given, int64 `[T]`."""
         composed = list(map(_composed, texts))
         ids, starts, ends, lengths = self._pieces.ids_and_offsets(composed)
-        shift = text_begins(composed, lengths)
+        begins = text_begins(composed, lengths)
         runs = [run for text in texts for run in _runs(text)]
         runs = np.array(runs, np.int64).reshape(-1, 4).T
-        starts = sources(numpy_ops, runs, shift + starts, "right")
-        return ids, starts, sources(numpy_ops, runs, shift + ends, "left"), lengths
+        starts = sources(numpy_ops, runs, begins + starts, "right")
+        ends = sources(numpy_ops, runs, begins + ends, "left")
+        return ids, starts, ends, lengths
 
 
 def sources(ops: ModuleType, runs: Sequence[Any], places: Any, side: str) -> Any:
@@ -77,7 +79,8 @@ def _runs(text):
 @functools.cache
 def composing_regex() -> str:
     """Returns a regular expression, for Python and RE2, of characters that may change together."""
-    marks, changed = set(), set()
+    marks = set()
+    changed = set()
     for character in map(chr, range(_LAST)):
         first, *others = normalize("NFD", character)
         if _composed(character) != character:
@@ -86,12 +89,5 @@ def composing_regex() -> str:
             marks.update(others)
         if combining(first):
             marks.add(character)
-    marks = _ranges(marks)
-    return f"[^{marks}]?[{marks}]+|[{_ranges(changed)}]"
-
-
-def _ranges(characters: Iterable[str]) -> str:
-    """Returns what stands for characters in the brackets of a regular expression."""
-    codes = np.array(sorted(map(ord, characters)))
-    groups = np.split(codes, 1 + np.flatnonzero(np.diff(codes) > 1))
-    return "".join(f"{chr(group[0])}-{chr(group[-1])}" for group in groups)
+    marks = character_ranges(marks)
+    return f"[^{marks}]?[{marks}]+|[{character_ranges(changed)}]"

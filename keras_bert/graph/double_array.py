@@ -65,14 +65,8 @@ def _place(blocks):
     free = np.ones(_PAGE, bool)
     free[0] = False  # the root's own unit
     unused = np.ones(_PAGE, bool)  # as a base
-    leaves, branches = [], []
-    for index, block in enumerate(blocks):
-        if len(block) == 1 and _has_value(block):
-            leaves.append(index)
-        else:
-            branches.append(index)
     start = 0  # earlier pages are treated as full
-    for index in sorted(branches, key=lambda index: -len(blocks[index])):
+    for index in sorted(range(len(blocks)), key=lambda index: -len(blocks[index])):
         labels = np.array([label for label, _ in blocks[index]])
         fits = _fitting_bases(labels, free, unused, start)
         while not len(fits):
@@ -80,20 +74,11 @@ def _place(blocks):
             free = np.append(free, np.ones(_PAGE, bool))
             unused = np.append(unused, np.ones(_PAGE, bool))
             fits = _fitting_bases(labels, free, unused, start)
-        bases[index] = int(fits[0])
-        unused[fits[0]] = False
-        free[fits[0] ^ labels] = False
-    spare = np.flatnonzero(free & unused)
-    num_missing = len(leaves) - len(spare)
-    if num_missing > 0:
-        spare = np.append(spare, len(free) + np.arange(_whole_pages(num_missing)))
-    for index, base in zip(leaves, spare.tolist(), strict=False):
+        base = int(fits[0])
         bases[index] = base
-    return bases, max(len(free), _whole_pages(max(bases) + 1))
-
-
-def _whole_pages(size):
-    return -(-size // _PAGE) * _PAGE
+        unused[base] = False
+        free[base ^ labels] = False
+    return bases, len(free)
 
 
 def _fitting_bases(labels, free, unused, start):

@@ -35,19 +35,22 @@ def find_inputs(
     inputs: str | os.PathLike | Iterable[str | os.PathLike], reports: Reports
 ) -> list[Span]:
     """Lists the input files as spans; the files of a folder are sorted."""
-    inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    files, targets = {}, set()
-    for path in map(os.fspath, inputs):
+    if isinstance(inputs, str | os.PathLike):
+        inputs = [inputs]
+    inputs = [os.fspath(path) for path in inputs]
+    files = {}
+    targets = set()
+    for path in inputs:
         for name in files_at(path):
             reader = _reader(name)
-            if reader is None and name != path:
+            if reader is None:
+                if name == path:
+                    raise ValueError(
+                        f"{name} has an unknown kind or compression. Inputs are {KINDS}. Rename "
+                        "it, or decompress it first."
+                    )
                 reports.add(OTHER_FILES, 1, name)
                 continue
-            if reader is None:
-                raise ValueError(
-                    f"{name} has an unknown kind or compression. Inputs are {KINDS}. Rename it, or "
-                    "decompress it first."
-                )
             target = name
             if not is_remote(name):
                 name = os.path.abspath(name)
@@ -65,7 +68,7 @@ def find_inputs(
             files[name] = Span(name, reader, 0, size, size)
     if not files:
         raise ValueError(
-            f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Inputs are "
+            f"No input files in {', '.join(inputs) or 'an empty list'}. Inputs are "
             f"{KINDS}, or folders of these."
         )
     return list(files.values())

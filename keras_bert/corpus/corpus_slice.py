@@ -41,18 +41,20 @@ def write_slice(
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
-    rng = np.random.default_rng([settings.seed, slice_.index])
     documents = _tokenized(_documents(slice_, settings, reports), tokenizer, dtype)
     languages = collections.Counter()
-    records = _shuffled(_records(documents, settings.min_tokens, languages, reports), rng)
+    records = _records(documents, settings.min_tokens, languages, reports)
+    rng = np.random.default_rng([settings.seed, slice_.index])
     path = os.path.join(folder, shard_name(slice_.index, num_slices))
-    counts = write_shard(path, dtype, records, tokenizer.unk_token_id) | {"languages": languages}
-    if slice_.spans[0].document_id not in (None, first_document_id(slice_.index)):
-        counts |= {"num_documents": 0, "languages": {}}  # its only document began earlier
-    num_repeated = sum(id >= first_document_id(slice_.index) for id in slice_.repeated)
+    shard = write_shard(path, dtype, _shuffled(records, rng), tokenizer.unk_token_id)
+    first_id = first_document_id(slice_.index)
+    if slice_.spans[0].document_id not in (None, first_id):  # its only document began earlier
+        shard["num_documents"] = 0
+        languages.clear()
+    num_repeated = sum(id >= first_id for id in slice_.repeated)
     if num_repeated:
         reports.add(REPEATED, num_repeated)
-    done = {"shard": counts, "reports": reports.as_dict()}
+    done = {"shard": {**shard, "languages": languages}, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
     return done
 
@@ -87,8 +89,8 @@ def _documents(slice_, settings, reports):
 def _tokenized(documents, tokenizer, dtype):
     """Yields `((id, language), token_ids, sentence_lengths)`, tokenized in large batches."""
     for batch in _sentence_batches(documents):
-        sentences = itertools.chain.from_iterable(sentences for _, sentences in batch)
-        token_ids, lengths = tokenizer.flat_ids(list(sentences))
+        sentences = [sentence for _, sentences in batch for sentence in sentences]
+        token_ids, lengths = tokenizer.flat_ids(sentences)
         token_ids = token_ids.astype(dtype)
         first_sentence = first_token = 0
         for document, sentences in batch:
@@ -101,7 +103,8 @@ def _tokenized(documents, tokenizer, dtype):
 
 def _sentence_batches(documents):
     """Yields lists of `((id, language), sentences)`, with many sentences together."""
-    batch, num_characters = [], 0
+    batch = []
+    num_characters = 0
     for document_id, language, passages in documents:
         sentences = list(passages)
         if language is not None:
@@ -115,7 +118,8 @@ def _sentence_batches(documents):
         num_characters += sum(map(len, sentences))
         if num_characters > BATCH_CHARACTERS:
             yield batch
-            batch, num_characters = [], 0
+            batch = []
+            num_characters = 0
     if batch:
         yield batch
 
@@ -148,9 +152,11 @@ def _without_long(lengths, reports):
     num_long = np.count_nonzero(lengths > MAX_RECORD_TOKENS)
     if num_long:
         reports.add(CUT_SENTENCES, int(num_long))
-        lengths = np.concatenate(
-            [np.diff([*range(0, length, MAX_RECORD_TOKENS), length]) for length in lengths]
-        )
+        cut = []
+        for length in lengths:
+            bounds = [*range(0, length, MAX_RECORD_TOKENS), length]
+            cut.append(np.diff(bounds))
+        lengths = np.concatenate(cut)
     return lengths
 
 
@@ -159,7 +165,8 @@ def _shuffled(records, rng):
 
     A document that is too large to wait for its end follows those before it.
     """
-    waiting, num_tokens = {}, 0
+    waiting = {}
+    num_tokens = 0
     passed_on = None  # the id of a document that is too large
     for record in records:
         document_id, token_ids, _ = record
@@ -172,7 +179,8 @@ def _shuffled(records, rng):
             unfinished = waiting.pop(document_id)
             yield from _in_random_order(waiting, rng)
             yield from unfinished
-            waiting, num_tokens = {}, 0
+            waiting = {}
+            num_tokens = 0
             passed_on = document_id
     yield from _in_random_order(waiting, rng)
 

@@ -193,13 +193,16 @@ def _without_repeated(slices, settings, num_workers, progress):
                 digests[id] += digest
             ids.append({id for id, _ in hashes})
             bar.update(slice_.num_bytes)
-    seen, repeated = set(), set()
+    seen = set()
+    repeated = set()
     for id, digest in digests.items():
         if digest in seen:
             repeated.add(id)
         seen.add(digest)
-    pairs = zip(slices, ids, strict=True)
-    return [dataclasses.replace(slice_, repeated=repeated & ids) for slice_, ids in pairs]
+    marked = []
+    for slice_, own_ids in zip(slices, ids, strict=True):
+        marked.append(dataclasses.replace(slice_, repeated=repeated & own_ids))
+    return marked
 
 
 def _num_bytes(slices):
@@ -227,7 +230,8 @@ def _collect(results, slices, done, progress):
 
 def _finish(output, tokenizer, slices, done, description, reports):
     shards = []
-    languages, lengths = collections.Counter(), collections.Counter()
+    languages = collections.Counter()
+    lengths = collections.Counter()
     for slice_ in slices:
         shard = done[slice_.index]["shard"]
         reports.merge(done[slice_.index]["reports"])

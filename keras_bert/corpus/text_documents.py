@@ -57,21 +57,20 @@ def text_passages(
 
 def line_batches(blocks: Iterable[str], limit: float = 2**19) -> Iterator[list[str]]:
     """Yields the whole lines of each block; a line of more than `limit` characters is split."""
-    unfinished, length = [], 0  # the parts of a line, which are joined once
+    unfinished = []  # the parts of a line, which are joined once
     for block in blocks:
         whole, line_end, rest = block.rpartition("\n")
         lines = []
         if line_end:
             lines = "".join([*unfinished, whole]).split("\n")
-            unfinished, length = [], 0
+            unfinished = []
         unfinished.append(rest)
-        length += len(rest)
-        if length > limit:
+        if sum(map(len, unfinished)) > limit:
             lines.append("".join(unfinished))
-            unfinished, length = [], 0
+            unfinished = []
         if lines:
             yield lines
-    if length:
+    if any(unfinished):
         yield ["".join(unfinished)]
 
 
@@ -87,7 +86,8 @@ def _sentence_lines(batches, separator):
 
 def _paragraphs(batches, separator, width):
     document = 0
-    paragraph, num_characters = [], 0
+    paragraph = []
+    num_characters = 0
     for lines in batches:
         if width is None:
             width = wrap_width(lines)
@@ -101,7 +101,8 @@ def _paragraphs(batches, separator, width):
                 or _ends_paragraph(paragraph[-1], line, width)
             ):
                 yield document, " ".join(paragraph)
-                paragraph, num_characters = [], 0
+                paragraph = []
+                num_characters = 0
             if is_separator:
                 document += 1
             elif line:
@@ -117,7 +118,7 @@ def wrap_width(lines: list[str]) -> int:
     It was wrapped if fewer than half of the lines before another line end in closing punctuation.
     """
     lines = [line.strip() for line in lines]
-    inner = [line for line, below in zip(lines, lines[1:], strict=False) if line and below]
+    inner = [line for line, below in itertools.pairwise(lines) if line and below]
     closed = sum(line[-1] in _TERMINAL for line in inner)
     if not inner or 2 * closed >= len(inner):
         return 0

@@ -25,8 +25,9 @@ class Tokenizer:
     """Base class of tokenizers: turns texts into ids, with the place of each token.
 
     A family of tokenizers is a subclass that defines `families`, `asset`, `special` and the methods
-    that raise a NotImplementedError: `read`, `contents`, `flat_ids`, `flat_ids_with_offsets` and
-    `join`. `_CLASSES` lists it.
+    that raise a NotImplementedError: `read`, `contents` and `join`. It also defines `flat_ids` and
+    `flat_ids_with_offsets`, or its `read` sets `_cutter`, whose `ids` and `ids_and_offsets` do the
+    same. `_CLASSES` lists it.
 
     Attributes:
         families: the `family` names that it reads, each the `model_type` of its models; None stands
@@ -71,7 +72,7 @@ class Tokenizer:
             `(ids, lengths)`: int32 `[T]`, the ids of all T tokens in the order of the texts; and
             int64 `[N]`, the number of tokens of each text.
         """
-        raise NotImplementedError
+        return self._cutter.ids(texts)
 
     def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
         """Turns a list of N str into arrays of ids and their offsets in characters.
@@ -80,7 +81,7 @@ class Tokenizer:
             `(ids, starts, ends, lengths)`: int32 and twice int64 `[T]`, as `flat_ids` and
             `tokenize_with_offsets` describe them; and int64 `[N]`, the tokens of each text.
         """
-        raise NotImplementedError
+        return self._cutter.ids_and_offsets(texts)
 
     def join(self, tokens: Sequence[str]) -> str:
         """Joins tokens into a text."""
@@ -263,6 +264,17 @@ class Tokenizer:
         vocabulary = config.get("vocabulary")
         vocabulary = SavedVocabulary.from_dict(vocabulary) or _contents(vocabulary, cls)
         return cls(**{**config, "vocabulary": vocabulary})
+
+    @classmethod
+    def from_preset(cls, source: str | os.PathLike) -> Self:
+        """Loads the tokenizer of any source that `BertTask.from_preset` accepts.
+
+        Raises:
+            ValueError: if the source is unknown or has another tokenizer.
+        """
+        from keras_bert.presets.preprocessors import load_tokenizer
+
+        return load_tokenizer(cls, source)
 
     def __reduce__(self):
         return self.from_config, (self.get_config(),)

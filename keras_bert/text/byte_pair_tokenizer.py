@@ -9,11 +9,12 @@ import numpy as np
 
 from keras_bert.files.remote import read_text
 from keras_bert.messages import check_path, from_extra, shown
-from keras_bert.text.subwords import SubwordTokenizer, flat_rows, flat_spans, without_surrogates
+from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.subwords import flat_rows, flat_spans, without_surrogates
 from keras_bert.text.vocabulary import BYTE_PAIRS
 
 
-class BytePairTokenizer(SubwordTokenizer):
+class BytePairTokenizer(Tokenizer):
     """Tokenizer of RoBERTa and ModernBERT: byte pair encoding of the bytes of UTF-8.
 
     A space belongs to the word after it, so a word at the beginning of a text has another token

@@ -11,10 +11,11 @@ from keras_bert.files.remote import read_bytes
 from keras_bert.messages import check_path
 from keras_bert.text import sentence_piece
 from keras_bert.text.added_tokens import AddedTokens
-from keras_bert.text.subwords import SubwordTokenizer, flat_rows, flat_spans, without_surrogates
+from keras_bert.text.base_tokenizer import Tokenizer
+from keras_bert.text.subwords import flat_rows, flat_spans, without_surrogates
 
 
-class SentencePieceTokenizer(SubwordTokenizer):
+class SentencePieceTokenizer(Tokenizer):
     """Tokenizer of XLM-RoBERTa, multilingual MiniLM and E5, and CamemBERT.
 
     A SentencePiece model normalizes a text, marks the beginnings of words with "▁", and chooses the
@@ -46,6 +47,8 @@ class SentencePieceTokenizer(SubwordTokenizer):
 
     families = tuple(sentence_piece.FAMILIES)
     asset = sentence_piece.MODEL_FILE
+    special = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+    num_separators = 2
 
     def __init__(
         self,
@@ -87,12 +90,6 @@ class SentencePieceTokenizer(SubwordTokenizer):
 
     def contents(self) -> bytes:
         return self.proto
-
-    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        return self._cutter.ids(texts)
-
-    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
-        return self._cutter.ids_and_offsets(texts)
 
     def settings(self) -> dict[str, Any]:
         return {"family": self.family, "added_tokens": self.added_tokens}

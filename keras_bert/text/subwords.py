@@ -1,33 +1,14 @@
-"""Tokenizers of packages for subwords, and arrays of their rows. N texts, T tokens of all texts."""
+"""Arrays of the rows of packages for subwords. N texts, T tokens of all texts."""
 
-import os
 import re
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from keras_bert.text.base_tokenizer import Tokenizer, text_begins
+from keras_bert.text.base_tokenizer import text_begins
 
 _SURROGATES = re.compile("[\ud800-\udfff]")  # of bytes that aren't UTF-8
-
-
-class SubwordTokenizer(Tokenizer):
-    """Base class of tokenizers of models whose pairs are `<s> A </s> </s> B </s>`."""
-
-    special = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
-    num_separators = 2
-
-    @classmethod
-    def from_preset(cls, source: str | os.PathLike) -> Self:
-        """Loads the tokenizer of any source that `BertTask.from_preset` accepts.
-
-        Raises:
-            ValueError: if the source is unknown or has another tokenizer.
-        """
-        from keras_bert.presets.preprocessors import load_tokenizer
-
-        return load_tokenizer(cls, source)
 
 
 def without_surrogates(texts: Sequence[str]) -> list[str]:

@@ -5,8 +5,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from keras_bert.messages import check_int, shown
 from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.base_tokenizer import Tokenizer
@@ -99,13 +97,13 @@ class BertTokenizer(Tokenizer):
 
     def read(self, vocabulary: str | os.PathLike | Sequence[str]) -> list[str]:
         tokens = read_vocabulary(vocabulary, (*self.special, *self.added_tokens))
-        self._pieces = Wordpieces(
+        self._cutter = Wordpieces(
             tokens, self.lowercase, self.max_word_characters, self.strip_accents
         )
         if self.added_tokens:
-            self._pieces = AddedTokens(self.added_tokens, tokens, self._pieces)
+            self._cutter = AddedTokens(self.added_tokens, tokens, self._cutter)
         if self.nfc:
-            self._pieces = Composed(self._pieces)
+            self._cutter = Composed(self._cutter)
         return tokens
 
     def contents(self) -> list[str]:
@@ -137,12 +135,6 @@ class BertTokenizer(Tokenizer):
 
         return load_tokenizer(cls, source, lowercase)
 
-    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        return self._pieces.ids(texts)
-
-    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
-        return self._pieces.ids_and_offsets(texts)
-
     def join(self, tokens: Sequence[str]) -> str:
         return " ".join(tokens).replace(" ##", "")
 
@@ -152,7 +144,7 @@ class BertTokenizer(Tokenizer):
 
     @property
     def used_ids(self) -> set[int]:
-        return self._pieces.used
+        return self._cutter.used
 
     def with_tokens(self, ids: Sequence[int]) -> "BertTokenizer":
         tokens = [self._tokens[index] for index in ids]

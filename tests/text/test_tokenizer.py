@@ -198,5 +198,5 @@ def test_the_cache_is_bounded_and_long_texts_are_not_kept(special_tokens, monkey
     flat, lengths = tokenizer.flat_ids([*letters, "a" * 50])
     assert flat.tolist() == [*(5 + number % 26 for number in range(100)), 1]
     assert lengths.tolist() == [1] * 101
-    kept = tokenizer._pieces._ids
+    kept = tokenizer._cutter._ids
     assert 0 < len(kept) <= 10 and "a" * 50 not in kept

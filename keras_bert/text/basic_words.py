@@ -121,7 +121,8 @@ class BasicWords:
         The end is the place after a character and the accents that belong to it.
         """
         letters = [self._letters[ord(character)] for character in chunk]
-        sources, last = [], None
+        sources = []
+        last = None
         ends = list(range(1, len(chunk) + 1))
         for place, folded in enumerate(letters):
             if folded:
@@ -130,9 +131,11 @@ class BasicWords:
             elif folded is not None and last is not None:
                 ends[last] = place + 1
         if self._strips_accents and _has_marks("".join(filter(None, letters))):
-            pairs = zip(chunk, letters, strict=True)
-            lowered = ["" if folded is None else c.lower() for c, folded in pairs]
-            sources = [place for c, place in _in_canonical_order(lowered) if without_accents(c)]
+            visible = []
+            for character, folded in zip(chunk, letters, strict=True):
+                visible.append("" if folded is None else character.lower())
+            ordered = _in_canonical_order(visible)
+            sources = [place for letter, place in ordered if without_accents(letter)]
         return sources, ends
 
 
@@ -173,8 +176,7 @@ def _in_canonical_order(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
         letters += [(letter, index) for letter in unicodedata.normalize("NFD", text)]
 
     def order(pair):
-        letter, _ = pair
-        return unicodedata.combining(letter)
+        return unicodedata.combining(pair[0])
 
     for _, run in groupby(letters, lambda pair: order(pair) > 0):
         yield from sorted(run, key=order)

@@ -95,7 +95,11 @@ def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
 
 def _repeated(counts, scale):
     """Yields each word as often as it was counted, in strings of up to 4,096 words."""
-    repeated = (itertools.repeat(word, max(1, counts[word] // scale)) for word in sorted(counts))
-    words = itertools.chain.from_iterable(repeated)
+
+    def occurrences():
+        for word in sorted(counts):
+            yield from itertools.repeat(word, max(1, counts[word] // scale))
+
+    words = occurrences()
     while line := " ".join(itertools.islice(words, 4096)):
         yield line

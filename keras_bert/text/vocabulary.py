@@ -73,14 +73,14 @@ def read_vocabulary(
     else:
         source = "vocabulary list"
         is_list = isinstance(vocabulary, Iterable) and not isinstance(vocabulary, (bytes, dict))
-        tokens = list(vocabulary) if is_list else [vocabulary]
-        for token in tokens:
+        tokens = []
+        for token in vocabulary if is_list else [vocabulary]:
             if not isinstance(token, str):
                 raise ValueError(
                     "vocabulary must be the path of a vocab.txt or a list of str; got "
                     f"{type(token).__name__}, {shown(token)}."
                 )
-        tokens = [token.strip() for token in tokens]
+            tokens.append(token.strip())
     _check(tokens, source, special)
     return tokens
 
@@ -114,7 +114,8 @@ def is_uncased(tokens: list[str]) -> bool:
 def _check(tokens, source, special):
     if not any(tokens):
         raise ValueError(f"the {source} is empty: expected one token per line, with {special[0]}")
-    ids, repeated = {}, []
+    ids = {}
+    repeated = []
     for index, token in enumerate(tokens):
         if "\n" in token:
             raise ValueError(f"token {index} of the {source} contains a line ending: {token!r}")

@@ -58,18 +58,19 @@ class Wordpieces:
     def _group_spans(self, texts):
         joined = plain("\n".join(["", *texts]))  # begins with a space
         rows = list(map(self._spans.__getitem__, joined.split()))
-        spans = np.frombuffer(b"".join(rows), np.int32).reshape(-1, 3)
-        counts = np.fromiter(map(len, rows), np.int64, len(rows)) // 12  # tokens of each chunk
-        is_space = _IS_SPACE[np.minimum(code_points(joined), _NO_SPACE)]
+        spans = np.frombuffer(b"".join(rows), np.int32)
+        ids, starts, ends = spans.reshape(-1, 3).T
+        counts = np.fromiter(map(len, rows), np.int64) // 12  # tokens of each chunk
+        code = np.minimum(code_points(joined), _NO_SPACE)
+        is_space = _IS_SPACE[code]
         begins = 1 + np.flatnonzero(is_space[:-1] & ~is_space[1:])  # of the chunks
         sizes = [len(text) + 1 for text in texts]
         text_begins = np.cumsum([1, *sizes])
         first = np.searchsorted(begins, text_begins)  # chunk of each text
-        num_before = np.concatenate([[0], np.cumsum(counts)])  # tokens before each chunk
+        num_before = np.append(0, np.cumsum(counts))  # tokens before each chunk
         lengths = np.diff(num_before[first])
         begins -= np.repeat(text_begins[:-1], np.diff(first))
         shift = np.repeat(begins, counts)
-        ids, starts, ends = spans.T
         return ids.copy(), shift + starts, shift + ends, lengths
 
     def _chunk_ids(self, chunk):

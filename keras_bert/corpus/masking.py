@@ -56,8 +56,8 @@ class Masking:
         if self.left_to_right:
             return words
         lengths = tf.cast(sequence_lengths(first_length, second_length), tf.float64)
-        rounded = tf.cast(tf.round(lengths * self.masked_lm_rate), tf.int32)
-        counts = tf.clip_by_value(rounded, 1, self.num_slots)
+        counts = tf.round(lengths * self.masked_lm_rate)
+        counts = tf.clip_by_value(tf.cast(counts, tf.int32), 1, self.num_slots)
         return tf.minimum(counts, words)
 
     def masked(
@@ -80,13 +80,16 @@ class Masking:
         length = token_ids.shape[1]
         num_sequences = counts.shape[1]
         seeds = tf.random.split(seed, 2)
-        is_sequence = places.slot[:, None] == tf.range(num_sequences)[:, None]  # [B, K, S]
+        sequences = tf.range(num_sequences)[:, None]
+        is_sequence = places.slot[:, None] == sequences  # [B, K, S]
+        candidates = is_candidate[:, None] & is_sequence
         # Tokens are chosen in rows of one sequence each, N = B x K.
-        candidates = tf.reshape(is_candidate[:, None] & is_sequence, [-1, length])
+        candidates = tf.reshape(candidates, [-1, length])
         counts = tf.reshape(counts, [-1])
         if self.whole_word_masking:
             is_piece = tf.constant([token.startswith("##") for token in vocabulary])
-            continues = tf.repeat(tf.gather(is_piece, token_ids), num_sequences, axis=0)
+            continues = tf.gather(is_piece, token_ids)
+            continues = tf.repeat(continues, num_sequences, axis=0)
             chosen = _choose_words(candidates, continues, counts, seeds[0])
         else:
             chosen = _choose_tokens(candidates, counts, seeds[0])
@@ -158,7 +161,8 @@ def _first_that_fit(sizes, counts):
         waiting &= sizes <= room
         total = tf.cumsum(tf.where(waiting, sizes, 0), axis=1)
         new = waiting & (total <= room)
-        room -= tf.reduce_sum(tf.where(new, sizes, 0), axis=1, keepdims=True)
+        taken_sizes = tf.where(new, sizes, 0)
+        room -= tf.reduce_sum(taken_sizes, axis=1, keepdims=True)
         return taken | new, waiting & ~new, room
 
     nothing = tf.zeros_like(sizes, tf.bool)

@@ -46,7 +46,8 @@ class Places:
         ends = tf.cumsum(lengths, axis=1)
         starts = ends - lengths
         positions = tf.range(sequence_length)
-        of_rows = tf.repeat(positions[None], tf.shape(ends)[0], axis=0)
+        num_rows = tf.shape(ends)[0]
+        of_rows = tf.repeat(positions[None], num_rows, axis=0)
         slot = tf.searchsorted(ends, of_rows, side="right")
         return cls(
             lengths=lengths,
@@ -79,7 +80,8 @@ def write_rows(
         _at_slots(texts.first_start, places.slot) + in_first,
         _at_slots(texts.second_start, places.slot) + in_second,
     )  # [R, S]
-    position = tf.clip_by_value(position, 0, tf.size(group.token_ids) - 1)
+    last = tf.size(group.token_ids) - 1
+    position = tf.clip_by_value(position, 0, last)
     token_ids = tf.gather(group.token_ids, position)
     is_sep = (column == places.middle) | (column == places.last)
     token_ids = tf.where(is_sep, vocabulary.index(SEP), token_ids)
@@ -110,7 +112,9 @@ def best_fit(
     shared = _shared_rows(lengths[num_alone:], predictions[num_alone:], tf.constant(room))
     row = tf.concat([tf.range(num_alone), num_alone + shared], axis=0)
     by_row = tf.argsort(row, stable=True)
-    rows = tf.RaggedTensor.from_value_rowids(tf.gather(order, by_row), tf.gather(row, by_row))
+    order = tf.gather(order, by_row)
+    row = tf.gather(row, by_row)
+    rows = tf.RaggedTensor.from_value_rowids(order, row)
     return rows.to_tensor(-1, [None, most_sequences])
 
 

@@ -47,7 +47,7 @@ class Pairing:
         start = starts[:-1]
         end = _chunk_end(starts, sentences, start + target, record_end)
         size = end - sentences
-        split = sentences + 1 + _random_below(tf.maximum(size - 1, 1), seeds[2])
+        split = sentences + 1 + _random_below(size - 1, seeds[2])
         first_length = tf.gather(starts, split) - start
         chunk_length = tf.gather(starts, end) - start
         draw = tf.random.stateless_uniform(tf.shape(start), seeds[3])
@@ -66,7 +66,8 @@ class Pairing:
         # As in Google's loop, the next chunk reuses the sentences that a random text displaced.
         following = tf.where(is_random, split, end)
         is_chosen = _reachable(group, following, record_end) & (rows.second_length > 0)
-        return _truncated(rows.take(tf.where(is_chosen)[:, 0]), room, seeds[6])
+        chosen = tf.where(is_chosen)[:, 0]
+        return _truncated(rows.take(chosen), room, seeds[6])
 
     def _single_texts(self, group, seeds):
         """Plans single texts of whole sentences; cuts a sentence longer than a row at its end."""
@@ -79,8 +80,8 @@ class Pairing:
         length = tf.minimum(tf.gather(starts, end) - start, target)
         nothing = tf.zeros_like(start)
         rows = TextPairs(start, length, nothing, nothing, nothing)
-        is_chosen = _reachable(group, end, record_end)
-        return rows.take(tf.where(is_chosen)[:, 0])
+        chosen = tf.where(_reachable(group, end, record_end))[:, 0]
+        return rows.take(chosen)
 
     def _chunks(self, group, room, seeds):
         """Returns each sentence's index, record, end of the record, and the length of its chunk.
@@ -136,12 +137,12 @@ def _random_texts(group, record, target, seed):
     same_end = tf.searchsorted(ids, group.document_ids, side="right")
     num_same = tf.gather(same_end - same_start, record)
     num_others = tf.size(order) - num_same
-    other = _random_below(tf.maximum(num_others, 1), seeds[0])
-    other = tf.where(other < tf.gather(same_start, record), other, other + num_same)
-    other = tf.gather(order, tf.minimum(other, tf.size(order) - 1))
+    place = _random_below(num_others, seeds[0])  # in the order without the same document
+    place = tf.where(place < tf.gather(same_start, record), place, place + num_same)
+    other = tf.gather(order, tf.minimum(place, tf.size(order) - 1))
     begin = tf.gather(group.record_starts, other)
     end = tf.gather(group.record_starts, other + 1)
-    first = begin + _random_below(tf.maximum(end - begin, 1), seeds[1])
+    first = begin + _random_below(end - begin, seeds[1])
     other_start = tf.gather(starts, first)
     last = _chunk_end(starts, first, other_start + target, end)
     return other_start, tf.gather(starts, last) - other_start, num_others > 0
@@ -159,11 +160,13 @@ def _reachable(group, following, record_end):
     jump = tf.concat([following, [num_sentences]], axis=0)  # [M + 1]
     counts = tf.math.bincount(group.record_starts, minlength=num_sentences + 1)
     visited = tf.minimum(counts, 1)  # [M + 1]
-    longest = tf.reduce_max(group.record_starts[1:] - group.record_starts[:-1])
+    record_sizes = group.record_starts[1:] - group.record_starts[:-1]
+    longest = tf.reduce_max(record_sizes)
 
     def step(distance, visited, jump):
         landed = tf.math.unsorted_segment_max(visited, jump, num_sentences + 1)
-        return distance * 2, tf.maximum(visited, landed), tf.gather(jump, jump)
+        visited = tf.maximum(visited, landed)
+        return distance * 2, visited, tf.gather(jump, jump)
 
     def is_short(distance, visited, jump):
         return distance <= longest
@@ -195,11 +198,11 @@ def _truncated(rows, room, seed):
 
 
 def _coin_tosses(counts, seed):
-    return tf.random.stateless_binomial(
-        tf.shape(counts), seed, tf.cast(counts, tf.float32), 0.5, output_dtype=tf.int32
-    )
+    tosses = tf.cast(counts, tf.float32)
+    return tf.random.stateless_binomial(tf.shape(counts), seed, tosses, 0.5, tf.int32)
 
 
 def _random_below(limits, seed):
+    """Draws integers from 0 up to limits; 0 for a limit of 0."""
     uniform = tf.random.stateless_uniform(tf.shape(limits), seed, dtype=tf.float64)
     return tf.cast(uniform * tf.cast(limits, tf.float64), tf.int32)

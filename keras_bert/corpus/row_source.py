@@ -60,9 +60,11 @@ class RowSource:
         @tf.autograph.experimental.do_not_convert
         def make_rows(epoch, number, serialized):
             group, texts, rows = self._plan(epoch, number, serialized)
-            rows = tf.random.experimental.stateless_shuffle(rows, self._seed(_ORDER, epoch, number))
+            seed = self._seed(_ORDER, epoch, number)
+            rows = tf.random.experimental.stateless_shuffle(rows, seed)
             is_first = (epoch == first_epoch) & (number == first_group)
-            texts = texts.take(rows[tf.where(is_first, rows_before, 0) :])
+            start = tf.where(is_first, rows_before, 0)
+            texts = texts.take(rows[start:])
             length = self.pairing.sequence_length
             places = Places.of(texts.first_length, texts.second_length, length)
             return {
@@ -88,7 +90,7 @@ class RowSource:
 
         def of_epoch(epoch):
             groups = serialized_groups(self.corpus, self._seed(_SHARDS, epoch))
-            return groups.shard(count, index).map(lambda *group: (epoch, *group))
+            return groups.shard(count, index).map(lambda number, group: (epoch, number, group))
 
         return epochs.flat_map(of_epoch)
 
@@ -103,7 +105,8 @@ class RowSource:
             return epoch, number, tf.shape(rows)[0]
 
         before = 0
-        for counts in self._groups(0).map(count, tf.data.AUTOTUNE).as_numpy_iterator():
+        groups = self._groups(0).map(count, tf.data.AUTOTUNE)
+        for counts in groups.as_numpy_iterator():
             epoch, number, num_rows = map(int, counts)
             if before + num_rows > first_row:
                 return epoch, number, first_row - before
@@ -118,9 +121,8 @@ class RowSource:
     def _plan(self, epoch, number, serialized):
         group = parse_group(serialized, self.corpus.token_dtype)
         texts = self.pairing.plan(group, self._seed(_PLAN, epoch, number))
-        lengths = texts.first_length, texts.second_length
-        tokens = sequence_lengths(*lengths)
-        predictions = self.masking.num_predictions(*lengths)
+        tokens = sequence_lengths(texts.first_length, texts.second_length)
+        predictions = self.masking.num_predictions(texts.first_length, texts.second_length)
         room = self.pairing.sequence_length, self.masking.num_slots, self.sequences_per_row
         return group, texts, best_fit(tokens, predictions, room)
 

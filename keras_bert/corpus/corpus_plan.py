@@ -28,7 +28,7 @@ READERS: tuple[Reader, ...] = (TextReader(), JsonLinesReader(), ParquetReader())
 KINDS = "texts (.txt, .jsonl; perhaps compressed: .gz, .bz2, .zst) and .parquet"
 
 OTHER_FILES = "files in input folders that are neither texts nor rows, skipped"
-LINKS = "links to files that are inputs already, skipped"
+REPEATED = "files that are inputs already, and links to them, skipped"
 
 
 def find_inputs(
@@ -38,7 +38,7 @@ def find_inputs(
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
     inputs = [os.fspath(path) for path in inputs]
-    files = {}
+    files = []
     targets = set()
     for path in inputs:
         for name in files_at(path):
@@ -55,23 +55,21 @@ def find_inputs(
             if not is_remote(name):
                 name = os.path.abspath(name)
                 target = os.path.realpath(name)
-            if name in files:
-                raise ValueError(f"{name} is given twice. Give each input once.")
             if target in targets:
-                reports.add(LINKS, 1, name)
+                reports.add(REPEATED, 1, name)
                 continue
             targets.add(target)
             state = size_and_time(name)
             if state is None:
                 raise ValueError(f"{name} is a link to a file that doesn't exist. Remove it.")
             size, _ = state
-            files[name] = Span(name, reader, 0, size, size)
+            files.append(Span(name, reader, 0, size, size))
     if not files:
         raise ValueError(
             f"No input files in {', '.join(inputs) or 'an empty list'}. Inputs are "
             f"{KINDS}, or folders of these."
         )
-    return list(files.values())
+    return files
 
 
 def _reader(path):

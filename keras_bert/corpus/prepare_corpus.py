@@ -53,7 +53,8 @@ def prepare_corpus(
             with a text in each row (.jsonl, .parquet), folders of such files, or patterns such as
             `"texts/*.parquet"`; local, or `gs://bucket/folder`, or
             `hf://datasets/user/name@revision/file`. All but .parquet may be compressed (.gz, .bz2,
-            .zst); then one worker reads each. Links to other inputs and a vocab.txt are skipped.
+            .zst); then one worker reads each. A file that is given twice or linked is read once; a
+            vocab.txt is skipped.
         output: folder of the corpus; created if missing.
         tokenizer: `BertTokenizer`.
         text_format: format of each text file or row. "prose" has one paragraph per line, or wrapped

@@ -101,7 +101,7 @@ def test_folders_and_patterns(tmp_path, prepare, texts, refused):
     (inputs / "more" / "README.md").write_text("x")
     (inputs / "more" / os.fsdecode(b"caf\xe9.jpg")).write_text("x")
     (inputs / "more" / "vocab.txt").write_text("[PAD]")
-    same = (inputs, [f"{inputs}/*.gz", f"{inputs}/more"], f"{inputs}/**/*")
+    same = (inputs, [f"{inputs}/*.gz", f"{inputs}/more"], f"{inputs}/**/*", [inputs, inputs])
     for number, paths in enumerate(same):
         assert prepare(paths, tmp_path / f"{number}").num_documents == 2 * 39
     refused(r"\*\.bz2 does not exist", prepare, f"{inputs}/*.bz2", tmp_path / "d")

@@ -13,7 +13,6 @@ from keras_bert.corpus.packed_rows import Places
 from keras_bert.corpus.pairs import Pairing
 from keras_bert.corpus.row_source import RowSource
 from keras_bert.corpus.shards import Corpus
-from keras_bert.graph.datasets import prefetched
 
 ROWS_MASKED_AT_ONCE = 256
 
@@ -188,7 +187,8 @@ def _batches(source, batch_size, start_step):
     # When several machines share a batch, each makes the entire batch and takes its own rows.
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    return prefetched(batches.with_options(options))
+    options.autotune.enabled = False  # it delays the end of an epoch; see `prefetched`
+    return batches.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
 def _masked(source, row, seed):

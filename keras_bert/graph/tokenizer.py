@@ -226,8 +226,9 @@ class GraphTokenizer:
         word_ends = tf.math.segment_max(ends, word)
 
         def replace():
-            rows = tf.boolean_mask(_ragged(is_first, splits).value_rowids(), is_first)
-            words = tf.strings.substr(tf.gather(texts, rows), word_starts, word_ends - word_starts)
+            rows = _ragged(is_first, splits).value_rowids()
+            texts_of_words = tf.gather(texts, tf.boolean_mask(rows, is_first))
+            words = tf.strings.substr(texts_of_words, word_starts, word_sizes)
             too_long = tf.strings.length(words, "UTF8_CHAR") > self.max_word_characters
             is_long = tf.gather(too_long, word)
             new_ids = tf.where(is_long, self._unknown, ids)
@@ -241,7 +242,8 @@ class GraphTokenizer:
                 tf.gather(counts, splits),
             )
 
-        has_long = tf.reduce_any(word_ends - word_starts > self.max_word_characters)
+        word_sizes = word_ends - word_starts
+        has_long = tf.reduce_any(word_sizes > self.max_word_characters)
         return tf.cond(has_long, replace, lambda: pieces)
 
 
@@ -298,7 +300,8 @@ def _sources(sources, starts, ends):
     last = tf.gather(sources, ends - 1)
 
     def next_greater():
-        changes = tf.where(sources[1:] != sources[:-1])[:, 0] + 1
+        is_changed = sources[1:] != sources[:-1]
+        changes = 1 + tf.where(is_changed)[:, 0]
         following = tf.searchsorted(changes, ends)
         return tf.gather(sources, tf.gather(changes, following))
 

@@ -115,7 +115,7 @@ def best_fit(
     order = tf.gather(order, by_row)
     row = tf.gather(row, by_row)
     rows = tf.RaggedTensor.from_value_rowids(order, row)
-    return rows.to_tensor(-1, [None, most_sequences])
+    return rows.to_tensor(-1, shape=[None, most_sequences])
 
 
 def _shared_rows(lengths, predictions, room):

@@ -99,23 +99,25 @@ def _count_words(slices, work, min_frequency, num_workers, reports, progress):
             counts.update(new_counts)
             reports.merge(new_reports)
             if len(counts) > _MAX_DISTINCT_WORDS:
-                rare = [word for word, count in counts.items() if count < min_frequency]
-                for word in rare:
-                    del counts[word]
+                for word, count in list(counts.items()):
+                    if count < min_frequency:
+                        del counts[word]
     return counts
 
 
 def _count_slice(slice_, settings, lowercase):
     reports = Reports()
     counts = collections.Counter()
-    texts, size = [], 0
+    texts = []
+    size = 0
     for span in slice_.spans:
         for _, _, passages in span.reader.passages(span, settings, reports):
             texts += passages
             size += sum(map(len, passages))
             if size > BLOCK_BYTES:
                 counts.update(count_words("\n".join(texts), lowercase))
-                texts, size = [], 0
+                texts = []
+                size = 0
     counts.update(count_words("\n".join(texts), lowercase))
     return counts, reports.as_dict()
 

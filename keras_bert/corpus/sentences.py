@@ -18,7 +18,9 @@ _WITHOUT_QUOTES = str.maketrans(dict.fromkeys(_QUOTES, " "))
 # quotation marks, brackets, and letters far from a space, as in Chinese. So it is given windows of
 # at most 20,000 characters, with at most 50 costly places after the first 1,000. The worst text,
 # such as "。…" repeated, takes two or three seconds a megabyte.
-_SMALL_WINDOW, _WINDOW, _MAX_COSTLY = 1_000, 20_000, 50
+_SMALL_WINDOW = 1_000
+_WINDOW = 20_000
+_MAX_COSTLY = 50
 _MARKS = re.escape(_QUOTES + "《》<>")
 _COSTLY = re.compile(rf"[{_MARKS}]|[^{_MARKS} \n.]{{20}}")
 
@@ -86,7 +88,8 @@ def _cut(text):
 
 def _split_inside_quotes(text, language):
     plain = text.translate(_WITHOUT_QUOTES)
-    sentences, begin, end = [], 0, 0
+    sentences = []
+    begin = end = 0
     for piece in sentencex.segment(language, plain):
         end += len(piece)
         # To the splitter an opening mark is a space; it belongs to the sentence that follows.

@@ -78,8 +78,8 @@ class Corpus:
         self.vocabulary_path = os.path.join(self.folder, VOCABULARY_FILE)
         lines = read_text(self.vocabulary_path).removesuffix("\n").split("\n")
         self.vocabulary = [token.strip() for token in lines]
+        self.token_dtype = token_dtype(len(self.vocabulary))
         self._check_files()
-        self.token_dtype = token_dtype(self.vocabulary_size)
 
     def __repr__(self):
         counts = [
@@ -117,8 +117,7 @@ class Corpus:
             )
 
     def _check_files(self):
-        is_same = vocabulary_sha256(self.vocabulary) == self.vocabulary_sha256
-        if not is_same or len(self.vocabulary) != self.vocabulary_size:
+        if vocabulary_sha256(self.vocabulary) != self.vocabulary_sha256:
             raise ValueError(
                 f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with. "
                 "Put that vocab.txt back, or prepare the corpus again."

@@ -99,11 +99,13 @@ def normalizer_model(casing: Casing) -> np.ndarray:
     It also deletes ill-formed pieces of UTF-8, as Python's `decode(errors="ignore")` does.
     """
     pool = bytearray()
-    offsets, values = {}, {}
+    offsets = {}
+    values = {}
+    changed = character_map(casing)
     punctuation = str.maketrans(punctuation_map())
-    table = {**punctuation_map(), **character_map(casing)}
+    table = {**punctuation_map(), **changed}
     for character, normal in table.items():
-        if character in character_map(casing):
+        if character in changed:
             normal = normal.translate(punctuation)
         normal = normal.encode()
         if normal not in offsets:

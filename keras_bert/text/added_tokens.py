@@ -69,7 +69,9 @@ class AddedTokens:
         parts = [self._pattern.split(text) for text in texts]
         ids, starts, ends, lengths = self._pieces.ids_and_offsets(_between(parts))
         places, counts = _places(parts, lengths)
-        shifts, added_starts, added_ends = [], [], []
+        shifts = []
+        added_starts = []
+        added_ends = []
         for row in parts:
             bounds = [0, *accumulate(map(len, row))]
             shifts += bounds[:-1:2]
@@ -85,7 +87,10 @@ class AddedTokens:
         ids = []
         for row in parts:
             for token in row[1::2]:
-                ids.append(self._exact.get(token, self._lower.get(token.lower())))
+                if token in self._exact:
+                    ids.append(self._exact[token])
+                else:
+                    ids.append(self._lower[token.lower()])
         return ids
 
 

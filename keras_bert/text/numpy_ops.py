@@ -51,7 +51,10 @@ def map_blocks(
     for start in range(0, count, size):
         indices = np.arange(start, min(start + size, count))
         blocks.append(function(indices))
-    return {name: np.concatenate([block[name] for block in blocks]) for name in specs}
+    columns = {}
+    for name in specs:
+        columns[name] = np.concatenate([block[name] for block in blocks])
+    return columns
 
 
 # Elementwise
@@ -191,7 +194,7 @@ def substrings(
     ends: np.ndarray,
 ) -> np.ndarray:
     """Cuts spans of characters out of texts."""
-    spans = zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True)
+    spans = np.stack([rows, starts, ends], axis=1).tolist()
     return strings([texts[row][start:end] for row, start, end in spans])
 
 

@@ -30,7 +30,7 @@ FAMILIES = {
     "xlm-roberta": ("<s>", "<pad>", "</s>", "<unk>"),
     "camembert": ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"),
 }
-SPECIAL_TOKENS = {"<mask>", *(token for tokens in FAMILIES.values() for token in tokens)}
+SPECIAL_TOKENS = {"<mask>"}.union(*FAMILIES.values())
 # Characters that normalization turns into spaces, or deletes, for `re` and for RE2.
 SPACES = (
     "[\\x01-\\x20\\x7f\x8f\x9f\xa0\u061c\u1680\u2000-\u200c\u200e\u200f\u2028\u2029\u202f\u205f"
@@ -107,7 +107,7 @@ def _decode_varint(message, place):
 
 def is_plain_unigram(model: bytes) -> bool:
     """Returns whether a model chooses the most probable pieces, none of them for single bytes."""
-    trainer = b"".join(contents for number, contents in _contents(model) if number == TRAINER)
+    trainer = dict(_contents(model)).get(TRAINER, b"")
     values = {}
     for number, whole, _ in decode_fields(trainer):
         values[number] = whole[-1]  # of small ints, one byte

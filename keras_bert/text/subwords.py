@@ -34,9 +34,9 @@ def flat_spans(
     `rows` are lists of `(start, end)`. `spaces` is a regular expression for one character. A token
     of spaces only is empty, and at its end.
     """
-    spans = [span for row in rows for span in row]
     begins = text_begins(texts, lengths)
-    starts, ends = np.array(spans, "int64").reshape(-1, 2).T + begins
+    spans = np.array([span for row in rows for span in row], "int64")
+    starts, ends = spans.reshape(-1, 2).T + begins
     text = "".join(texts)
     space_places = [match.start() for match in re.finditer(spaces, text)]
     letters = np.delete(np.arange(len(text) + 1), space_places)

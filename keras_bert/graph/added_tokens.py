@@ -45,8 +45,10 @@ class GraphAddedTokens:
     def _lookup(self, parts):
         """Returns whether parts of texts are added tokens, and the ids of those that are."""
         lower = tf.strings.lower(parts, encoding="utf-8")
-        is_exact = parts[:, None] == tf.constant([*self._exact], tf.string)
-        is_lower = lower[:, None] == tf.constant([*self._lower], tf.string)
+        exact_tokens = tf.constant(list(self._exact), tf.string)
+        lower_tokens = tf.constant(list(self._lower), tf.string)
+        is_exact = parts[:, None] == exact_tokens
+        is_lower = lower[:, None] == lower_tokens
         is_token = tf.concat([is_exact, is_lower], axis=1)
         index = tf.argmax(tf.cast(is_token, tf.int8), axis=1)  # of the first that matches
         ids = tf.constant([*self._exact.values(), *self._lower.values()], tf.int32)

@@ -15,9 +15,9 @@ def as_dataset(batches: Any, token_labels: bool = True) -> tf.data.Dataset:
     batching = batches.batching
     first = batches[0]
     inputs = first[0] if isinstance(first, tuple) else first
-    widths = {array.shape[-1] for array in tf.nest.flatten(inputs) if array.ndim > 1}
-    if batching.pad_to == "full" and batching.bucket_lengths is None:
-        widths = set()
+    widths = set()
+    if batching.pad_to != "full" or batching.bucket_lengths is not None:
+        widths = {array.shape[-1] for array in tf.nest.flatten(inputs) if array.ndim > 1}
     is_full = batching.drop_remainder and batching.tokens_per_batch is None
 
     def specs(arrays, token_widths):
@@ -32,7 +32,8 @@ def as_dataset(batches: Any, token_labels: bool = True) -> tf.data.Dataset:
     if isinstance(first, tuple):
         signature = (signature, *specs(first[1:], widths if token_labels else ()))
     dataset = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=signature)
-    return prefetched(dataset.apply(tf.data.experimental.assert_cardinality(len(batches))))
+    known_length = tf.data.experimental.assert_cardinality(len(batches))
+    return prefetched(dataset.apply(known_length))
 
 
 def map_batches(batches: tf.data.Dataset, make: Callable) -> tf.data.Dataset:

@@ -45,8 +45,8 @@ def map_blocks(function, count, size, specs):
     blocks = tf.map_fn(block, starts, fn_output_signature=signature, parallel_iterations=1)
 
     def joined(values):
-        inner = tf.shape(values)[2:]
-        return tf.reshape(values, tf.concat([[-1], inner], axis=0))[:count]
+        shape = tf.concat([[-1], tf.shape(values)[2:]], axis=0)
+        return tf.reshape(values, shape)[:count]
 
     return tf.nest.map_structure(joined, blocks)
 
@@ -101,7 +101,8 @@ def flatnonzero(values):
 
 
 def gather_nd(values, rows, columns):
-    return tf.gather_nd(values, tf.stack([rows, columns], axis=1))
+    indices = tf.stack([rows, columns], axis=1)
+    return tf.gather_nd(values, indices)
 
 
 def scatter_update(values, indices, updates):
@@ -110,7 +111,8 @@ def scatter_update(values, indices, updates):
 
 def smallest_at_least(lengths, limit):
     lengths = tf.constant(lengths, tf.int64)
-    return tf.gather(lengths, tf.searchsorted(lengths, limit[None])[0])
+    index = tf.searchsorted(lengths, limit[None])[0]
+    return tf.gather(lengths, index)
 
 
 def unique_indices(values):
@@ -132,7 +134,7 @@ segment_sum = tf.math.unsorted_segment_sum
 def classify_strings(values, kind):
     """As in `numpy_ops`, if `kind` is 0 but for punctuation and Chinese characters."""
     kinds = tf.zeros_like(values, tf.int64)
-    for pattern, example in zip(_patterns(), ("\u4e2d", "."), strict=True):
+    for example, pattern in _patterns().items():
         is_kind = tf.strings.regex_full_match(values, pattern)
         value = tf.constant(kind(example), tf.int64)
         kinds = tf.where(is_kind, value, kinds)
@@ -141,12 +143,18 @@ def classify_strings(values, kind):
 
 @functools.cache
 def _patterns():
-    """Returns patterns of Chinese characters and of punctuation, which RE2's Unicode differs in."""
+    """Maps an example to the pattern of Chinese characters, and of punctuation.
+
+    RE2's Unicode has others.
+    """
     chinese = []
     for first, last in CJK:
         chinese += map(chr, range(first, last + 1))
     punctuation = filter(is_punctuation, map(chr, range(0x20000)))  # none is above
-    return f"[{character_ranges(chinese)}]+", f"[{character_ranges(punctuation)}]+"
+    return {
+        "\u4e2d": f"[{character_ranges(chinese)}]+",
+        ".": f"[{character_ranges(punctuation)}]+",
+    }
 
 
 def substrings(texts, rows, starts, ends):
@@ -161,7 +169,8 @@ def substrings(texts, rows, starts, ends):
 def text_spans(texts, rows, starts, ends):
     data = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
     is_character = tf.bitwise.bitwise_and(data, 0xC0) != 0x80  # otherwise a continuation byte
-    num_before = tf.cumsum(tf.pad(tf.cast(is_character, tf.int64), [[1, 0]]))
+    is_character = tf.pad(tf.cast(is_character, tf.int64), [[1, 0]])
+    num_before = tf.cumsum(is_character)
     begins = tf.gather(_text_begins(texts), rows)
 
     def characters(offsets):

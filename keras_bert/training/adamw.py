@@ -278,11 +278,13 @@ class AdamW(SummedOptimizer):
 
     def __repr__(self):
         rate = self.get_config()["learning_rate"]
-        if isinstance(rate, dict):  # a schedule
+        if not isinstance(rate, dict):
+            rate = f"{rate:g}"
+        elif isinstance(rate["config"], dict):  # a schedule
             settings = [f"{name}={value}" for name, value in rate["config"].items()]
             rate = f"{rate['class_name']}({', '.join(settings)})"
         else:
-            rate = f"{rate:g}"
+            rate = rate["config"]  # the name of a function
         return f"{type(self).__name__}({rate}, weight_decay={self.weight_decay})"
 
     def get_config(self):

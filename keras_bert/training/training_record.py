@@ -117,11 +117,11 @@ def _settings_of_fit(model, history):
     if optimizer is None:
         return settings
     rate = optimizer.get_config().get("learning_rate")
-    if isinstance(rate, dict):  # a schedule
-        settings["learning_rate"] = rate.get("class_name", "a schedule")
-        for name, value in rate.get("config", {}).items():
-            if _is_number(value):
-                settings[name] = value
+    if isinstance(rate, dict):  # a schedule, or a function, whose config is its name
+        settings["learning_rate"] = rate["class_name"]
+        config = rate["config"]
+        if isinstance(config, dict):
+            settings |= {name: value for name, value in config.items() if _is_number(value)}
     elif rate is not None:
         settings["learning_rate"] = float(rate)
     return {**settings, "optimizer": type(optimizer).__name__}

@@ -143,6 +143,17 @@ def test_a_fit_tells_the_card_what_keras_knows(classifier, tmp_path, eagerly):
     assert f"On `validation`:\n\n- `accuracy`: {last:.4g}\n" in text
 
 
+def test_the_learning_rate_of_a_fit_may_be_a_function(classifier, tmp_path, eagerly):
+    def rate():
+        return 1e-3
+
+    optimizer = keras_bert.AdamW(rate)
+    assert repr(optimizer) == "AdamW(rate, weight_decay=0.01)"
+    classifier.compile(optimizer)
+    classifier.fit(["a", "b"], ["n", "y"], verbose=0)
+    assert "- `learning_rate`: `function`\n" in card_of(classifier, tmp_path / "model")
+
+
 def test_the_record_stays_with_the_model_that_it_describes(classifier, tmp_path, eagerly):
     record_training(classifier, {"epochs": 3}, {"dev": {"accuracy": 0.75}})
     first = card_of(classifier, tmp_path / "first")

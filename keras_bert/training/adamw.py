@@ -130,7 +130,8 @@ class AdamW(SummedOptimizer):
             variables, ["first_moment", "second_moment"]
         )
         layer_decay = 1.0 if self.layer_decay is None else self.layer_decay
-        self._decays, self._rate_scales = [], []
+        self._decays = []
+        self._rate_scales = []
         for variable in variables:
             decays = variable.name not in self.no_decay and self.may_decay(variable)
             self._decays.append(decays)
@@ -155,7 +156,7 @@ class AdamW(SummedOptimizer):
             rates[dtype] = (rate, self._kernel_settings(rate))
         return rates
 
-    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+    def update_step(self, gradient, variable, learning_rate):
         index = self.index_of(variable)
         dtype = self._first_moments[index].dtype
         gradient = ops.cast(gradient, dtype)
@@ -182,16 +183,15 @@ class AdamW(SummedOptimizer):
         groups = {}  # weights, gradients and moments, by the rate and decay that they share
         for gradient, variable in zip(gradients, variables, strict=True):
             index = self.index_of(variable)
+            m = self._first_moments[index]
+            v = self._second_moments[index]
             settings = (self._rate_scales[index], self._decay(index))
-            group = groups.setdefault(settings, ([], [], [], []))
-            group[0].append(variable.value)
-            group[1].append(gradient)
-            group[2].append(self._first_moments[index].value)
-            group[3].append(self._second_moments[index].value)
+            group = groups.setdefault(settings, [])
+            group.append((variable.value, gradient, m.value, v.value))
         step = ops.convert_to_tensor(self.iterations) if self.bias_correction else None
-        for (rate_scale, decay), tensors in groups.items():
+        for (rate_scale, decay), group in groups.items():
             fused_adamw_(
-                *tensors,
+                *zip(*group, strict=True),
                 step,
                 lr=learning_rate * rate_scale,
                 weight_decay=decay,
@@ -270,8 +270,8 @@ class AdamW(SummedOptimizer):
         settings = {**settings, "lr": self._scaled(settings["lr"], index)}
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
-            m=_handle(self._first_moments[index]),
-            v=_handle(self._second_moments[index]),
+            m=self._first_moments[index].handle,
+            v=self._second_moments[index].handle,
             grad=gradient,
             **settings,
         )
@@ -289,8 +289,3 @@ class AdamW(SummedOptimizer):
 
     def get_config(self):
         return {**own_arguments(self, SummedOptimizer), **super().get_config()}
-
-
-def _handle(variable):
-    """Returns the handle of a `tf.Variable`, or of the one in a `keras.Variable`."""
-    return getattr(variable, "value", variable).handle

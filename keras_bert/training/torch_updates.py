@@ -41,10 +41,10 @@ def has_fused_adamw(weights: Sequence[torch.Tensor]) -> bool:
 
 
 def fused_adamw_(
-    weights: list[torch.Tensor],
-    gradients: list[torch.Tensor],
-    first_moments: list[torch.Tensor],
-    second_moments: list[torch.Tensor],
+    weights: Sequence[torch.Tensor],
+    gradients: Sequence[torch.Tensor],
+    first_moments: Sequence[torch.Tensor],
+    second_moments: Sequence[torch.Tensor],
     step: torch.Tensor | None,
     **settings: Any,
 ) -> None:
@@ -57,10 +57,10 @@ def fused_adamw_(
         step = torch.tensor(math.inf)
     steps = step.to(like.device, torch.float32).expand(len(weights)).clone()  # the kernel adds 1
     adamw(
-        weights,
+        list(weights),
         [g.to(w.dtype).contiguous() for g, w in zip(gradients, weights, strict=True)],
-        first_moments,
-        second_moments,
+        list(first_moments),
+        list(second_moments),
         [],
         list(steps.unbind()),
         fused=True,

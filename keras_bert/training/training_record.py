@@ -80,13 +80,12 @@ def training_of(model: keras.Model) -> dict[str, Any]:
         record["runs"] = record["runs"] + [run]
         last = {}
         for name, values in history.history.items():
-            if name.startswith("val_") and values:
+            if name.startswith("val_"):
                 last[name.removeprefix("val_")] = values[-1]
         scores = {"validation": _finite_numbers(last)}
     scores = {examples: numbers for examples, numbers in scores.items() if numbers}
     if scores:
-        record["scores"] = scores
-        record["scored"] = task
+        record |= {"scores": scores, "scored": task}
     return {name: value for name, value in record.items() if value}
 
 
@@ -96,8 +95,11 @@ def _recorded_scores(model):
 
 
 def _finite_numbers(values):
-    numbers = {name: value for name, value in values.items() if _is_number(value)}
-    return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}
+    finite = {}
+    for name, value in values.items():
+        if _is_number(value) and math.isfinite(value):
+            finite[name] = float(value)
+    return finite
 
 
 def _record(model):
@@ -146,6 +148,4 @@ def _plain(value):
         return type(value).__name__
     text = str(value)
     is_path = "://" in text or text.startswith("~") or ntpath.isabs(text) or os.path.isabs(text)
-    if is_path and not text.isspace():
-        return ntpath.basename(text.rstrip("/\\"))
-    return text
+    return ntpath.basename(text.rstrip("/\\")) if is_path else text

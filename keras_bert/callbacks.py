@@ -40,7 +40,7 @@ class Perplexity(keras.callbacks.Callback):
     def __repr__(self):
         return "Perplexity()"
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         for prefix in ("", "val_"):
             # A model without next sentence prediction has one loss.
             names = (f"{prefix}masked_lm_loss", f"{prefix}loss")
@@ -70,24 +70,25 @@ class Throughput(keras.callbacks.Callback):
     def __repr__(self):
         return f"Throughput({self.tokens_per_step})"
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs=None):
         self._started = None
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch, logs=None):
         self._steps = self._left_out = 0
         self._ended = None
         if self._started is not None:
             self._started = time.perf_counter()
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_train_batch_end(self, batch, logs=None):
         self._steps = _steps_done(self, batch)
         if self._started is None:
-            self._started, self._left_out = time.perf_counter(), self._steps
+            self._started = time.perf_counter()
+            self._left_out = self._steps
 
-    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_begin(self, logs=None):
         self._ended = time.perf_counter()  # validation is not training
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         steps = self._steps - self._left_out
         if steps and logs is not None:
             seconds = (self._ended or time.perf_counter()) - self._started
@@ -155,37 +156,42 @@ class TrainingCurves(keras.callbacks.Callback):
         self._add(step, values)
         self._write()
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs=None):
         model = self.model
         self._is_writing = is_chief(model)
         self._others = None  # metrics are built by the first step
         # TensorBoard drops all points from this step on: those of a run that was killed.
         self._add(optimizer_step(model) + 1, {}, is_start=True)
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch, logs=None):
         self._first = optimizer_step(self.model)
         self._parts = self.model.optimizer.gradient_accumulation_steps or 1
-        self._done, self._written, self._rows = 0, 0, 0.0  # batches and rows of this epoch
-        self._sums, self._logs = {}, {}
+        self._done = self._written = 0  # batches of this epoch
+        self._rows = 0.0
+        self._sums = {}
+        self._logs = {}
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_train_batch_end(self, batch, logs=None):
         last = self._step() // self.every
-        self._done, self._logs = _steps_done(self, batch), dict(logs or {})
+        self._done = _steps_done(self, batch)
+        self._logs = dict(logs or {})
         if self._step() // self.every > last:
             self._add_point()
 
-    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_begin(self, logs=None):
         if self._done > self._written:  # validation counts rows from 0 again
             self._add_point()
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch, logs=None):
         self.on_test_begin()
-        others = {name: value for name, value in (logs or {}).items() if name not in self._logs}
-        shown = {re.sub("^val_", "validation/", name): value for name, value in others.items()}
-        self._add(self._step(), shown)
+        others = {}
+        for name, value in (logs or {}).items():
+            if name not in self._logs:
+                others[re.sub("^val_", "validation/", name)] = value
+        self._add(self._step(), others)
         self._write()
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs=None):
         self._write()
 
     def _step(self):
@@ -194,20 +200,18 @@ class TrainingCurves(keras.callbacks.Callback):
     def _add_point(self):
         """Adds a point of every log of a batch: the mean since the last point, of means."""
         model = self.model
-        if self._others is None:  # Keras puts the output's name before the metric's
-            metrics = []
-            for metric in model.metrics:
-                metrics += getattr(metric, "metrics", [metric])
-            others = [metric for metric in metrics if not isinstance(metric, keras.metrics.Mean)]
-            self._others = tuple(f"_{metric.name}" for metric in others)
-        values, rows = dict(self._logs), examples_so_far(model)
+        if self._others is None:
+            self._others = tuple(_endings_of_others(model))
+        values = dict(self._logs)
+        rows = examples_so_far(model)
         for name, value in self._logs.items():
             if not f"_{name}".endswith(self._others):  # a running mean over the epoch
                 total = rows * value
                 values[name] = (total - self._sums.get(name, 0.0)) / (rows - self._rows)
                 self._sums[name] = total
         values["learning_rate"] = learning_rate_at(model.optimizer, self._step())
-        self._written, self._rows = self._done, rows
+        self._written = self._done
+        self._rows = rows
         self._add(self._step(), values)
 
     def _add(self, step, values, is_start=False):
@@ -236,12 +240,21 @@ class TrainingCurves(keras.callbacks.Callback):
             self._end(error)
 
     def _end(self, error):
-        self._is_writing, self._file = False, None
+        self._is_writing = False
+        self._file = None
         warnings.warn(
             f"{self.folder}: the curves of this run end here, because they can't be written: "
             f"{str(error).removesuffix('.')}. Training goes on.",
             stacklevel=3,
         )
+
+
+def _endings_of_others(model):
+    """Yields endings of the names of logs that aren't means: the output's name may come first."""
+    for metric in model.metrics:
+        for part in getattr(metric, "metrics", [metric]):
+            if not isinstance(part, keras.metrics.Mean):
+                yield f"_{part.name}"
 
 
 class _EventFile:
@@ -252,12 +265,12 @@ class _EventFile:
         from tensorboard.compat.proto import event_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
-        where = f"{seconds:010d}.{nanoseconds:09d}.{socket.gethostname()}.{os.getpid()}"
+        name = f"events.out.tfevents.{time.time():.9f}.{socket.gethostname()}.{os.getpid()}"
         tf.io.gfile.makedirs(folder)
-        file = tf.io.gfile.GFile(os.path.join(folder, f"events.out.tfevents.{where}"), "wb")
+        file = tf.io.gfile.GFile(os.path.join(folder, name), "wb")
         weakref.finalize(self, _close, file)  # after an error in `fit` too
-        self._records, self._flushed = RecordWriter(file), 0.0
+        self._records = RecordWriter(file)
+        self._flushed = 0.0
         self.write(event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2"))
 
     def write(self, event):

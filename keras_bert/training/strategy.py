@@ -178,16 +178,13 @@ def _check_uses(name, resolved, address, devices):
         raise ValueError(
             f"The strategy {name!r} doesn't accept a TPU address; got {address!r}: choose 'tpu'."
         )
-    if devices is None or resolved in ("auto", "mirrored"):
-        return
-    if resolved == "single" and devices == 1:
-        return
-    here = "" if name == resolved else f", which is {resolved!r} here,"
-    taken = "one device" if resolved == "single" else "all devices that it finds"
-    raise ValueError(
-        f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Omit it, or choose "
-        "'mirrored' on TensorFlow, or 'auto' on JAX."
-    )
+    takes_some = resolved in ("auto", "mirrored") or (resolved == "single" and devices == 1)
+    if devices is not None and not takes_some:
+        taken = "one device" if resolved == "single" else "all devices that it finds"
+        raise ValueError(
+            f"The strategy {name!r}, which is {resolved!r} here, takes {taken}; got "
+            f"devices={devices}. Omit it, or choose 'mirrored' on TensorFlow, or 'auto' on JAX."
+        )
 
 
 def _mirrored(devices):

@@ -236,7 +236,7 @@ def test_jax_trains_in_the_scope_and_tells_what_is_outside(run_python):
     assert results["alone"].startswith("1 replica on CPU")
     assert set(results["trained"]) == {1} and set(results["trained_again"]) == {2}
     assert "doesn't accept" in results["address"]
-    assert "'single' takes one device; got devices=2" in results["devices"]
+    assert "'single' here, takes one device; got devices=2" in results["devices"]
     # Programs that take minutes to compile are kept.
     assert not results["on_cpu"] and results["given"] == "elsewhere"
     assert results["on_gpu"].endswith("/.cache/keras_bert/jax")

@@ -148,9 +148,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._writer is not None:
             self._writer.join()
             self._writer = None
-        failure = self._failure
-        self._failure = None
-        if failure is not None:
+        if self._failure is not None:
+            failure = self._failure
+            self._failure = None
             raise failure
 
     def _check_latest(self, model, step):

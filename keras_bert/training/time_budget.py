@@ -154,13 +154,10 @@ class TimeBudget(keras.callbacks.Callback):
     def on_test_end(self, logs=None):
         self._record(self._now())  # for the checkpoint of the epoch
 
-    def on_epoch_end(self, epoch, logs=None):
-        self._time_epoch_end()
-
     def on_train_end(self, logs=None):
-        self._time_epoch_end()
+        self.on_epoch_end(None)
 
-    def _time_epoch_end(self):
+    def on_epoch_end(self, epoch, logs=None):
         now = self._now()
         self._epoch_end = max(self._epoch_end, now - self._ended)
         self._record(now)

@@ -232,17 +232,13 @@ def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, wei
         return
     if not compiled.built:
         compiled.build(y, y_pred)
-    labels = compiled._flatten_y(y)
-    outputs = compiled._flatten_y(y_pred)
-    unweighted = compiled._flatten_y(unweighted)
-    weighted = compiled._flatten_y(weighted)
-    for metrics, weights in (
-        (compiled._flat_metrics, unweighted),
-        (compiled._flat_weighted_metrics, weighted),
-    ):
-        for metric, *values in zip(metrics, labels, outputs, weights, strict=True):
-            if metric is not None:
-                metric.update_state(*values)
+    metrics = [*compiled._flat_metrics, *compiled._flat_weighted_metrics]
+    labels = 2 * compiled._flatten_y(y)
+    outputs = 2 * compiled._flatten_y(y_pred)
+    weights = compiled._flatten_y(unweighted) + compiled._flatten_y(weighted)
+    for metric, *values in zip(metrics, labels, outputs, weights, strict=True):
+        if metric is not None:
+            metric.update_state(*values)
 
 
 def given_metrics(model: keras.Model) -> list:
@@ -279,17 +275,17 @@ class SummedOptimizer(keras.optimizers.Optimizer):
     """
 
     def _clip_gradients(self, grads):
-        if keras.backend.backend() == "torch" and self.global_clipnorm and not self.clipnorm:
+        backend = keras.backend.backend()
+        if backend == "tensorflow":
+            summed = super()._all_reduce_sum_gradients([(gradient, None) for gradient in grads])
+            grads = [gradient for gradient, _ in summed]
+        if backend == "jax" or not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        if backend == "torch":
             from keras_bert.training.torch_updates import clip_by_global_norm_
 
             clip_by_global_norm_(grads, self.global_clipnorm)
             return grads
-        if keras.backend.backend() != "tensorflow":
-            return super()._clip_gradients(grads)
-        summed = super()._all_reduce_sum_gradients([(gradient, None) for gradient in grads])
-        grads = [gradient for gradient, _ in summed]
-        if not self.global_clipnorm or self.clipnorm:
-            return super()._clip_gradients(grads)
         import tensorflow as tf
 
         return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]  # half of Keras's passes

@@ -1,7 +1,7 @@
 """Losses of the global batch that don't depend on how it is split."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -18,7 +18,13 @@ from keras_bert.training.keras_internals import (
     track_loss,
     update_metrics,
 )
-from keras_bert.training.packed_slots import has_slots, slot_weights, slots_as_rows, used_slots
+from keras_bert.training.packed_slots import (
+    has_slots,
+    sequences_per_row,
+    slot_weights,
+    slots_as_rows,
+    used_slots,
+)
 from keras_bert.training.processes import is_chief
 
 _BY_WEIGHTS = "mean_with_sample_weight"  # the reduction that divides by the weights
@@ -48,6 +54,16 @@ class GlobalLoss(TrainerHooks):
     """
 
     accumulation_steps = 1
+    num_replicas = 1
+
+    @property
+    def is_split(self) -> bool:
+        """Whether several replicas or parts share a batch of `fit`."""
+        return self.accumulation_steps * self.num_replicas > 1
+
+    def total(self, value: Any) -> Any:
+        """Returns the sum of a float32 scalar over all replicas."""
+        return value
 
     def fit(
         self, *args: Any, callbacks: list[keras.callbacks.Callback] | None = None, **kwargs: Any
@@ -57,8 +73,8 @@ class GlobalLoss(TrainerHooks):
             callbacks.append(DivergenceMessage())
         else:
             kwargs["verbose"] = 0
-            boards = [c for c in callbacks if isinstance(c, keras.callbacks.TensorBoard)]
-            callbacks = [c for c in callbacks if c not in boards]
+            board = keras.callbacks.TensorBoard
+            callbacks = [callback for callback in callbacks if not isinstance(callback, board)]
         return super().fit(*args, callbacks=callbacks, **kwargs)
 
     def set_accumulation(self, accumulation_steps: int) -> None:
@@ -84,17 +100,21 @@ class GlobalLoss(TrainerHooks):
             kwargs["verbose"] = 0
         return super().evaluate(*args, **kwargs)
 
-    def scaled_weights(
-        self, x: Any, y: Any, sample_weight: Any, total: Callable, is_split: bool
-    ) -> Any:
+    def test_step(self, data):
+        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        weights = self.scaled_weights(x, y, sample_weight)
+        examples = keras.ops.cast(num_rows(x), "float32") * sequences_per_row(x, self.total)
+        self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
+        return self.get_metrics_result()
+
+    def scaled_weights(self, x: Any, y: Any, sample_weight: Any) -> Any:
         """Scales sample weights so that the losses of parts have the global batch's mean.
 
         `x`, `y` and `sample_weight` are this replica's, and the result is for its parts, in the
-        structure of `sample_weight` or of `y`. `total` sums a float32 scalar over all replicas.
-        With several replicas or parts, `is_split`, each loss must be a mean.
+        structure of `sample_weight` or of `y`. If batches are split, each loss must be a mean.
         """
         losses = compiled_losses(self, y)
-        if is_split:
+        if self.is_split:
             for _, loss, _, name in losses:
                 hint = " Others depend on how a batch is split."
                 check_one_of(f"reduction of the loss {name!r}", loss.reduction, _MEANS, hint)
@@ -105,13 +125,22 @@ class GlobalLoss(TrainerHooks):
         if sample_weight is None or not divisors:
             return sample_weight
         if None in divisors:
-            return _divided_by_mean(sample_weight, divisors[None], total)
+            return self._divided_by_mean(sample_weight, divisors[None])
         if not keras.tree.is_nested(sample_weight):
             sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)
         scaled = sample_weight.copy()
         for output, weights in divisors.items():
-            scaled[output] = _divided_by_mean(scaled[output], weights, total)
+            scaled[output] = self._divided_by_mean(scaled[output], weights)
         return scaled
+
+    def _divided_by_mean(self, weights, divisors):
+        """Divides weights by the mean of `divisors`, None for the weights, over all replicas."""
+        if weights is None:
+            return None
+        weights = keras.ops.cast(weights, "float32")
+        rows = self.total(keras.ops.cast(keras.ops.size(weights), "float32"))
+        sums = self.total(keras.ops.sum(weights if divisors is None else divisors))
+        return weights * keras.ops.divide_no_nan(rows, sums)
 
     def _divisors(self, losses, used):
         """Returns `{output: weights}`, the sums that losses are divided by in place of rows.
@@ -143,11 +172,7 @@ class GlobalLoss(TrainerHooks):
         if used is None:
             return y, y_pred, sample_weight
         weights = slot_weights(self, used, y, sample_weight)
-        return (
-            slots_as_rows(self, y),
-            slots_as_rows(self, y_pred),
-            slots_as_rows(self, weights),
-        )
+        return tuple(slots_as_rows(self, values) for values in (y, y_pred, weights))
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
@@ -182,15 +207,10 @@ class GlobalLoss(TrainerHooks):
         return replaced_losses(self, _mean_over_rows)
 
 
-def num_rows(x: Any) -> int | None:
-    """Returns the number of rows of inputs, None if their shapes don't tell it."""
+def num_rows(x: Any) -> Any:
+    """Returns the number of rows of inputs, a tensor if their shapes don't tell it."""
     inputs = [values for values in keras.tree.flatten(x) if values is not None]
-    return inputs[0].shape[0]
-
-
-def same(value: Any) -> Any:
-    """Returns a value, which is its sum over a single replica."""
-    return value
+    return keras.ops.shape(inputs[0])[0]
 
 
 @contextlib.contextmanager
@@ -214,16 +234,6 @@ def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
     finally:
         for mean in means:
             del mean.update_state
-
-
-def _divided_by_mean(weights, divisors, total):
-    """Divides weights by the mean of `divisors`, None for the weights, over the global batch."""
-    if weights is None:
-        return None
-    weights = keras.ops.cast(weights, "float32")
-    rows = total(keras.ops.cast(keras.ops.size(weights), "float32"))
-    sums = total(keras.ops.sum(weights if divisors is None else divisors))
-    return weights * keras.ops.divide_no_nan(rows, sums)
 
 
 def _mean_over_rows(loss):

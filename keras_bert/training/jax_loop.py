@@ -13,7 +13,7 @@ import keras
 import numpy as np
 from jax import numpy as jnp
 
-from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows, same
+from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
 from keras_bert.training.keras_internals import (
     StateAfterErrors,
     dataset_specs,
@@ -55,13 +55,12 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     def train_step(self, state, data):
         trainable, others, optimizer, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        num_parts = self.accumulation_steps
-        is_split = num_parts > 1
-        if is_split and self.compares_examples(y):
+        if self.is_split and self.compares_examples(y):
             return self._step_over_batch(state, x, y, sample_weight)
-        weights = self.scaled_weights(x, y, sample_weight, same, is_split)
+        weights = self.scaled_weights(x, y, sample_weight)
+        num_parts = self.accumulation_steps
         rows = num_rows(x)
-        density = sequences_per_row(x, same)
+        density = sequences_per_row(x, self.total)
         # Gradients of parts of equal size are added unscaled, and scaled after the loop.
         scale = num_parts if rows % num_parts == 0 else 1
         gradient_of = jax.value_and_grad(self.compute_loss_and_updates, has_aux=True)
@@ -105,12 +104,11 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             return others, outputs
 
         _, outputs = _over_parts(embed, others, x, num_parts)
-        weights = self.scaled_weights(None, y, sample_weight, same, True)
-        variables = [*self.metrics_variables, *self.optimizer.variables]
-        values = [*metrics, *optimizer]
+        weights = self.scaled_weights(None, y, sample_weight)
+        variables = self.metrics_variables + self.optimizer.variables
 
         def loss_of(outputs):
-            with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
+            with _with_values(variables, [*metrics, *optimizer]):
                 loss = step_loss(self, None, y, outputs, weights, True)
                 return self.optimizer.scale_loss(loss), loss
 
@@ -154,8 +152,8 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     def test_step(self, state, data):
         trainable, others, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = self.scaled_weights(x, y, sample_weight, same, False)
-        examples = num_rows(x) * sequences_per_row(x, same)
+        weights = self.scaled_weights(x, y, sample_weight)
+        examples = num_rows(x) * sequences_per_row(x, self.total)
         with losses_weighted_by(self, examples):
             _, (loss, y_pred, others, metrics) = self.compute_loss_and_updates(
                 trainable, others, metrics, x, y, weights, training=False
@@ -209,7 +207,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         `state` has the indices of the step's state in `(trainable, others, optimizer, metrics)`.
         """
         if not self._is_compiled():
-            steps = one_or_more(step, same)
+            steps = one_or_more(step)
         else:
             shardings = None
             if keras.distribution.distribution() is not None:
@@ -246,23 +244,21 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
 
     def _updated(self, metrics, loss, examples, arguments):
         """Returns new metric values; a JAX step can't assign variables."""
-        mapping = zip(self.metrics_variables, metrics, strict=True)
-        with keras.StatelessScope(state_mapping=list(mapping)) as scope:
+        with _with_values(self.metrics_variables, metrics) as scope:
             track_loss(self, loss, examples)
             self.compute_metrics(*arguments)
         return [scope.get_current_value(variable) for variable in self.metrics_variables]
 
     def _logs(self, metrics):
-        mapping = zip(self.metrics_variables, metrics, strict=True)
-        with keras.StatelessScope(state_mapping=list(mapping)):
+        with _with_values(self.metrics_variables, metrics):
             return self.get_metrics_result()
 
 
-def one_or_more(step: Callable, shard: Callable) -> Callable:
+def one_or_more(step: Callable, shard: Callable | None = None) -> Callable:
     """Makes a function of `(state, batches)`; `shard` gives each device its rows of a batch."""
 
     def step_of(state, batch):
-        return step(state, shard(batch))
+        return step(state, shard(batch) if shard else batch)
 
     def steps(state, batches):
         if len(batches) == 1:
@@ -285,6 +281,10 @@ def compiled(steps: Callable, shardings: Any = None) -> Callable:
     if shardings is not None:
         shardings = (None, shardings)
     return jax.jit(steps, donate_argnums=0, out_shardings=shardings)
+
+
+def _with_values(variables, values):
+    return keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True)))
 
 
 def _by_variable(variables, values):

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.layers.cpu_graph import computes_on_cpus, patterns_of_onednn
-from keras_bert.training.global_loss import GlobalLoss, num_rows, same
+from keras_bert.training.global_loss import GlobalLoss, num_rows
 from keras_bert.training.keras_internals import (
     has_onednn,
     replica_specs,
@@ -39,44 +39,32 @@ class TrainLoop(GlobalLoss):
     - arrays of a `PyDataset` or a generator keep their values with several replicas.
     """
 
+    @property
+    def num_replicas(self) -> int:
+        return self.distribute_strategy.num_replicas_in_sync
+
+    def total(self, value: Any) -> Any:
+        return tf.distribute.get_replica_context().all_reduce("SUM", value)
+
     def train_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        parts = self.accumulation_steps
-        is_split = parts * self.distribute_strategy.num_replicas_in_sync > 1
-        if is_split and self.compares_examples(y):
-            self._take_step(self._gradients_over_batch(x, y, sample_weight))
-            return self.get_metrics_result()
-        weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
-        rows = _total(_num_rows(x)) if is_split else None
-        density = sequences_per_row(x, _total)
-        pass_part = self._pass_part
-        if self.jit_compile and not self.run_eagerly:
-            pass_part = tf.function(pass_part, jit_compile=True)
-        batch = (x, y, sample_weight, weights)
-        if parts == 1:
-            self._take_step(pass_part(batch, rows, density))
+        if self.is_split and self.compares_examples(y):
+            gradients = self._gradients_over_batch(x, y, sample_weight)
         else:
-            self._take_step(self._sum_over_parts(pass_part, batch, rows, density))
+            gradients = self._gradients(x, y, sample_weight)
+        self._take_step(gradients)
         return self.get_metrics_result()
 
     def test_step(self, data):
         with self._for_inference():
-            return self._evaluated(data)
-
-    def _evaluated(self, data):
-        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        is_split = self.distribute_strategy.num_replicas_in_sync > 1
-        if is_split and self.compares_examples(y):
+            x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+            if self.num_replicas == 1 or not self.compares_examples(y):
+                return super().test_step(data)
             self._loss_over_batch(y, self(x, training=False), sample_weight, training=False)
             return self.get_metrics_result()
-        weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
-        examples = _num_rows(x) * sequences_per_row(x, _total)
-        self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
-        return self.get_metrics_result()
 
     def predict_step(self, data):
-        is_split = self.distribute_strategy.num_replicas_in_sync > 1
-        if is_split and not self.jit_compile:
+        if self.num_replicas > 1 and not self.jit_compile:
             data = _copied(data)
         with self._for_inference():
             return super().predict_step(data)
@@ -106,11 +94,11 @@ class TrainLoop(GlobalLoss):
         callbacks: list[keras.callbacks.Callback] | None = None,
     ) -> Any:
         """Like `keras.Model.predict`, but arrays get no `tf.data` pipeline, which takes .1 s."""
-        arrays = keras.tree.flatten(x)
-        is_plain = self.steps_per_execution == 1 and steps is None and _are_columns(arrays)
-        if self.distribute_strategy.num_replicas_in_sync > 1:
+        if self.num_replicas > 1:
             with _ONE_AT_A_TIME:
                 return super().predict(x, batch_size, verbose, steps, callbacks)
+        arrays = keras.tree.flatten(x)
+        is_plain = self.steps_per_execution == 1 and steps is None and _are_columns(arrays)
         has_strategy = self.distribute_strategy is not tf.distribute.get_strategy()
         if not is_plain or has_strategy or tf.distribute.has_strategy():
             return super().predict(x, batch_size, verbose, steps, callbacks)
@@ -125,59 +113,77 @@ class TrainLoop(GlobalLoss):
         return keras.tree.map_structure(lambda *arrays: np.concatenate(arrays), *outputs)
 
     def predict_on_batch(self, x: Any) -> Any:
-        if self.distribute_strategy.num_replicas_in_sync == 1:
+        if self.num_replicas == 1:
             return super().predict_on_batch(x)
         # Keras would make every replica predict the entire batch.
         return self.predict(x, batch_size=len(keras.tree.flatten(x)[0]), verbose=0)
 
     def _take_step(self, gradients):
         """Updates weights. Keras looks for an overflow of float16 in the first replica alone."""
-        replicas = self.distribute_strategy.num_replicas_in_sync
-        if replicas > 1 and isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer):
+        scales_loss = isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer)
+        if scales_loss and self.num_replicas > 1:
             is_finite = self.optimizer.check_finite(gradients)
-            overflows = _total(1.0 - tf.cast(is_finite, "float32"))
+            overflows = self.total(1.0 - tf.cast(is_finite, "float32"))
             nan_or_zero = tf.where(overflows > 0, math.nan, 0.0)
-            gradients = [_plus(g, nan_or_zero) for g in gradients]
+            for index, gradient in enumerate(gradients):
+                if gradient is not None:
+                    gradients[index] = gradient + tf.cast(nan_or_zero, gradient.dtype)
         self.optimizer.apply(gradients, self.trainable_variables)
 
-    def _pass_part(self, part, rows, density):
-        """Returns a part's gradients times its share of all `rows` (None means a share of 1)."""
-        part_rows = _num_rows(part[0])
-        with tf.GradientTape() as tape:
-            loss = self.loss_and_metrics(part, part_rows * density, training=True)
-            if rows is not None:
-                loss = loss * tf.cast(part_rows / rows, loss.dtype)
-            loss = self.optimizer.scale_loss(loss)
-        return _dense(tape.gradient(loss, self.trainable_variables))
+    def _gradients(self, x, y, sample_weight):
+        """Returns this replica's gradients of the global batch's loss."""
+        weights = self.scaled_weights(x, y, sample_weight)
+        batch = (x, y, sample_weight, weights)
+        rows = self.total(_num_rows(x))
+        density = sequences_per_row(x, self.total)
 
-    def _sum_over_parts(self, pass_part, batch, rows, density):
-        num_parts = self._num_parts(batch[0])
+        def gradients_of(part):
+            part_rows = _num_rows(part[0])
+            with tf.GradientTape() as tape:
+                loss = self.loss_and_metrics(part, part_rows * density, training=True)
+                share = tf.cast(part_rows / rows, loss.dtype)
+                loss = self.optimizer.scale_loss(loss * share)
+            return _dense(tape.gradient(loss, self.trainable_variables))
 
-        def add(index, sums):
-            part = _part(batch, index, num_parts)
-            if num_rows(part[0]) == 0:  # a mean over no rows; in a graph Keras makes it 0
-                return index + 1, sums
-            return index + 1, _added(sums, pass_part(part, rows, density))
-
-        return self._sum_gradients(add, num_parts)
+        if self.jit_compile and not self.run_eagerly:
+            gradients_of = tf.function(gradients_of, jit_compile=True)
+        return self._sum_gradients(gradients_of, batch)
 
     def _num_parts(self, x):
         rows = num_rows(x)
-        if not rows:
+        if tf.is_tensor(rows):
             return self.accumulation_steps
         return min(self.accumulation_steps, rows)  # a million empty parts would take minutes
 
-    def _sum_gradients(self, add, num_parts):
-        """Adds gradients of parts by `add(index, sums)`, one after the other, in float32."""
+    def _sum_gradients(self, gradients_of, batch):
+        """Adds the gradients of the parts of a batch, one after the other, in float32."""
+        num_parts = self._num_parts(batch[0])
+        if num_parts == 1:
+            return gradients_of(batch)
         zeros = []
         for variable in self.trainable_variables:
             dtype = keras.backend.result_type(variable.dtype, "float32")
             zeros.append(tf.zeros(variable.shape, dtype))
+        if not num_parts:
+            return zeros
+
+        def add(index, sums):
+            gradients = gradients_of(_part(batch, index, num_parts))
+            added = []
+            for total, gradient in zip(sums, gradients, strict=True):
+                if gradient is not None:
+                    total += tf.cast(gradient, total.dtype)
+                added.append(total)
+            return index + 1, added
+
         return _loop(add, zeros, num_parts)
 
     def _gradients_over_batch(self, x, y, sample_weight):
         """Returns this replica's gradients of a loss that compares examples; see `BatchLoss`."""
-        embed = lambda part: self(part, training=True)  # noqa: E731 (tf.function takes it)
+
+        def embed(part):
+            return self(part, training=True)
+
         if self.jit_compile and not self.run_eagerly:
             embed = tf.function(embed, jit_compile=True)
         num_parts = self._num_parts(x)
@@ -193,50 +199,47 @@ class TrainLoop(GlobalLoss):
         for state, seed in zip(states, seeds, strict=True):
             state.assign(seed)  # the same dropout again
 
-        def add(index, sums):
-            part, part_upstream = _part((x, upstream), index, num_parts)
+        def gradients_of(part):
+            x, upstream = part
             with tf.GradientTape() as tape:
-                outputs = embed(part)
-            gradients = tape.gradient(outputs, self.trainable_variables, part_upstream)
-            return index + 1, _added(sums, gradients)
+                outputs = embed(x)
+            return tape.gradient(outputs, self.trainable_variables, upstream)
 
-        return self._sum_gradients(add, num_parts)
+        return self._sum_gradients(gradients_of, (x, upstream))
 
     def _outputs_of_parts(self, embed, x, num_parts):
-        outputs = tf.TensorArray(self.output.dtype, num_parts, infer_shape=False)
+        texts = [len(x)] if isinstance(x, tuple) else []
+        shape = [None, *texts, self.output.shape[-1]]
+        dtype = self.output.dtype
+        outputs = tf.TensorArray(dtype, num_parts, infer_shape=False, element_shape=shape)
 
         def add(index, outputs):
             part = _part(x, index, num_parts)
             return index + 1, outputs.write(index, embed(part))
 
-        outputs = _loop(add, outputs, num_parts).concat()
-        texts = [len(x)] if isinstance(x, tuple) else []
-        return tf.ensure_shape(outputs, [num_rows(x), *texts, self.output.shape[-1]])
+        return _loop(add, outputs, num_parts).concat()
 
     def _loss_over_batch(self, y, outputs, sample_weight, training):
         """Updates metrics; returns the gradients of the scaled loss by this replica's outputs.
 
         The loss is that of the global batch, from its outputs on all replicas.
         """
-        is_one = self.distribute_strategy.num_replicas_in_sync == 1
-        labels, vectors, weights = y, outputs, sample_weight
-        if not is_one:
-            labels, vectors, weights = tf.nest.map_structure(_gathered, (y, outputs, sample_weight))
-        weights = self.scaled_weights(None, labels, weights, same, True)
+        labels = tf.nest.map_structure(_gathered, y)
+        weights = tf.nest.map_structure(_gathered, sample_weight)
+        weights = self.scaled_weights(None, labels, weights)
         with tf.GradientTape() as tape:
-            tape.watch(vectors)
-            loss = step_loss(self, None, labels, vectors, weights, training)
-            scaled = self.optimizer.scale_loss(loss) if training else loss
-        track_loss(self, loss, tf.cast(tf.shape(outputs)[0], "float32"))
+            tape.watch(outputs)
+            loss = step_loss(self, None, labels, _gathered(outputs), weights, training)
+            share = loss / self.num_replicas  # each adds its gradient of the same loss
+            scaled = self.optimizer.scale_loss(share) if training else share
+        track_loss(self, loss, _num_rows(outputs))
         self.compute_metrics(None, y, outputs, sample_weight)
-        if not training:
-            return None
-        upstream = tape.gradient(scaled, vectors)
-        return upstream if is_one else _rows_of_replica(upstream, outputs)
+        return tape.gradient(scaled, outputs) if training else None
 
     def _many_steps(self, step):
         """Makes a function of an iterator: `steps_per_execution` steps, or the remaining."""
-        strategy, limit = self.distribute_strategy, self.steps_per_execution
+        strategy = self.distribute_strategy
+        limit = self.steps_per_execution
 
         def with_data(data):  # parts of a step that need none would run once more at the end
             with tf.control_dependencies([v for v in tf.nest.flatten(data) if v is not None]):
@@ -250,10 +253,11 @@ class TrainLoop(GlobalLoss):
 
         def over_replicas(logs):
             """Returns metrics of all replicas, once an execution; other logs as means."""
-            metrics = {}
-            if strategy.num_replicas_in_sync > 1:
-                metrics = self.get_metrics_result()
-            return {n: metrics[n] if n in metrics else _mean(v) for n, v in logs.items()}
+            if self.num_replicas == 1:
+                return {name: value for name, [value] in logs.items()}
+            metrics = self.get_metrics_result()
+            means = {name: tf.reduce_mean(values, axis=0) for name, values in logs.items()}
+            return {name: metrics.get(name, mean) for name, mean in means.items()}
 
         @tf.autograph.experimental.do_not_convert
         def one(data):
@@ -271,11 +275,16 @@ class TrainLoop(GlobalLoss):
                 logs = tf.cond(has_data, lambda: one_step(data.get_value()), lambda: logs)
                 return done + 1, has_data, logs
 
-            is_left = lambda done, has_data, _: (done < limit) & has_data  # noqa: E731
-            return over_replicas(tf.while_loop(is_left, turn, (1, True, logs))[-1])
+            _, _, logs = tf.while_loop(
+                lambda done, has_data, _: (done < limit) & has_data,
+                turn,
+                (1, True, logs),
+            )
+            return over_replicas(logs)
 
         if not self.run_eagerly:
-            one, many = (tf.function(each, reduce_retracing=True) for each in (one, many))
+            one = tf.function(one, reduce_retracing=True)
+            many = tf.function(many, reduce_retracing=True)
             without_tracing_warning(one)
             without_tracing_warning(many)
 
@@ -330,8 +339,12 @@ def _for_any_size(function, inputs):
 
 def _loop(step, carried, times):
     """Calls `step(index, carried)`, which returns the next of both, one after the other."""
-    is_left = lambda index, _: index < times  # noqa: E731
-    _, carried = tf.while_loop(is_left, step, (tf.constant(0), carried), parallel_iterations=1)
+    _, carried = tf.while_loop(
+        lambda index, _: index < times,
+        step,
+        (tf.constant(0), carried),
+        parallel_iterations=1,
+    )
     return carried
 
 
@@ -355,15 +368,6 @@ def _dense(gradients):
     return [None if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 
-def _added(sums, gradients):
-    added = []
-    for total, gradient in zip(sums, gradients, strict=True):
-        if gradient is not None:
-            total += tf.cast(gradient, total.dtype)
-        added.append(total)
-    return added
-
-
 def _copied(data):
     """Copies a batch, on CPUs: parts of it are in the memory of the arrays that made it.
 
@@ -379,31 +383,10 @@ def _copied(data):
     return tf.nest.map_structure(copied, data)
 
 
-def _plus(gradient, number):
-    return None if gradient is None else gradient + tf.cast(number, gradient.dtype)
-
-
-def _mean(values):
-    return values[0] if len(values) == 1 else tf.reduce_mean(tf.stack(values), axis=0)
-
-
-def _total(value):
-    return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
-
-
 def _gathered(value):
     if value is None:
         return None
     return tf.distribute.get_replica_context().all_gather(value, axis=0)
-
-
-def _rows_of_replica(values, like):
-    """Returns this replica's rows of values that were gathered from all replicas."""
-    rows = tf.shape(like)[:1]
-    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-    start = tf.reduce_sum(_gathered(rows)[:replica])
-    begin = tf.concat([start[None], tf.zeros([like.shape.rank - 1], "int32")], axis=0)
-    return tf.ensure_shape(tf.slice(values, begin, tf.shape(like)), like.shape)
 
 
 def _are_columns(arrays):
@@ -417,5 +400,4 @@ def _are_columns(arrays):
 
 
 def _num_rows(x):
-    inputs = [values for values in tf.nest.flatten(x) if values is not None]
-    return tf.cast(tf.shape(inputs[0])[0], "float32")
+    return tf.cast(num_rows(x), "float32")

@@ -5,7 +5,7 @@ import itertools
 import keras
 import torch
 
-from keras_bert.training.global_loss import GlobalLoss, num_rows, same
+from keras_bert.training.global_loss import GlobalLoss, num_rows
 from keras_bert.training.keras_internals import step_loss, track_loss
 from keras_bert.training.packed_slots import sequences_per_row
 
@@ -16,13 +16,12 @@ class TrainLoop(GlobalLoss):
     def train_step(self, data):
         x, y, sample_weight = _on_device(data)
         num_parts = self.accumulation_steps
-        is_split = num_parts > 1
-        if is_split and self.compares_examples(y):
+        if self.is_split and self.compares_examples(y):
             self._add_gradients_over_batch(x, y, sample_weight)
             return self._take_step()
-        weights = self.scaled_weights(x, y, sample_weight, same, is_split)
+        weights = self.scaled_weights(x, y, sample_weight)
         rows = num_rows(x)
-        density = sequences_per_row(x, same)
+        density = sequences_per_row(x, self.total)
         self._clear_gradients()
         for index in range(min(num_parts, rows)):
             part = _rows_of((x, y, sample_weight, weights), slice(index, None, num_parts))
@@ -59,7 +58,7 @@ class TrainLoop(GlobalLoss):
         with torch.no_grad(), torch.random.fork_rng(devices):  # for the same dropout again
             outputs = torch.cat([self(part, training=True) for part in parts])
         outputs.requires_grad_()
-        weights = self.scaled_weights(None, y, sample_weight, same, True)
+        weights = self.scaled_weights(None, y, sample_weight)
         loss = step_loss(self, None, y, outputs, weights, True)
         track_loss(self, loss, rows)
         self.compute_metrics(None, y, outputs, sample_weight)
@@ -71,11 +70,7 @@ class TrainLoop(GlobalLoss):
             self(part, training=True).backward(gradient)
 
     def test_step(self, data):
-        x, y, sample_weight = _on_device(data)
-        weights = self.scaled_weights(x, y, sample_weight, same, False)
-        examples = num_rows(x) * sequences_per_row(x, same)
-        self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
-        return self.get_metrics_result()
+        return super().test_step(_on_device(data))
 
 
 def _on_device(data):

@@ -116,14 +116,13 @@ class InBatchNegatives(BatchLoss):
         anchors = vectors[:, 0]  # [B, H]
         candidates = ops.reshape(vectors[:, 1:], (-1, vectors.shape[-1]))  # [B x (k - 1), H]
         scores = self.scale * ops.matmul(anchors, ops.transpose(candidates))
-        rows = ops.arange(ops.shape(scores)[0])[:, None]
         columns = ops.arange(ops.shape(scores)[1])
-        is_right = columns == texts * rows  # the anchor's positive
-        # Numbers of texts: of anchors and positives [B, 1], of candidates [1, B x (k - 1)].
+        is_right = columns == columns[::texts, None]  # the anchor's positive
+        # Numbers of texts: of anchors and positives [B, 1], of candidates [B x (k - 1)].
         anchor = y_true[:, :1]
         positive = y_true[:, 1:2]
-        candidate = ops.reshape(y_true[:, 1:], (1, -1))
-        its_anchor = ops.reshape(ops.repeat(anchor, texts, axis=1), (1, -1))
+        candidate = ops.reshape(y_true[:, 1:], (-1,))
+        its_anchor = ops.repeat(y_true[:, 0], texts)
         is_positive = columns % texts == 0
         is_equal = (candidate == anchor) | (candidate == positive)
         is_equal = is_equal | (is_positive & (its_anchor == anchor))
@@ -165,10 +164,12 @@ class CoSENT(BatchLoss):
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         _check_several(self, vectors, exactly=2)
         scores = ops.reshape(y_true, (-1,))
-        cosines = self.scale * ops.sum(vectors[:, 0] * vectors[:, 1], axis=-1)  # [B]
+        products = vectors[:, 0] * vectors[:, 1]
+        cosines = self.scale * ops.sum(products, axis=-1)  # [B]
         excess = cosines[None] - cosines[:, None]  # [higher, lower]
         excess = ops.where(scores[:, None] > scores[None], excess, -1e9)
-        return ops.logsumexp(ops.append(ops.reshape(excess, (-1,)), 0.0))
+        excess = ops.append(excess, 0.0)  # flattens it
+        return ops.logsumexp(excess)
 
 
 @registered
@@ -196,7 +197,7 @@ class EmbeddingLoss(BatchLoss):
 
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         loss_class = CoSENT if len(y_true.shape) == 1 else InBatchNegatives
-        return loss_class(self.scale).loss_of(y_true, vectors)
+        return loss_class.loss_of(self, y_true, vectors)
 
 
 @registered
@@ -228,7 +229,8 @@ class MarginMeanSquaredError(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         is_pair = len(y_pred.shape) == 2 and y_pred.shape[1] in (2, None)
-        if not is_pair or (len(y_true.shape) > 1 and y_true.shape[1] not in (1, None)):
+        is_margin = len(y_true.shape) == 1 or y_true.shape[1] in (1, None)
+        if not (is_pair and is_margin):
             raise ValueError(
                 "MarginMeanSquaredError takes the teacher's margins [B] and logits [B, 2] of "
                 f"(query, positive, negative); got {tuple(y_true.shape)} and "
@@ -282,7 +284,8 @@ class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
         label = self._of_labels(y_true, y_pred)
         if not self.label_smoothing:
             return label
-        even = -ops.mean(ops.log_softmax(y_pred, axis=-1), axis=-1)
+        log_probabilities = ops.log_softmax(y_pred, axis=-1)
+        even = -ops.mean(log_probabilities, axis=-1)
         return label + self.label_smoothing * (even - label)
 
     def _of_labels(self, y_true, y_pred):
@@ -290,9 +293,11 @@ class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
             return super().call(y_true, y_pred)
         y_true = ops.reshape(ops.cast(y_true, "int32"), y_pred.shape[:-1])
         is_label = ops.arange(y_pred.shape[-1]) == y_true[..., None]
-        logits = y_pred - ops.stop_gradient(ops.max(y_pred, axis=-1, keepdims=True))
+        largest = ops.max(y_pred, axis=-1, keepdims=True)
+        logits = y_pred - ops.stop_gradient(largest)
         label = ops.sum(ops.where(is_label, logits, 0.0), axis=-1)
-        return ops.log(ops.sum(ops.exp(logits), axis=-1)) - label
+        total = ops.sum(ops.exp(logits), axis=-1)
+        return ops.log(total) - label
 
     def get_config(self):
         config = keras.losses.Loss.get_config(self)
@@ -348,7 +353,8 @@ class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
             )
         weight = ops.convert_to_tensor(self.pos_weight, y_pred.dtype)
         positive = y_true * weight * ops.softplus(-y_pred)
-        return ops.mean(positive + (1 - y_true) * ops.softplus(y_pred), axis=-1)
+        negative = (1 - y_true) * ops.softplus(y_pred)
+        return ops.mean(positive + negative, axis=-1)
 
     def get_config(self):
         return {**keras.losses.Loss.get_config(self), "pos_weight": self.pos_weight}
@@ -411,7 +417,7 @@ class Distillation(keras.losses.Loss):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
         self.temperature = float(temperature)
         self.alpha = float(alpha)
-        self._distance = None
+        self._distance = None  # the squared error
         if isinstance(self.loss, _OF_CLASSES):
             self._distance = divergence
         elif isinstance(self.loss, BINARY):
@@ -457,8 +463,8 @@ def _binary_divergence(teacher, student):
 def normalized(vectors: Any) -> Any:
     """Scales vectors to length 1, in float32."""
     vectors = ops.cast(vectors, "float32")
-    length = ops.sqrt(ops.sum(ops.square(vectors), axis=-1, keepdims=True) + 1e-24)
-    return vectors / length
+    squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
+    return vectors / ops.sqrt(squares + 1e-24)
 
 
 def check_dims(dims: Sequence[int] | None, width: int) -> None:

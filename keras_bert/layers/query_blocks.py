@@ -26,17 +26,26 @@ def by_queries(attend, query, key, value, visibility):
     """
     import tensorflow as tf
 
-    batch, num_heads, length, head_dim = ops.shape(query)
+    length = ops.shape(query)[2]
     count = (length + LONG - 1) // LONG
     size = (length + count - 1) // count
-    excess = count * size - length
-    blocks = ops.pad(query, [(0, 0), (0, 0), (0, excess), (0, 0)])
-    blocks = ops.reshape(blocks, (batch, num_heads, count, size, head_dim))
     context = tf.map_fn(
         lambda block: attend(block, key, value, visibility),
-        ops.transpose(blocks, (2, 0, 1, 3, 4)),
+        ops.transpose(cut(query, size), (2, 0, 1, 3, 4)),
         parallel_iterations=1,
     )  # [C, B, N, Q, D]
-    context = ops.transpose(context, (1, 2, 0, 3, 4))
-    context = ops.reshape(context, (batch, num_heads, count * size, head_dim))
-    return context[:, :, :length]
+    return joined(ops.transpose(context, (1, 2, 0, 3, 4)), length)
+
+
+def cut(x, size):
+    """Cuts `[B, N, S, D]` into blocks of tokens, `[B, N, C, size, D]`, the last ending in zeros."""
+    batch, num_heads, length, head_dim = ops.shape(x)
+    excess = size - 1 - (length + size - 1) % size  # ONNX has another rest of negatives
+    x = ops.pad(x, [(0, 0), (0, 0), (0, excess), (0, 0)])
+    return ops.reshape(x, (batch, num_heads, -1, size, head_dim))
+
+
+def joined(blocks, length):
+    """Joins blocks, `[B, N, C, Q, D]`, to rows of `length` tokens, `[B, N, S, D]`."""
+    batch, num_heads, _, _, head_dim = ops.shape(blocks)
+    return ops.reshape(blocks, (batch, num_heads, -1, head_dim))[:, :, :length]

@@ -9,7 +9,7 @@ from keras.layers import Embedding
 
 from keras_bert.layers.dense_and_norms import EPSILON, bert_initializer, dense, layer_norm, table
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.packed_rows import packed_input, positions_in_sequences
+from keras_bert.layers.packed_rows import token_positions
 from keras_bert.messages import check_int
 from keras_bert.saved import SavedLayer, registered
 
@@ -98,17 +98,13 @@ class Embeddings(SavedLayer):
 
     def call(self, token_ids, segment_ids=None, sequence_ids=None, training=None):
         check_length(token_ids, self.max_sequence_length)
-        sequence_ids = packed_input("sequence_ids", sequence_ids)
-        if sequence_ids is None:
-            positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")  # [S]
-        else:
-            positions = positions_in_sequences(sequence_ids)  # [B, S]
         x = self.token_embedding(token_ids)  # [B, S, E]
         if self.segment_embedding is not None:
             if segment_ids is None or self.num_segments == 1:
                 segment_ids = ops.zeros_like(token_ids)
             x = x + self.segment_embedding(segment_ids)
-        x = x + self.position_embedding(positions)  # [S, E] or [B, S, E]
+        positions = token_positions(token_ids, sequence_ids)
+        x = x + self.position_embedding(positions)  # [1 or B, S, E]
         x = self.output_dropout(self.norm(x), training=training)
         if self.projection is not None:
             x = self.projection(x)

@@ -60,15 +60,14 @@ class ClsVectors(SavedLayer):
     def call(self, sequence_output, padding_mask=None):
         cls_positions = packed_input("cls_positions")
         if self.last:
-            return _last_vectors(sequence_output, cls_positions, padding_mask)
+            is_inside = _is_inside(sequence_output, padding_mask)  # [B, K, S]
+            positions = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
+            last = ops.max(ops.where(is_inside, positions, 0), axis=2)  # [B, K]
+            vectors = gather_positions(sequence_output, last)
+            return vectors[:, 0, :] if cls_positions is None else vectors
         if cls_positions is None:
             return sequence_output[:, 0, :]
         return gather_positions(sequence_output, cls_positions)
-
-    def compute_output_spec(self, sequence_output, padding_mask=None):
-        # A functional model has one shape for its pooled vectors: that of unpacked rows.
-        batch, _, width = sequence_output.shape
-        return keras.KerasTensor((batch, width), dtype=self.compute_dtype)
 
 
 @registered
@@ -84,47 +83,33 @@ class MeanVectors(keras.layers.Layer):
     """
 
     def call(self, sequence_output, padding_mask=None):
-        cls_positions, sequence_ids = packed_input("cls_positions"), packed_input("sequence_ids")
-        if sequence_ids is not None:
-            is_inside = _is_in_sequence(sequence_ids, cls_positions)  # [B, K, S]
-        elif padding_mask is not None:
-            is_inside = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)
-        else:
-            is_inside = ops.ones_like(ops.expand_dims(sequence_output[:, :, 0], 1))
+        is_inside = _is_inside(sequence_output, padding_mask)  # [B, K, S]
         shares = ops.cast(is_inside, "float32")
-        shares = shares / ops.maximum(ops.sum(shares, axis=2, keepdims=True), 1)
-        means = ops.matmul(ops.cast(shares, sequence_output.dtype), sequence_output)
-        return means if cls_positions is not None else means[:, 0, :]
+        counts = ops.sum(shares, axis=2, keepdims=True)
+        shares = ops.cast(shares / ops.maximum(counts, 1), sequence_output.dtype)
+        means = ops.matmul(shares, sequence_output)
+        return means[:, 0, :] if packed_input("cls_positions") is None else means
 
-    def compute_output_spec(self, sequence_output, padding_mask=None):
-        batch, _, width = sequence_output.shape
-        return keras.KerasTensor((batch, width), dtype=self.compute_dtype)
+
+def _is_inside(sequence_output, padding_mask):
+    """Computes which tokens belong to each sequence, bool `[B, K, S]`, K = 1 in unpacked rows."""
+    sequence_ids = packed_input("sequence_ids")
+    cls_positions = packed_input("cls_positions")
+    if sequence_ids is not None:
+        return _is_in_sequence(sequence_ids, cls_positions)
+    if cls_positions is not None:
+        raise ValueError("This encoder needs sequence_ids, too, with cls_positions.")
+    if padding_mask is None:
+        padding_mask = ops.ones_like(sequence_output[:, :, 0])
+    return ops.expand_dims(ops.cast(padding_mask, "bool"), 1)
 
 
 def _is_in_sequence(sequence_ids, cls_positions):
-    """Computes which tokens belong to each of the sequences of a row, bool `[B, K, S]`."""
+    """Computes which tokens belong to each of the sequences of a packed row, bool `[B, K, S]`."""
     count = 1 if cls_positions is None else ops.shape(cls_positions)[1]
     ids = ops.arange(1, count + 1, dtype="int32")  # [K]
     sequence_ids = ops.expand_dims(ops.cast(sequence_ids, "int32"), 1)  # [B, 1, S]
     return ops.equal(sequence_ids, ops.expand_dims(ids, 1))
-
-
-def _last_vectors(sequence_output, cls_positions, padding_mask):
-    positions = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
-    sequence_ids = packed_input("sequence_ids")
-    if sequence_ids is not None:
-        is_inside = _is_in_sequence(sequence_ids, cls_positions)  # [B, K, S]
-    elif cls_positions is not None:
-        raise ValueError("A causal encoder needs sequence_ids, too, with cls_positions.")
-    elif padding_mask is not None:
-        is_inside = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)  # [B, 1, S]
-    else:
-        return sequence_output[:, -1, :]
-    last = ops.max(ops.where(is_inside, positions, 0), axis=2)
-    vectors = gather_positions(sequence_output, last)
-    if cls_positions is None:
-        return vectors[:, 0, :]
-    return vectors
 
 
 @registered
@@ -149,19 +134,19 @@ class SequenceLogits(keras.layers.Layer):
         is_inside = _is_in_sequence(sequence_ids, cls_positions)
         return ops.where(is_inside, ops.expand_dims(logits, 1), HIDDEN)  # [B, K, S]
 
-    def compute_output_spec(self, logits):
-        # A functional model has one shape for its logits: that of unpacked rows.
-        return keras.KerasTensor(logits.shape, dtype=self.compute_dtype)
 
-
-def positions_in_sequences(sequence_ids):
-    """Returns each token's position in its own sequence, int32 `[B, S]`.
+def token_positions(token_ids, sequence_ids=None):
+    """Returns each token's position in its own sequence, int32 `[B, S]`; `[1, S]` if rows are one.
 
     Example:
     >>> import numpy as np
-    >>> positions_in_sequences(np.array([[1, 1, 1, 2, 2, 0]])).numpy()
+    >>> token_positions(None, np.array([[1, 1, 1, 2, 2, 0]])).numpy()
     array([[0, 1, 2, 0, 1, 0]], dtype=int32)
     """
+    sequence_ids = packed_input("sequence_ids", sequence_ids)
+    if sequence_ids is None:
+        positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")
+        return ops.expand_dims(positions, 0)
     is_same = ops.equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
     earlier = ops.tril(ops.cast(is_same, "int32"), -1)  # [B, S, S], the tokens of a position before
     return ops.sum(earlier, axis=-1)

@@ -3,11 +3,10 @@
 Source: Su et al. 2021, "RoFormer", section 3.2.2.
 """
 
-import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.layers.packed_rows import packed_input, positions_in_sequences
+from keras_bert.layers.packed_rows import token_positions
 from keras_bert.saved import SavedLayer, registered
 
 
@@ -32,25 +31,21 @@ class RotaryPositions(SavedLayer):
         self.theta = theta
 
     def call(self, token_ids):
-        sequence_ids = packed_input("sequence_ids")
-        if sequence_ids is None:
-            positions = ops.expand_dims(ops.arange(ops.shape(token_ids)[1], dtype="int32"), 0)
-        else:
-            positions = positions_in_sequences(sequence_ids)
-        speeds = self.theta ** (-np.arange(0, self.head_dim, 2) / self.head_dim)  # radians, [D / 2]
-        positions = ops.expand_dims(ops.cast(positions, "float32"), (1, 3))
-        angles = ops.multiply(positions, np.float32(speeds))
-        cosine, sine = ops.cos(angles), ops.sin(angles)  # [B or 1, 1, S, D / 2]
+        exponents = -np.arange(0, self.head_dim, 2) / self.head_dim
+        speeds = np.float32(self.theta**exponents)  # radians, [D / 2]
+        positions = ops.cast(token_positions(token_ids), "float32")
+        angles = ops.multiply(ops.expand_dims(positions, (1, 3)), speeds)
+        cosine = ops.cos(angles)  # [B or 1, 1, S, D / 2]
+        sine = ops.sin(angles)
         return ops.concatenate([cosine, cosine, -sine, sine], axis=-1)
-
-    def compute_output_spec(self, token_ids):
-        return keras.KerasTensor((None, 1, token_ids.shape[1], 2 * self.head_dim), dtype="float32")
 
 
 def rotated(heads, rotation):
     """Turns each pair of numbers i and i + D / 2 of heads `[B, N, S, D]`; see `RotaryPositions`."""
     cosine, sine = ops.split(rotation, 2, axis=-1)  # [B or 1, 1, S, D]
     shape = ops.shape(heads)
-    pairs = ops.reshape(heads, (*shape[:-1], 2, heads.shape[-1] // 2))
+    half = heads.shape[-1] // 2
+    pairs = ops.reshape(heads, (*shape[:-1], 2, half))
     swapped = ops.reshape(ops.flip(pairs, axis=-2), shape)
-    return ops.cast(heads * cosine + swapped * sine, heads.dtype)
+    turned = heads * cosine + swapped * sine
+    return ops.cast(turned, heads.dtype)

@@ -46,10 +46,11 @@ def tpu_attention(query, key, value, visibility, dropout=None, training=False, m
     ids = padding_mask if sequence_ids is None else sequence_ids
     if ids is None:
         ids = jnp.ones(query.shape[::2], "int32")
-    if dropout is None:
-        rate, seeds = 0.0, jnp.zeros(2, "uint32")
-    else:
-        rate, seeds = dropout.rate, dropout.next_seed()
+    rate = 0.0
+    seeds = jnp.zeros(2, "uint32")
+    if dropout is not None:
+        rate = dropout.rate
+        seeds = dropout.next_seed()
     settings = Settings(query.shape[-1], rate, sequence_ids is not None, causal, window)
     attend = functools.partial(whole_rows, settings=settings)
     if mesh is not None:  # XLA can't split a kernel's work among devices by itself
@@ -63,7 +64,8 @@ def tpu_attention(query, key, value, visibility, dropout=None, training=False, m
         )
     numbers = jnp.arange(query.shape[0], dtype="int32")
     rows = (heads.swapaxes(1, 2) for heads in (query, key, value))  # [B, S, N, D], as in memory
-    return attend(*rows, ids.astype("int32"), numbers, seeds).swapaxes(1, 2)
+    context = attend(*rows, ids.astype("int32"), numbers, seeds)
+    return context.swapaxes(1, 2)
 
 
 class Settings(NamedTuple):
@@ -74,46 +76,46 @@ class Settings(NamedTuple):
     is_packed: bool
     causal: bool
     window: int | None
+    interpret: bool = False  # on a CPU, slowly
 
 
-def whole_rows(query, key, value, ids, numbers, seeds, settings, interpret=False):
+def whole_rows(query, key, value, ids, numbers, seeds, settings):
     """Computes attention of heads `[B, S, N, D]`, a row at a time.
 
     If rows are packed, tokens see those with the same number of `ids`, int32 `[B, S]`; otherwise
     all but those with a 0. Dropout depends on `numbers`, int32 `[B]`, the numbers of the rows in
-    the batch, and on `seeds`, uint32 `[2]`. `interpret` runs on a CPU, slowly.
+    the batch, and on `seeds`, uint32 `[2]`.
     """
     shape = (*query.shape[:2], -1)
-    rows = [heads.reshape(shape) for heads in (query, key, value)]  # [B, S, H]
-    return _attend(*rows, ids, numbers, seeds, settings, interpret).reshape(query.shape)
+    rows = tuple(heads.reshape(shape) for heads in (query, key, value))  # [B, S, H]
+    return _attend(rows, ids, numbers, seeds, settings).reshape(query.shape)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(6, 7))
-def _attend(query, key, value, ids, numbers, seeds, settings, interpret):
-    tensors = query, key, value
-    [context] = _run(_forward, 1, tensors, ids, numbers, seeds, settings, interpret, products=2)
+@functools.partial(jax.custom_vjp, nondiff_argnums=[4])
+def _attend(tensors, ids, numbers, seeds, settings):
+    [context] = _run(_forward, 1, tensors, ids, numbers, seeds, settings, products=2)
     return context
 
 
 def _attend_and_save(*arguments):
-    return _attend(*arguments), arguments[:6]
+    return _attend(*arguments), arguments[:4]
 
 
-def _pull_back(settings, interpret, saved, upstream):
-    *tensors, ids, numbers, seeds = saved
-    tensors = *tensors, upstream
-    gradients = _run(_backward, 3, tensors, ids, numbers, seeds, settings, interpret, products=5)
-    return *gradients, None, None, None
+def _pull_back(settings, saved, upstream):
+    tensors, *others = saved
+    gradients = _run(_backward, 3, (*tensors, upstream), *others, settings, products=5)
+    return tuple(gradients), None, None, None
 
 
 _attend.defvjp(_attend_and_save, _pull_back)
 
 
-def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret, products):
+def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, products):
     """Runs a kernel on each row and block of heads; returns a list of outputs, `[B, S, H]`."""
     rows, length, hidden_dim = tensors[0].shape
     dtype = tensors[0].dtype
     num_tensors = len(tensors) + num_outputs
+    ids_of_row = pl.BlockSpec((1, 1, length), lambda row, *_: (row, 0, 0))
     heads = pl.BlockSpec((1, length, LANES), lambda row, block, *_: (row, 0, block))
     scores = rows * hidden_dim // settings.head_dim * length**2
     # VMEM that a block takes; what isn't taken serves the operations around it.
@@ -125,10 +127,7 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
         grid_spec=pltpu.PrefetchScalarGridSpec(
             num_scalar_prefetch=2,  # numbers and seeds
             grid=(rows, hidden_dim // LANES),
-            in_specs=[
-                pl.BlockSpec((1, 1, length), lambda row, *_: (row, 0, 0)),
-                *[heads] * len(tensors),
-            ],
+            in_specs=[ids_of_row] + [heads] * len(tensors),
             out_specs=[heads] * num_outputs,
         ),
         compiler_params=pltpu.CompilerParams(
@@ -140,43 +139,39 @@ def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret,
             transcendentals=scores,
             bytes_accessed=rows * length * num_tensors * hidden_dim * dtype.itemsize,
         ),
-        interpret=interpret,
+        interpret=settings.interpret,
     )(numbers, seeds, ids[:, None], *tensors)
 
 
 def _forward(settings, numbers, seeds, ids, query, key, value, context):
     """Writes the context of a block of heads, `[1, S, LANES]`."""
     bias = _bias(ids[0], settings)
-    rate = settings.rate
     contexts = []
     for head, lanes in _heads(numbers, settings.head_dim):
         probabilities = _probabilities(query[0][:, lanes], key[0][:, lanes], bias)
-        if rate:
-            keep = kept(seeds, head, query.shape[1], rate)
-            probabilities = jnp.where(keep, probabilities / (1 - rate), 0)
-        contexts.append(_product(probabilities.astype(value.dtype), value[0][:, lanes], 1, 0))
+        drop = _dropout(seeds, head, query.shape[1], settings.rate)
+        dropped = drop(probabilities).astype(value.dtype)
+        contexts.append(_product(dropped, value[0][:, lanes], 1, 0))
     context[0] = jnp.concatenate(contexts, axis=1).astype(context.dtype)
 
 
 def _backward(settings, numbers, seeds, ids, query, key, value, upstream, *gradients):
     """Writes the gradients of a block of heads, `[1, S, LANES]` each."""
     bias = _bias(ids[0], settings)
-    rate = settings.rate
-    to_query, to_key, to_value = [], [], []
+    to_query = []
+    to_key = []
+    to_value = []
     for head, lanes in _heads(numbers, settings.head_dim):
         head_query = query[0][:, lanes]
         head_key = key[0][:, lanes]
         head_upstream = upstream[0][:, lanes]
-        probabilities = dropped = _probabilities(head_query, head_key, bias)
-        slopes = _product(head_upstream, value[0][:, lanes], 1, 1)  # [S, S], after dropout
-        if rate:
-            keep = kept(seeds, head, query.shape[1], rate)
-            dropped = jnp.where(keep, probabilities / (1 - rate), 0)
-            slopes = jnp.where(keep, slopes / (1 - rate), 0)
+        probabilities = _probabilities(head_query, head_key, bias)
+        drop = _dropout(seeds, head, query.shape[1], settings.rate)
+        dropped = drop(probabilities).astype(query.dtype)
+        slopes = drop(_product(head_upstream, value[0][:, lanes], 1, 1))  # [S, S]
         mean = jnp.sum(slopes * probabilities, axis=1, keepdims=True)
         slopes = probabilities * (slopes - mean) * settings.head_dim**-0.5  # of the scores
         slopes = slopes.astype(query.dtype)
-        dropped = dropped.astype(query.dtype)
         to_query.append(_product(slopes, head_key, 1, 0))
         to_key.append(_product(slopes, head_query, 0, 0))
         to_value.append(_product(dropped, head_upstream, 0, 0))
@@ -213,9 +208,18 @@ def _bias(ids, settings):
 
 def _probabilities(query, key, bias):
     """Returns the softmax of a head's scores, float32 `[S, S]`."""
-    scores = _product(query * query.shape[1] ** -0.5, key, 1, 1) + bias
+    query = query * query.shape[1] ** -0.5
+    scores = _product(query, key, 1, 1) + bias
     powers = jnp.exp(scores - jnp.max(scores, axis=1, keepdims=True))
     return powers * (1 / jnp.sum(powers, axis=1, keepdims=True))
+
+
+def _dropout(seeds, head, length, rate):
+    """Returns a function that drops a head's probabilities, or their gradients."""
+    if not rate:
+        return lambda values: values
+    keep = kept(seeds, head, length, rate)
+    return lambda values: jnp.where(keep, values / (1 - rate), 0)
 
 
 def kept(seeds, head, length, rate):
@@ -225,8 +229,10 @@ def kept(seeds, head, length, rate):
     """
     queries = jax.lax.broadcasted_iota(jnp.uint32, (length, 1), 0)
     keys = jax.lax.broadcasted_iota(jnp.uint32, (1, length), 1)
-    of_head = _mixed(_mixed(head.astype(jnp.uint32) ^ seeds[0]) ^ seeds[1])
-    bits = _mixed(_mixed(queries ^ of_head) ^ (keys * np.uint32(0x9E3779B9)))
+    of_head = _mixed(head.astype(jnp.uint32) ^ seeds[0])
+    of_head = _mixed(of_head ^ seeds[1])
+    of_queries = _mixed(queries ^ of_head)
+    bits = _mixed(of_queries ^ (keys * np.uint32(0x9E3779B9)))
     dropped = np.int32(round(rate * 2**32) - 2**31)
     return bits.astype(jnp.int32) >= dropped  # signed numbers, which TPUs compare
 

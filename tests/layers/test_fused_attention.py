@@ -90,8 +90,7 @@ def of_tpu(dtype, seeds=(0, 0), rate=0.0, **visible):
         ids=jax.numpy.asarray(ids if sequence_ids is None else sequence_ids),
         numbers=jax.numpy.arange(B),
         seeds=jax.numpy.asarray(seeds, "uint32"),
-        settings=Settings(H // N, rate, sequence_ids is not None, causal, window),
-        interpret=True,
+        settings=Settings(H // N, rate, sequence_ids is not None, causal, window, True),
     )
     return jax_value_and_gradient(attend, dtype, padding_mask)
 

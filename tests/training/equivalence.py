@@ -137,9 +137,9 @@ def kernel_pretrainer(rng, rows, dropout):
 def take_tpu_attention():
     from keras_bert.layers import fused_attention, tpu_attention
 
-    device, whole_rows = fused_attention.jax_device, tpu_attention.whole_rows
+    device = fused_attention.jax_device
     fused_attention.jax_device = lambda: (SimpleNamespace(platform="tpu"), device()[1])
-    tpu_attention.whole_rows = functools.partial(whole_rows, interpret=True)
+    tpu_attention.Settings = functools.partial(tpu_attention.Settings, interpret=True)
 
 
 def classifier(rng, rows, dropout):

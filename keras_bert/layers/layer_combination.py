@@ -1,6 +1,5 @@
 """Combination of a token's vectors from several encoder layers."""
 
-import keras
 from keras import ops
 
 from keras_bert.messages import check_int, check_one_of
@@ -62,19 +61,14 @@ class LayerCombination(SavedLayer):
         total = sum(states)  # [B, S, H]
         return total / len(states) if self.combine == "mean" else total
 
-    def compute_output_spec(self, hidden_states):
-        *outer, width = hidden_states[0].shape
-        if self.combine == "concat":
-            width = sum(state.shape[-1] for state in hidden_states)
-        return keras.KerasTensor((*outer, width), dtype="float32")
-
 
 def layer_places(layers, num_layers):
     """Returns the indices in `hidden_states` of layers counted from either end.
 
     0 is the embeddings, 1 to `num_layers` are the blocks, and -1 is the last block.
     """
-    is_list = isinstance(layers, (list, tuple, range)) or getattr(layers, "ndim", 0) == 1
+    is_array = getattr(layers, "ndim", 0) == 1
+    is_list = is_array or isinstance(layers, (list, tuple, range))
     if not is_list or not len(layers):
         raise ValueError(f"layers must be a list of numbers, such as [-1, -2]; got {layers!r}.")
     for layer in layers:

@@ -22,7 +22,8 @@ def _decoded(embedding, x):
 
     dtype = embedding.reverse_dtype or embedding.compute_dtype
     rows = ops.reshape(ops.cast(x, dtype), (-1, x.shape[-1]))  # [B * P, H]
-    logits = tf.matmul(rows, ops.cast(embedding.embeddings, dtype), transpose_b=True)
+    table = ops.cast(embedding.embeddings, dtype)  # [V, H]
+    logits = tf.matmul(rows, table, transpose_b=True)
     return ops.reshape(logits, (*ops.shape(x)[:-1], embedding.input_dim))  # [B, P, V]
 
 
@@ -101,10 +102,6 @@ class MaskedLMHead(keras.layers.Layer):
         logits = _decoded(self.token_embedding, self.transform(x))  # [B, P, V]
         logits = ops.cast(logits, "float32") + self.bias
         return ops.cast(logits, self.compute_dtype) if training else logits
-
-    def compute_output_spec(self, sequence_output, mask_positions):
-        shape = (*mask_positions.shape, self.token_embedding.input_dim)
-        return keras.KerasTensor(shape, dtype="float32")
 
     def get_config(self):
         return {

@@ -1,6 +1,5 @@
 """Pooling of token vectors into one vector per sequence."""
 
-import keras
 from keras import ops
 
 from keras_bert.messages import check_int, check_one_of
@@ -52,10 +51,3 @@ class Pooling(SavedLayer):
             return pooled
         length = ops.sqrt(ops.sum(ops.square(pooled), axis=-1, keepdims=True))
         return pooled / ops.maximum(length, 1e-12)
-
-    def compute_output_spec(self, sequence_output, padding_mask=None):
-        batch, length, width = sequence_output.shape
-        self.build(sequence_output.shape)
-        width = self.truncate_dim or width
-        shape = (batch, length, width) if self.pooling is None else (batch, width)
-        return keras.KerasTensor(shape, dtype="float32")

@@ -12,7 +12,7 @@ AMPERE, HOPPER = (8, 0), (9, 0)  # compute capabilities
 
 def fits(query, device, has_mask):
     """Returns whether cuDNN takes heads `[B, N, S, D]` on a JAX device."""
-    _, _, length, head_dim = query.shape
+    length, head_dim = query.shape[2:]
     capability = compute_capability(device)
     return (
         query.dtype in ("bfloat16", "float16")
@@ -37,7 +37,10 @@ def _numbers(version):
 
 @contextlib.contextmanager
 def answering_for(device):
-    """Answers what JAX asks of a GPU before it calls cuDNN, for a device that may be absent."""
+    """Answers what JAX asks of a GPU before it calls cuDNN, for a device that may be absent.
+
+    JAX asks nothing of other devices.
+    """
     from jax._src.cudnn import fused_attention_stablehlo
 
     def check_compute_capability(least):

@@ -43,7 +43,9 @@ def _jax_kernel(query, visibility, dropout):
     if device.platform == "tpu":
         from keras_bert.layers.tpu_attention import fits, tpu_attention
 
-        return functools.partial(tpu_attention, mesh=mesh) if fits(query, mesh) else None
+        if not fits(query, mesh):
+            return None
+        return functools.partial(tpu_attention, mesh=mesh)
     if device.platform != "gpu":
         return None
     from keras_bert.layers.cudnn_attention import cudnn_attention, fits
@@ -60,21 +62,14 @@ def _jax_kernel(query, visibility, dropout):
 @contextlib.contextmanager
 def planned_for(mesh):
     """Chooses the kernel of the devices of a JAX mesh, which may be absent from this machine."""
+    from keras_bert.layers.cudnn_attention import answering_for
+
     token = _planned_mesh.set(mesh)
     try:
-        with _answers_of(mesh.devices.flat[0]):
+        with answering_for(mesh.devices.flat[0]):
             yield
     finally:
         _planned_mesh.reset(token)
-
-
-def _answers_of(device):
-    """Returns a context in which JAX gets the answers of a GPU that may be absent."""
-    if device.platform != "gpu":
-        return contextlib.nullcontext()
-    from keras_bert.layers.cudnn_attention import answering_for
-
-    return answering_for(device)
 
 
 def jax_device():

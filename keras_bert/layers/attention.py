@@ -58,9 +58,11 @@ def attention(
     visibility = Visibility(padding_mask, sequence_ids, causal, window, position_bias)
     whole = functools.partial(attend, query, key, value, visibility)
     if window is None:
-        in_blocks, takes = by_queries, long_rows and is_long(query, visibility)
+        in_blocks = by_queries
+        takes = long_rows and is_long(query, visibility)
     else:
-        in_blocks, takes = near_attention, takes_blocks(query, visibility)
+        in_blocks = near_attention
+        takes = takes_blocks(query, visibility)
     blocks = functools.partial(in_blocks, attend, query, key, value, visibility)
     if isinstance(takes, bool):
         return blocks() if takes else whole()

@@ -43,8 +43,9 @@ class Dense(keras.layers.Dense):
     def call(self, inputs, training=None):
         if keras.backend.backend() != "tensorflow" or len(inputs.shape) < 3:
             return super().call(inputs, training=training)
-        rows = super().call(ops.reshape(inputs, (-1, inputs.shape[-1])), training=training)
-        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
+        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
+        outputs = super().call(rows, training=training)
+        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
     def quantize(self, mode=None, type_check=True, config=None):
         super().quantize(mode, type_check=False, config=config)  # Keras asks subclasses to agree

@@ -44,10 +44,12 @@ class Dropout(SavedLayer):
             return inputs
         if keras.backend.backend() == "torch":
             return keras.random.dropout(inputs, self.rate, seed=self._seeds())
-        dropped = min(max(round(self.rate * 2**16), 1), 2**16 - 1)
+        dropped = round(self.rate * 2**16)
+        dropped = min(max(dropped, 1), 2**16 - 1)
         draw = _drawn_by_jax if keras.backend.backend() == "jax" else _drawn_by_tensorflow
         keep = draw(inputs, self.next_seed(), dropped)
-        scaled = inputs * ops.cast(2**16 / (2**16 - dropped), inputs.dtype)
+        scale = 2**16 / (2**16 - dropped)
+        scaled = inputs * ops.cast(scale, inputs.dtype)
         return ops.where(keep, scaled, ops.cast(0, inputs.dtype))
 
     def next_seed(self):
@@ -107,10 +109,10 @@ def _drawn_by_tensorflow(like, seed, dropped):
     import tensorflow as tf
 
     size = tf.size(like)
-    pairs = tf.random.stateless_uniform(
-        [(size + 1) // 2], seed, minval=None, maxval=None, dtype=tf.uint32
-    )
-    bits = tf.reshape(tf.bitcast(pairs, tf.uint16), [-1])[:size]
+    shape = [(size + 1) // 2]
+    pairs = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=tf.uint32)
+    bits = tf.bitcast(pairs, tf.uint16)
+    bits = tf.reshape(bits, [-1])[:size]
     return tf.reshape(bits, tf.shape(like)) >= np.uint16(dropped)
 
 
@@ -120,7 +122,8 @@ def _drawn_by_jax(like, seed, dropped):
 
     def on_cpu(seed):
         state = ops.concatenate([seed, seed])
-        return jax.lax.rng_bit_generator(state, like.shape, "uint16")[1] >= np.uint16(dropped)
+        _, bits = jax.lax.rng_bit_generator(state, like.shape, "uint16")
+        return bits >= np.uint16(dropped)
 
     def elsewhere(seed):
         return jax.random.bernoulli(seed, 1 - dropped / 2**16, like.shape)

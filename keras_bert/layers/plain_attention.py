@@ -34,7 +34,8 @@ def plain_attention(query, key, value, visibility, dropout=None, training=False)
 def attention_scores(query, key, visibility):
     """Computes what the softmax takes, float32 `[B, N, S, S]`, from heads `[B, N, S, D]`."""
     bias = visibility_bias(ops.shape(query)[2], visibility)
-    scores = ops.matmul(query * query.shape[-1] ** -0.5, ops.transpose(key, (0, 1, 3, 2)))
+    query = query * query.shape[-1] ** -0.5
+    scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
     scores = ops.cast(scores, "float32")  # [B, N, S, S]
     if bias is not None:
         scores = scores + bias

@@ -94,11 +94,15 @@ class SelfAttention(SavedLayer):
 
     def _heads(self, x, rotation=None):
         """Projects `[B, S, H]` to queries, keys and values, `[B, N, S, D]` each."""
-        shape = (*ops.shape(x)[:2], 3, self.num_heads, self.hidden_dim // self.num_heads)
+        batch, length, _ = ops.shape(x)
+        head_dim = self.hidden_dim // self.num_heads
+        shape = (batch, length, 3, self.num_heads, head_dim)
         heads = ops.reshape(self.query_key_value(x), shape)
-        query, key, value = ops.unstack(ops.transpose(heads, (2, 0, 3, 1, 4)), 3)
+        heads = ops.transpose(heads, (2, 0, 3, 1, 4))
+        query, key, value = ops.unstack(heads, 3)
         if rotation is not None:
-            query, key = rotated(query, rotation), rotated(key, rotation)
+            query = rotated(query, rotation)
+            key = rotated(key, rotation)
         return query, key, value
 
     def probabilities(

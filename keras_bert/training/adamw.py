@@ -129,7 +129,7 @@ class AdamW(SummedOptimizer):
         self._first_moments, self._second_moments = self.add_optimizer_variables(
             variables, ["first_moment", "second_moment"]
         )
-        layer_decay = 1.0 if self.layer_decay is None else self.layer_decay
+        layer_decay = self.layer_decay or 1.0
         self._decays = []
         self._rate_scales = []
         for variable in variables:
@@ -167,7 +167,7 @@ class AdamW(SummedOptimizer):
                 return
         weight = ops.cast(variable, dtype)
         update = self.direction(gradient, weight, index)
-        learning_rate = self._scaled(ops.cast(learning_rate, dtype), index)
+        learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]
         self.assign(variable, weight - learning_rate * update)
 
     def update_together(
@@ -219,10 +219,6 @@ class AdamW(SummedOptimizer):
     def _decay(self, index):
         return (self.weight_decay or 0.0) * self._decays[index]
 
-    def _scaled(self, rate, index):
-        scale = self._rate_scales[index]
-        return rate if scale == 1.0 else rate * scale
-
     def _kernel_settings(self, rate):
         """Computes arguments of TensorFlow's Adam kernel with which it corrects biases as we do.
 
@@ -264,10 +260,11 @@ class AdamW(SummedOptimizer):
         """Updates a weight with TensorFlow's Adam kernel, in one pass over memory."""
         import tensorflow as tf
 
+        rate_scale = self._rate_scales[index]
         if self._decay(index):
-            decay = self._scaled(learning_rate, index) * self._decay(index)
+            decay = learning_rate * rate_scale * self._decay(index)
             variable.assign_sub(variable * decay)
-        settings = {**settings, "lr": self._scaled(settings["lr"], index)}
+        settings = {**settings, "lr": settings["lr"] * rate_scale}
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=self._first_moments[index].handle,

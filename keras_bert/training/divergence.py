@@ -72,7 +72,7 @@ def _infinite_loss(logs):
 
 
 def _became(loss, step, model):
-    steps = getattr(model, "steps_per_execution", 1)
+    steps = model.steps_per_execution
     within = f" or in the {steps - 1} steps before it" if steps > 1 else ""
     return f"The loss became {loss} at step {step}{within}."
 

@@ -194,7 +194,7 @@ def examples_so_far(model: keras.Model) -> float:
 
 def dataset_specs(iterator: Any) -> Any:
     """Returns the specs of the `tf.data.Dataset` that an epoch iterator on JAX reads, or None."""
-    dataset = getattr(getattr(iterator, "data_adapter", None), "_dataset", None)
+    dataset = getattr(iterator.data_adapter, "_dataset", None)
     return getattr(dataset, "element_spec", None)
 
 

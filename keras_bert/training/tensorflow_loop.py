@@ -116,7 +116,7 @@ class TrainLoop(GlobalLoss):
         if self.num_replicas == 1:
             return super().predict_on_batch(x)
         # Keras would make every replica predict the entire batch.
-        return self.predict(x, batch_size=len(keras.tree.flatten(x)[0]), verbose=0)
+        return self.predict(x, batch_size=num_rows(x), verbose=0)
 
     def _take_step(self, gradients):
         """Updates weights. Keras looks for an overflow of float16 in the first replica alone."""

@@ -85,12 +85,10 @@ class Embeddings(SavedLayer):
             self.relative_bias = RelativeBias(bias_heads, name="relative_bias", dtype=dtype)
 
     def build(self, token_ids_shape):
-        self.token_embedding.build(token_ids_shape)
-        if self.segment_embedding is not None:
-            self.segment_embedding.build(token_ids_shape)
-        self.position_embedding.build(token_ids_shape)
-        if self.relative_bias is not None:
-            self.relative_bias.build(token_ids_shape)
+        tables = (self.token_embedding, self.segment_embedding, self.position_embedding)
+        for layer in (*tables, self.relative_bias):
+            if layer is not None:
+                layer.build(token_ids_shape)
         vectors_shape = (*token_ids_shape, self.token_embedding.output_dim)
         self.norm.build(vectors_shape)
         if self.projection is not None:

@@ -260,12 +260,12 @@ def translate(
     check_size(backbone_class, backbone, num_values, source)
     spellings = spellings_of(backbone["num_layers"])
     weights = {}
-    left_over = {name: tensor.shape for name, tensor in tensors.items()}
+    used = set()
     for name, spelling in spellings.items():
-        if any(theirs in tensors for theirs in spelling.names):
+        if not tensors.keys().isdisjoint(spelling.names):
             weights[name] = _concatenate(tensors, spelling, source)
-            for theirs in spelling.names:
-                left_over.pop(theirs, None)
+            used.update(spelling.names)
+    left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}
     return {"weights": weights, "spellings": spellings, "left_over": left_over}
 
 
@@ -301,9 +301,9 @@ def _concatenate(tensors, spelling, source):
         arrays = [piece.read() for piece in pieces]
         if spelling.transposed:
             arrays = [array.T for array in arrays]
-        array = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
-        return array[spelling.first_row :]
+        return np.concatenate(arrays, axis=-1)[spelling.first_row :]
 
-    width = sum(shape[-1] for shape in shapes)
-    shape = (*shapes[0][:-1], width)
-    return Tensor((shape[0] - spelling.first_row, *shape[1:]), read)
+    shape = [*shapes[0]]
+    shape[-1] = sum(widths[-1] for widths in shapes)
+    shape[0] -= spelling.first_row
+    return Tensor(tuple(shape), read)

@@ -117,10 +117,11 @@ def _fast_sentence_piece(tokenizer):
 
 
 def _byte_pairs(folder, settings, fast):
-    splitter, model = fast.fields("pre_tokenizer"), fast.fields("model")
+    model = fast.fields("model")
+    splitter = fast.fields("pre_tokenizer")
+    normalization = fast.fields("normalizer").text("type")
     if model:
         split = splitter.text("type")
-        normalization = fast.fields("normalizer").text("type")
         if split != "ByteLevel" or normalization not in (None, "NFC"):
             raise ValueError(
                 f"it splits text with {split} after {normalization}; BytePairTokenizer supports "
@@ -135,8 +136,7 @@ def _byte_pairs(folder, settings, fast):
     pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in merges]
     key = "add_prefix_space"
     adds_space = settings.boolean(key, splitter.boolean(key, False))
-    is_nfc = fast.fields("normalizer").text("type") == "NFC"
-    return {"vocab": vocab, "merges": pairs, key: adds_space, "nfc": is_nfc}
+    return {"vocab": vocab, "merges": pairs, key: adds_space, "nfc": normalization == "NFC"}
 
 
 def _characters(fast):

@@ -16,9 +16,13 @@ from keras_bert.text.vocabulary import (
 )
 
 _ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-_CLASSES = {None: "BertTokenizer", "mpnet": "MPNetTokenizer", **subwords.CLASSES}
 _READS_ALL = "PreTrainedTokenizerFast"  # of tokenizer.json; others make their own normalizer
-_CLASSES["modernbert"] = _READS_ALL
+_CLASSES = {
+    None: "BertTokenizer",
+    "mpnet": "MPNetTokenizer",
+    "modernbert": _READS_ALL,
+    **subwords.CLASSES,
+}
 _SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer")
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
@@ -55,8 +59,7 @@ def read_tokenizer(
             arguments = _wordpieces(folder, settings, fast, added, rows)
         if lowercases and arguments and not arguments.get("lowercase"):
             raise ValueError("its model lowercases text, but has a cased vocabulary")
-        longest = settings.integer("model_max_length", high=10**31) or 512
-        return arguments, min(longest, 2**30)
+        return arguments, settings.integer("model_max_length", high=10**31) or 512
 
 
 def _with_added_tokens(vocabulary, family, folder, added):
@@ -67,15 +70,16 @@ def _with_added_tokens(vocabulary, family, folder, added):
         ids = {token.content: token.id for token in added}
         vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
         vocabulary["added_tokens"] = _whole(folder, own, ids, family)
-        own = []
-    arguments = {"vocabulary": vocabulary, "family": family}
+        return {"vocabulary": vocabulary, "family": family}
+    whole = {}
     if own:
-        ids = {token.content: token.id for token in own}
+        own.sort(key=lambda token: token.id)
+        names = [token.content for token in own]
         first = subwords.num_tokens(family, vocabulary)
-        follow = sorted(ids.values()) == [*range(first, first + len(ids))]
-        if whole := _whole(folder, own, ids if follow else (), family):
-            arguments["added_tokens"] = dict.fromkeys(sorted(whole, key=ids.get), False)
-    return arguments
+        follow = [token.id for token in own] == [*range(first, first + len(own))]
+        whole = _whole(folder, own, names if follow else (), family)
+    added_tokens = dict.fromkeys(whole, False)
+    return {"vocabulary": vocabulary, "family": family, "added_tokens": added_tokens}
 
 
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
@@ -225,7 +229,8 @@ def _wordpieces(folder, settings, fast, added, rows):
         lowercase = is_uncased(vocabulary)
     accents = _either("strip_accents", settings, "strip_accents", normalizer)
     chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
-    keeps_accents = not lowercase or accents is False
+    strips_accents = accents is not False
+    keeps_accents = not (lowercase and strips_accents)
     if steps - ({"NFC"} if keeps_accents else {"NFC", "NFD"}):
         _refuse(f"normalizes text with {', '.join(sorted(steps))}", "NFC and BertNormalizer")
     if accents and not lowercase:
@@ -238,20 +243,15 @@ def _wordpieces(folder, settings, fast, added, rows):
     renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
     others = [token for token in added if token.content not in special]
     whole = _whole(folder, others, known, family)
-    arguments = {
+    return {
         "vocabulary": [renamed.get(token, token) for token in vocabulary],
         "lowercase": lowercase,
         "max_word_characters": settings.integer(key, longest_word, low=1),
+        "family": family,
+        "strip_accents": strips_accents or not lowercase,
+        "added_tokens": {token: lowercase and in_any_case for token, in_any_case in whole.items()},
+        "nfc": bool(steps) and keeps_accents,
     }
-    if whole:
-        arguments["added_tokens"] = {t: lowercase and own for t, own in whole.items()}
-    if family:
-        arguments["family"] = family
-    if lowercase and accents is False:
-        arguments["strip_accents"] = False
-    if steps and keeps_accents:
-        arguments["nfc"] = True
-    return arguments
 
 
 def _check_algorithm(folder, settings, fast):

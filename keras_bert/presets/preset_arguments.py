@@ -39,12 +39,11 @@ def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
 
 def check_arguments(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError for an argument that neither a class nor its preprocessor has."""
-    accepted, settings = accepted_arguments(cls), setting_names(cls)
-    unknown = [name for name in given if name not in accepted and name not in settings]
+    accepted = accepted_arguments(cls).union(setting_names(cls))
+    unknown = [name for name in given if name not in accepted]
     if unknown:
-        known = [name for name in inspect.signature(cls.__init__).parameters if name in accepted]
-        known += [name for name in settings if name not in known]
-        known += ["preprocessor", "lowercase", "keep_layers", "load_weights"]  # of `from_preset`
+        of_from_preset = ["preprocessor", "lowercase", "keep_layers", "load_weights"]
+        known = sorted(accepted) + of_from_preset
         raise unknown_arguments(cls, unknown, known)
 
 
@@ -113,23 +112,13 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
             f"{name} can't be saved: loading couldn't find the class, which isn't registered. "
             "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
         )
-    _, *parameters = inspect.signature(cls.__init__).parameters.values()
-    differing = []
-    takes_any = False
-    for parameter in parameters:
-        if parameter.kind is parameter.VAR_KEYWORD:
-            takes_any = True
-        elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.name not in config:
-            if parameter.default is parameter.empty:
-                differing.append(parameter.name)
-    if not takes_any:
-        known = [parameter.name for parameter in parameters]
-        differing += [other for other in shared_arguments(config) if other not in known]
-    if differing:
+    try:
+        inspect.signature(cls.__init__).bind(cls, **shared_arguments(config))
+    except TypeError as error:
         raise ValueError(
-            f"{name} can't be saved: get_config and the constructor differ in "
-            f"{', '.join(differing)}. get_config must return every argument, under its name."
-        )
+            f"{name} can't be saved: get_config and the constructor differ ({error}). get_config "
+            "must return every argument, under its name."
+        ) from error
 
 
 def accepted_arguments(cls: type) -> set[str]:

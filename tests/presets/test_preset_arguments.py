@@ -34,11 +34,11 @@ def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, sa
         (
             BertClassifier,
             {"num_classes": 2, "num_labels": 2},
-            "BertClassifier has no argument num_labels; it has num_classes, dropout, num_features, "
-            "dtype, sequence_length, truncation, label_names, multi_label, threshold",
+            "BertClassifier has no argument num_labels; it has dropout, dtype, label_names, .*"
+            "num_classes, .*truncation",
         ),
-        (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has vocabulary_siz"),
-        (BertBackbone, {"blocks": 2}, "BertBackbone has no argument blocks; it has vocabulary_siz"),
+        (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has act"),
+        (BertBackbone, {"blocks": 2}, "BertBackbone has no argument blocks; it has act"),
         (keras_bert.BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; .*combine, trunc"),
     ],
 )
@@ -49,7 +49,7 @@ def test_an_argument_that_there_is_not_is_named_before_anything_is_fetched(cls, 
 
 def test_an_argument_that_the_class_of_the_source_lacks_is_named(make_backbone, save):
     folder = save(keras_bert.BertPretrainer(make_backbone()))
-    with pytest.raises(ValueError, match="BertPretrainer has no argument num_classes; it has next"):
+    with pytest.raises(ValueError, match="no argument num_classes; it has .*next_sentence"):
         keras_bert.BertTask.from_preset(folder, num_classes=2)
 
 

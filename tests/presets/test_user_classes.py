@@ -162,8 +162,8 @@ def test_configs_that_lack_an_argument_are_refused_when_they_are_saved(make_back
             super().__init__(backbone, 2, preprocessor, name=name, trainable=trainable)
 
     backbone = make_backbone()
-    with pytest.raises(ValueError, match="Forgetful can't be saved: get_config .* differ in grade"):
+    with pytest.raises(ValueError, match="Forgetful can't be saved: .* differ .*'grade'"):
         Forgetful(backbone, 2, "A").save_to_preset(tmp_path / "model")
-    with pytest.raises(ValueError, match="Strict can't be saved: get_config .* in num_classes, "):
+    with pytest.raises(ValueError, match="Strict can't be saved: .* differ .*'num_classes'"):
         Strict(backbone).save_to_preset(tmp_path / "model")
     assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keras_bert.files.remote import arrow_file, most_unpacked, size_and_time, unpacking_error
+from keras_bert.files.remote import arrow_file, size_and_time
 
 _BATCH_BYTES = 2**22
 _PARTS = 16  # of a row group, which can't be read from its middle: rows before a part are skipped
@@ -43,8 +43,6 @@ def parquet_rows(
         # The offsets in the file are those of columns, which end the process if they are damaged.
         groups = [table.metadata.row_group(index) for index in range(table.num_row_groups)]
         sizes = [max(group.total_byte_size, 1) for group in groups]
-        if sum(sizes) > most_unpacked(path):
-            raise unpacking_error(path)
         scale = file_size / max(sum(sizes), 1)
         offset, next_row = 0, 1
         for number, (group, num_bytes) in enumerate(zip(groups, sizes, strict=True)):

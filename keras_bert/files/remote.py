@@ -13,6 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
 
+from keras_bert.messages import from_extra
+
 
 def _walk(folder):
     """Like `os.walk`, through links too, each folder once and without what is hidden."""
@@ -137,11 +139,8 @@ def open_unpacked(path: str | os.PathLike) -> Iterator[IO[bytes]]:
 @contextlib.contextmanager
 def arrow_file(path: str | os.PathLike) -> Iterator[tuple[Any, IO[bytes]]]:
     """Provides `pyarrow`, and a file for it; its errors become ValueErrors that name the file."""
-    try:
+    with from_extra("corpus"):
         import pyarrow
-    except ImportError as error:
-        hint = 'pip install "keras3-bert[corpus]"'
-        raise ImportError(f"{path} needs the package pyarrow: {hint}.") from error
     with open_bytes(path) as file:
         if not hasattr(file, "closed"):
             file.closed = False  # which TensorFlow's files lack
@@ -159,19 +158,6 @@ def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
         return file.read(size)
 
 
-def most_unpacked(path: str | os.PathLike) -> int:
-    """Returns the most bytes that a file may unpack to in memory: 200 times its own, or 256 MB."""
-    return max(2**28, 200 * size_and_time(path)[0])
-
-
-def unpacking_error(path: str | os.PathLike) -> ValueError:
-    """Makes the error for a small file that unpacks to far too much."""
-    return ValueError(
-        f"{path} unpacks to more than {most_unpacked(path):,} bytes, 200 times its size: it is "
-        "damaged, or made to fill the memory. If it is right, unpack it, or save it uncompressed."
-    )
-
-
 def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
     """Reads a file of text, perhaps compressed, without its byte order mark.
 
@@ -183,8 +169,6 @@ def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
         with open_unpacked(path) as file:
             while block := file.read(2**24):  # which `read` allocates before it reads
                 data += block
-                if packing(path) and len(data) > most_unpacked(path):
-                    raise unpacking_error(path)
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -259,14 +259,3 @@ def test_a_json_line_without_an_end_is_refused(tmp_path, prepare, refused, monke
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"text": "Word1."}\n' + b"a" * 2**22))
     refused("a.jsonl.gz, line 2 has more than 1,048,576 char", prepare, path, tmp_path / "out")
-
-
-@pytest.mark.parametrize("name", ["a.jsonl.zst", "a.csv.gz", "a.parquet"])
-def test_a_small_file_that_fills_the_memory_is_refused(tmp_path, refused, name):
-    path, text = tmp_path / name, "0" * 2**28
-    if name == "a.parquet":
-        parquet.write_table(pyarrow.table({"text": [text]}), path, compression="zstd")
-    else:
-        with pyarrow.CompressedOutputStream(str(path), "zstd" if "zst" in name else "gzip") as file:
-            file.write(b"x\n" + text.encode())
-    refused(f"{name} unpacks to more than 268,435,456 bytes, 200 times", rows_of, path)

@@ -55,13 +55,11 @@ def code(value: object, limit: int = 400) -> str:
 
     Example:
     >>> print(code("not_<b>\n|entailed|"), code("a`b"))
-    `not_<b> |entailed|` ``a`b``
+    `not_<b> |entailed|` `a'b`
     """
     text = "".join(c if c.isprintable() or c in _JOINERS else " " for c in str(value))
-    text = shortened(text.strip(), limit) or '""'
-    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-    space = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{space}{text}{space}{fence}"
+    text = shortened(text.strip(), limit).replace("`", "'") or '""'
+    return f"`{text}`"
 
 
 def _is_ours(cls):
@@ -88,27 +86,22 @@ def _metadata(model, training, has_hugging_face):
     library = "keras_bert"
     if has_hugging_face:
         library = "sentence-transformers" if model.their_wrapper else "transformers"
-    tags = ["keras", "keras_bert"]
-    architecture = _architecture(model)
-    if architecture:
-        tags.insert(0, architecture)
+    tags = [_architecture(model), "keras", "keras_bert"]
     base = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(@.+)?", training.get("source", ""))
     return ModelCardData(
         library_name=library,
         pipeline_tag=model.hub_pipeline,
-        tags=tags,
+        tags=[tag for tag in tags if tag is not None],
         base_model=base and base[1],
     )
 
 
 def _facts(model):
-    facts = {"parameters": model.count_params(), **shared_arguments(model.backbone.get_config())}
+    facts = {"parameters": model.count_params()}
+    facts |= shared_arguments({**model.backbone.get_config(), **model.get_config()})
     preprocessor = model.preprocessor
     if preprocessor is not None:
-        facts |= preprocessor.tokenizer.get_config()
-    facts |= shared_arguments(model.get_config())
-    if preprocessor is not None:
-        facts |= preprocessor.get_config()
+        facts |= {**preprocessor.tokenizer.get_config(), **preprocessor.get_config()}
     for name in ("backbone", "preprocessor", "tokenizer", "vocabulary"):
         facts.pop(name, None)
     return _listed({n: value for n, value in facts.items() if value not in (None, False, [], {})})

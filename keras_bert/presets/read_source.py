@@ -12,8 +12,8 @@ from keras_bert.files.json_files import JsonFields, read_json
 from keras_bert.files.whole import recover
 from keras_bert.messages import check_path, shown
 from keras_bert.presets.formats.checkpoint import Checkpoint
-from keras_bert.presets.formats.peft import ADAPTER
-from keras_bert.presets.formats.tensor_files import FILES
+from keras_bert.presets.formats.hugging_face import read_hugging_face
+from keras_bert.presets.formats.tensor_files import ADAPTER, FILES
 from keras_bert.presets.preset_folder import PresetFolder
 
 _LIST = files("keras_bert.presets").joinpath("known_presets.json")
@@ -63,14 +63,10 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
 
         return read_keras_hub(path)
     if (path / ADAPTER).is_file() and not _has_weights(path):
-        from keras_bert.presets.formats.hugging_face import read_hugging_face
-
         base = JsonFields(path / ADAPTER).text("base_model_name_or_path", "?")
         is_known = Path(base).is_dir() or base in _HANDLES
         return read_hugging_face(Path(local_source(base if is_known else f"hf://{base}")), path)
     if config or (path / "modules.json").is_file():
-        from keras_bert.presets.formats.hugging_face import read_hugging_face
-
         return read_hugging_face(path)
     names = sorted(entry.name for entry in path.iterdir())
     raise ValueError(

@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 
 from keras_bert.messages import logger, shortened, shown
-from keras_bert.presets.formats.peft import ADAPTER
-from keras_bert.presets.formats.tensor_files import FILES, POOLER_FILE
+from keras_bert.presets.formats.tensor_files import ADAPTER, FILES, POOLER_FILE
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
 _SMALL_FILES = ("*.json", "*.txt", "*.bpe.model", "*/config.json", "assets/tokenizer/*")
@@ -46,7 +45,7 @@ def download(handle: str, weights: bool = True) -> str:
             _check_has_weights(folder, weights)
             return folder
     except Exception as error:  # of any kind at answers that aren't a hub's
-        return _cached(name, revision, weights, error)
+        return _cached(match, weights, error)
     raise ValueError(
         f"hf://{name} has no weights in a supported format, none of {', '.join(WEIGHTS)}. It holds "
         f"{shown(sorted(files), 400)}."
@@ -61,28 +60,30 @@ def _check_has_weights(folder, weights):
         )
 
 
-def _cached(name, revision, weights, error):
+def _cached(handle, weights, error):
     """Returns the cached folder if the hub can't be reached; raises the hub's refusal otherwise."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import OfflineModeIsEnabled
 
-    offline = isinstance(error, OfflineModeIsEnabled)
-    refused = None if offline else refusal(name, error)
+    name = handle["name"]
+    refused = refusal(name, error)
     if refused:
         raise ValueError(refused) from error
     reason = reason_of(error)
     try:
         folder = snapshot_download(
-            name, revision=revision, allow_patterns=_SMALL_FILES, local_files_only=True
+            name,
+            revision=handle["revision"],
+            allow_patterns=_SMALL_FILES,
+            local_files_only=True,
         )
         _check_has_weights(folder, weights)
     except FileNotFoundError:
-        wanted = f"{name} at revision {revision}" if revision else name
         raise ValueError(
-            f"{wanted} is not in the cache, {constants.HF_HUB_CACHE}, and could not be downloaded "
-            f"from {constants.ENDPOINT}: {reason}. Try again; a download resumes."
+            f"{handle[0]} is not in the cache, {constants.HF_HUB_CACHE}, and could not be "
+            f"downloaded from {constants.ENDPOINT}: {reason}. Try again; a download resumes."
         ) from error
-    if not offline:
+    if not isinstance(error, OfflineModeIsEnabled):
         logger.warning(
             "%s can't be reached (%s): using %s from the cache", constants.ENDPOINT, reason, name
         )
@@ -102,15 +103,11 @@ def refusal(name: str, error: BaseException) -> str | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns why a transfer failed, as a line."""
-    reason = type(error).__name__
+    """Returns why a transfer failed, as a line: the type of the error, and what caused it."""
+    reason = ""
     for cause in _causes(error):  # the last says most
         reason = str(cause).strip() or reason
-    reason = reason.splitlines()[0]
-    is_network = any(cls.__name__ == "HTTPError" for cls in type(error).__mro__)  # of httpx
-    if is_network or isinstance(error, OSError):
-        return reason.rstrip(".")
-    return f"it doesn't answer as a hub does ({type(error).__name__}: {reason})"
+    return ": ".join([type(error).__name__, *reason.splitlines()[:1]]).rstrip(".")
 
 
 def _causes(error):

@@ -29,8 +29,12 @@ from keras_bert.presets.formats.checkpoint import (
     translate,
 )
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
-from keras_bert.presets.formats.peft import with_adapter
-from keras_bert.presets.formats.tensor_files import POOLER_FILE, full_name, read_tensors
+from keras_bert.presets.formats.tensor_files import (
+    POOLER_FILE,
+    full_name,
+    read_tensors,
+    with_adapter,
+)
 
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.", "decoder.")  # prefixes of weights
 _HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
@@ -50,21 +54,18 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     tensors = _tensors(folder, architecture)
     if adapter is not None:
         tensors = with_adapter(tensors, adapter, architecture.root)
-    task, *others = _tasks(config, tensors, architecture)
+    tasks = _tasks(config, tensors, architecture)
+    task = tasks[0]
     head = (task or backbone_class).their_head
     is_tied = config.boolean("tie_word_embeddings", True)
     tensors = _without_copies(tensors, architecture.spellings(0, head), is_tied)
     spellings_of = partial(architecture.spellings, head=head, first_position=first_position)
     translated = translate(tensors, backbone_class, backbone, spellings_of, source)
-    arguments = _task_arguments(task, config, translated["weights"], architecture, source)
-    checkpoint = Checkpoint(
-        source, backbone_class, backbone, task=task, task_arguments=arguments, **translated
-    )
-    for other in others:
-        checkpoint.other_tasks[other] = _task_arguments(
-            other, config, translated["weights"], architecture, source
-        )
-    if arguments.get("num_classes") == 1 and head == "ForSequenceClassification":
+    checkpoint = Checkpoint(source, backbone_class, backbone, task=task, **translated)
+    for served in tasks:
+        checkpoint.other_tasks[served] = _task_arguments(served, config, checkpoint, architecture)
+    arguments = checkpoint.task_arguments = checkpoint.other_tasks.pop(task)
+    if head == "ForSequenceClassification" and arguments["num_classes"] == 1:
         checkpoint.other_tasks[public_class("BertReranker")] = (
             sentence_transformers.reranker_arguments(folder, config, arguments["dropout"])
         )
@@ -83,9 +84,9 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
         checkpoint.text_refused = str(error)
     longest = sentences.sequence_length or longest
     checkpoint.sequence_length = min(longest, backbone["max_sequence_length"])
-    if sentence_transformers.cross_encoder_activation(folder, config) is None:
-        return checkpoint
-    return checkpoint.as_task(public_class("BertReranker"))
+    if sentence_transformers.cross_encoder_activation(folder, config):
+        return checkpoint.as_task(public_class("BertReranker"))
+    return checkpoint
 
 
 def _architecture(config, source):
@@ -170,31 +171,25 @@ def _without_copies(tensors, spellings, is_tied):
     [bias] = spellings["masked_lm/bias"].names
     decoder_bias = _decoder_bias(bias)
     tensors = {**tensors}
-    if is_tied and _are_equal(tensors, decoder, table):
-        del tensors[decoder]
-    if _are_equal(tensors, decoder_bias, bias):
-        del tensors[decoder_bias]
-    if decoder in tensors and table not in tensors:
-        tensors[table] = tensors.pop(decoder)
+    if decoder in tensors:
+        if table not in tensors:
+            tensors[table] = tensors.pop(decoder)
+        elif is_tied and np.array_equal(tensors[decoder].read(), tensors[table].read()):
+            del tensors[decoder]
     if decoder_bias in tensors:  # untied decoders use this one
         tensors[bias] = tensors.pop(decoder_bias)
     return tensors
-
-
-def _are_equal(tensors, name, other):
-    if name not in tensors or other not in tensors:
-        return False
-    return np.array_equal(tensors[name].read(), tensors[other].read())
 
 
 def _decoder_bias(bias):
     return f"{bias.removesuffix('bias')}decoder.bias"
 
 
-def _task_arguments(task, config, weights, architecture, source):
+def _task_arguments(task, config, checkpoint, architecture):
     if task is None:
         return {}
     head = task.their_head
+    weights = checkpoint.weights
     if head == "ForMaskedLM":
         return {
             "next_sentence": "next_sentence/kernel" in weights,
@@ -205,9 +200,10 @@ def _task_arguments(task, config, weights, architecture, source):
     if default is None:
         default = config.number(*architecture.backbone["dropout"], low=0, high=1)
     arguments = {"dropout": config.number(key, default, low=0, high=1)}
-    if task.own_settings:
-        saved = config.fields(task.own_key).values
-        arguments |= {name: saved[name] for name in task.own_settings if name in saved}
+    if task.own_key:
+        for name, value in config.fields(task.own_key).values.items():
+            if name in task.own_settings:
+                arguments[name] = value
     if "num_classes" in inspect.signature(task.__init__).parameters:
         num_classes = weights["logits/kernel"].shape[-1]
         names = config.fields("id2label").values
@@ -215,7 +211,7 @@ def _task_arguments(task, config, weights, architecture, source):
             names = {str(number): name for name, number in config.fields("label2id").values.items()}
         labels = [str(names.get(str(i), i)) for i in range(num_classes)]
         arguments["num_classes"] = num_classes
-        arguments["label_names"] = _distinct(labels, source)
+        arguments["label_names"] = _distinct(labels, checkpoint)
     if head == "ForSequenceClassification":
         problem = config.text("problem_type")
         if problem == "multi_label_classification":

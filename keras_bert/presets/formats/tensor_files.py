@@ -1,7 +1,6 @@
-"""Weight files that others wrote: safetensors, PyTorch's, TensorFlow's and Keras's."""
+"""Weight files that others wrote: safetensors, PyTorch's, TensorFlow's, Keras's and PEFT's."""
 
 import re
-import struct
 import zlib
 from functools import partial
 from importlib.util import find_spec
@@ -28,6 +27,8 @@ CHECKSUMS = "checksums.json"
 _IN_PYTORCH = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 POOLER_FILE = "pooler.safetensors"
 """File with the pooler of a model whose class in transformers has none."""
+ADAPTER = "adapter_config.json"
+"""File that identifies a folder with a LoRA adapter of PEFT, apart from the model it changes."""
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -68,7 +69,6 @@ def safe_num_bytes(path: Path) -> int | None:
     stored = 0
     links = {}
     with explained(path, "is damaged, a truncated file or unsafe"):
-        _check_end(path, size)
         with h5py.File(path, "r") as file:
             file.visititems_links(links.__setitem__)  # each group once, even within each other
             for name, link in links.items():
@@ -78,20 +78,6 @@ def safe_num_bytes(path: Path) -> int | None:
         if stored > size:
             raise ValueError("it describes more data than it holds")
     return size
-
-
-def _check_end(path, size):
-    """Raises a ValueError if bytes were added, as HDF5 takes all memory to follow shifted links.
-
-    Source: the HDF5 file format, "Superblock": where the file's size is depends on its version.
-    """
-    with open(path, "rb") as file:
-        header = file.read(52).ljust(52, b"\0")
-    version = header[8]
-    place = {0: 40, 1: 44}.get(version, 28)
-    [end] = struct.unpack_from("<Q", header, place)
-    if size > end:
-        raise ValueError(f"it has {size:,} bytes, and its header says {end:,} bytes")
 
 
 def crc32_of(path: Path) -> int:
@@ -203,3 +189,42 @@ def _name_in_pytorch(name):
     _, _, *parts, last = name.removesuffix(":0").replace("_._", "/").split("/")
     parts = [part.rpartition("___")[2] for part in parts]
     return ".".join([*parts, _IN_PYTORCH.get(last, last)])
+
+
+def with_adapter(tensors: dict[str, Tensor], folder: Path, root: str) -> dict[str, Tensor]:
+    """Adds a folder's matrices to a model's tensors; heads that it holds replace the model's.
+
+    `root` is the first part of the names of the encoder's tensors.
+
+    Raises:
+        ValueError: if the adapter isn't plain LoRA of dense layers.
+    """
+    config = JsonFields(folder / ADAPTER)
+    heads = {}
+    pairs = {}
+    for name, tensor in read_safetensors(folder / "adapter_model.safetensors").items():
+        name = full_name(name.removeprefix("base_model.model."), root)
+        layer, _, part = name.rpartition("lora_")
+        if layer:
+            pairs.setdefault(f"{layer}weight", {})[part] = tensor
+        else:
+            heads[name] = tensor
+    are_pairs = all(pair.keys() == {"A.weight", "B.weight"} for pair in pairs.values())
+    if not are_pairs or not pairs.keys() <= tensors.keys() or config.value("alpha_pattern"):
+        raise ValueError(
+            f"{folder} holds a PEFT adapter other than plain LoRA of dense layers. Merge it with "
+            "PEFT, model.merge_and_unload().save_pretrained(folder), and load that folder."
+        )
+    merged = {name: t for name, t in tensors.items() if not heads or name.startswith(f"{root}.")}
+    merged |= heads
+    for name, pair in pairs.items():
+        weight = tensors[name]
+        merged[name] = Tensor(weight.shape, partial(_sum, config, weight, pair))
+    return merged
+
+
+def _sum(config, weight, pair):
+    a = np.asarray(pair["A.weight"].read(), "float32")
+    b = np.asarray(pair["B.weight"].read(), "float32")
+    rank = len(a) ** (0.5 if config.boolean("use_rslora", False) else 1)
+    return weight.read() + config.number("lora_alpha", 8) / rank * (b @ a)

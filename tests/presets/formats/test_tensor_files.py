@@ -93,20 +93,6 @@ def test_files_of_tensorflow_are_read_by_their_names(
         assert np.array_equal(weight, other), weight.path
 
 
-@pytest.mark.parametrize("version", ["earliest", "latest"])
-def test_bytes_that_were_added_to_an_hdf5_file_are_seen_before_it_is_opened(
-    tmp_path, version, refused, monkeypatch
-):
-    path = tmp_path / "model.weights.h5"
-    with h5py.File(path, "w", libver=version) as file:
-        file["a/vars/0"] = np.ones((3, 4), "float32")
-    data = path.read_bytes()
-    assert tensor_files.safe_num_bytes(path) == len(data)
-    path.write_bytes(data[:100] + data[100:150] + data[100:])
-    monkeypatch.setattr(h5py, "File", None)
-    refused("model.weights.h5 is damaged.*its header says", tensor_files.safe_num_bytes, path)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("legacy", [False, True])
 def test_pytorch_files_are_read(torch, state, folder, encoder, as_ours, same, legacy):

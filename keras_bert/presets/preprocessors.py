@@ -17,7 +17,9 @@ from keras_bert.text.base_tokenizer import tokenizer_class
 
 def load_preprocessor(cls: type, source: str | os.PathLike, settings: dict[str, Any]) -> Any:
     """Loads the preprocessor of a source, as `BertPreprocessor.from_preset` does."""
-    return _with_vocabulary(preprocessor_from(read_source(source), cls, None, settings), source)
+    lowercase = settings.pop("lowercase", None)
+    preprocessor = preprocessor_from(read_source(source), cls, None, settings, lowercase)
+    return _with_vocabulary(preprocessor, source)
 
 
 def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None = None) -> Any:
@@ -57,6 +59,7 @@ def preprocessor_from(
     cls: type,
     given: Any,
     settings: dict[str, Any],
+    lowercase: bool | None,
     is_same_task: bool = True,
     num_classes: int | None = None,
 ) -> Any:
@@ -66,11 +69,8 @@ def preprocessor_from(
     source's settings for labels and answers are taken over only if `is_same_task`.
     """
     if isinstance(given, cls):
-        settings = {name: value for name, value in settings.items() if name != "lowercase"}
         _check_settings(type(given), settings)
         return type(given).like(given, **settings) if settings else given
-    settings = {**settings}
-    lowercase = settings.pop("lowercase", None)
     source_class, values = source.settings
     if is_same_task and issubclass(source_class, cls):
         cls = source_class
@@ -80,11 +80,10 @@ def preprocessor_from(
         if name in values and name not in ("sequence_length", "truncation"):
             saved[name] = values[name]
     if is_same_task and issubclass(cls, source_class):
-        inherited = {**saved}
         _warn_of_order(saved.get("label_names"), settings.get("label_names"), source)
         if num_classes not in (None, len(saved.get("label_names") or [])):
-            inherited.pop("label_names", None)
-        settings = {**inherited, **settings}
+            saved.pop("label_names", None)
+        settings = {**saved, **settings}
     if given is not None:
         with explained(source):
             return cls.like(given, **settings)

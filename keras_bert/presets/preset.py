@@ -194,7 +194,8 @@ class PresetModel:
         preset_arguments.check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
             preset_arguments.check_arguments(cls, arguments)
-        given, source = source, read_source(source)
+        given = source
+        source = read_source(given)
         model_class = _class_for(cls, source, arguments)
         preset_arguments.check_arguments(model_class, arguments)
         if keep_layers is not None:
@@ -211,8 +212,6 @@ class PresetModel:
             arguments.setdefault("num_classes", len(settings["label_names"]))
         preprocessor_class = model_class.preprocessor_class()
         if preprocessor_class is not None:
-            if lowercase is not None:
-                settings["lowercase"] = lowercase
             for name, value in [*settings.items()]:
                 if value is None and getattr(preprocessor_class, name, 0) is not None:
                     del settings[name]  # None stands for the source's setting, unless it is one
@@ -221,6 +220,7 @@ class PresetModel:
                 preprocessor_class,
                 preprocessor,
                 settings,
+                lowercase,
                 is_same_task=issubclass(model_class, source.model_class),
                 num_classes=arguments.get("num_classes"),
             )

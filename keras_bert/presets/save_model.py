@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -13,6 +14,7 @@ from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_supported
+from keras_bert.presets.formats.hugging_face import write_hugging_face
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
 from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import check_saves, shared_arguments
@@ -34,8 +36,6 @@ def save_preset(model: keras.Model, folder: str | os.PathLike, preprocessor: Any
 
 def save_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes a folder of Hugging Face's; see `PresetModel.save_to_hugging_face`."""
-    from keras_bert.presets.formats.hugging_face import write_hugging_face
-
     checkpoint = checkpoint_of(model)
     for name, array in _float_weights(model).items():
         checkpoint.weights[name] = Tensor(tuple(array.shape), partial(np.asarray, array))
@@ -66,19 +66,23 @@ def _write(model, folder, preprocessor):
     training = training_of(model)
     if training:
         saved["training"] = training
-    settings = {}
     if preprocessor is not None:
-        settings["class"] = _description(preprocessor)["class"]
-        settings |= preprocessor.settings()
+        check_saves(type(preprocessor), preprocessor.get_config())
     with new_folder(folder, _num_bytes(model)) as unfinished:
         _save_weights(model, unfinished / "model.weights.h5")
         write_json(unfinished / "config.json", saved)
         if preprocessor is not None:
-            preprocessor.tokenizer.save_assets(unfinished)
-            write_json(unfinished / "preprocessor.json", settings)
+            write_preprocessor(preprocessor, unfinished)
         checksums = {path.name: crc32_of(path) for path in sorted(unfinished.iterdir())}
         write_json(unfinished / CHECKSUMS, checksums)
         write_card(model, unfinished)
+
+
+def write_preprocessor(preprocessor: Any, folder: Path) -> None:
+    """Writes the vocabulary and `preprocessor.json`."""
+    preprocessor.tokenizer.save_assets(folder)
+    name = keras.saving.get_registered_name(type(preprocessor))
+    write_json(folder / "preprocessor.json", {"class": name, **preprocessor.settings()})
 
 
 def _description(part):

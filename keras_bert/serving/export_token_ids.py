@@ -19,7 +19,7 @@ from keras_bert.messages import check_one_of, logger, missing
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
-from keras_bert.presets.save_model import truncation_of
+from keras_bert.presets.save_model import truncation_of, write_preprocessor
 from keras_bert.serving.export_saved_model import save_quietly, token_id_function
 from keras_bert.serving.hugging_face_export import (
     described_for_hugging_face,
@@ -204,12 +204,10 @@ _LEAST_LENGTH = 0.75  # of the longest example for int8, as a share of `sequence
 
 def write_own_files(preprocessor: BertPreprocessor, folder: Path) -> None:
     """Writes `tokenizer.json`, the vocabulary, and `preprocessor.json` of `save_to_preset`."""
-    tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
-    fast = fast_tokenizer(tokenizer, longest, truncation_of(preprocessor))
+    longest = preprocessor.sequence_length
+    fast = fast_tokenizer(preprocessor.tokenizer, longest, truncation_of(preprocessor))
     write_json(folder / "tokenizer.json", fast)
-    tokenizer.save_assets(folder)
-    name = keras.saving.get_registered_name(type(preprocessor))
-    write_json(folder / "preprocessor.json", {"class": name, **preprocessor.settings()})
+    write_preprocessor(preprocessor, folder)
 
 
 def _save(function, folder):

@@ -25,9 +25,8 @@ from keras_bert.presets.preset_arguments import (
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.training.keras_internals import all_layers, set_initial_value
 
-_ENCODER = re.compile(
-    "(bert|distilbert|electra|roberta|mpnet|model)[./]"
-)  # in other libraries' names
+# Prefixes of an encoder's weights in other libraries.
+_ENCODER = re.compile("(bert|distilbert|electra|roberta|mpnet|model)[./]")
 
 
 @dataclass
@@ -230,7 +229,6 @@ def _report(model, checkpoint, head_may_differ):
         elif head_may_differ and not is_encoder:
             report.new[name] = shape
             report.other_shapes[name] = weight.shape
-            report.left_over[_their_names(checkpoint, name)] = weight.shape
         else:
             faults.append(f"{name} is {list(weight.shape)} there and {list(shape)} here")
     if faults:

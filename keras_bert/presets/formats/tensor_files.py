@@ -124,7 +124,8 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
         with safe_open(path, framework="numpy") as file:
             for name in file.keys():
                 header = file.get_slice(name)
-                shape, dtype = tuple(header.get_shape()), header.get_dtype()
+                shape = tuple(header.get_shape())
+                dtype = header.get_dtype()
                 tensors[name] = file_tensor(path, name, shape, dtype, partial(read, name))
     return tensors
 
@@ -152,9 +153,6 @@ def _pytorch(path):
             if not isinstance(tensor, torch.Tensor):
                 continue
             shape = tuple(tensor.shape)
-            size = tensor.untyped_storage().nbytes()
-            if tensor.numel() * tensor.element_size() > size:  # it would be written out
-                raise ValueError(f"{name} is of shape {list(shape)} but has only {size} bytes")
             dtype = str(tensor.dtype).removeprefix("torch.")
             tensors[str(name)] = file_tensor(path, str(name), shape, dtype, partial(read, tensor))
     return tensors
@@ -173,14 +171,16 @@ def _tensorflow(path):
             array = file[name][()]
         return array.T if name.endswith("kernel:0") else array
 
-    tensors, found = {}, {}
+    tensors = {}
+    found = {}
     safe_num_bytes(path)
     with h5py.File(path, "r") as file:
         file.visititems(found.__setitem__)
         for name, part in found.items():
             if isinstance(part, h5py.Dataset) and name.count("/") > 2:
                 shape = part.shape[::-1] if name.endswith("kernel:0") else part.shape
-                read_it, theirs = partial(read, name), _name_in_pytorch(name)
+                read_it = partial(read, name)
+                theirs = _name_in_pytorch(name)
                 tensors[theirs] = file_tensor(path, name, shape, str(part.dtype), read_it)
     return tensors
 

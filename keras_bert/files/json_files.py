@@ -66,7 +66,8 @@ class JsonFields:
         values: dict | None = None,
         place: str = "",
     ):
-        self.path, self.place = path, place
+        self.path = path
+        self.place = place
         self.values = read_json(path) if values is None else values
 
     def __contains__(self, key: str) -> bool:

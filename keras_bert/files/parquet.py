@@ -44,7 +44,8 @@ def parquet_rows(
         groups = [table.metadata.row_group(index) for index in range(table.num_row_groups)]
         sizes = [max(group.total_byte_size, 1) for group in groups]
         scale = file_size / max(sum(sizes), 1)
-        offset, next_row = 0, 1
+        offset = 0
+        next_row = 1
         for number, (group, num_bytes) in enumerate(zip(groups, sizes, strict=True)):
             first = next_row
             next_row += group.num_rows

@@ -55,7 +55,7 @@ class LoadReport:
             f"initialized, {len(self.left_over)} left over."
         )
 
-    def log(self, unused: Collection[str] = ()) -> None:
+    def log(self, unused: Collection[str]) -> None:
         """Warns of new weights but those `unused`, and logs the tensors that were not used."""
         new = []
         for name, shape in self.new.items():
@@ -104,7 +104,8 @@ def load_preset(
 
 def _new_model(cls, folder, saved, source, preprocessor, arguments):
     """Makes a `cls` with the source's backbone, or with some of its layers, and its own head."""
-    backbone, layers = source.backbone, folder.keep_layers
+    backbone = source.backbone
+    layers = folder.keep_layers
     if layers:
         if cls is type(source) and saved.get("layers") and "layers" not in arguments:
             raise ValueError(
@@ -213,7 +214,8 @@ def _report(model, checkpoint, head_may_differ):
         if _ENCODER.match(name):
             faults.append(f"{name} {list(shape)} has no place")
     for variable in model.weights:
-        name, shape = variable.path, tuple(variable.shape)
+        name = variable.path
+        shape = tuple(variable.shape)
         is_encoder = name.startswith(ENCODER_PARTS)
         weight = checkpoint.weights.get(name)
         if type(model) is not checkpoint.task and not name.startswith(

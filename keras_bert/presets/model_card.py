@@ -48,7 +48,7 @@ def hub_card(text: str, name: str) -> str:
     return text.replace(f'("{FOLDER}")', f'("{name}")')
 
 
-def code(value: object, limit: int = 400) -> str:
+def code(value: object) -> str:
     r"""Returns a value as a Markdown code span on one line, whatever characters it has.
 
     Line breaks, control characters and marks that reverse the order of text become spaces.
@@ -58,7 +58,7 @@ def code(value: object, limit: int = 400) -> str:
     `not_<b> |entailed|` `a'b`
     """
     text = "".join(c if c.isprintable() or c in _JOINERS else " " for c in str(value))
-    text = shortened(text.strip(), limit).replace("`", "'") or '""'
+    text = shortened(text.strip(), 400).replace("`", "'") or '""'
     return f"`{text}`"
 
 

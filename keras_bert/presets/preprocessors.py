@@ -104,7 +104,8 @@ def preprocessor_from(
 
 
 def _warn_of_order(saved, given, source):
-    saved, given = list(saved or []), list(given or [])
+    saved = list(saved or [])
+    given = list(given or [])
     if saved != given and sorted(saved) == sorted(given):
         logger.warning(
             "%s was trained with label_names=%s; in the order %s its classes exchange their names. "

@@ -28,7 +28,8 @@ def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
     """Splits arguments into those of a class and of its preprocessor; some are in both dicts."""
     names = setting_names(cls)
     parameters = inspect.signature(cls.__init__).parameters
-    of_model, settings = {}, {}
+    of_model = {}
+    settings = {}
     for name, value in arguments.items():
         if name in names:
             settings[name] = value

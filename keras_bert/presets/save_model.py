@@ -1,7 +1,6 @@
 """Saving of models: as presets, and as folders of other libraries."""
 
 import contextlib
-import math
 import os
 from functools import partial
 from pathlib import Path
@@ -39,7 +38,7 @@ def save_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     checkpoint = checkpoint_of(model)
     for name, array in _float_weights(model).items():
         checkpoint.weights[name] = Tensor(tuple(array.shape), partial(np.asarray, array))
-    with new_folder(folder, _num_bytes(model)) as unfinished:
+    with new_folder(folder, 4 * model.count_params()) as unfinished:
         write_hugging_face(checkpoint, unfinished)
         write_card(model, unfinished, has_hugging_face=True)
     if model.preprocessor is not None and model.preprocessor.truncation != "head":
@@ -68,7 +67,7 @@ def _write(model, folder, preprocessor):
         saved["training"] = training
     if preprocessor is not None:
         check_saves(type(preprocessor), preprocessor.get_config())
-    with new_folder(folder, _num_bytes(model)) as unfinished:
+    with new_folder(folder, 4 * model.count_params()) as unfinished:
         _save_weights(model, unfinished / "model.weights.h5")
         write_json(unfinished / "config.json", saved)
         if preprocessor is not None:
@@ -101,11 +100,6 @@ def _save_weights(model, path):
             model.save_weights(path)
     finally:
         model.optimizer = optimizer
-
-
-def _num_bytes(model):
-    sizes = {"float64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
-    return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
 
 
 def checkpoint_of(model: keras.Model) -> Checkpoint:

@@ -42,7 +42,8 @@ def export_token_ids(
     See `BertTask.export`. `model` is a task or a backbone with float32 layers; it computes what
     `predict` returns for prepared inputs.
     """
-    target, int8 = _FORMATS[format], options.get("int8", False)
+    target = _FORMATS[format]
+    int8 = options.get("int8", False)
     if names is None:
         names = next(iter(target.paths))
     check_one_of("names", names, target.paths)
@@ -104,7 +105,8 @@ def _write_onnx(function, path, opset_version=None, int8=False):
 def _write_erfc(graph, node, name, args):
     """Writes 1 - erf(x) for an operation of `keras.ops.gelu` that ONNX lacks."""
     output = node.output[0]
-    dtype, shape = graph.get_dtype(output), graph.get_shape(output)
+    dtype = graph.get_dtype(output)
+    shape = graph.get_shape(output)
     erf = graph.make_node("Erf", node.input, shapes=[shape], dtypes=[dtype])
     one = graph.make_const(f"{name}/one", np.ones((), "float32"))
     graph.remove_node(name)
@@ -148,7 +150,8 @@ def _calibration(model, texts):
         raise ValueError("int8=texts needs a preprocessor, which reads them. int8=True needs none.")
     rows = model.preprocessor.read(texts)
     lengths = rows.num_tokens()
-    num_rows, longest = len(lengths), model.preprocessor.sequence_length
+    num_rows = len(lengths)
+    longest = model.preprocessor.sequence_length
     if num_rows < _LEAST_TEXTS:
         raise ValueError(
             f"int8 takes the ranges of activations from examples: give at least {_LEAST_TEXTS}, "
@@ -198,7 +201,8 @@ _FORMATS = {
         {"keras_bert": "model.tflite"},
     ),
 }
-_LEAST_TEXTS, _MOST_TEXTS = 32, 300
+_LEAST_TEXTS = 32
+_MOST_TEXTS = 300
 _LEAST_LENGTH = 0.75  # of the longest example for int8, as a share of `sequence_length`
 
 

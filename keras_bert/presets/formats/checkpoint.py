@@ -181,11 +181,8 @@ def renumbered(named: dict, blocks: Sequence[str], layers: Sequence[int]) -> dic
         new_blocks[blocks[layer]] = blocks[index]
     renamed = {}
     for name, value in named.items():
-        for block, new_block in new_blocks.items():
-            if name.startswith(f"{block}/"):
-                name = new_block + name.removeprefix(block)
-                break
-        renamed[name] = value
+        block, slash, rest = name.partition("/")
+        renamed[new_blocks.get(block, block) + slash + rest] = value
     return renamed
 
 

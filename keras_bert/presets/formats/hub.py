@@ -31,7 +31,8 @@ def download(handle: str, weights: bool = True) -> str:
     match = _HANDLE.fullmatch(handle)
     if not match or ".." in handle:
         raise ValueError(f"{handle!r} must be hf://user/name or hf://user/name@revision.")
-    name, revision = match["name"], match["revision"]
+    name = match["name"]
+    revision = match["revision"]
     try:
         timeout = constants.HF_HUB_ETAG_TIMEOUT
         info = HfApi().model_info(name, revision=revision, timeout=timeout)

@@ -28,9 +28,8 @@ OF_ANY_KIND = ("", "PreTrainedTokenizer", "TokenizersBackend")
 """Names, without "Fast", of classes of transformers that their files define."""
 
 
-def subword_family(folder: Path, settings: JsonFields, fast: JsonFields) -> str | None:
-    """Returns the `family` of a folder's tokenizer; None if it is of another kind."""
-    name = settings.text("tokenizer_class", "").removesuffix("Fast")
+def subword_family(name: str, folder: Path, fast: JsonFields) -> str | None:
+    """Returns the `family` of a folder's tokenizer of the class `name`; None for WordPiece."""
     model = fast.fields("model")
     if name not in OF_ANY_KIND:
         return {theirs: family for family, theirs in CLASSES.items()}.get(name)
@@ -141,7 +140,8 @@ def _byte_pairs(folder, settings, fast):
 
 def _characters(fast):
     """Returns the table that normalizes characters; a ValueError if other steps do."""
-    normalizer, splitter = fast.fields("normalizer"), fast.fields("pre_tokenizer")
+    normalizer = fast.fields("normalizer")
+    splitter = fast.fields("pre_tokenizer")
     steps = [*normalizer.listed_fields("normalizers")] or [normalizer]
     splits = [*splitter.listed_fields("pretokenizers")] or [splitter]
     step_names = [str(step.text("type")) for step in steps]

@@ -51,12 +51,13 @@ def read_tokenizer(
         settings = JsonFields(folder / "tokenizer_config.json")
         fast = JsonFields(folder / "tokenizer.json")
         added = _added_tokens(settings, fast, JsonFields(folder / "added_tokens.json"))
-        family = subwords.subword_family(folder, settings, fast)
+        name = settings.text("tokenizer_class", "").removesuffix("Fast")
+        family = subwords.subword_family(name, folder, fast)
         if family:
             vocabulary = subwords.read_subwords(family, folder, settings, fast)
             arguments = _with_added_tokens(vocabulary, family, folder, added)
         else:
-            arguments = _wordpieces(folder, settings, fast, added, rows)
+            arguments = _wordpieces(name, folder, settings, fast, added, rows)
         if lowercases and arguments and not arguments.get("lowercase"):
             raise ValueError("its model lowercases text, but has a cased vocabulary")
         return arguments, settings.integer("model_max_length", high=10**31) or 512
@@ -121,7 +122,8 @@ def fast_tokenizer(
     of the second than `SegmentPacker` keeps. A special token in a text is that token.
     """
     special = _own_special_tokens(tokenizer)
-    cls, sep = special["cls_token"], special["sep_token"]
+    cls = special["cls_token"]
+    sep = special["sep_token"]
     single = [_template(cls), _template("A"), _template(sep)]
     segment = int(tokenizer.num_separators == 1)  # of a second text
     pair = single + [_template(sep)] * (tokenizer.num_separators - 1)
@@ -212,9 +214,9 @@ def _own_special_tokens(tokenizer):
     return {role: tokenizer.id_to_token(getattr(tokenizer, f"{role}_id")) for role in _ROLES}
 
 
-def _wordpieces(folder, settings, fast, added, rows):
-    _check_algorithm(folder, settings, fast)
-    name = settings.text("tokenizer_class", "").removesuffix("Fast")
+def _wordpieces(name, folder, settings, fast, added, rows):
+    normalizer, steps = _normalizer(fast)
+    _check_algorithm(name, folder, fast, normalizer)
     if name in subwords.OF_ANY_KIND:  # the model decides
         name = JsonFields(folder / "config.json").text("model_type", "")
     family = "mpnet" if name.lower().startswith("mpnet") else None
@@ -223,7 +225,6 @@ def _wordpieces(folder, settings, fast, added, rows):
     vocabulary = _vocabulary(folder, fast, added, rows)
     if not vocabulary:
         return {}
-    normalizer, steps = _normalizer(fast)
     lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
     if lowercase is None:
         lowercase = is_uncased(vocabulary)
@@ -254,15 +255,13 @@ def _wordpieces(folder, settings, fast, added, rows):
     }
 
 
-def _check_algorithm(folder, settings, fast):
-    name = settings.text("tokenizer_class", "").removesuffix("Fast")
+def _check_algorithm(name, folder, fast, normalizer):
     if name not in (*_SAME_AS_BERTS, *subwords.OF_ANY_KIND):
         _refuse(f"is a {name}", "BERT's algorithm")
     model = fast.fields("model").text("type", "WordPiece")
     if model != "WordPiece" and not (folder / "vocab.txt").is_file():
         _refuse(f"is of type {model}", "WordPiece")
     if name not in ("", *_SAME_AS_BERTS) and fast:
-        normalizer, _ = _normalizer(fast)
         first, second = [fast.fields(key).text("type") for key in ("normalizer", "pre_tokenizer")]
         if not normalizer or second != "BertPreTokenizer":
             _refuse(f"splits text with {first} and {second}", "BERT's own two steps")
@@ -338,6 +337,7 @@ def _special_tokens(settings, special_map, own):
     for role, ours in zip(_ROLES, own, strict=True):
         fields = special_map if role in special_map.values else settings
         if isinstance(fields.value(role), dict):
-            role, fields = "content", fields.fields(role)
+            fields = fields.fields(role)
+            role = "content"
         tokens[fields.text(role) or ours] = ours
     return tokens

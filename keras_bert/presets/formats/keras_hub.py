@@ -127,7 +127,8 @@ def _tokenizer(folder):
     path = folder / "assets" / "tokenizer" / "vocabulary.txt"
     if not config or not path.is_file():
         return {}
-    tokens, lowercase = read_lines(path), config.boolean("lowercase", False)
+    tokens = read_lines(path)
+    lowercase = config.boolean("lowercase", False)
     return {"vocabulary": tokens, "lowercase": lowercase}
 
 

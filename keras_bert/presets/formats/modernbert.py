@@ -58,7 +58,8 @@ class _ModernBert(Architecture):
         }
 
     def written(self, checkpoint: Checkpoint) -> dict[str, Any]:
-        backbone, tokenizer = checkpoint.backbone, checkpoint.own_tokenizer
+        backbone = checkpoint.backbone
+        tokenizer = checkpoint.own_tokenizer
         every = backbone["global_every"]
         kinds = ["sliding" if i % every else "full" for i in range(backbone["num_layers"])]
         rotations = {}

@@ -41,7 +41,9 @@ _MASKED_LM = {
         "mlm_head/intermediate_layer_norm",
     ),
 }
-_GOOGLE, _KERAS_HUB = 0, 1  # columns of these tables
+# Columns of these tables.
+_GOOGLE = 0
+_KERAS_HUB = 1
 
 
 def google_spellings(num_layers: int, head: str) -> dict[str, Spelling]:

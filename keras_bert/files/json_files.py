@@ -9,8 +9,6 @@ from typing import Any, Self
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.whole import whole_file
 
-MAX_BYTES = 2**28
-"""Size of the largest JSON file that is read; a tokenizer of 500,000 tokens has a tenth of it."""
 LARGEST = 2**31 - 1
 """Largest size that a tensor's axis or an id may have."""
 
@@ -18,18 +16,13 @@ LARGEST = 2**31 - 1
 def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
     """Reads the object (`dict`) or list of a JSON file; an empty one if there is no such file.
 
-    Anything else, too deep nesting and more than 256 MB are ValueErrors.
+    Anything else is a ValueError.
     """
     try:
-        data = read_bytes(path, MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
-        value = json.loads(data.decode("utf-8"))
+        value = json.loads(read_bytes(path).decode("utf-8"))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return kind()
-    except RecursionError as error:
-        raise ValueError(f"{path} holds lists or objects that are nested too deeply.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(value, kind):
         wanted = {dict: "object", list: "list"}[kind]
@@ -168,5 +161,4 @@ class JsonFields:
         return values
 
     def _name(self, key):
-        key = key if len(key) < 80 else f"{key[:80]}..."
         return f"{self.place}.{key}" if self.place else key

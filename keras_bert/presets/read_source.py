@@ -20,9 +20,6 @@ _LIST = files("keras_bert.presets").joinpath("known_presets.json")
 KNOWN_PRESETS: dict[str, str] = json.loads(_LIST.read_text(encoding="utf-8"))
 """Descriptions of published weights, by the name that `from_preset` takes."""
 
-_OF_TENSORFLOW_HUB = (
-    "TensorFlow Hub's BERTs load from Hugging Face, by names in docs/coming_from.md."
-)
 # "bert-base-uncased" and "google-bert/bert-base-uncased", as transformers calls them.
 _HANDLES = {}
 for _handle in KNOWN_PRESETS:
@@ -128,12 +125,9 @@ def _folder_hint(path, names):
     for name in ("best", "preset"):  # in the output of a recipe
         if (path / name / "config.json").is_file():
             return f" Did you mean {str(path / name)!r}?"
-    if not {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(names):
+    if {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"}.isdisjoint(names):
         return ""
-    hub = f" {_OF_TENSORFLOW_HUB}" if "saved_model.pb" in names else ""
-    return (
-        f" An exported model can't be loaded: pass the preset or checkpoint it was made from.{hub}"
-    )
+    return " An exported model can't be loaded: pass the preset or checkpoint it was made from."
 
 
 def _not_found(handle):
@@ -143,8 +137,6 @@ def _not_found(handle):
     checkpoints = sorted(file.stem for file in Path(handle).parent.glob("*.index"))
     if checkpoints:
         hint = f" The folder has the checkpoints {', '.join(checkpoints)}."
-    if "tfhub" in handle or "tensorflow2" in handle:
-        hint = f" {_OF_TENSORFLOW_HUB}"
     for similar in get_close_matches(handle, [*_HANDLES, *KNOWN_PRESETS], 1, cutoff=0.8):
         hint = f" Did you mean {_HANDLES.get(similar, similar)!r}?"
     return (

@@ -248,7 +248,6 @@ def test_a_name_without_its_scheme_is_refused_with_advice(refused, keras_hub):
         ("user/name", "is written hf://user/name"),
         ("bert-base-uncasd", "mean 'hf://google-bert/bert-base-uncased'"),
         ("bert_base_uncased_en", "mean 'bert_base_en_uncased'"),
-        ("https://tfhub.dev/tensorflow/bert_en_uncased_L-12_H-768_A-12/4", "names in docs/coming"),
         ("roberta_base_en", "is neither a folder nor the name of a KerasHub preset of BERT"),
     ):
         refused(advice, BertBackbone.from_preset, name)

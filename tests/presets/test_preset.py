@@ -224,8 +224,6 @@ def test_what_holds_no_preset_says_what_to_load(saved, tmp_path):
     assert_refused(tmp_path / "model.keras", "model.keras is a file.*saving.load_model")
     (saved.parent / "model.onnx").touch()
     assert_refused(saved.parent, "An exported model can't be loaded.*made from.$")
-    (saved.parent / "saved_model.pb").touch()
-    assert_refused(saved.parent, "An exported model can't be loaded.*Hub's BERTs load from Hugging")
 
 
 LOADS = """

@@ -57,6 +57,10 @@ def code(value: object) -> str:
     >>> print(code("not_<b>\n|entailed|"), code("a`b"))
     `not_<b> |entailed|` `a'b`
     """
+    if isinstance(value, (list, tuple)):
+        value = ", ".join(map(str, value))
+    elif isinstance(value, float):
+        value = f"{value:.6g}"
     text = "".join(c if c.isprintable() or c in _JOINERS else " " for c in str(value))
     text = shortened(text.strip(), 400).replace("`", "'") or '""'
     return f"`{text}`"
@@ -153,12 +157,4 @@ def _python(lines):
 
 
 def _listed(values):
-    return [f"- {code(name)}: {_value(value)}" for name, value in values.items()]
-
-
-def _value(value):
-    if isinstance(value, (list, tuple)):
-        return code(", ".join(map(str, value)))
-    if isinstance(value, float):
-        return code(f"{value:.6g}")
-    return code(value)
+    return [f"- {code(name)}: {code(value)}" for name, value in values.items()]

@@ -55,7 +55,7 @@ class PresetFolder:
     @cached_property
     def model_class(self) -> type[keras.Model]:
         """The model's class; a ValueError if a user's own isn't defined in this process."""
-        return _registered(self._saved.text("class"), keras.Model, self._saved.path)
+        return _registered(self._saved, keras.Model)
 
     @cached_property
     def backbone_class(self) -> type[keras.Model]:
@@ -63,8 +63,7 @@ class PresetFolder:
         base = public_class("Backbone")
         if issubclass(self.model_class, base):
             return self.model_class
-        name = self._saved.fields("config").fields("backbone").text("class", "")
-        return _registered(name, base, self._saved.path)
+        return _registered(self._saved.fields("config").fields("backbone"), base)
 
     @property
     def backbone_config(self) -> JsonFields:
@@ -89,12 +88,9 @@ class PresetFolder:
     @cached_property
     def settings(self) -> tuple[type, dict[str, Any]]:
         """The preprocessor's class, by default the task's, and its settings among other values."""
-        name = self._settings.text("class")
-        if name:
-            base = public_class("BertPreprocessor")
-            preprocessor_class = _registered(name, base, self._settings.path)
-        else:
-            preprocessor_class = reader_class(self.model_class)
+        preprocessor_class = reader_class(self.model_class)
+        if "class" in self._settings:
+            preprocessor_class = _registered(self._settings, public_class("BertPreprocessor"))
         return preprocessor_class, self._settings.values
 
     def with_layers(self, layers: Any) -> Self:
@@ -109,7 +105,7 @@ class PresetFolder:
 
     def text(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Returns the arguments of the tokenizer, if there is one, and those of sequences."""
-        if not self._saved.value("reads_text"):
+        if not self._settings:
             return {}, {}
         tokenizer = self._settings.fields("tokenizer").values
         with explained(self):
@@ -179,7 +175,9 @@ def built_with_zeros(make: Callable[[], keras.Model]) -> keras.Model:
     return model
 
 
-def _registered(name, base, path):
+def _registered(saved, base):
+    """Returns the class that an object of a file names, one of this library or of a user."""
+    name = saved.text("class", "")
     package, _, short = name.rpartition(">")
     if package == "keras_bert" and short in homes("keras_bert"):
         cls = public_class(short)
@@ -187,7 +185,7 @@ def _registered(name, base, path):
         cls = keras.saving.get_registered_object(name)
     if not isinstance(cls, type) or not issubclass(cls, base):
         raise ValueError(
-            f"{path} names the class {name!r}, which isn't defined here as a {base.__name__}. "
+            f"{saved.path} names the class {name!r}, which isn't defined here as a {base.__name__}. "
             "Import the module that registers it with Keras, then load again."
         )
     return cls

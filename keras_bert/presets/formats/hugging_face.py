@@ -96,11 +96,9 @@ def _architecture(config, source):
     check_one_of(f"model_type of {source}", name, ARCHITECTURES)
     architecture = ARCHITECTURES[name]
     for key in _CHANGES:
-        value = config.value(key)
-        if value not in (None, False, {}, []):
-            raise ValueError(
-                f"{source} has {key}={shown(value)}, which this library doesn't support."
-            )
+        if config.value(key):
+            value = shown(config.value(key))
+            raise ValueError(f"{source} has {key}={value}, which this library doesn't support.")
     for key, only in architecture.required.items():
         check_value(config, key, only, source)
     activation = config.value(architecture.activation, "gelu")

@@ -307,11 +307,15 @@ def _vocabulary(folder, fast, added, rows):
 
 def _whole(folder, added, known, family):
     """Returns the added tokens that can stay whole, and warns of those that will be split."""
-    takes_spaces = family in BYTE_PAIRS
-    plain = [t for t in added if t.is_plain and t.content in known]
-    plain = [t for t in plain if takes_spaces or t.content.strip()]
-    whole = {token.content: token.is_normalized for token in plain}
-    if split := {token.content for token in added} - whole.keys():
+    whole = {}
+    split = []
+    for token in added:
+        has_text = token.content.strip() or family in BYTE_PAIRS  # to which spaces are text
+        if token.is_plain and token.content in known and has_text:
+            whole[token.content] = token.is_normalized
+        else:
+            split.append(token.content)
+    if split:
         name = tokenizer_class(family).__name__
         message = "%s: %s were added to the vocabulary as unsplit tokens; %s splits them."
         logger.warning(message, folder, ", ".join(sorted(split)), name)

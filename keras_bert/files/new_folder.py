@@ -116,10 +116,10 @@ def check_replaces(
     `own` are patterns of paths, of which only the first part counts. In a folder without one of the
     `marks`, no file is the writer's.
     """
-    patterns = [path.partition("/")[0] for path in own]
     others = sorted(names)
     if not marks or set(marks) & set(names):
-        for pattern in patterns:
+        for path in own:
+            pattern = path.partition("/")[0]
             others = [name for name in others if not fnmatch(name, pattern)]
     if others:
         raise ValueError(

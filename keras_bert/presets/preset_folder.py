@@ -185,7 +185,7 @@ def _registered(saved, base):
         cls = keras.saving.get_registered_object(name)
     if not isinstance(cls, type) or not issubclass(cls, base):
         raise ValueError(
-            f"{saved.path} names the class {name!r}, which isn't defined here as a {base.__name__}. "
-            "Import the module that registers it with Keras, then load again."
+            f"{saved.path} names the class {name!r}, which isn't defined here as a "
+            f"{base.__name__}. Import the module that registers it with Keras, then load again."
         )
     return cls

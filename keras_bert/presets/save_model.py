@@ -16,7 +16,7 @@ from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_supp
 from keras_bert.presets.formats.hugging_face import write_hugging_face
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
 from keras_bert.presets.model_card import write_card
-from keras_bert.presets.preset_arguments import check_saves, shared_arguments
+from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.presets.preset_folder import FORMAT, num_weights
 from keras_bert.training.keras_internals import all_layers, exact_lora, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -108,16 +108,12 @@ def checkpoint_of(model: keras.Model) -> Checkpoint:
     Raises a ValueError if they can't.
     """
     backbone = model.backbone
-    unknown = None
-    if backbone.architecture is None:
-        unknown = backbone
-    elif model.their_head is None:
-        unknown = model
-    if unknown is not None:
-        raise ValueError(
-            f"Other libraries have no names for the weights of a {type(unknown).__name__}. Save "
-            "the model with save_to_preset(folder)."
-        )
+    for part, their_name in ((backbone, backbone.architecture), (model, model.their_head)):
+        if their_name is None:
+            raise ValueError(
+                f"Other libraries have no names for the weights of a {type(part).__name__}. Save "
+                "the model with save_to_preset(folder)."
+            )
     checkpoint = Checkpoint(
         f"{type(model).__name__} {model.name}",
         type(backbone),
@@ -143,8 +139,7 @@ def truncation_of(preprocessor: Any) -> str | None:
 
 
 def _task_arguments(model):
-    arguments = shared_arguments(model.get_config())
-    del arguments["backbone"], arguments["preprocessor"]
+    arguments = model.own_arguments()
     if model.preprocessor is not None:
         settings = model.preprocessor.get_config()
         for name in ("tokenizer", "sequence_length", "truncation"):

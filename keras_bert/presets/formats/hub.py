@@ -12,7 +12,7 @@ _SMALL_FILES = ("*.json", "*.txt", "*.bpe.model", "*/config.json", "assets/token
 # ours or KerasHub's, Hugging Face's, Google's.
 WEIGHTS = {
     "model.weights.h5": ("model.weights.h5", "task.weights.h5"),
-    **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
+    **{name: (name, name.replace(".", "-*.", 1).removesuffix(".index.json")) for name in FILES},
     "bert_model.ckpt.index": ("bert_model.ckpt.*",),
     ADAPTER: ("adapter_model.safetensors",),
 }

@@ -59,8 +59,10 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
         lowercases=bool(settings.boolean("do_lower_case")),
     )
     pooling = JsonFields(modules.get("Pooling", folder) / "config.json")
-    switches = [name for name in pooling.values if name.startswith("pooling_mode_")]
-    modes = [name for name in switches if pooling.boolean(name)]
+    modes = []
+    for name in pooling.values:
+        if name.startswith("pooling_mode_") and pooling.boolean(name):
+            modes.append(name)
     mode = _MODES.get(modes[0]) if len(modes) == 1 else None
     mode = pooling.text("pooling_mode", mode)
     others = sorted(set(modules) - {"Transformer", "Pooling", "Normalize"})

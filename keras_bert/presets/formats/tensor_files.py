@@ -105,9 +105,9 @@ def _shards(path):
     paths = [path.parent / shard for shard in shards]
     missing = [shard.name for shard in paths if not shard.is_file()]
     if missing or not shards:
-        lacks = f"; {missing[:9]} are missing" if missing else ""
         raise ValueError(
-            f"{path} names {len(shards)} weight files{lacks}: download the folder again."
+            f"{path} names {len(shards)} weight files; {missing[:9]} are missing: download the "
+            "folder again."
         )
     return paths
 

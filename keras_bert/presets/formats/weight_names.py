@@ -87,9 +87,8 @@ def _weights(layers, library, block, num_layers):
             layer_names[f"block_{i}/{ours}"] = f"{block}{i}/{names[library]}"
     weights = {}
     for ours, theirs in layer_names.items():
-        scopes = [theirs]
-        if "{}" in theirs:
-            scopes = [theirs.format(part) for part in ("query", "key", "value")]
+        # Layers other than the attention's have one name.
+        scopes = dict.fromkeys(theirs.format(part) for part in ("query", "key", "value"))
         variables = ("kernel", "bias")
         if ours.endswith("norm"):
             variables = ("gamma", "beta")

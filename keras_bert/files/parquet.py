@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -51,11 +52,12 @@ def parquet_rows(
             next_row += group.num_rows
             begins = [(offset + part * num_bytes / _PARTS) * scale for part in range(_PARTS)]
             offset += num_bytes
-            own = [part for part, begin in enumerate(begins) if start <= begin < stop]
-            if not own:
+            first_part = bisect_left(begins, start)
+            end_part = bisect_left(begins, stop)
+            if first_part == end_part:
                 continue
-            begin = first + own[0] * group.num_rows // _PARTS
-            end = first + (own[-1] + 1) * group.num_rows // _PARTS
+            begin = first + first_part * group.num_rows // _PARTS
+            end = first + end_part * group.num_rows // _PARTS
             size = _BATCH_BYTES * group.num_rows // num_bytes
             size = min(max(size, 1), 2**14)  # rows
             try:

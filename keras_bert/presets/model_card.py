@@ -13,7 +13,6 @@ from keras_bert.files.json_files import read_json
 from keras_bert.files.new_folder import CARD_MARK, README
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import shortened
-from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.preset_arguments import shared_arguments
 from keras_bert.training.training_record import training_of
 
@@ -77,11 +76,8 @@ def _architecture(model):
 
 
 def _sentence(model):
-    architecture = _architecture(model)
-    if architecture:
-        return f"{ARCHITECTURES[architecture].title} that {model.card_task}."
-    encoder = code(type(model.backbone).__name__)
-    return f"A model that {model.card_task}, with the encoder {encoder}."
+    encoder = _architecture(model) or type(model.backbone).__name__
+    return f"A model that {model.card_task}, with the encoder {code(encoder)}."
 
 
 def _metadata(model, training, has_hugging_face):

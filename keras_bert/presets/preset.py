@@ -38,7 +38,7 @@ class PresetModel:
     their_head: str | None = None  # the end of its class's name in transformers
     their_wrapper: str | None = None  # the class of sentence-transformers that loads it
     # What its model card says.
-    card_task = "has a task of its own"  # after "A BERT that"
+    card_task = "has a task of its own"  # after "A model that"
     card_example: str | None = None  # a call of one of its methods
     example_texts: tuple[str, ...] = ("What a book!",)  # that a tokenizer reads
 

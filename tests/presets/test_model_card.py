@@ -310,7 +310,7 @@ def test_the_card_names_classes_of_a_user_as_they_do(small, reader, tmp_path, ea
     text = text_of(tmp_path / "bert")
     assert "import keras_bert  # and the module of Graded" in text
     assert type(run_blocks(tmp_path / "bert")[0]["model"]) is Graded
-    assert "\nA BERT that classifies texts." in text
+    assert "\nA model that classifies texts, with the encoder `bert`." in text
     fields = metadata(tmp_path / "bert")
     assert fields["pipeline_tag"] == "text-classification"
     assert fields["tags"] == ["bert", "keras", "keras_bert"]

@@ -36,7 +36,6 @@ class Architecture:
     """
 
     name: str  # the `model_type`
-    title: str
     prefix: str  # of the names of its classes
     backbone: dict[str, tuple]  # argument of BertBackbone: (key of config.json, default)
     fixed: dict  # arguments that config.json can't change

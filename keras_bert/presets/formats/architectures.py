@@ -21,7 +21,6 @@ _OUT_PROJ = {"classifier.": "classifier.out_proj."}
 
 _BERT = Architecture(
     name="bert",
-    title="A BERT",
     prefix="Bert",
     backbone=_BACKBONE,
     fixed={"pooler_activation": "tanh", "relative_bias": False},
@@ -29,7 +28,6 @@ _BERT = Architecture(
 )
 _DISTILBERT = Architecture(
     name="distilbert",
-    title="A DistilBERT",
     prefix="DistilBert",
     backbone={
         "vocabulary_size": ("vocab_size", 30522),
@@ -75,7 +73,6 @@ _DISTILBERT = Architecture(
 )
 _ELECTRA = Architecture(
     name="electra",
-    title="An ELECTRA",
     prefix="Electra",
     backbone={
         **_BACKBONE,
@@ -102,7 +99,6 @@ _ELECTRA = Architecture(
 )
 _XLM_ROBERTA = Architecture(
     name="xlm-roberta",
-    title="An XLM-RoBERTa",
     prefix="XLMRoberta",
     backbone=_BACKBONE,
     fixed=_BERT.fixed,
@@ -116,12 +112,11 @@ _XLM_ROBERTA = Architecture(
     root="roberta",
     skips_padding=True,
 )
-_CAMEMBERT = replace(_XLM_ROBERTA, name="camembert", title="A CamemBERT", prefix="Camembert")
-_ROBERTA = replace(_XLM_ROBERTA, name="roberta", title="A RoBERTa", prefix="Roberta")
+_CAMEMBERT = replace(_XLM_ROBERTA, name="camembert", prefix="Camembert")
+_ROBERTA = replace(_XLM_ROBERTA, name="roberta", prefix="Roberta")
 _MPNET = replace(
     _XLM_ROBERTA,
     name="mpnet",
-    title="An MPNet",
     prefix="MPNet",
     backbone={ours: key for ours, key in _BACKBONE.items() if ours != "num_segments"},
     fixed={

@@ -124,7 +124,6 @@ def _global_every(config, source):
 
 MODERNBERT = _ModernBert(
     name="modernbert",
-    title="A ModernBERT",
     prefix="ModernBert",
     backbone={
         "vocabulary_size": ("vocab_size", 50368),

@@ -49,7 +49,7 @@ class Checkpoint:
     weights: dict[str, Tensor] = field(default_factory=dict)  # by our names
     task: type | None = None  # None for an encoder
     task_arguments: dict = field(default_factory=dict)  # except backbone and preprocessor
-    other_tasks: dict[type, dict] = field(default_factory=dict)  # that the same head serves
+    tasks: dict[type, dict] = field(default_factory=dict)  # {task that the head serves: arguments}
     tokenizer: dict = field(default_factory=dict)
     own_tokenizer: Tokenizer | None = None  # of a model to write
     sequence_length: int = 128  # the longest that the source's tokenizer makes
@@ -92,11 +92,9 @@ class Checkpoint:
 
     def as_task(self, task: type) -> "Checkpoint":
         """Returns this checkpoint as one of the class `task`, if its head serves that class."""
-        if task not in self.other_tasks:
+        if task not in self.tasks:
             return self
-        others = {**self.other_tasks, self.task: self.task_arguments}
-        arguments = others.pop(task)
-        return replace(self, task=task, task_arguments=arguments, other_tasks=others)
+        return replace(self, task=task, task_arguments=self.tasks[task])
 
     def with_layers(self, layers: Any) -> "Checkpoint":
         """Returns this checkpoint with only some of its encoder's layers."""
@@ -248,8 +246,9 @@ def translate(
     backbone: dict,
     spellings_of: Callable[[int], dict[str, Spelling]],
     source: str,
-) -> dict[str, Any]:
-    """Renames another library's tensors to our names: the fields of a `Checkpoint` for weights.
+    task: type | None,
+) -> Checkpoint:
+    """Makes a `Checkpoint` of another library's tensors, under our names.
 
     `spellings_of` takes the number of layers, after that has been compared with the tensors.
     """
@@ -263,7 +262,15 @@ def translate(
             weights[name] = _concatenate(tensors, spelling, source)
             used.update(spelling.names)
     left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}
-    return {"weights": weights, "spellings": spellings, "left_over": left_over}
+    return Checkpoint(
+        source,
+        backbone_class,
+        backbone,
+        weights,
+        task=task,
+        spellings=spellings,
+        left_over=left_over,
+    )
 
 
 def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[str, np.ndarray]:

@@ -51,8 +51,7 @@ def read_google(path: Path) -> Checkpoint:
     backbone_class = public_class("BertBackbone")
     head = (task or backbone_class).their_head
     spellings_of = partial(weight_names.google_spellings, head=head)
-    translated = translate(tensors, backbone_class, backbone, spellings_of, source)
-    checkpoint = Checkpoint(source, backbone_class, backbone, task=task, **translated)
+    checkpoint = translate(tensors, backbone_class, backbone, spellings_of, source, task)
     if head == "ForMaskedLM":
         checkpoint.task_arguments["next_sentence"] = "next_sentence/kernel" in checkpoint.weights
     if head == "ForSequenceClassification":

@@ -60,14 +60,13 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     is_tied = config.boolean("tie_word_embeddings", True)
     tensors = _without_copies(tensors, architecture.spellings(0, head), is_tied)
     spellings_of = partial(architecture.spellings, head=head, first_position=first_position)
-    translated = translate(tensors, backbone_class, backbone, spellings_of, source)
-    checkpoint = Checkpoint(source, backbone_class, backbone, task=task, **translated)
+    checkpoint = translate(tensors, backbone_class, backbone, spellings_of, source, task)
     for served in tasks:
-        checkpoint.other_tasks[served] = _task_arguments(served, config, checkpoint, architecture)
-    arguments = checkpoint.task_arguments = checkpoint.other_tasks.pop(task)
+        checkpoint.tasks[served] = _task_arguments(served, config, checkpoint, architecture)
+    arguments = checkpoint.task_arguments = checkpoint.tasks[task]
     if head == "ForSequenceClassification" and arguments["num_classes"] == 1:
-        checkpoint.other_tasks[public_class("BertReranker")] = (
-            sentence_transformers.reranker_arguments(folder, config, arguments["dropout"])
+        checkpoint.tasks[public_class("BertReranker")] = sentence_transformers.reranker_arguments(
+            folder, config, arguments["dropout"]
         )
     if sentences.embedder:
         checkpoint.task = public_class("BertEmbedder")
@@ -233,7 +232,7 @@ def _refuse_tasks(checkpoint, config, architecture):
     """Says why a model that loads as an encoder would give other answers as a task."""
     advice = "Load its BertBackbone, or another task."
     if checkpoint.backbone.get("causal") and checkpoint.head in POOLED_HEADS:
-        for task in (checkpoint.task, *checkpoint.other_tasks):
+        for task in checkpoint.tasks:
             checkpoint.refused[task] = (
                 f"{checkpoint} is a decoder, and classifies by [CLS], which sees only itself; this "
                 f"library would by the last token. {advice}"

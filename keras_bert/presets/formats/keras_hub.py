@@ -79,16 +79,12 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     backbone_class = public_class("BertBackbone")
     preprocessor = JsonFields(folder / "preprocessor.json").fields("config")
     longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)
-    return Checkpoint(
-        name,
-        backbone_class,
-        arguments,
-        task=class_name and public_class(_TASKS[class_name]),
-        task_arguments=_task_arguments(theirs, class_name, source),
-        tokenizer=_tokenizer(folder),
-        sequence_length=min(longest, backbone.max_sequence_length),
-        **translate(tensors, backbone_class, arguments, keras_hub_spellings, name),
-    )
+    task = class_name and public_class(_TASKS[class_name])
+    checkpoint = translate(tensors, backbone_class, arguments, keras_hub_spellings, name, task)
+    checkpoint.task_arguments = _task_arguments(theirs, class_name, source)
+    checkpoint.tokenizer = _tokenizer(folder)
+    checkpoint.sequence_length = min(longest, backbone.max_sequence_length)
+    return checkpoint
 
 
 def _task_arguments(theirs, class_name, source):

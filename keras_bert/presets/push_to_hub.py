@@ -26,9 +26,9 @@ def push_to_hub(
     """Uploads a model to the Hugging Face Hub, in one commit; see `PresetModel.push_to_hub`."""
     from huggingface_hub.utils import validate_repo_id
 
-    if not isinstance(name, str) or name.removeprefix("hf://").count("/") != 1:
+    name = str(name).removeprefix("hf://")
+    if name.count("/") != 1:
         raise ValueError(f'name must be "user/name" or "organization/name"; got {shown(name)}.')
-    name = name.removeprefix("hf://")
     validate_repo_id(name)
     handle = f"hf://{name}"
     if is_chief(model):

@@ -46,12 +46,10 @@ def save_quietly(folder: str, signatures: dict[str, Callable]) -> None:
 
     TensorFlow's message, which names a folder that is renamed, is left out.
     """
-    variables = {}
-    for function in signatures.values():
-        for variable in function.variables:
-            variables[id(variable)] = variable
     module = tf.Module()
-    module.weights = list(variables.values())
+    module.weights = []
+    for function in signatures.values():
+        module.weights.extend(function.variables)
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("WARNING")

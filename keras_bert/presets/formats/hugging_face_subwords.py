@@ -38,15 +38,14 @@ def subword_family(name: str, folder: Path, fast: JsonFields) -> str | None:
         return {tokens[0]: family for family, tokens in FAMILIES.items()}.get(first)
     if (folder / MODEL_FILE).is_file():
         return "xlm-roberta"
-    if model:
+    if model.text("type") == "BPE":
         added = {token.text("content") for token in fast.listed_fields("added_tokens")}
         splits_bytes = fast.fields("pre_tokenizer").text("type") == "ByteLevel"
-        if model.text("type") == "BPE" and splits_bytes and "[MASK]" in added:
+        if splits_bytes and "[MASK]" in added:
             return "modernbert"
-        is_byte_pairs = model.text("type") == "BPE" and "<mask>" in model.fields("vocab").values
-    else:
-        is_byte_pairs = all((folder / name).is_file() for name in ("vocab.json", "merges.txt"))
-    return "roberta" if is_byte_pairs else None
+        return "roberta" if "<mask>" in model.fields("vocab").values else None
+    has_files = all((folder / name).is_file() for name in ("vocab.json", "merges.txt"))
+    return "roberta" if has_files and not model else None
 
 
 def read_subwords(family: str, folder: Path, settings: JsonFields, fast: JsonFields) -> Any:

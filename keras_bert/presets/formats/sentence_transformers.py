@@ -108,15 +108,18 @@ def _encoder_settings(transformer):
 def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes the files that sentence-transformers needs in addition to the encoder's."""
     arguments = checkpoint.task_arguments
+    paths = {"Transformer": "", "Pooling": "1_Pooling"}
+    if arguments["normalize"]:
+        paths["Normalize"] = "2_Normalize"
+    modules = []
+    for index, (name, path) in enumerate(paths.items()):
+        (folder / path).mkdir(exist_ok=True)
+        their_class = f"sentence_transformers.models.{name}"
+        modules.append({"idx": index, "name": str(index), "path": path, "type": their_class})
+    write_json(folder / "modules.json", modules)
     modes = {name: mode == arguments["pooling"] for name, mode in _MODES.items()}
     pooling = {"word_embedding_dimension": checkpoint.backbone["hidden_dim"], **modes}
-    (folder / "1_Pooling").mkdir()
     write_json(folder / "1_Pooling" / "config.json", pooling)
-    modules = [_module(0, "", "Transformer"), _module(1, "1_Pooling", "Pooling")]
-    if arguments["normalize"]:
-        modules.append(_module(2, "2_Normalize", "Normalize"))
-        (folder / "2_Normalize").mkdir()
-    write_json(folder / "modules.json", modules)
     prompts = arguments.get("prompts", {})
     # Without these two, sentence-transformers adds empty ones.
     needed = {name: prompt_of(prompts, name) for name in KINDS}
@@ -136,11 +139,6 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     write_json(folder / _CONFIG, config)
     settings = {"max_seq_length": checkpoint.sequence_length, "do_lower_case": False}
     write_json(folder / "sentence_bert_config.json", settings)
-
-
-def _module(index, path, name):
-    their_class = f"sentence_transformers.models.{name}"
-    return {"idx": index, "name": str(index), "path": path, "type": their_class}
 
 
 def cross_encoder_activation(folder: Path, config: JsonFields) -> str | None:

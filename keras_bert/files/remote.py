@@ -163,7 +163,6 @@ def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
 
     One of UTF-16 is followed.
     """
-    path = os.fspath(path)
     data = bytearray()
     try:
         with open_unpacked(path) as file:

@@ -241,7 +241,7 @@ def _report(model, checkpoint, head_may_differ):
     for name, weight in checkpoint.weights.items():
         if name not in report.matched:
             shape = weight.shape
-            if name in checkpoint.spellings and checkpoint.spellings[name].transposed:
+            if checkpoint.spellings[name].transposed:
                 shape = shape[::-1]
             report.left_over[_their_names(checkpoint, name)] = shape
     return report

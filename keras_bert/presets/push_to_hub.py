@@ -24,6 +24,7 @@ def push_to_hub(
     commit_message: str = "Upload a model with keras_bert",
 ) -> str:
     """Uploads a model to the Hugging Face Hub, in one commit; see `PresetModel.push_to_hub`."""
+    from huggingface_hub import HfApi
     from huggingface_hub.utils import validate_repo_id
 
     name = str(name).removeprefix("hf://")
@@ -32,7 +33,15 @@ def push_to_hub(
     validate_repo_id(name)
     handle = f"hf://{name}"
     if is_chief(model):
-        api, name = _opened(name, private, token)
+        api = HfApi(token=token)
+        with _explained(name):
+            name = api.create_repo(name, private=private, exist_ok=True).repo_id
+            is_public = not api.model_info(name).private
+        if private and is_public:
+            raise ValueError(
+                f"{name} is on the hub already, and public. Make it private in its settings there, "
+                "choose another name, or leave out private=True."
+            )
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "model"
         model.save_to_preset(folder)
@@ -40,21 +49,6 @@ def push_to_hub(
             handle = _upload(api, name, folder, commit_message)
     wait_for_all("an upload", model)
     return handle
-
-
-def _opened(name, private, token):
-    from huggingface_hub import HfApi
-
-    api = HfApi(token=token)
-    with _explained(name):
-        name = api.create_repo(name, private=private, exist_ok=True).repo_id
-        is_public = not api.model_info(name).private
-    if private and is_public:
-        raise ValueError(
-            f"{name} is on the hub already, and public. Make it private in its settings there, "
-            "choose another name, or leave out private=True."
-        )
-    return api, name
 
 
 def _upload(api, name, folder, commit_message):

@@ -81,8 +81,6 @@ class Architecture:
     def spellings(self, num_layers: int, head: str, first_position: int = 0) -> dict[str, Spelling]:
         """Returns `{our name: Spelling}` for a PyTorch state dict."""
         names = {ours: s.names for ours, s in google_spellings(num_layers, head).items()}
-        names["embeddings/projection/kernel"] = ("bert/embeddings_project/kernel",)
-        names["embeddings/projection/bias"] = ("bert/embeddings_project/bias",)
         bias = "bert/encoder/relative_attention_bias/weight"
         names["embeddings/relative_bias/bias"] = (bias,)
         if head == "ForMaskedLM":

@@ -24,6 +24,7 @@ _LAYERS = {
     "embeddings/segment_embedding": ("bert/embeddings/token_type_embeddings", "segment_embedding"),
     "embeddings/position_embedding": ("bert/embeddings/position_embeddings", "position_embedding"),
     "embeddings/norm": ("bert/embeddings/LayerNorm", "embeddings_layer_norm"),
+    "embeddings/projection": ("bert/embeddings_project", "embeddings_projection"),
     "pooler": ("bert/pooler/dense", "pooled_dense"),
 }
 _BLOCK = {

@@ -50,7 +50,12 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     config = JsonFields(folder / "config.json")
     architecture = _architecture(config, source)
     backbone_class = public_class(architecture.backbone_name)
-    backbone, first_position = _backbone(config, architecture, source)
+    backbone = backbone_arguments(config, architecture.backbone)
+    backbone |= architecture.read(config, source)
+    first_position = 0  # row of the table of positions
+    if architecture.skips_padding:
+        first_position = config.integer("pad_token_id", 1) + 1
+        backbone["max_sequence_length"] -= first_position
     tensors = _tensors(folder, architecture)
     if adapter is not None:
         tensors = with_adapter(tensors, adapter, architecture.root)
@@ -103,17 +108,6 @@ def _architecture(config, source):
     activation = config.value(architecture.activation, "gelu")
     check_one_of(f"{architecture.activation} of {source}", activation, ACTIVATIONS)
     return architecture
-
-
-def _backbone(config, architecture, source):
-    """Returns the arguments of the backbone, and the row of the table for the first position."""
-    backbone = backbone_arguments(config, architecture.backbone)
-    backbone |= architecture.read(config, source)
-    if not architecture.skips_padding:
-        return backbone, 0
-    first_position = config.integer("pad_token_id", 1) + 1
-    backbone["max_sequence_length"] -= first_position
-    return backbone, first_position
 
 
 def _tensors(folder, architecture):

@@ -16,8 +16,6 @@ from keras_bert.presets.formats.checkpoint import Checkpoint
 
 _CONFIG = "config_sentence_transformers.json"
 _OWN = "keras_bert"  # settings that sentence-transformers has no name for
-# Older versions named sentence_bert_config.json after the encoder.
-_ENCODERS = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 _MODES = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -52,7 +50,9 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
     if not modules:
         return SentenceSettings(folder)
     transformer = modules.get("Transformer", folder)
-    settings = _encoder_settings(transformer)
+    settings = JsonFields(transformer, {})
+    for path in transformer.glob("sentence_*_config.json"):  # older versions name the encoder
+        settings = JsonFields(path)
     sentences = SentenceSettings(
         transformer,
         sequence_length=settings.integer("max_seq_length", low=1),
@@ -95,14 +95,6 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
                 "BertBackbone.from_preset."
             )
     return sentences
-
-
-def _encoder_settings(transformer):
-    for name in _ENCODERS:
-        settings = JsonFields(transformer / f"sentence_{name}_config.json")
-        if settings:
-            return settings
-    return JsonFields(transformer, {})
 
 
 def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:

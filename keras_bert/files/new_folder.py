@@ -1,5 +1,6 @@
 """Folders of models and exports, written atomically, that replace nothing else."""
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,8 @@ from pathlib import Path
 
 from keras_bert.files.remote import is_disk_full, names_in, read_bytes
 from keras_bert.files.whole import MARKS, whole_folder
-from keras_bert.messages import logger
+
+logger = logging.getLogger("keras_bert")
 
 README = "README.md"
 """The model card. One without `CARD_MARK` is a person's, and never replaced."""

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
 
-from keras_bert.messages import from_extra
-
 
 def _walk(folder):
     """Like `os.walk`, through links too, each folder once and without what is hidden."""
@@ -139,8 +137,11 @@ def open_unpacked(path: str | os.PathLike) -> Iterator[IO[bytes]]:
 @contextlib.contextmanager
 def arrow_file(path: str | os.PathLike) -> Iterator[tuple[Any, IO[bytes]]]:
     """Provides `pyarrow`, and a file for it; its errors become ValueErrors that name the file."""
-    with from_extra("corpus"):
+    try:
         import pyarrow
+    except ImportError as error:
+        hint = 'pip install "keras3-bert[corpus]"'
+        raise ImportError(f"{path} needs the package pyarrow: {hint}.") from error
     with open_bytes(path) as file:
         if not hasattr(file, "closed"):
             file.closed = False  # which TensorFlow's files lack

@@ -81,7 +81,7 @@ def test_a_preset_of_another_architecture_is_refused(tmp_path):
         ("config.json", ("num_layers", 2, 1), "a BERT with 1536 weights .* describes 1004: they"),
         ("model.weights.h5", None, "can't be loaded as a BERT: .*weights.json. doesn't exist"),
         ("model.weights.h5", "cut", r"model.weights.h5 is damaged.*truncated file"),
-        ("model.weights.h5", "grown", r"model.weights.h5 is damaged.*its header says [\d,]+ bytes"),
+        ("model.weights.h5", "grown", "model.weights.h5 is damaged"),
         ("task.weights.h5", "cut", "task.weights.h5 is damaged.*truncated file"),
     ],
 )

@@ -23,10 +23,12 @@ _JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic s
 def write_card(model: keras.Model, folder: Path, has_hugging_face: bool = False) -> None:
     """Writes the model card of a model to the new folder that it was saved to."""
     training = training_of(model)
+    encoder = code(_architecture(model) or type(model.backbone).__name__)
     sections = [
         f"---\n{_metadata(model, training, has_hugging_face).to_yaml()}\n---",
         f"# {type(model).__name__}",
-        f"{_sentence(model)} Saved by keras_bert {keras_bert.__version__}.",
+        f"A model that {model.card_task}, with the encoder {encoder}. Saved by keras_bert "
+        f"{keras_bert.__version__}.",
         "## Model",
         "\n".join(_facts(model)),
         *_training(training),
@@ -73,11 +75,6 @@ def _architecture(model):
     """Returns the architecture in transformers; None for a backbone of a user's own class."""
     backbone = model.backbone
     return backbone.architecture if _is_ours(type(backbone)) else None
-
-
-def _sentence(model):
-    encoder = _architecture(model) or type(model.backbone).__name__
-    return f"A model that {model.card_task}, with the encoder {code(encoder)}."
 
 
 def _metadata(model, training, has_hugging_face):

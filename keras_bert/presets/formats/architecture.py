@@ -1,7 +1,7 @@
 """How transformers describes and stores an encoder: `Architecture`."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from keras_bert.files.json_files import JsonFields
@@ -90,7 +90,7 @@ class Architecture:
             renamed = tuple(self._renamed(name, head) for name in theirs)
             spellings[ours] = Spelling(renamed, transposed=ours.endswith("/kernel"))
         positions = "embeddings/position_embedding/embeddings"
-        spellings[positions] = replace(spellings[positions], first_row=first_position)
+        spellings[positions] = spellings[positions]._replace(first_row=first_position)
         return spellings
 
     def _renamed(self, name, head):

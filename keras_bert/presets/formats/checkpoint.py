@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,16 +18,14 @@ ENCODER_PARTS = ("embeddings/", "block_", "final_norm/")
 """Prefixes of the weights that every source must have; the pooler may be missing."""
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """An array that is read on demand."""
 
     shape: tuple[int, ...]
     read: Callable[[], np.ndarray]
 
 
-@dataclass(frozen=True)
-class Spelling:
+class Spelling(NamedTuple):
     """Another library's names and layout for one of our weights."""
 
     names: tuple[str, ...]  # concatenated along our last axis: query, key and value are one here

@@ -40,16 +40,14 @@ class LoadReport:
     other_shapes: dict[str, tuple] = field(default_factory=dict)  # our name of new: shape there
 
     def __str__(self) -> str:
-        rows = [("weight", "shape", "from")]
-        for name, (shape, theirs) in self.matched.items():
-            rows.append((name, _size(shape), theirs))
-        for name, shape in self.new.items():
-            rows.append((name, _size(shape), "newly initialized"))
-        for name, shape in self.left_over.items():
-            rows.append(("(left over)", _size(shape), name))
-        first = max(len(row[0]) for row in rows)
-        second = max(len(row[1]) for row in rows)
-        table = "".join(f"{name:<{first}}  {size:<{second}}  {of}\n" for name, size, of in rows)
+        rows = [(name, *match) for name, match in self.matched.items()]
+        rows += [(name, shape, "newly initialized") for name, shape in self.new.items()]
+        rows += [("(left over)", shape, name) for name, shape in self.left_over.items()]
+        width = max(len(name) for name, *_ in rows)
+        table = f"{'weight':<{width}}  {'shape':<12}  from\n"
+        for name, shape, theirs in rows:
+            size = "x".join(map(str, shape)) or "scalar"
+            table += f"{name:<{width}}  {size:<12}  {theirs}\n"
         return (
             f"{table}{self.source}: {len(self.matched)} weights matched, {len(self.new)} newly "
             f"initialized, {len(self.left_over)} left over."
@@ -251,7 +249,3 @@ def _their_names(checkpoint, name):
     if name not in checkpoint.spellings:
         return name
     return ", ".join(checkpoint.spellings[name].names)
-
-
-def _size(shape):
-    return "x".join(map(str, shape)) or "scalar"

@@ -1,11 +1,11 @@
 """Vectors of documents, ready to be searched. Q queries, n and m vectors of width H."""
 
-import dataclasses
+import math
 import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,27 +24,22 @@ from keras_bert.metrics.embeddings import (
 )
 
 DTYPES = ("float32", "float16", "int8")
-_SETTINGS, _VECTORS, _FACTORS, _IDS = FILES = (
-    "index.json",
-    "vectors.npy",
-    "factors.npy",
-    "ids.npy",
-)
-_QUERIES, _DOCUMENTS = 256, 8192  # of a search at a time: products of 8 MiB
+_SETTINGS = "index.json"
+_VECTORS = "vectors.npy"
+_FACTORS = "factors.npy"
+_IDS = "ids.npy"
+_QUERIES = 256  # of a search at a time, with
+_DOCUMENTS = 8192  # of these: products of 8 MiB
 _EXACT = 16384  # similarities that are computed one by one at a time
 _ROUNDING = 1e-5  # more than the error of a product in float32, for vectors of length 1
 
 
-@dataclasses.dataclass
-class _Part:
+class _Part(NamedTuple):
     """Vectors that were added together, or read from one file."""
 
     vectors: np.ndarray  # [m, H], as stored
     factors: np.ndarray  # float32 [m], what vectors are multiplied with to be compared
     ids: np.ndarray  # int64 [m], -1 for vectors that were removed
-
-    def __len__(self):
-        return len(self.ids)
 
 
 class VectorIndex:
@@ -93,7 +88,8 @@ class VectorIndex:
         check_one_of("similarity", similarity, SIMILARITIES)
         if dtype is not None:
             check_one_of("dtype", dtype, DTYPES)
-        self.similarity, self.dtype = similarity, dtype
+        self.similarity = similarity
+        self.dtype = dtype
         self.width: int | None = None
         self._parts: list[_Part] = []
         self.next_id = 0
@@ -104,12 +100,11 @@ class VectorIndex:
     @property
     def ids(self) -> np.ndarray:
         """The ids of the vectors, int64 `[n]`, in the order in which they were added."""
-        parts = [part.ids for part in self._parts]
-        ids = np.concatenate(parts or [np.empty(0, "int64")])
+        ids = np.concatenate([np.empty(0, "int64"), *(part.ids for part in self._parts)])
         return ids[ids >= 0]
 
     def __len__(self) -> int:
-        return sum(np.count_nonzero(part.ids >= 0) for part in self._parts)
+        return len(self.ids)
 
     def __repr__(self) -> str:
         values = f"{self.width} {self.dtype} values"
@@ -135,7 +130,7 @@ class VectorIndex:
         if unknown.size:
             raise ValueError(f"The index has no vector with the id {unknown[0]}.")
         for part in self._parts:
-            part.ids = np.where(np.isin(part.ids, ids), -1, part.ids)
+            part.ids[np.isin(part.ids, ids)] = -1
 
     def search(self, queries: npt.ArrayLike, top_k: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Finds the vectors nearest to each query.
@@ -156,38 +151,47 @@ class VectorIndex:
         check_all_finite("Vectors", queries, EMBED_AGAIN)
         check_equal_width(queries.shape[1], self.width or queries.shape[1])
         queries = comparable(queries, self.similarity)
-        shape = len(queries), min(top_k, len(self))
-        ids, scores = np.zeros(shape, "int64"), np.full(shape, -np.inf, "float32")
-        roundings = _ROUNDING * self._longest * np.linalg.norm(queries, axis=-1)
+        shape = (len(queries), min(top_k, len(self)))
+        ids = np.zeros(shape, "int64")
+        scores = np.full(shape, -np.inf, "float32")
         if not ids.size:
             return ids, scores
         for block in self._blocks():
             for start in range(0, len(queries), _QUERIES):
                 rows = slice(start, start + _QUERIES)
-                found = ids[rows], scores[rows]
-                _merge(*found, queries[rows], roundings[rows], block, self.similarity)
+                some = queries[rows]
+                roundings = _ROUNDING * self._longest * np.linalg.norm(some, axis=-1)
+                _merge(ids[rows], scores[rows], some, roundings, block, self.similarity)
         return ids, scores
 
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the index to a folder, which it may replace if it holds an index."""
         if not len(self):
             raise ValueError("The index has no vectors to save: first add some.")
-        number, dtype = len(self), np.dtype(self.dtype)
-        check = partial(check_replaces, folder, own=FILES, marks=FILES[:1])
-        with new_folder(folder, number * self.width * dtype.itemsize, check) as new:
-            settings = {"similarity": self.similarity, "next_id": self.next_id}
-            write_json(new / _SETTINGS, {**settings, "longest": self._longest})
-            for name, values in ((_FACTORS, "factors"), (_IDS, "ids")):
-                kept = [getattr(part, values)[part.ids >= 0] for part in self._parts]
-                np.save(new / name, np.concatenate(kept))
-            shape = number, self.width
-            file = np.lib.format.open_memmap(new / _VECTORS, "w+", dtype, shape)
+        settings = {
+            "similarity": self.similarity,
+            "next_id": self.next_id,
+            "longest": self._longest,
+        }
+        ids = self.ids
+        shape = (len(ids), self.width)
+        num_bytes = math.prod(shape) * np.dtype(self.dtype).itemsize
+        files = (_SETTINGS, _VECTORS, _FACTORS, _IDS)
+        check = partial(check_replaces, folder, own=files, marks=(_SETTINGS,))
+        with new_folder(folder, num_bytes, check) as new:
+            write_json(new / _SETTINGS, settings)
+            np.save(new / _IDS, ids)
+            factors = np.lib.format.open_memmap(new / _FACTORS, "w+", "float32", shape[:1])
+            vectors = np.lib.format.open_memmap(new / _VECTORS, "w+", self.dtype, shape)
             end = 0
             for block in self._blocks(convert=False):
-                vectors = block.vectors[block.ids >= 0]
-                file[end : end + len(vectors)] = vectors
-                end += len(vectors)
-            file.flush()
+                remain = block.ids >= 0
+                start = end
+                end += np.count_nonzero(remain)
+                factors[start:end] = block.factors[remain]
+                vectors[start:end] = block.vectors[remain]
+            factors.flush()
+            vectors.flush()
 
     @classmethod
     def load(cls, folder: str | os.PathLike, in_memory: bool = False) -> Self:
@@ -205,13 +209,15 @@ class VectorIndex:
             raise ValueError(f"{folder} holds no {_SETTINGS}: it isn't an index that `save` wrote.")
         try:
             vectors = np.load(folder / _VECTORS, mmap_mode=None if in_memory else "r")
-            factors, ids = np.load(folder / _FACTORS), np.load(folder / _IDS)
+            factors = np.load(folder / _FACTORS)
+            ids = np.load(folder / _IDS)
         except (OSError, ValueError, EOFError) as error:
             raise ValueError(f"{folder} is a damaged index: {error}") from error
         if vectors.ndim != 2 or not len(vectors) == len(factors) == len(ids):
             raise ValueError(f"{folder} is a damaged index: its files differ in length.")
         index = cls(None, fields.value("similarity"), vectors.dtype.name)
-        index.width, index._longest = vectors.shape[1], fields.value("longest")
+        index.width = vectors.shape[1]
+        index._longest = fields.value("longest")
         index.next_id = fields.integer("next_id")
         index._parts = [_Part(vectors, factors, ids)]
         return index
@@ -229,10 +235,10 @@ class VectorIndex:
 
     def _blocks(self, convert: bool = True) -> Iterator[_Part]:
         for part in self._parts:
-            for start in range(0, len(part), _DOCUMENTS):
-                rows = slice(start, start + _DOCUMENTS)
-                vectors = np.asarray(part.vectors[rows], "float32" if convert else None)
-                yield _Part(vectors, part.factors[rows], part.ids[rows])
+            for start in range(0, len(part.ids), _DOCUMENTS):
+                vectors, factors, ids = (array[start : start + _DOCUMENTS] for array in part)
+                vectors = np.asarray(vectors, "float32" if convert else None)
+                yield _Part(vectors, factors, ids)
 
 
 def _id_array(ids):
@@ -247,14 +253,12 @@ def _id_array(ids):
 
 def _joined(parts):
     """Joins the last parts, so that adding one by one makes few of them, and copies little."""
-    while len(parts) > 1 and len(parts[-2]) <= len(parts[-1]):
-        *others, first, last = parts
-        if isinstance(first.vectors, np.memmap) or isinstance(last.vectors, np.memmap):
+    while len(parts) > 1 and len(parts[-2].ids) <= len(parts[-1].ids):
+        last_two = parts[-2:]
+        if any(isinstance(part.vectors, np.memmap) for part in last_two):
             break
-        names = [field.name for field in dataclasses.fields(_Part)]
-        pairs = {name: (getattr(first, name), getattr(last, name)) for name in names}
-        joined = {name: np.concatenate(pair) for name, pair in pairs.items()}
-        parts = [*others, _Part(**joined)]
+        joined = map(np.concatenate, zip(*last_two, strict=True))
+        parts = [*parts[:-2], _Part(*joined)]
     return parts
 
 
@@ -326,7 +330,7 @@ def _merge(ids, scores, queries, roundings, block, similarity):
     candidates: their similarities are computed again, one by one, and equal vectors have equal
     ones. Blocks come in the order of the vectors, so an equal one in a later block loses.
     """
-    number, top_k = scores.shape
+    num_queries, top_k = scores.shape
     factors = block.factors[:, None]
     if similarity in ("cosine", "dot"):
         products = block.vectors @ queries.T  # [m, Q]
@@ -338,18 +342,21 @@ def _merge(ids, scores, queries, roundings, block, similarity):
     if len(products) > top_k and np.count_nonzero(is_near) > 4 * scores.size:  # at first, or equal
         least = np.partition(products.T.copy(), -top_k, axis=1)[:, -top_k]
         is_near &= products >= least - roundings
-    rows, columns = np.divmod(np.flatnonzero(is_near), number)  # np.nonzero takes longer
+    rows, columns = np.divmod(np.flatnonzero(is_near), num_queries)  # np.nonzero takes longer
     if not rows.size:
         return
     all_scores = [scores.ravel()]
     for start in range(0, len(rows), _EXACT):
-        some = slice(start, start + _EXACT)
-        vectors = block.vectors[rows[some]] * block.factors[rows[some], None]
-        all_scores.append(similarities(vectors, queries[columns[some]], similarity))
+        some = rows[start : start + _EXACT]
+        vectors = block.vectors[some] * factors[some]
+        their_queries = queries[columns[start : start + _EXACT]]
+        all_scores.append(similarities(vectors, their_queries, similarity))
     all_scores = np.concatenate(all_scores)
     all_ids = np.concatenate([ids.ravel(), block.ids[rows]])
-    query = np.concatenate([np.repeat(np.arange(number), top_k), columns])
+    numbers = np.arange(num_queries)
+    query = np.concatenate([np.repeat(numbers, top_k), columns])
     order = np.lexsort((-all_scores, query))  # stable
-    starts = np.searchsorted(query[order], np.arange(number))
+    starts = np.searchsorted(query[order], numbers)
     best = order[starts[:, None] + np.arange(top_k)]
-    ids[:], scores[:] = all_ids[best], all_scores[best]
+    ids[:] = all_ids[best]
+    scores[:] = all_scores[best]

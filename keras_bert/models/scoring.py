@@ -19,35 +19,38 @@ def token_likelihoods(model, rows, batch_size):
     model predicts all tokens of a row at once, another one a token in turn, which is masked.
     """
     check_int("batch_size", batch_size)
-    causal, mask = model.backbone.causal, model.preprocessor.tokenizer.mask_token_id
-    distinct = [*{row.tobytes(): row for row in rows}.values()]
-    found = {row.tobytes(): np.zeros(len(row) - 2) for row in distinct}
-
-    def places():  # what the model predicts at once: a row, and the tokens in it
-        for number in by_length([*map(len, distinct)]):
-            row = distinct[number]
-            every = np.arange(len(row) - 2)
-            for part in [every] if causal else every[:, None]:
-                yield row, part
-
-    waiting = places()
+    causal = model.backbone.causal
+    distinct = {row.tobytes(): row for row in rows}
+    likelihoods = {key: np.zeros(len(row) - 2) for key, row in distinct.items()}
+    waiting = _predictions([*distinct.values()], causal)
     for longest in waiting:  # of those to come
         width = _padded(model, len(longest[1])) if causal else 1
-        count = max(1, min(batch_size, _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)))
-        part = [longest, *itertools.islice(waiting, count - 1)]
-        ids = [row.copy() for row, _ in part]
-        positions, targets = np.zeros((2, len(part), width), "int32")
-        for row, (_, own), position, target in zip(ids, part, positions, targets, strict=True):
-            target[: len(own)] = row[own + 1]
-            if causal:
-                position[:] = np.arange(width)
-            else:
-                position[:] = own + 1
-                row[own + 1] = mask
+        most = _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)
+        count = max(1, min(batch_size, most))
+        batch = [longest, *itertools.islice(waiting, count - 1)]
+        ids, positions, targets = [], [], []
+        for row, tokens in batch:
+            targets.append(row[tokens])
+            if not causal:
+                row = row.copy()
+                row[tokens] = model.preprocessor.tokenizer.mask_token_id
+            ids.append(row)
+            positions.append(tokens - 1 if causal else tokens)
+        positions = _with_padding(positions, width)
+        targets = _with_padding(targets, width)
         values = _log_likelihoods(model, ids, positions, targets, count)
-        for (row, own), value in zip(part, values, strict=True):
-            found[row.tobytes()][own] = value[: len(own)]
-    return [found[row.tobytes()] for row in rows]
+        for (row, tokens), value in zip(batch, values, strict=True):
+            likelihoods[row.tobytes()][tokens - 1] = value[: len(tokens)]
+    return [likelihoods[row.tobytes()] for row in rows]
+
+
+def _predictions(rows, causal):
+    """Yields a row and the positions of the tokens that are predicted at once; longest first."""
+    for number in by_length([*map(len, rows)]):
+        row = rows[number]
+        tokens = np.arange(1, len(row) - 1)
+        for together in [tokens] if causal else tokens[:, None]:
+            yield row, together
 
 
 def _log_likelihoods(model, rows, positions, targets, batch_size):
@@ -55,17 +58,25 @@ def _log_likelihoods(model, rows, positions, targets, batch_size):
 
     `batch_size` is at least n; compiled models get as many rows.
     """
-    count, width = len(rows), _padded(model, max(map(len, rows)))
-    lengths = np.array([len(row) for row in rows])
-    inputs = {"token_ids": keras.utils.pad_sequences(rows, width, padding="post")}
-    inputs["padding_mask"] = (np.arange(width) < lengths[:, None]).astype("int32")
-    inputs["mask_positions"] = positions
+    lengths = np.array([*map(len, rows)])
+    width = _padded(model, lengths.max())
+    is_token = np.arange(width) < lengths[:, None]
+    inputs = {
+        "token_ids": _with_padding(rows, width),
+        "padding_mask": is_token.astype("int32"),
+        "mask_positions": positions,
+    }
     if keras.backend.backend() != "tensorflow":
         inputs = {name: np.resize(x, (batch_size, x.shape[1])) for name, x in inputs.items()}
-    logits = np.asarray(model.predict_on_batch(inputs)["masked_lm"])[:count]  # [n, P, V]
+    logits = np.asarray(model.predict_on_batch(inputs)["masked_lm"])
+    logits = logits[: len(rows)]  # [n, P, V]
     logits = logits - logits.max(axis=-1, keepdims=True)
     likelihoods = np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
     return likelihoods - np.log(np.exp(logits, out=logits).sum(axis=-1, dtype="float64"))
+
+
+def _with_padding(rows, width):
+    return keras.utils.pad_sequences(rows, width, padding="post")
 
 
 def _padded(model, length):

@@ -19,7 +19,7 @@ from keras_bert.losses import Distillation
 from keras_bert.messages import check_all_finite, shown
 from keras_bert.models.bert_embedder import BertEmbedder
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.row_outputs import row_outputs
+from keras_bert.models.row_outputs import have_tokens, row_outputs
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import Examples
 from keras_bert.preprocessing.task_checks import preprocessor_of
@@ -149,41 +149,41 @@ def rows_with_teacher(
     """
     longest = preprocessor_of(model).sequence_length
     lengths = np.asarray(rows.num_tokens())
-    reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
-    specs = keras.tree.flatten(model.output)
-    have_tokens = [reads_tokens and None in spec.shape[1:] for spec in specs]
     numbers = np.arange(len(lengths))
     blocks = np.split(numbers, numbers[_BLOCK::_BLOCK])
 
-    def answered(numbers):
+    def answers(numbers):
         part = SimpleNamespace(
             num_tokens=lambda: lengths[numbers],
             batch=lambda some, batching: rows.batch(numbers[some], batching)[:1],
         )
-        outputs = keras.tree.flatten(row_outputs(teacher, part, longest, batch_size, verbose=0))
+        outputs = row_outputs(teacher, part, longest, batch_size, verbose=0)
         past_end = np.arange(longest) >= lengths[numbers][:, None]
-        for values, spec, has_tokens in zip(outputs, specs, have_tokens, strict=True):
+
+        def checked(values, has_tokens):
             check_all_finite("The teacher's outputs", values, "Its training diverged.")
-            if has_tokens and len(spec.shape) == 2:
+            if has_tokens and values.ndim == 2:
                 values[past_end] = _NEVER
-        return outputs
+            return values
+
+        return keras.tree.flatten(keras.tree.map_structure(checked, outputs, have_tokens(model)))
 
     if folder is not None:
         folder = folder / _fingerprint(teacher, rows, blocks, longest)
-    shapes = [(len(lengths), *one.shape[1:]) for one in answered(numbers[:1])]
-    kept = _opened(folder, shapes)
+    shapes = [(len(lengths), *values.shape[1:]) for values in answers(numbers[:1])]
+    outputs = _open_arrays(folder, shapes)
 
     def is_missing(block):
-        return any(np.isnan(values[block]).any() for values in kept)
+        return any(np.isnan(values[block]).any() for values in outputs)
 
     missing = [*filter(is_missing, blocks)]
     if missing and is_chief(model):
         print(f"The teacher answers {sum(map(len, missing)):,} rows.", flush=True)
     for block in tqdm(missing, unit_scale=_BLOCK, unit="row", disable=len(missing) < 2):
-        for values, new in zip(kept, answered(block), strict=True):
+        for values, new in zip(outputs, answers(block), strict=True):
             values[block] = new
-    pack = keras.tree.pack_sequence_as
-    return TaughtRows(rows, pack(model.output, kept), pack(model.output, have_tokens))
+    outputs = keras.tree.pack_sequence_as(model.output, outputs)
+    return TaughtRows(rows, outputs, have_tokens(model))
 
 
 def _fingerprint(teacher, rows, blocks, longest):
@@ -198,7 +198,7 @@ def _fingerprint(teacher, rows, blocks, longest):
     return f"{crc:08x}"
 
 
-def _opened(folder, shapes):
+def _open_arrays(folder, shapes):
     """Opens arrays in files, those of an earlier run if they are there; new ones hold NaN."""
     if folder is None:
         return [np.full(shape, np.nan, "float32") for shape in shapes]
@@ -217,15 +217,16 @@ def _check_teacher(model, teacher):
         raise ValueError(
             f"The teacher must be another {type(model).__name__}; got {shown(teacher)}."
         )
-    own, others = _compared(model), _compared(teacher)
-    for name, value in own.items():
+    others = _compared(teacher)
+    for name, value in _compared(model).items():
         if others[name] != value:
             raise ValueError(
                 f"The teacher has another {name}: {shown(others[name])}, and the model "
                 f"{shown(value)}. Start both from the same vocabulary, and train them on the same "
                 "labels."
             )
-    longest, most = model.preprocessor.sequence_length, teacher.backbone.max_sequence_length
+    longest = model.preprocessor.sequence_length
+    most = teacher.backbone.max_sequence_length
     if longest > most:
         raise ValueError(
             f"The model reads rows of {longest} tokens, and the teacher has {most} positions: load "
@@ -236,13 +237,14 @@ def _check_teacher(model, teacher):
 def _compared(task):
     """Returns what teacher and student have in common, by name."""
     preprocessor = preprocessor_of(task)
+    is_multi_label = getattr(preprocessor, "multi_label", False)
+    is_regression = getattr(preprocessor, "is_regression", False)
+    shapes = [tuple(spec.shape) for spec in keras.tree.flatten(task.output)]
     return {
         "vocabulary": preprocessor.tokenizer.get_vocabulary(),
         "settings of its tokenizer": preprocessor.tokenizer.settings(),
-        "kind of labels": {
-            name: getattr(preprocessor, name, False) for name in ("multi_label", "is_regression")
-        },
+        "kind of labels": {"multi_label": is_multi_label, "is_regression": is_regression},
         "list of classes": getattr(preprocessor, "label_names", None),
-        "shape of outputs": [tuple(spec.shape) for spec in keras.tree.flatten(task.output)],
+        "shape of outputs": shapes,
         "set of inputs": [name for name in task.input if name != "segment_ids"],  # rows have them
     }

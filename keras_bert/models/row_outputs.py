@@ -11,8 +11,10 @@ from keras_bert.training.prediction import predict_each
 from keras_bert.training.strategy import device_kind
 
 
-def row_outputs(model, rows, longest, batch_size, verbose="auto", callbacks=None):
+def row_outputs(model, rows, longest, batch_size, **options):
     """Predicts rows of up to `longest` tokens, which a preprocessor read, by similar lengths.
+
+    Options are `verbose` and `callbacks`.
 
     Returns:
         Arrays in the structure of the model's outputs, in the order of the rows. A token axis has
@@ -21,12 +23,11 @@ def row_outputs(model, rows, longest, batch_size, verbose="auto", callbacks=None
     predict = _distributed if _is_distributed(model) else _one_by_one
     lengths = np.asarray(rows.num_tokens())
     order = by_length(lengths)
-    batches, outputs = predict(model, rows, longest, lengths, order, batch_size, verbose, callbacks)
+    sorted_lengths = lengths[order]
+    batches, outputs = predict(model, rows, longest, order, sorted_lengths, batch_size, options)
     past_end = np.arange(longest) >= lengths[:, None]  # [N, S]
-    reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
 
-    def in_order(spec, *arrays):
-        has_tokens = reads_tokens and None in spec.shape[1:]
+    def in_order(has_tokens, *arrays):
         shape = arrays[0].shape[1:]
         if has_tokens:
             shape = (longest, *shape[1:])
@@ -40,7 +41,15 @@ def row_outputs(model, rows, longest, batch_size, verbose="auto", callbacks=None
             joined[past_end] = 0
         return joined
 
-    return keras.tree.map_structure(in_order, model.output, *outputs)
+    return keras.tree.map_structure(in_order, have_tokens(model), *outputs)
+
+
+def have_tokens(model):
+    """Tells, in the structure of a model's outputs, whether their second axis is that of tokens."""
+    reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
+    return keras.tree.map_structure(
+        lambda spec: reads_tokens and None in spec.shape[1:], model.output
+    )
 
 
 def _is_distributed(model):
@@ -49,7 +58,7 @@ def _is_distributed(model):
     return has_replicas or keras.distribution.distribution() is not None
 
 
-def _one_by_one(model, rows, longest, lengths, order, batch_size, verbose, callbacks):
+def _one_by_one(model, rows, longest, order, lengths, batch_size, options):
     """Predicts batches without `tf.data`, whose pipeline takes longer to build than few rows do.
 
     Returns:
@@ -57,11 +66,11 @@ def _one_by_one(model, rows, longest, lengths, order, batch_size, verbose, callb
         callback stopped the prediction.
     """
     batching, sizes, cost = _shapes(longest, batch_size)
-    widths = lengths[order]
+    widths = lengths
     if batching.pad_to == "full":
-        widths = np.full_like(widths, longest)
+        widths = np.full_like(lengths, longest)
     elif batching.pad_to != "longest":
-        widths = _rounded_up(widths, batching.pad_to)
+        widths = _rounded_up(lengths, batching.pad_to)
     batch_sizes = _cut(widths, sizes, cost)
     batches = np.split(order, np.cumsum(batch_sizes)[:-1])
 
@@ -72,7 +81,7 @@ def _one_by_one(model, rows, longest, lengths, order, batch_size, verbose, callb
     for numbers, size in zip(batches, batch_sizes, strict=True):
         filled = np.resize(numbers, size)  # repeats rows of a last batch that has too few
         to_predict.append((functools.partial(make_inputs, filled), len(numbers)))
-    return batches, predict_each(model, to_predict, verbose, callbacks)
+    return batches, predict_each(model, to_predict, **options)
 
 
 def _rounded_up(lengths, widths):
@@ -92,8 +101,9 @@ def _shapes(longest, batch_size):
     if device_kind() == "CPU":
         batching = Batching(pad_to=octaves(longest, 4)).for_rows(longest)
         return batching, octaves(batch_size, 2, least=1), 128
+    sizes = octaves(batch_size, 1, least=1)
     cost = longest * batch_size if batching.pad_to == "full" else 1024
-    return batching, octaves(batch_size, 1, least=1), cost
+    return batching, sizes, cost
 
 
 def _cut(widths, sizes, cost):
@@ -119,20 +129,19 @@ def _cut(widths, sizes, cost):
     return batch_sizes
 
 
-def _distributed(model, rows, longest, lengths, order, batch_size, verbose, callbacks):
+def _distributed(model, rows, longest, order, lengths, batch_size, options):
     """Predicts batches of each width one after the other, which Keras distributes.
 
     Returns the row numbers of each width, and their outputs.
     """
-    longest_of_batches = lengths[order[::batch_size]]
-    widths = _rounded_up(longest_of_batches, quarters(longest))
+    widths = _rounded_up(lengths[::batch_size], quarters(longest))
     width_of_rows = np.repeat(widths, batch_size)[: len(order)]
     numbers_of_widths = []
     outputs = []
     for width in np.unique(widths)[::-1]:
         numbers = order[width_of_rows == width]
         batches = _batches_in_order(rows, numbers, int(width), longest, batch_size)
-        outputs.append(model.predict_batches(batches, verbose=verbose, callbacks=callbacks))
+        outputs.append(model.predict_batches(batches, **options))
         numbers_of_widths.append(numbers)
     return numbers_of_widths, outputs
 

@@ -266,6 +266,14 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
         return f"{type(self).__name__}({sizes}: {self.count_params():,} weights)"
 
 
+def token_inputs(names, shape=(None,)):
+    """Makes int32 Keras inputs by name, optional ones but for `token_ids`."""
+    return {
+        name: keras.Input(shape, dtype="int32", name=name, optional=name != "token_ids")
+        for name in names
+    }
+
+
 def _check_contract(name, inputs, outputs, blocks, hidden_dim):
     lacks = [f"the input {each}" for each in ("token_ids", "padding_mask") if each not in inputs]
     if "sequence_output" not in outputs:

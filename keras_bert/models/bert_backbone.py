@@ -1,14 +1,12 @@
 """The encoder of BERT, DistilBERT, ELECTRA, RoBERTa and MPNet."""
 
-import keras
-
 from keras_bert.layers.dense_and_norms import EPSILON, dense
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import ClsVectors, packed_rows
 from keras_bert.messages import check_int, check_one_of, plain_int
-from keras_bert.models.backbone import Backbone
+from keras_bert.models.backbone import Backbone, token_inputs
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import inputs_and_packed
 from keras_bert.presets.formats.architectures import OF_BERTS
@@ -94,8 +92,13 @@ class BertBackbone(Backbone):
     ((1, 5, 128), (1, 128))
     """
 
-    size_names = (*Backbone.size_names, "num_layers", "intermediate_dim", "num_segments")
-    size_names += ("embedding_dim",)
+    size_names = (
+        *Backbone.size_names,
+        "num_layers",
+        "intermediate_dim",
+        "num_segments",
+        "embedding_dim",
+    )
 
     def __init__(
         self,
@@ -121,7 +124,8 @@ class BertBackbone(Backbone):
     ):
         sizes = (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(plain_int, sizes)
-        max_sequence_length, num_segments = plain_int(max_sequence_length), plain_int(num_segments)
+        max_sequence_length = plain_int(max_sequence_length)
+        num_segments = plain_int(num_segments)
         embedding_dim = plain_int(embedding_dim)
         check_int("num_layers", num_layers)
         if architecture is not None:
@@ -156,19 +160,14 @@ class BertBackbone(Backbone):
             for i in range(num_layers)
         ]
         pooler = dense(hidden_dim, "pooler", activation_function(pooler_activation), policy)
-
-        names = ("token_ids", *(("segment_ids",) if num_segments else ()), "padding_mask")
-        inputs = {
-            name: keras.Input((None,), dtype="int32", name=name, optional=name != "token_ids")
-            for name in names
-        }
-        padding_mask = inputs["padding_mask"]
-        x = embeddings(inputs["token_ids"], inputs.get("segment_ids"))  # [B, S, H]
-        bias = embeddings.position_bias(inputs["token_ids"])
-        for block in blocks:
-            x = block(x, padding_mask, position_bias=bias)  # [B, S, H]
         cls_vectors = ClsVectors(causal, name="cls_vectors", dtype=policy)
-        first = cls_vectors(x, padding_mask=padding_mask if causal else None)  # [B, H]
+
+        names = ["token_ids", "segment_ids", "padding_mask"]
+        if not num_segments:
+            names.remove("segment_ids")
+        inputs = token_inputs(names)
+        x = _states(embeddings, blocks, inputs)[-1]  # [B, S, H]
+        first = cls_vectors(x, padding_mask=inputs["padding_mask"] if causal else None)  # [B, H]
         super().__init__(
             inputs=inputs,
             outputs={"sequence_output": x, "pooled_output": pooler(first)},
@@ -202,11 +201,7 @@ class BertBackbone(Backbone):
         """
         inputs, packed = inputs_and_packed(self, inputs)
         with packed_rows(packed):
-            states = [self.embeddings(inputs["token_ids"], inputs.get("segment_ids"))]
-            bias = self.embeddings.position_bias(inputs["token_ids"])
-            for block in self.blocks:
-                states.append(block(states[-1], inputs["padding_mask"], position_bias=bias))
-        return states
+            return _states(self.embeddings, self.blocks, inputs)
 
     def attention_parts(self, inputs, layer=-1):
         check_int("layer", layer, at_least=-self.num_layers, at_most=self.num_layers - 1)
@@ -244,3 +239,12 @@ class BertBackbone(Backbone):
 
     def unused_by(self, output):
         return [] if output == "pooled_output" else self.pooler.variables
+
+
+def _states(embeddings, blocks, inputs):
+    """Computes the outputs of the embeddings and of each block, `[B, S, H]`."""
+    states = [embeddings(inputs["token_ids"], inputs.get("segment_ids"))]
+    bias = embeddings.position_bias(inputs["token_ids"])
+    for block in blocks:
+        states.append(block(states[-1], inputs["padding_mask"], position_bias=bias))
+    return states

@@ -66,8 +66,8 @@ class BertSpanLabeler(BertTask):
     predict: Callable[..., dict[str, np.ndarray]]
 
     def __init__(self, backbone, preprocessor=None, dropout=0.0, dtype=None, **kwargs):
-        policy = head_policy("BertSpanLabeler", backbone, dtype)
-        warn_if_causal("BertSpanLabeler", backbone)
+        policy = head_policy(self, backbone, dtype)
+        warn_if_causal(self, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(2, "logits", dtype=policy)
         inputs = dict(backbone.input)

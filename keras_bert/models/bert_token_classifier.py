@@ -62,11 +62,9 @@ class BertTokenClassifier(BertTask):
     def __init__(
         self, backbone, num_classes=None, preprocessor=None, dropout=0.1, dtype=None, **kwargs
     ):
-        policy = head_policy("BertTokenClassifier", backbone, dtype)
-        num_classes = number_of_classes(
-            "BertTokenClassifier", num_classes, preprocessor, at_least=2
-        )
-        warn_if_causal("BertTokenClassifier", backbone)
+        policy = head_policy(self, backbone, dtype)
+        num_classes = number_of_classes(self, num_classes, preprocessor, at_least=2)
+        warn_if_causal(self, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
         inputs = dict(backbone.input)

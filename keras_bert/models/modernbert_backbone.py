@@ -2,18 +2,13 @@
 
 import math
 
-import keras
-
 from keras_bert.layers.dense_and_norms import bert_initializer, layer_norm
 from keras_bert.layers.masked_lm_head import HeadTransform
-from keras_bert.layers.modernbert_layers import (
-    ModernBertBlock,
-    ModernBertEmbeddings,
-)
+from keras_bert.layers.modernbert_layers import ModernBertBlock, ModernBertEmbeddings
 from keras_bert.layers.packed_rows import ClsVectors, MeanVectors, packed_rows
 from keras_bert.layers.rotary import RotaryPositions
 from keras_bert.messages import check_int, check_number, check_one_of, plain_int
-from keras_bert.models.backbone import Backbone
+from keras_bert.models.backbone import Backbone, token_inputs
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import inputs_and_packed
 from keras_bert.saved import registered
@@ -102,8 +97,9 @@ class ModernBertBackbone(Backbone):
     ):
         sizes = (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(plain_int, sizes)
-        window, global_every = plain_int(window), plain_int(global_every)
         max_sequence_length = plain_int(max_sequence_length)
+        window = plain_int(window)
+        global_every = plain_int(global_every)
         for name, value in (
             ("num_layers", num_layers),
             ("max_sequence_length", max_sequence_length),
@@ -142,31 +138,26 @@ class ModernBertBackbone(Backbone):
             for i in range(num_layers)
         ]
         head_dim = hidden_dim // num_heads
-        rotations = {
-            None: RotaryPositions(head_dim, global_theta, name="global_rotation", dtype="float32"),
-            window: RotaryPositions(head_dim, local_theta, name="local_rotation", dtype="float32"),
-        }
+        rotations = {}
+        for kind, theta in (("global", global_theta), ("local", local_theta)):
+            name = f"{kind}_rotation"
+            rotations[kind] = RotaryPositions(head_dim, theta, name=name, dtype="float32")
         final_norm = layer_norm("final_norm", layer_norm_epsilon, policy, use_bias=False)
         head = HeadTransform(
             hidden_dim, activation, layer_norm_epsilon, use_bias=False, name="head", dtype=policy
         )
-        parts = [part for block in blocks for part in (block.attention, block.feed_forward)]
-        for layer in (*[part.output_dense for part in parts], head.dense):
+        last_layers = []
+        for block in blocks:
+            last_layers += [block.attention.output_dense, block.feed_forward.output_dense]
+        for layer in [*last_layers, head.dense]:
             layer.kernel_initializer = bert_initializer(0.02 / math.sqrt(2 * num_layers))
         pool = ClsVectors if pooling == "cls" else MeanVectors
         pool = pool(name="pooling", dtype=policy)
 
-        inputs = {
-            name: keras.Input((None,), dtype="int32", name=name, optional=name != "token_ids")
-            for name in ("token_ids", "padding_mask")
-        }
-        token_ids, padding_mask = inputs["token_ids"], inputs["padding_mask"]
-        turns = {kind: layer(token_ids) for kind, layer in rotations.items()}
-        x = embeddings(token_ids)  # [B, S, H]
-        for block in blocks:
-            x = block(x, padding_mask, turns[block.window])
-        x = final_norm(x)
-        pooled = pool(x, padding_mask=padding_mask)  # [B, H]
+        inputs = token_inputs(("token_ids", "padding_mask"))
+        states, _ = _states_and_turns(embeddings, rotations, blocks, inputs)
+        x = final_norm(states[-1])  # [B, S, H]
+        pooled = pool(x, padding_mask=inputs["padding_mask"])  # [B, H]
         super().__init__(
             inputs=inputs,
             outputs={"sequence_output": x, "pooled_output": head(pooled)},
@@ -180,7 +171,7 @@ class ModernBertBackbone(Backbone):
         )
         set_policy(self, dtype, policy)
         self.final_norm = final_norm
-        self.rotations = {"global": rotations[None], "local": rotations[window]}
+        self.rotations = rotations
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
         self.dropout = dropout
@@ -213,15 +204,9 @@ class ModernBertBackbone(Backbone):
         ]
 
     def _states_and_turns(self, inputs):
-        """Computes the outputs of the embeddings and blocks, and the rotation of each block."""
         inputs, packed = inputs_and_packed(self, inputs)
         with packed_rows(packed):
-            of_kind = {name: layer(inputs["token_ids"]) for name, layer in self.rotations.items()}
-            turns = [of_kind["local" if block.window else "global"] for block in self.blocks]
-            states = [self.embeddings(inputs["token_ids"])]
-            for block, turn in zip(self.blocks, turns, strict=True):
-                states.append(block(states[-1], inputs["padding_mask"], turn))
-        return states, turns
+            return _states_and_turns(self.embeddings, self.rotations, self.blocks, inputs)
 
     @classmethod
     def least_values(cls, sizes):
@@ -246,3 +231,13 @@ class ModernBertBackbone(Backbone):
 
     def unused_by(self, output):
         return self.head.variables if output == "sequence_output" else []
+
+
+def _states_and_turns(embeddings, rotations, blocks, inputs):
+    """Computes the outputs of the embeddings and blocks, and the rotation of each block."""
+    of_kind = {kind: layer(inputs["token_ids"]) for kind, layer in rotations.items()}
+    turns = [of_kind["local" if block.window else "global"] for block in blocks]
+    states = [embeddings(inputs["token_ids"])]
+    for block, turn in zip(blocks, turns, strict=True):
+        states.append(block(states[-1], inputs["padding_mask"], turn))
+    return states, turns

@@ -25,7 +25,7 @@ def check_backbone(task, backbone, output="sequence_output"):
 
 def head_policy(task, backbone, dtype, output="sequence_output"):
     """Checks a backbone; returns the policy of the head, the backbone's if `dtype` is None."""
-    check_backbone(task, backbone, output)
+    check_backbone(type(task).__name__, backbone, output)
     return own_policy(backbone.dtype_policy if dtype is None else dtype)
 
 
@@ -33,7 +33,8 @@ def warn_if_causal(task, backbone):
     """Warns if a task that judges each token gets an encoder whose tokens see no later ones."""
     if backbone.causal:
         logger.warning(
-            "%s has a causal encoder: each token is judged by itself and those before it.", task
+            "%s has a causal encoder: each token is judged by itself and those before it.",
+            type(task).__name__,
         )
 
 
@@ -58,7 +59,7 @@ def number_of_classes(task, num_classes, preprocessor, at_least):
         names = getattr(preprocessor, "label_names", None)
         if names is None:
             raise ValueError(
-                f"{task} needs to know its classes: give label_names, such as "
+                f"{type(task).__name__} needs to know its classes: give label_names, such as "
                 "sorted(set(labels)), or num_classes for labels that are numbers from 0."
             )
         num_classes = len(names)

@@ -133,8 +133,9 @@ def finetune(
     _compile(run, settings.epochs * len(_batches(run, rows, 0)))
     record_training(model, card_settings(run))
     if strategy is not None:
-        size, parts = _batch_size(batching), settings.accumulation_steps
-        print(f"{describe_training(strategy, size, model, parts)}.", flush=True)
+        parts = settings.accumulation_steps
+        setup = describe_training(strategy, _batch_size(batching), model, parts)
+        print(f"{setup}.", flush=True)
     is_begun = TrainingCheckpoint(output / "checkpoints").latest_step() is not None
     write_settings(output, resumed_settings(run), resume=is_begun, strategy=strategy)
 
@@ -212,26 +213,27 @@ def _with_defaults(run):
 
 def _selecting_score(run):
     select = run.settings.select
-    if run.scores is not None:  # a user's function, whose names aren't known yet
-        names = ()
-    else:
+    if run.scores is None:  # the names of a user's function aren't known yet
         names = run.model.scorer.names_for(run.dev.x, run.dev.y)
-    if names and select is not None:
-        check_one_of("select", select, names)
-    if names or select is not None:
-        return select or names[0]
-    raise ValueError("Pass select, the name of the score that selects the best epoch.")
+        if names and select is None:
+            return names[0]
+        if names:
+            check_one_of("select", select, names)
+    if select is None:
+        raise ValueError("Pass select, the name of the score that selects the best epoch.")
+    return select
 
 
 def _check_examples(run, test):
     """Raises a ValueError, before a long run, if examples can't be trained on, read or scored."""
-    parts = {"train": run.train, "dev": run.dev, "test": test}
-    if not run.teaching.needs_labels:
-        del parts["train"]
+    parts = {}
+    if run.teaching.needs_labels:
+        parts["train"] = run.train
+    parts["dev"] = run.dev
+    if test is not None:
+        parts["test"] = test
     scorer = run.model.scorer
     for name, part in parts.items():
-        if part is None:
-            continue
         has_labels = scorer.has_labels(part.x, part.y)
         if not has_labels and name != "test":
             raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
@@ -246,23 +248,26 @@ def shown_classes(counts: dict[str, int], most: int = 10) -> str:
     """Returns a line with the number of training examples of each class; "" without classes."""
     if not counts:
         return ""
-    first = [f"{name} {count:,}" for name, count in counts.items()][:most]
-    more = f" and {len(counts) - most:,} more" if len(counts) > most else ""
-    return f"{len(counts):,} classes: {', '.join(first)}{more}.\n"
+    classes = [f"{name} {count:,}" for name, count in counts.items()]
+    shown = ", ".join(classes[:most])
+    if len(classes) > most:
+        shown += f" and {len(classes) - most:,} more"
+    return f"{len(classes):,} classes: {shown}.\n"
 
 
 def _training_rows(run):
     """Tokenizes the training examples; a teacher answers them."""
-    model, teaching = run.model, run.teaching
-    if teaching.needs_labels:
+    model = run.model
+    teacher = run.teaching.teacher
+    if run.teaching.needs_labels:
         data = model.data_to_fit(run.train, {"class_weight": run.settings.class_weight})
         rows = model.preprocessor.read(data.x, data.y, data.sample_weight, with_labels=True)
     else:
         rows = rows_of_texts(model.preprocessor, run.train.x)
-    if teaching.teacher is None:
+    if teacher is None:
         return rows
     folder = run.output / "teacher" if trains_alone(model) else None
-    return rows_with_teacher(model, teaching.teacher, rows, folder, run.batching.batch_size)
+    return rows_with_teacher(model, teacher, rows, folder, run.batching.batch_size)
 
 
 def _batches(run, rows, epoch):
@@ -273,19 +278,21 @@ def _batches(run, rows, epoch):
 
 def _compile(run, steps):
     """Compiles the model with its teacher's losses, and `AdamW` over a number of steps."""
-    settings, model = run.settings, run.model
+    settings = run.settings
     with scope_of(run.strategy):
         warmup = int(settings.warmup * steps)
         rate = WarmupLinearDecay(settings.learning_rate, warmup, steps, continuous=True)
         optimizer = AdamW(rate, layer_decay=settings.layer_decay)
-        arguments = run.teaching.compile_args(model.default_compile_args())
-        model.compile(**arguments | {"optimizer": optimizer})
+        arguments = run.teaching.compile_args(run.model.default_compile_args())
+        run.model.compile(**arguments | {"optimizer": optimizer})
 
 
 def card_settings(run: _Run) -> dict[str, Any]:
     """Returns the settings that the model card shows; None values are omitted."""
-    settings, batching, teaching = run.settings, run.batching, run.teaching
-    loss, parts, teacher = settings.loss, settings.accumulation_steps, teaching.teacher
+    settings = run.settings
+    teaching = run.teaching
+    loss = settings.loss
+    parts = settings.accumulation_steps
     if loss is not None and not isinstance(loss, str):
         loss = type(loss).__name__
     return {
@@ -299,11 +306,11 @@ def card_settings(run: _Run) -> dict[str, Any]:
         "class weights": settings.class_weight,
         "best epoch by": settings.select,
         "seed": settings.seed,
-        "batch size": _batch_size(batching),
-        "tokens per batch": batching.tokens_per_batch,
-        "packed": batching.packed or None,
+        "batch size": _batch_size(run.batching),
+        "tokens per batch": run.batching.tokens_per_batch,
+        "packed": run.batching.packed or None,
         "parts per batch": None if parts == 1 else parts,
-        "teacher": teacher and repr(teacher),
+        "teacher": teaching.teacher and repr(teaching.teacher),
         "temperature": teaching.weights.get("temperature"),
         "weight of the teacher": teaching.weights.get("alpha"),
     }
@@ -311,7 +318,8 @@ def card_settings(run: _Run) -> dict[str, Any]:
 
 def resumed_settings(run: _Run) -> dict[str, Any]:
     """Returns the settings that a run must share with the one it resumes."""
-    model, settings = run.model, card_settings(run)
+    model = run.model
+    settings = card_settings(run)
     settings["class weights"] = str(run.settings.class_weight)  # JSON may not accept its keys
     settings |= model.preprocessor.get_config()
     settings |= model.own_arguments()
@@ -329,18 +337,18 @@ def _batch_size(batching):
 
 
 def _answers(run, model, part):
-    size = run.batching.batch_size
-    return model.answers_to_score(part.x, size, y=part.y, **run.answer_options)
+    batch_size = run.batching.batch_size
+    return model.answers_to_score(part.x, batch_size, y=part.y, **run.answer_options)
 
 
 def _score_dev(run, answers):
     """Scores the answers to the dev set, on which a threshold is tuned."""
-    model, dev = run.model, run.dev
+    dev = run.dev
     if run.scores is None:
-        model.preprocessor, scores = model.scorer.tuned(answers, dev.x, dev.y)
+        run.model.preprocessor, scores = run.model.scorer.tuned(answers, dev.x, dev.y)
     else:
         scores = _user_scores(run, answers, dev)
-    record_scores(model, {"dev": scores})
+    record_scores(run.model, {"dev": scores})
     return scores
 
 
@@ -361,7 +369,8 @@ def _answer_test(run, test):
     """Writes the best model's answers to the test set, and their scores if it has labels."""
     with scope_of(run.strategy):
         model = type(run.model).from_preset(run.best)
-    answers, scorer = _answers(run, model, test), model.scorer
+    answers = _answers(run, model, test)
+    scorer = model.scorer
     if is_chief(model):
         scorer.write(run.output, "test", answers, test.x, test.y)
     if not scorer.has_labels(test.x, test.y):

@@ -37,9 +37,12 @@ def train_epochs(
     Returns the scores of each trained epoch. Of the settings, those of epochs and parts count;
     other arguments and the folder are those of `finetune`.
     """
-    epochs, select, patience = settings.epochs, settings.select, settings.patience
-    parts = settings.accumulation_steps
-    arguments = {} if parts == 1 else {"accumulation_steps": parts}  # any Keras model is taken
+    epochs = settings.epochs
+    select = settings.select
+    patience = settings.patience
+    arguments = {}
+    if settings.accumulation_steps > 1:  # other Keras models don't take it
+        arguments["accumulation_steps"] = settings.accumulation_steps
     output = local_path(output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
     first = batches(0)
@@ -72,13 +75,14 @@ def train_epochs(
                 f"There is no score {select!r} to select an epoch by; the scores are "
                 f"{', '.join(scores[-1])}."
             )
-        curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
+        done_steps = len(scores) * steps
+        curves.write(done_steps, {f"dev/{name}": value for name, value in scores[-1].items()})
         print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
         if _best(scores, select) == epoch:
             save(predictions)
         if is_chief(model):
             write_json(output / "scores.json", scores)
-        checkpoint.save(model, len(scores) * steps)
+        checkpoint.save(model, done_steps)
     checkpoint.wait()
     best = _best(scores, select)
     print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {shown_scores(scores[best])}")

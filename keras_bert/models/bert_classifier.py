@@ -5,7 +5,7 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int, check_one_each, logger
+from keras_bert.messages import check_int, logger
 from keras_bert.metrics.calibration import (
     best_temperature,
     best_threshold,
@@ -94,8 +94,8 @@ class BertClassifier(BertTask):
         dtype=None,
         **kwargs,
     ):
-        policy = head_policy("BertClassifier", backbone, dtype, "pooled_output")
-        num_classes = number_of_classes("BertClassifier", num_classes, preprocessor, at_least=1)
+        policy = head_policy(self, backbone, dtype, "pooled_output")
+        num_classes = number_of_classes(self, num_classes, preprocessor, at_least=1)
         check_int("num_features", num_features, at_least=0)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
@@ -132,40 +132,22 @@ class BertClassifier(BertTask):
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
-        has_windows = self._has_windows()
-        reduction = "mean_with_sample_weight" if has_windows else "sum_over_batch_size"
+        reduction = "sum_over_batch_size"
+        metrics = "metrics"
+        if self.has_windows():
+            reduction = "mean_with_sample_weight"
+            metrics = "weighted_metrics"
         if self.is_multi_label:
             logit = self.preprocessor.threshold_logit
             loss = keras.losses.BinaryCrossentropy(from_logits=True, reduction=reduction)
             metric = keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)
         elif self.is_regression:
-            loss = "mean_squared_error"
-            if has_windows:
-                loss = keras.losses.MeanSquaredError(reduction=reduction)
+            loss = keras.losses.MeanSquaredError(reduction=reduction)
             return {"optimizer": AdamW(5e-5), "loss": loss}
         else:
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=reduction)
             metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
-        metrics = "weighted_metrics" if has_windows else "metrics"
         return {"optimizer": AdamW(5e-5), "loss": loss, metrics: [metric]}
-
-    def _has_windows(self):
-        """Whether rows are windows, each with a share of its text's weight."""
-        return self.preprocessor is not None and self.preprocessor.cuts_windows
-
-    def compile(
-        self,
-        optimizer=None,
-        loss=None,
-        loss_weights=None,
-        metrics=None,
-        weighted_metrics=None,
-        **kwargs,
-    ):
-        """Compiles, as `BertTask.compile`; metrics of texts read in windows are weighted."""
-        if self._has_windows() and weighted_metrics is None:
-            metrics, weighted_metrics = None, metrics
-        super().compile(optimizer, loss, loss_weights, metrics, weighted_metrics, **kwargs)
 
     def data_to_fit(self, data, arguments):
         self._warn_of_one_class(data.y)
@@ -269,14 +251,14 @@ class BertClassifier(BertTask):
             raise ValueError("The head is quantized or has adapters: calibrate before that.")
         labels, logits = self._decisions(x, y, batch_size)
         temperature = best_temperature(labels, logits)
-        before, after = (
-            expected_calibration_error(labels, softmax(each))
-            for each in (logits, logits / temperature)
-        )
         for variable in (self.head.kernel, self.head.bias):
             variable.assign(variable / temperature)
-        errors = {"error_before": before, "error_after": after}
-        return {"temperature": temperature, **errors, "num_predictions": len(labels)}
+        return {
+            "temperature": temperature,
+            "error_before": expected_calibration_error(labels, softmax(logits)),
+            "error_after": expected_calibration_error(labels, softmax(logits / temperature)),
+            "num_predictions": len(labels),
+        }
 
     def choose_threshold(self, x, y=None, batch_size=None):
         """Sets the preprocessor's `threshold` to the one with the best F1, and returns it.
@@ -355,8 +337,7 @@ class BertClassifier(BertTask):
         data = data_of(self, x, y).in_memory()
         if data.y is None:
             raise ValueError("Give examples, and their labels y.")
-        check_columns(self, y=data.y)
-        check_one_each(data.count, "examples", labels=data.y)
+        check_columns(self, data.count, y=data.y)
         labels = self._labels(data.y)
         if len(np.unique(labels)) == 1:
             raise ValueError(

@@ -104,7 +104,7 @@ class BertTask(
         self, inputs, outputs, backbone, preprocessor=None, dtype=None, trainable=True, **kwargs
     ):
         check_keras_arguments(type(self), kwargs)
-        policy = head_policy(type(self).__name__, backbone, dtype)
+        policy = head_policy(self, backbone, dtype)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         set_policy(self, dtype, policy)
         self.backbone = backbone
@@ -177,7 +177,8 @@ class BertTask(
             loss: as in Keras; if left out, that of `default_compile_args`. The outputs of
                 classifying tasks are logits, so that a cross-entropy needs `from_logits=True`.
             loss_weights: as in Keras.
-            metrics: as in Keras; if left out with the loss, those of `default_compile_args`.
+            metrics: as in Keras; if left out with the loss, those of `default_compile_args`. Those
+                of texts read in windows are weighted.
             weighted_metrics: as in Keras; those of tasks on tokens, some of which don't count.
             **kwargs: the others of `keras.Model.compile`.
 
@@ -185,12 +186,19 @@ class BertTask(
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
         compiling.check_no_rate(kwargs)
+        if self.has_windows() and weighted_metrics is None:
+            weighted_metrics = metrics
+            metrics = None
         with scope_of(self):
             defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
             arguments = compiling.arguments(
                 defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
             )
             self._compile(optimizer is None and bool(defaults), {**arguments, **kwargs})
+
+    def has_windows(self):
+        """Returns whether rows are windows, each with a share of its text's weight."""
+        return self.preprocessor is not None and self.preprocessor.cuts_windows
 
     def get_compile_config(self):
         config = super().get_compile_config()
@@ -446,12 +454,11 @@ class BertTask(
     def from_config(cls, config):
         if config.get("preprocessor") is not None:
             cls.preprocessor_class()  # its import registers the class that Keras looks up
-        parts = {
-            name: keras.saving.deserialize_keras_object(config[name])
-            for name in ("backbone", "preprocessor")
-            if isinstance(config.get(name), dict)
-        }
-        return model_from_config(cls, {**config, **parts})
+        config = dict(config)
+        for name in ("backbone", "preprocessor"):
+            if isinstance(config.get(name), dict):
+                config[name] = keras.saving.deserialize_keras_object(config[name])
+        return model_from_config(cls, config)
 
     def _compile(self, schedules_fit, arguments):
         """Compiles with all arguments given; Keras would track those that were kept in a dict."""
@@ -462,7 +469,8 @@ class BertTask(
             super(BertTask, self).compile(**{**arguments, "optimizer": optimizer})
 
         compile_with(arguments["optimizer"])
-        self._compile_with, self._schedules_fit = compile_with, schedules_fit
+        self._compile_with = compile_with
+        self._schedules_fit = schedules_fit
 
     def takes_preprocessor(self, preprocessor):
         """Whether a preprocessor is one for this task."""

@@ -94,17 +94,15 @@ class BertReranker(SeveralTexts):
         pairs = []
         for text, own in zip(queries, documents, strict=True):
             pairs += [(text, document) for document in own]
-        scores = [answer["score"] for answer in self.answer(pairs, batch_size)]
+        scores = np.array([answer["score"] for answer in self.answer(pairs, batch_size)])
         fix = "The training diverged, or the weights are damaged."
-        check_all_finite("Scores of documents", np.array(scores), fix)
-        scores, found = iter(scores), []
-        for own in documents:
-            rows = []
-            for index, text in enumerate(own):
-                rows.append({"index": index, "score": next(scores), "text": text})
-            rows.sort(key=lambda row: -row["score"])
-            found.append(rows[:top_k])
-        return found[0] if isinstance(query, str) else found
+        check_all_finite("Scores of documents", scores, fix)
+        ends = np.cumsum([*map(len, documents)])
+        ranked = []
+        for own, values in zip(documents, np.split(scores, ends[:-1]), strict=True):
+            best = np.argsort(-values, kind="stable")[:top_k].tolist()
+            ranked.append([{"index": i, "score": float(values[i]), "text": own[i]} for i in best])
+        return ranked[0] if isinstance(query, str) else ranked
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5 and binary cross-entropy."""

@@ -125,7 +125,7 @@ class BertEmbedder(BertTask):
         dtype=None,
         **kwargs,
     ):
-        policy = head_policy("BertEmbedder", backbone, dtype)
+        policy = head_policy(self, backbone, dtype)
         check_one_of("similarity_fn_name", similarity_fn_name, SIMILARITIES)
         inputs = dict(backbone.input)
         pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
@@ -182,10 +182,11 @@ class BertEmbedder(BertTask):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
         preprocessor = preprocessor_of(self)
         columns = preprocessor.listed(x).columns
-        vectors = [
-            self.predict_rows(each.read(column), batch_size, verbose=verbose)
-            for each, column in zip(preprocessor.of_columns(len(columns), y), columns, strict=True)
-        ]
+        readers = preprocessor.of_columns(len(columns), y)
+        vectors = []
+        for reader, column in zip(readers, columns, strict=True):
+            rows = reader.read(column)
+            vectors.append(self.predict_rows(rows, batch_size, verbose=verbose))
         vectors = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1)
         return [{"embedding": vector} for vector in vectors]
 
@@ -389,18 +390,13 @@ class BertEmbedder(BertTask):
             yield self.predict_rows(preprocessor.read(part), batch_size, verbose=verbose)
 
     def _comparable(self, texts, others, batch_size):
-        vectors = self._both(texts, others, batch_size)
-        return [comparable(part, self.similarity_fn_name) for part in vectors]
-
-    def _both(self, texts, others, batch_size):
-        found = []
+        both = []
         for x in (texts, others):
             vectors = self._encoded(x, None, batch_size) if is_raw(x) else vector_array(x)
             check_all_finite("Vectors", vectors, EMBED_AGAIN)
-            found.append(vectors)
-        texts, others = found
-        check_equal_width(texts.shape[1], others.shape[1])
-        return texts, others
+            both.append(comparable(vectors, self.similarity_fn_name))
+        check_equal_width(both[0].shape[1], both[1].shape[1])
+        return both
 
     def own_arguments(self):
         return {**super().own_arguments(), "layers": self.chosen_layers}

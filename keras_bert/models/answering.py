@@ -103,7 +103,8 @@ class Answering:
         data = data_of(self, x, with_labels=False)
         answers = []
         for outputs, rows in data.chunks_of_outputs(batch_size, verbose):
-            answers += answer_dicts(preprocessor.answers(outputs, rows, **options))
+            columns = preprocessor.answers(outputs, rows, **options)
+            answers += answer_dicts(columns)
         if not answers:
             raise ValueError("There are no examples to answer.")
         return answers[0] if data.is_single else answers
@@ -182,33 +183,36 @@ class Answering:
                 "those, not inputs that were prepared from them."
             )
         data = data.in_memory()
-        x, y = data.x, data.y
+        x = data.x
+        y = data.y
         check_columns(self, data.count, y=y)
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y, **scorer.answer_options)
-        return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
+        if isinstance(answers, dict):
+            answers = [answers]
+        return scorer.score(answers, x, y)
 
 
 def _evaluate_pooled(data, batch_size, return_dict=False, steps=None, **kwargs):
     """Computes loss and metrics of whole examples, from the pooled logits of their windows."""
-    task, most = data.task, None
+    most = None
     if steps is not None:
         most = steps * Batching.of(batch_size=batch_size).batch_size
     data = data.in_memory(most)
     if most is not None:
         data = data.part(slice(most))
-    y = data.y
-    if y is None:
+    if data.y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
-    sample_weight = example_weights(task, y, data.sample_weight, data.count)
+    task = data.task
+    sample_weight = example_weights(task, data.y, data.sample_weight, data.count)
     logits = keras.ops.convert_to_tensor(data.outputs(batch_size, **kwargs))
-    y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
+    y = keras.ops.convert_to_tensor(task.targets(as_arrays(data.y)))
     if sample_weight is not None:
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
     task.reset_metrics()
     logs = task.compute_metrics(None, y, logits, sample_weight)
-    loss = task.compute_loss(None, y, logits, sample_weight, training=False)
-    logs = {name: float(value) for name, value in {**logs, "loss": loss}.items()}
+    logs["loss"] = task.compute_loss(None, y, logits, sample_weight, training=False)
+    logs = {name: float(value) for name, value in logs.items()}
     if return_dict:
         return logs
     loss = logs.pop("loss")
@@ -220,20 +224,20 @@ _NOT_UTF8 = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")  # bytes of `surrogat
 
 def answer_dicts(answers: Mapping[str, Any]) -> list[dict]:
     """Splits a dict of arrays `[B, ...]`, or of lists of B arrays, into B dicts of plain Python."""
-    columns = {}
-    for name, values in answers.items():
-        is_list = isinstance(values, list)
-        columns[name] = _plain(values if is_list else np.asarray(values))  # or a tensor
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    columns = []
+    for values in answers.values():
+        if not isinstance(values, list):
+            values = np.asarray(values)  # or a tensor
+        columns.append(_plain(values))
+    return [dict(zip(answers, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _plain(value):
     """Converts arrays, strings and lists of them to plain Python, which JSON takes."""
     if isinstance(value, (np.ndarray, np.generic)):
-        are_numbers = value.dtype.kind in "biuf"
+        if value.dtype.kind in "biuf":
+            return value.tolist()
         value = value.tolist()
-        if are_numbers:
-            return value
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, bytes):

@@ -41,22 +41,32 @@ def explain(
         with _moved(table, ops.multiply(shares, change)):
             return row.value(task(inputs, training=False))
 
+    def everywhere(shares):
+        """Repeats shares `[B]` for all values of the change, `[B, S, E]`."""
+        shares = np.float32(shares)[:, None, None]
+        return np.broadcast_to(shares, (len(shares), *change.shape))
+
     points, weights = np.polynomial.legendre.leggauss(steps)  # in [-1, 1]
-    shares = np.broadcast_to((points[:, None, None] - 1) / 2, (steps, *change.shape))
     gradients = 0.0
-    rows = max(1, _TOKENS // len(ids))
-    for start in range(0, steps, rows):
-        part = slice(start, start + rows)
-        slopes = _slopes(values, shares[part].astype("float32"))  # of the change: [B, S, E]
+    num_rows = max(1, _TOKENS // len(ids))
+    for start in range(0, steps, num_rows):
+        part = slice(start, start + num_rows)
+        shares = everywhere((points[part] - 1) / 2)
+        slopes = _slopes(values, shares)  # of the change: [B, S, E]
         gradients += np.tensordot(weights[part] / 2, slopes, axes=1)  # [S, E]
-    ends = np.broadcast_to(np.array([0, -1], "float32")[:, None, None], (2, *change.shape))
-    value, before = ops.convert_to_numpy(values(ends)).tolist()
+    value, baseline_value = ops.convert_to_numpy(values(everywhere([0, -1]))).tolist()
+    difference = value - baseline_value
     adds = gradients.sum(axis=-1)  # [S]
-    error = float(abs(adds.sum() - (value - before)) / max(abs(value - before), 1e-12))
+    error = abs(adds.sum() - difference) / max(abs(difference), 1e-12)
     is_word = row.word >= 0
-    weight = np.bincount(row.word[is_word], adds[is_word], row.words["word_text"].size)
-    summary = {"target": row.target, "value": value, "baseline_value": before, "error": error}
-    return {**summary, **row.words, "word_weight": weight}
+    return {
+        "target": row.target,
+        "value": value,
+        "baseline_value": baseline_value,
+        "error": float(error),
+        **row.words,
+        "word_weight": np.bincount(row.word[is_word], adds[is_word], row.words["word_text"].size),
+    }
 
 
 @contextlib.contextmanager

@@ -24,9 +24,8 @@ class Reports:
         for kind, more in kinds.items():
             entry = self._kinds.setdefault(kind, {"count": 0, "examples": []})
             entry["count"] += more["count"]
-            for place in more["examples"]:
-                if place not in entry["examples"] and len(entry["examples"]) < _MOST:
-                    entry["examples"].append(place)
+            places = dict.fromkeys(entry["examples"] + more["examples"])
+            entry["examples"] = list(places)[:_MOST]
 
     def as_dict(self) -> dict[str, dict]:
         return dict(sorted(self._kinds.items()))
@@ -35,6 +34,8 @@ class Reports:
         """Returns the findings as human-readable lines."""
         lines = []
         for kind, entry in self.as_dict().items():
-            places = "; ".join(entry["examples"])
-            lines.append(f"{entry['count']:,} {kind}" + (f" ({places})" if places else ""))
+            line = f"{entry['count']:,} {kind}"
+            if entry["examples"]:
+                line += f" ({'; '.join(entry['examples'])})"
+            lines.append(line)
         return lines

@@ -10,8 +10,9 @@ registered = keras.saving.register_keras_serializable(package="keras_bert")
 
 def argument_names(cls: type, base: type) -> list[str]:
     """Returns the parameters of the constructors of a class and its ancestors below `base`."""
+    ancestors = cls.__mro__[: cls.__mro__.index(base)]
     names = {}
-    for ancestor in reversed(cls.__mro__[: cls.__mro__.index(base)]):
+    for ancestor in reversed(ancestors):
         names |= inspect.signature(ancestor.__init__).parameters
     return list(names)
 
@@ -22,9 +23,13 @@ def own_arguments(instance: Any, base: type) -> dict[str, Any]:
     A layer is none: a subclass with layers as arguments serializes them in its `get_config`.
     """
     known = {"dtype", *inspect.signature(base.__init__).parameters}
-    names = [name for name in argument_names(type(instance), base) if name not in known]
-    own = {name: getattr(instance, name) for name in names if hasattr(instance, name)}
-    return {name: value for name, value in own.items() if not isinstance(value, keras.Layer)}
+    own = {}
+    for name in argument_names(type(instance), base):
+        if name not in known and hasattr(instance, name):
+            value = getattr(instance, name)
+            if not isinstance(value, keras.Layer):
+                own[name] = value
+    return own
 
 
 class SavedLayer(keras.layers.Layer):

@@ -55,8 +55,8 @@ def plot_curves(
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
         for label, run in curves.items():
-            values = run.get(name, {})
-            panel.plot([*values], [*values.values()], label=plain(label))
+            curve = run.get(name, {})
+            panel.plot(list(curve), list(curve.values()), label=plain(label))
         panel.set_title(plain(name, 40), fontsize=10)
         panel.set_xlabel(by, fontsize=8)
         panel.tick_params(labelsize=8)
@@ -76,12 +76,14 @@ def _read(folder, by):
             continue
         events = EventAccumulator(str(logs), size_guidance={"scalars": 0})
         events.Reload()
+        start = events.FirstEventTimestamp()
         curves = {}
         for name in events.Tags()["scalars"]:
-            curve = curves[name] = {}
+            curve = {}
             for point in events.Scalars(name):
-                seconds = point.wall_time - events.FirstEventTimestamp()
-                curve[point.step if by == "steps" else seconds / 60] = point.value
+                minutes = (point.wall_time - start) / 60
+                curve[point.step if by == "steps" else minutes] = point.value
+            curves[name] = curve
         if curves:
             return curves
     raise ValueError(

@@ -64,8 +64,9 @@ def principal_components(vectors: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray
     check_all_finite("Vectors", vectors, "Remove those rows.")
     centered = vectors - vectors.mean(axis=0)
     variances, directions = np.linalg.eigh(centered.T @ centered)  # in ascending order
-    points = centered @ directions[:, [-1, -2]]
-    return points, variances[[-1, -2]] / max(variances.sum(), 1e-30)
+    shares = variances / max(variances.sum(), 1e-30)
+    largest = [-1, -2]
+    return centered @ directions[:, largest], shares[largest]
 
 
 def _draw_points(panel, points, labels):
@@ -73,9 +74,10 @@ def _draw_points(panel, points, labels):
 
     size = float(np.clip(3000 / len(points), 3, 36))
     classes = np.unique(labels)
-    for index, label in enumerate(classes):
-        if len(classes) <= 10:
-            color = colormaps["tab10"](index)
-        else:
-            color = colormaps["turbo"](index / (len(classes) - 1))
-        panel.scatter(*points[labels == label].T, s=size, color=color, label=plain(label))
+    if len(classes) <= 10:
+        colors = colormaps["tab10"](range(len(classes)))
+    else:
+        colors = colormaps["turbo"](np.linspace(0, 1, len(classes)))
+    for label, color in zip(classes, colors, strict=True):
+        x, y = points[labels == label].T
+        panel.scatter(x, y, s=size, color=color, label=plain(label))

@@ -75,7 +75,7 @@ class BertPretrainer(BertTask):
         **kwargs,
     ):
         output = "pooled_output" if next_sentence else "sequence_output"
-        policy = head_policy("BertPretrainer", backbone, dtype, output)
+        policy = head_policy(self, backbone, dtype, output)
         if next_sentence and backbone.head is not None:
             raise ValueError(
                 f"The pre-training of a {type(backbone).__name__} has no next sentences: pass "
@@ -91,11 +91,10 @@ class BertPretrainer(BertTask):
         if masked_lm_epsilon is None:
             masked_lm_epsilon = backbone.layer_norm_epsilon
         width = backbone.embedding_dim or backbone.hidden_dim
-        decoder = (
-            backbone.token_embedding
-            if tie_embeddings
-            else table(backbone.vocabulary_size, width, "decoder", dtype=policy)
-        )
+        if tie_embeddings:
+            decoder = backbone.token_embedding
+        else:
+            decoder = table(backbone.vocabulary_size, width, "decoder", dtype=policy)
         transform = backbone.head or HeadTransform(
             width, masked_lm_activation, masked_lm_epsilon, name="transform", dtype=policy
         )
@@ -216,7 +215,8 @@ class BertPretrainer(BertTask):
         _check_list(texts)
         preprocessor = preprocessor_of(self)
         rows = whole_texts(texts, preprocessor)
-        tokens, scores = preprocessor.tokenizer.get_vocabulary(), []
+        tokens = preprocessor.tokenizer.get_vocabulary()
+        scores = []
         for row, values in zip(rows, token_likelihoods(self, rows, batch_size), strict=True):
             score = {
                 "log_likelihood": float(values.sum()),

@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert.layers.dense_and_norms import dense, table
 from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
 from keras_bert.losses import LogitCrossentropy
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.scoring import token_likelihoods
 from keras_bert.models.task_parts import head_policy
@@ -173,7 +173,6 @@ class BertPretrainer(BertTask):
             )
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k, batch_size)[0]
-        _check_list(texts)
         preprocessor = preprocessor_of(self)
         tokens = preprocessor.tokenizer.get_vocabulary()
         answers = []
@@ -212,7 +211,6 @@ class BertPretrainer(BertTask):
         """
         if isinstance(texts, str):
             return self.score_texts([texts], batch_size)[0]
-        _check_list(texts)
         preprocessor = preprocessor_of(self)
         rows = whole_texts(texts, preprocessor)
         tokens = preprocessor.tokenizer.get_vocabulary()
@@ -233,8 +231,3 @@ class BertPretrainer(BertTask):
 
 def _words(tokens, ids, scores):
     return [{"token": tokens[i], "score": float(scores[i])} for i in ids]
-
-
-def _check_list(texts):
-    if not isinstance(texts, (list, tuple)):
-        raise ValueError(f"texts must be a list of texts; got {shown(texts)}.")

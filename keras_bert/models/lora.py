@@ -49,9 +49,7 @@ class Lora:
 
         if not adapters(self.backbone):
             raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
-        tensors = {
-            name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(self).items()
-        }
+        tensors = keras.tree.map_structure(keras.ops.convert_to_numpy, _saved(self))
         layer = self.backbone.lora_layers()[0]
         metadata = {"rank": str(layer.lora_rank), "alpha": str(layer.lora_alpha), **_identity(self)}
         metadata["checksum"] = _checksum(tensors, metadata)
@@ -74,16 +72,19 @@ class Lora:
             metadata = file.metadata() or {}
             checksum = metadata.pop("checksum", None)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
+            rank = int(metadata["rank"])
+            alpha = float(metadata["alpha"])
             check_settings(rank, alpha)
         expected = _identity(self)
         given = {name: metadata.get(name) for name in expected}
-        given |= {name: _described(t.dtype.name, t.shape) for name, t in tensors.items()}
-        expected |= {name: _described(v.dtype, v.shape) for name, v in _saved(self).items()}
+        for name, tensor in tensors.items():
+            given[name] = tuple(tensor.shape)
+        for name, variable in _saved(self).items():
+            expected[name] = tuple(variable.shape)
         for layer in self.backbone.lora_layers():
-            kernel = layer.kernel.shape
-            expected[f"{layer.path}/lora_kernel_a"] = _described("float32", (kernel[0], rank))
-            expected[f"{layer.path}/lora_kernel_b"] = _described("float32", (rank, kernel[1]))
+            width, units = layer.kernel.shape
+            expected[f"{layer.path}/lora_kernel_a"] = (width, rank)
+            expected[f"{layer.path}/lora_kernel_b"] = (rank, units)
         for name in [*expected, *given]:
             if given.get(name) != expected.get(name):
                 raise ValueError(
@@ -121,18 +122,19 @@ class AdaptedLayers(keras.layers.Layer):
         super().__init__()
         self.built = True
         self.is_saved = True
+        self.encoder_layers = lambda: layers  # Keras would save the layers of a list here, too
 
-        def adapted():
-            variables = []
-            for layer in layers:
-                variables += layer.variables if layer.lora_enabled else []
-            return variables
-
-        self.adapted = adapted
+    def adapted(self):
+        variables = []
+        for layer in self.encoder_layers():
+            if layer.lora_enabled:
+                variables += layer.variables
+        return variables
 
     def save_own_variables(self, store):
-        for number, variable in enumerate(self.adapted() if self.is_saved else []):
-            store[str(number)] = variable
+        if self.is_saved:
+            for number, variable in enumerate(self.adapted()):
+                store[str(number)] = variable
 
     @contextlib.contextmanager
     def left_out(self):
@@ -144,8 +146,9 @@ class AdaptedLayers(keras.layers.Layer):
             self.is_saved = True
 
     def load_own_variables(self, store):
-        for number, variable in enumerate(self.adapted() if store.keys() else []):
-            variable.assign(store[str(number)])
+        if store.keys():
+            for number, variable in enumerate(self.adapted()):
+                variable.assign(store[str(number)])
 
 
 def check_settings(rank, alpha):
@@ -157,7 +160,7 @@ def check_settings(rank, alpha):
 def _identity(task):
     """Returns what must be the same where adapters are trained and where they are loaded."""
     sizes = {name: n for name, n in task.backbone.get_config().items() if type(n) is int}
-    last = lora_table(task.backbone.lora_layers()[-1])[1]
+    _, last = lora_table(task.backbone.lora_layers()[-1])
     last = keras.ops.cast(last, "bfloat16")  # the same where weights were loaded in bfloat16
     last = keras.ops.convert_to_numpy(keras.ops.cast(last, "float32"))
     return {
@@ -172,12 +175,6 @@ def _checksum(tensors, metadata):
     for name in sorted(tensors):
         crc = zlib.crc32(tensors[name].tobytes(), crc)
     return f"{crc:08x}"
-
-
-def _described(dtype, shape):
-    kind = "floats" if keras.backend.is_float_dtype(dtype) else dtype
-    kind = "integers" if kind in ("int32", "int64") else kind  # backends differ
-    return f"{kind} {list(shape)}"
 
 
 def adapters(encoder):

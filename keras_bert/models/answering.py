@@ -92,7 +92,6 @@ class Answering:
             TypeError: if an option is none of the preprocessor's.
         """
         preprocessor = preprocessor_of(self)
-        batch_size = Batching.of(batch_size=batch_size).batch_size
         for name in options:
             if name in preprocessor.arguments():
                 raise TypeError(

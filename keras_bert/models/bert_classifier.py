@@ -184,7 +184,9 @@ class BertClassifier(BertTask):
 
         if are_batches:
             return x.map(weighted), None, None
-        return weighted(x, y, np.ones(y.shape) if sample_weight is None else sample_weight)
+        if sample_weight is None:
+            sample_weight = np.ones(y.shape)
+        return weighted(x, y, sample_weight)
 
     def adapt_features(self, features):
         """Computes the mean and variance of the features of training data, saved with the weights.
@@ -203,7 +205,8 @@ class BertClassifier(BertTask):
 
     def class_sample_weight(self, labels, class_weight, sample_weight=None):
         """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
-        names, labels = self._class_names(), self._labels(labels)
+        names = self._class_names()
+        labels = self._labels(labels)
         weights = class_weights(class_weight, names, labels)[labels]
         sample_weight = example_weights(self, None, sample_weight, len(weights))
         return weights if sample_weight is None else weights * sample_weight.reshape(-1)
@@ -293,18 +296,19 @@ class BertClassifier(BertTask):
         if first is None or self.is_multi_label or self.is_regression:
             return
         names = self._names()
-        unseen = np.setdiff1d(self._labels(last), self._labels(first))
+        labels = np.unique(self._labels(last))
+        unseen = np.setdiff1d(labels, self._labels(first))
         if unseen.size:
             logger.warning(
                 "The first examples, to train on, have none of %s, which the last ones have: "
                 "shuffle the examples before validation_split.",
                 ", ".join(names[number] for number in unseen),
             )
-        elif len(last) > 9 and len(np.unique(self._labels(last))) == 1:
+        elif len(last) > 9 and len(labels) == 1:
             logger.warning(
                 "The last examples, which validate, are all %s: shuffle the examples before "
                 "validation_split.",
-                names[self._labels(last)[0]],
+                names[labels[0]],
             )
 
     def _warn_of_one_class(self, labels):

@@ -76,15 +76,10 @@ class BertPretrainer(BertTask):
     ):
         output = "pooled_output" if next_sentence else "sequence_output"
         policy = head_policy(self, backbone, dtype, output)
-        if next_sentence and backbone.head is not None:
+        if next_sentence and (backbone.causal or backbone.head is not None):
+            encoder = "causal encoder" if backbone.causal else type(backbone).__name__
             raise ValueError(
-                f"The pre-training of a {type(backbone).__name__} has no next sentences: pass "
-                "next_sentence=False."
-            )
-        if next_sentence and backbone.causal:
-            raise ValueError(
-                "A causal encoder is trained to predict the next word, not the next sentence: pass "
-                "next_sentence=False."
+                f"A {encoder} is trained on no next sentences: pass next_sentence=False."
             )
         if masked_lm_activation is None:
             masked_lm_activation = backbone.activation
@@ -126,15 +121,13 @@ class BertPretrainer(BertTask):
 
     def default_compile_args(self):
         """AdamW at 1e-4, both losses, and the accuracy of each."""
-        outputs = ["masked_lm", "next_sentence"] if self.next_sentence else ["masked_lm"]
         accuracy = "accuracy" if self.next_sentence else "masked_lm_accuracy"  # Keras adds names
-        return {
-            "optimizer": AdamW(1e-4),
-            "loss": {name: LogitCrossentropy(name=name) for name in outputs},
-            "weighted_metrics": {
-                name: [keras.metrics.SparseCategoricalAccuracy(name=accuracy)] for name in outputs
-            },
-        }
+        losses = {}
+        metrics = {}
+        for name in self.output:
+            losses[name] = LogitCrossentropy(name=name)
+            metrics[name] = [keras.metrics.SparseCategoricalAccuracy(name=accuracy)]
+        return {"optimizer": AdamW(1e-4), "loss": losses, "weighted_metrics": metrics}
 
     def fill_mask(self, texts, top_k=5, batch_size=32):
         """Finds the most probable tokens for each [MASK] of each text.

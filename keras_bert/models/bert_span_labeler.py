@@ -73,25 +73,24 @@ class BertSpanLabeler(BertTask):
         inputs = dict(backbone.input)
         encoded = backbone.token_vectors(inputs)  # [B, S, H]
         logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, 2]
-        outputs = {
-            name: SequenceLogits(name=f"{name}_logits", dtype="float32")(logits[:, :, place])
-            for place, name in enumerate(("start", "end"))
-        }
+        outputs = {}
+        for place, name in enumerate(("start", "end")):
+            layer = SequenceLogits(name=f"{name}_logits", dtype="float32")
+            outputs[name] = layer(logits[:, :, place])
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.dropout = dropout
 
     def default_compile_args(self):
         """Returns AdamW at 3e-5, the mean cross-entropy of start and end, and accuracies."""
+        losses = {}
+        metrics = {}
+        for name in self.output:
+            losses[name] = keras.losses.SparseCategoricalCrossentropy(from_logits=True, name=name)
+            metrics[name] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         return {
             "optimizer": AdamW(3e-5),
-            "loss": {
-                name: keras.losses.SparseCategoricalCrossentropy(from_logits=True, name=name)
-                for name in ("start", "end")
-            },
+            "loss": losses,
             "loss_weights": {"start": 0.5, "end": 0.5},
-            "metrics": {
-                name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
-                for name in ("start", "end")
-            },
+            "metrics": metrics,
         }

@@ -321,7 +321,8 @@ class BertTask(
         passes = epochs - kwargs.get("initial_epoch", 0)
         x, y, sample_weight = data.for_epochs(batching, passes)
         x, y, sample_weight = self.batches_to_fit(x, y, sample_weight, kwargs)
-        validation_data = None if held_out is None else for_validation(held_out)
+        if held_out is not None:
+            validation_data = for_validation(held_out)
         is_batched = is_dataset(x) or isinstance(x, Batches)  # and shuffled already
         if not is_batched:
             kwargs["batch_size"] = batching.batch_size
@@ -374,8 +375,9 @@ class BertTask(
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
         is_of_classes = hasattr(self, "num_classes") and len(getattr(self.output, "shape", ())) == 2
-        kinds = ("multi_label", "is_regression")
-        if is_of_classes and not any(getattr(self.preprocessor, kind, False) for kind in kinds):
+        is_multi_label = getattr(self.preprocessor, "multi_label", False)
+        is_regression = getattr(self.preprocessor, "is_regression", False)
+        if is_of_classes and not is_multi_label and not is_regression:
             loss = self.loss if self.compiled else self.default_compile_args()["loss"]
             check_one_hot(y, self.num_classes, loss, given_metrics(self))
 

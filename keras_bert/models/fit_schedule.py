@@ -107,7 +107,9 @@ def fit_steps(x, epochs=1, initial_epoch=0, steps_per_epoch=None, **arguments):
     """Computes the optimizer steps that a `fit` takes, or None if they are unknown."""
     if steps_per_epoch is None:
         steps_per_epoch = _batches(x, **arguments)
-    return None if steps_per_epoch is None else steps_per_epoch * max(epochs - initial_epoch, 0)
+    if steps_per_epoch is None:
+        return None
+    return steps_per_epoch * max(epochs - initial_epoch, 0)
 
 
 def _batches(x, batch_size=None, **others):

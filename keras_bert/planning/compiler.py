@@ -203,17 +203,15 @@ def read_excess(message: str) -> float | None:
     >>> read_excess("HLO temporaries (20.00G) exceeds available HBM (15.75G)") / 2**30
     4.25
     """
-    match = _TOO_MUCH.search(message)
-    if match:
-        return _bytes(match[1], match[2]) - _bytes(match[3], match[4])
-    match = _EXCESS.search(message)
-    if match:
-        return _bytes(match[1], match[2])
-    return None
-
-
-def _bytes(number, unit):
-    return float(number) * _UNITS[unit]
+    match = _TOO_MUCH.search(message) or _EXCESS.search(message)
+    if match is None:
+        return None
+    needed, unit, *available = match.groups()
+    excess = float(needed) * _UNITS[unit]
+    if available:
+        number, unit = available
+        excess -= float(number) * _UNITS[unit]
+    return excess
 
 
 def pretraining_batch(

@@ -67,8 +67,8 @@ class PlannedStep:
     @property
     def bound(self) -> str:
         """Bottleneck that sets the lower bound, "compute" or "memory"."""
-        _, _, unit, _ = max(self.work(), key=operator.itemgetter(3))
-        return "memory" if unit == "bytes" else "compute"
+        longest = max(self.work(), key=operator.itemgetter(3))
+        return "memory" if "bytes" in longest else "compute"
 
     def seconds(self, utilization: float) -> float:
         """Estimates seconds at a `utilization` of the peak rate, at least the lower bound."""

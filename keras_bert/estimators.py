@@ -80,8 +80,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         classes, numbers = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"A classifier needs two classes or more; got 1 class, {classes[0]}.")
-        for name in ("epochs", "batch_size"):
-            check_int(name, getattr(self, name))
+        check_int("epochs", self.epochs)
+        check_int("batch_size", self.batch_size)
         vars(self).pop("model_", None)
         gc.collect()  # earlier models, which hold references to themselves
         steps = self.epochs * -(-len(numbers) // self.batch_size)
@@ -101,7 +101,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             model.fit(X, numbers, self.batch_size, **options)
         model.compile()  # drops the trained optimizer, twice as large as the weights
         model.compiled = False  # and pickles have none
-        self.classes_, self.model_ = classes, model
+        self.classes_ = classes
+        self.model_ = model
         return self
 
     def predict_proba(self, X: Examples) -> np.ndarray:
@@ -114,5 +115,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
         return tags

@@ -115,9 +115,12 @@ class VectorIndex:
         vectors = vector_array(vectors)
         check_equal_width(vectors.shape[1], self.width or vectors.shape[1])
         ids = self._new_ids(len(vectors), ids)
-        dtype = self.dtype or ("float16" if vectors.dtype == "float16" else "float32")
+        dtype = self.dtype
+        if dtype is None:
+            dtype = "float16" if vectors.dtype == "float16" else "float32"
         stored, factors, longest = _stored(vectors, self.similarity, dtype)
-        self.width, self.dtype = vectors.shape[1], dtype
+        self.width = vectors.shape[1]
+        self.dtype = dtype
         self._longest = max(self._longest, longest)
         self.next_id = max(self.next_id, int(ids.max(initial=-1)) + 1)
         self._parts = _joined([*self._parts, _Part(stored, factors, ids)])

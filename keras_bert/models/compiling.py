@@ -25,8 +25,10 @@ def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
     for given in (metrics, weighted_metrics):
         check_takes_logits("metric", given, own, own if loss is None else loss)
     if loss is None and not has_metrics:
-        metrics, weighted_metrics = defaults.get("metrics"), defaults.get("weighted_metrics")
-    loss = own if loss is None else loss
+        metrics = defaults.get("metrics")
+        weighted_metrics = defaults.get("weighted_metrics")
+    if loss is None:
+        loss = own
     if loss_weights is None and loss == own:
         loss_weights = defaults.get("loss_weights")
     return {

@@ -92,7 +92,9 @@ def triplets(
     num_negatives: int,
 ) -> tuple[list[str], list[str], list[str]]:
     """Makes columns of queries, positives and negatives; warns of queries with few negatives."""
-    queries, positives, negatives = [], [], []
+    queries = []
+    positives = []
+    negatives = []
     few = []
     for query, numbers in zip(positives_of, mined, strict=True):
         if len(numbers) < num_negatives:

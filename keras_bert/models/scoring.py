@@ -28,7 +28,9 @@ def token_likelihoods(model, rows, batch_size):
         most = _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)
         count = max(1, min(batch_size, most))
         batch = [longest, *itertools.islice(waiting, count - 1)]
-        ids, positions, targets = [], [], []
+        ids = []
+        positions = []
+        targets = []
         for row, tokens in batch:
             targets.append(row[tokens])
             if not causal:

@@ -10,7 +10,8 @@ from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_one_each, shown
 
 _TINTS = ["#cfe8fc", "#fde2b8", "#cdeccd", "#f6d0de", "#e3d7f5", "#fdf1a6", "#d5dde5"]
-_FOR, _AGAINST = "60 140 230", "240 140 40"
+_FOR = "60 140 230"
+_AGAINST = "240 140 40"
 _STYLE = files("keras_bert.pictures").joinpath("answer_view.css").read_text(encoding="utf-8")
 
 
@@ -60,7 +61,8 @@ def show_answers(
     AnswerView(1 marks; html() and save(path) show them)
     """
     if isinstance(answers, Mapping):
-        x, answers = [x], [answers]
+        x = [x]
+        answers = [answers]
     check_one_each(len(x), "texts", answers=answers)
     examples = list(map(_read, x, answers))
     types = set()
@@ -108,20 +110,22 @@ def show_explanation(x: str | Mapping | Sequence[str], explanation: Mapping) -> 
     target = explanation["target"]
     if target is None:
         target = "the score"
-    heads = [f"Speaks for {target or 'no answer'}:"] + [None] * len(texts)
+    heads = [f"Speaks for {target or 'no answer'}:", None]
     return AnswerView("\n".join(map(_marked, heads, texts, marks)))
 
 
 def _read(example, answer):
     """Returns the question, or None, the text, and its spans, `(start, end, type, score)`."""
-    question, text = None, example
+    question = None
+    text = example
     spans = []
     if isinstance(example, str) and "entity_start" in answer:
         names = ("entity_start", "entity_end", "entity_type", "entity_score")
         columns = [answer[name] for name in names]
         spans = sorted(zip(*columns, strict=True))
     elif isinstance(example, Mapping) and "start" in answer:
-        question, text = example["question"], example["context"]
+        question = example["question"]
+        text = example["context"]
         if answer["answer"]:
             spans.append((answer["start"], answer["end"], "", answer.get("score", "")))
     else:

@@ -76,7 +76,8 @@ class AttentionView:
             A `matplotlib.figure.Figure`, which a notebook shows.
         """
         num_layers, num_heads = self.probabilities.shape[:2]
-        layer = self.layer if layer is None else layer
+        if layer is None:
+            layer = self.layer
         heads = self.heads if head is None else [head]
         check_int("layer", layer, 0, num_layers - 1)
         check_int("head", max(heads), 0, num_heads - 1)
@@ -152,16 +153,16 @@ def show_attention(
     tokens = [vocabulary[id_] for id_ in inputs["token_ids"][0]]
     layers = backbone.attention_probabilities(inputs)
     probabilities = np.concatenate([*map(keras.ops.convert_to_numpy, layers)])
+    segments = inputs["segment_ids"][0].tolist()
     heads = list(range(backbone.num_heads)) if head is None else [head]
-    return AttentionView(tokens, inputs["segment_ids"][0].tolist(), probabilities, layer, heads)
+    return AttentionView(tokens, segments, probabilities, layer, heads)
 
 
 def _inputs(preprocessor, text, pair):
     preprocessor = preprocessor.like(preprocessor, sequence_length=2**30)  # truncates nothing
-    texts = [as_str("text", text)]
+    tokens = [preprocessor.tokenized([as_str("text", text)])]
     if pair is not None:
-        texts.append(as_str("pair", pair))
-    tokens = [preprocessor.tokenized([each]) for each in texts]
+        tokens.append(preprocessor.tokenized([as_str("pair", pair)]))
     packer = preprocessor.packer
     inputs = packer(*tokens, width=packer.lengths(*tokens)[0])
     return {name: inputs[name] for name in ("token_ids", "segment_ids")}

@@ -49,11 +49,11 @@ def check_compiler(chip: Chip) -> None:
     """Raises a `ValueError` if this process can't compile for a kind of chip."""
     backend = keras.backend.backend()
     if backend != "jax" or not has_compiler(chip):
-        kind, extra = ("GPUs", "gpu-plan") if chip.gpu_target else ("TPUs", "tpu-plan")
+        kind = "GPU" if chip.gpu_target else "TPU"
         raise ValueError(
-            f"Planning for {kind} needs JAX as Keras's backend (it is {backend}) and their "
+            f"Planning for {kind}s needs JAX as Keras's backend (it is {backend}) and their "
             "compiler, which runs on Linux without any: set KERAS_BACKEND=jax before Keras is "
-            f'imported, and pip install "keras3-bert[{extra}]".'
+            f'imported, and pip install "keras3-bert[{kind.lower()}-plan]".'
         )
 
 
@@ -61,9 +61,9 @@ def has_compiler(chip: Chip) -> bool:
     """Returns whether the compiler of a kind of chip and JAX are installed."""
     if chip.gpu_target:
         return _are_installed("jax_plugins", "jax_plugins.xla_cuda13") and bool(_ptxas_folder())
-    path = os.environ.get("TPU_LIBRARY_PATH")
-    if path:
-        return _are_installed() and os.path.isfile(path)
+    library = os.environ.get("TPU_LIBRARY_PATH")
+    if library:
+        return _are_installed() and os.path.isfile(library)
     return _are_installed("libtpu")
 
 

@@ -90,22 +90,28 @@ class Plan:
         rows = batch_size // self.num_chips
         self.log(f"Compiling a step of {rows} rows per chip, {self.device}; it takes minutes ...")
         lowered = self._lower(model, batch_size)
-        sizes = (math.prod(variable.shape) for variable in model.trainable_variables)
-        cost = compiler.compile_step(
-            lowered, self.chip, self.accumulation_steps, _UPDATE_FLOPS * sum(sizes)
-        )
+        num_weights = sum(math.prod(variable.shape) for variable in model.trainable_variables)
+        update_flops = _UPDATE_FLOPS * num_weights
+        cost = compiler.compile_step(lowered, self.chip, self.accumulation_steps, update_flops)
         row_flops = pretraining_flops(
             model.backbone, self.sequence_length, self.max_predictions, model.next_sentence
         )
-        chips = self.chip, self.num_chips
-        step = PlannedStep(*chips, batch_size, self.sequence_length, batch_size * row_flops, cost)
+        step = PlannedStep(
+            self.chip,
+            self.num_chips,
+            batch_size,
+            self.sequence_length,
+            batch_size * row_flops,
+            cost,
+        )
         self.log(f"... {step.verdict}, in GiB per chip ({cost.seconds:.0f} s)")
         return step
 
     def _lower(self, model, batch_size):
         shape = (self.sequence_length, self.max_predictions, self.sequences_per_row)
         batch = compiler.pretraining_batch(model, batch_size, *shape)
-        before, model.accumulation_steps = model.accumulation_steps, self.accumulation_steps
+        before = model.accumulation_steps
+        model.accumulation_steps = self.accumulation_steps
         try:
             devices = compiler.planned_devices(self.device, self.chip, self.num_chips)
             return compiler.lower_step(model, devices, batch)

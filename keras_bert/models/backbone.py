@@ -217,7 +217,8 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
         if up_to is not None:
             check_int("up_to", up_to, at_least=0, at_most=self.num_layers)
         self.unfreeze()
-        for layer in [self] if up_to is None else [self.embeddings, *self.blocks[:up_to]]:
+        frozen = [self] if up_to is None else [self.embeddings, *self.blocks[:up_to]]
+        for layer in frozen:
             layer.trainable = False
 
     def unfreeze(self):
@@ -262,8 +263,8 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
         if getattr(self, "num_layers", None) is None:  # while Keras makes it
             return super().__repr__()
         names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim")
-        sizes = ", ".join(f"{name}={getattr(self, name)}" for name in names if hasattr(self, name))
-        return f"{type(self).__name__}({sizes}: {self.count_params():,} weights)"
+        sizes = [f"{name}={getattr(self, name)}" for name in names if hasattr(self, name)]
+        return f"{type(self).__name__}({', '.join(sizes)}: {self.count_params():,} weights)"
 
 
 def token_inputs(names, shape=(None,)):
@@ -284,7 +285,7 @@ def _check_contract(name, inputs, outputs, blocks, hidden_dim):
     if not blocks:
         lacks.append("blocks")
     if lacks:
-        raise ValueError(f"{name} is no Backbone that tasks can use; it lacks {', '.join(lacks)}.")
+        raise ValueError(f"{name} is not a valid Backbone: it lacks {', '.join(lacks)}.")
 
 
 def export_encoder(model, filepath, format="tf_saved_model", **kwargs):

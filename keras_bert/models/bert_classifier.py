@@ -224,7 +224,7 @@ class BertClassifier(BertTask):
             counts = labels.sum(axis=0)
         else:
             counts = np.bincount(labels, minlength=self.num_classes)
-        return {name: int(count) for name, count in zip(self._names(), counts, strict=True)}
+        return dict(zip(self._names(), counts.tolist(), strict=True))
 
     def calibrate(self, x, y=None, batch_size=None):
         """Scales the logits so that probabilities tell how often answers are right.

@@ -71,8 +71,7 @@ def check_takes_logits(kind, given, own, loss):
         for name, part in given.items():
             check_takes_logits(kind, part, _of_output(own, name), _of_output(loss, name))
         return
-    owns = own.values() if isinstance(own, dict) else [own]
-    if not all(map(_from_logits, owns)):
+    if not all(map(_from_logits, keras.tree.flatten(own))):
         return
     for each in keras.tree.flatten(given):
         each = each.loss if isinstance(each, Distillation) else each
@@ -80,7 +79,9 @@ def check_takes_logits(kind, given, own, loss):
         if line is not None:
             if isinstance(own, keras.losses.SparseCategoricalCrossentropy) and takes_one_hot(each):
                 line += " It takes one-hot labels; with class names or numbers, leave it out."
-            name = each if isinstance(each, str) else getattr(each, "__name__", type(each).__name__)
+            name = each
+            if not isinstance(each, str):
+                name = getattr(each, "__name__", type(each).__name__)
             raise ValueError(
                 f"The {kind} {name!r} takes probabilities, and the outputs are logits. {line}"
             )

@@ -226,7 +226,7 @@ class BertBackbone(Backbone):
     def least_values(cls, sizes):
         hidden = sizes["hidden_dim"]
         block = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_dim"]
-        rows = sum(sizes[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
+        rows = sizes["vocabulary_size"] + sizes["max_sequence_length"] + sizes["num_segments"]
         return sizes["num_layers"] * block + rows * (sizes.get("embedding_dim") or hidden)
 
     @classmethod

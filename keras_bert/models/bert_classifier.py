@@ -15,6 +15,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.batches import Batches, has_weights
 from keras_bert.preprocessing.class_labels import (
+    check_one_hot,
     class_targets,
     class_weights,
     regression_targets,
@@ -33,6 +34,7 @@ from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.text.numpy_ops import softmax
 from keras_bert.training.adamw import AdamW
+from keras_bert.training.keras_internals import given_metrics
 
 
 @registered
@@ -291,6 +293,12 @@ class BertClassifier(BertTask):
 
     def with_checked_labels(self, dataset):
         return dataset if self.is_regression else with_class_check(dataset, self.num_classes)
+
+    def check_labels(self, y):
+        """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
+        if not self.is_multi_label and not self.is_regression:
+            loss = self.loss if self.compiled else self.default_compile_args()["loss"]
+            check_one_hot(y, self.num_classes, loss, given_metrics(self))
 
     def check_split(self, first, last):
         if first is None or self.is_multi_label or self.is_regression:

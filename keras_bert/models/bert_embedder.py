@@ -160,7 +160,7 @@ class BertEmbedder(BertTask):
 
     def call(self, inputs, training=None, mask=None):
         if isinstance(inputs, (tuple, list)):
-            vectors = [self(each, training=training) for each in inputs]
+            vectors = [self(text, training=training) for text in inputs]
             return keras.ops.stack(vectors, axis=1)  # [B, k, H]
         return super().call(inputs, training=training, mask=mask)
 

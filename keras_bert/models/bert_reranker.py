@@ -85,7 +85,8 @@ class BertReranker(SeveralTexts):
         if not all(map(str.strip, queries)):
             raise ValueError(f"Queries must be non-empty strings; got {shown(queries)}.")
         documents = [documents] if isinstance(documents, str) else list(documents)
-        if isinstance(query, str) or all(isinstance(document, str) for document in documents):
+        are_shared = all(isinstance(document, str) for document in documents)
+        if isinstance(query, str) or are_shared:
             documents = [documents] * len(queries)
         check_one_each(len(queries), "queries", **{"lists of documents": documents})
         documents = [_texts(own) for own in documents]
@@ -94,7 +95,8 @@ class BertReranker(SeveralTexts):
         pairs = []
         for text, own in zip(queries, documents, strict=True):
             pairs += [(text, document) for document in own]
-        scores = np.array([answer["score"] for answer in self.answer(pairs, batch_size)])
+        answers = self.answer(pairs, batch_size)
+        scores = np.array([answer["score"] for answer in answers])
         fix = "The training diverged, or the weights are damaged."
         check_all_finite("Scores of documents", scores, fix)
         ends = np.cumsum([*map(len, documents)])

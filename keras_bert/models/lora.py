@@ -51,7 +51,9 @@ class Lora:
             raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
         tensors = keras.tree.map_structure(keras.ops.convert_to_numpy, _saved(self))
         layer = self.backbone.lora_layers()[0]
-        metadata = {"rank": str(layer.lora_rank), "alpha": str(layer.lora_alpha), **_identity(self)}
+        metadata = _identity(self)
+        metadata["rank"] = str(layer.lora_rank)
+        metadata["alpha"] = str(layer.lora_alpha)
         metadata["checksum"] = _checksum(tensors, metadata)
         with whole_file(path, "wb") as file:
             file.write(save(tensors, metadata))

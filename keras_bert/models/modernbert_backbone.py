@@ -100,13 +100,10 @@ class ModernBertBackbone(Backbone):
         max_sequence_length = plain_int(max_sequence_length)
         window = plain_int(window)
         global_every = plain_int(global_every)
-        for name, value in (
-            ("num_layers", num_layers),
-            ("max_sequence_length", max_sequence_length),
-            ("window", window),
-            ("global_every", global_every),
-        ):
-            check_int(name, value)
+        check_int("num_layers", num_layers)
+        check_int("max_sequence_length", max_sequence_length)
+        check_int("window", window)
+        check_int("global_every", global_every)
         check_number("global_theta", global_theta, at_least=1)
         check_number("local_theta", local_theta, at_least=1)
         check_one_of("pooling", pooling, ("cls", "mean"))

@@ -69,12 +69,14 @@ def _log_likelihoods(model, rows, positions, targets, batch_size):
         "mask_positions": positions,
     }
     if keras.backend.backend() != "tensorflow":
-        inputs = {name: np.resize(x, (batch_size, x.shape[1])) for name, x in inputs.items()}
+        for name, x in inputs.items():
+            inputs[name] = np.resize(x, (batch_size, x.shape[1]))
     logits = np.asarray(model.predict_on_batch(inputs)["masked_lm"])
     logits = logits[: len(rows)]  # [n, P, V]
     logits = logits - logits.max(axis=-1, keepdims=True)
-    likelihoods = np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
-    return likelihoods - np.log(np.exp(logits, out=logits).sum(axis=-1, dtype="float64"))
+    of_targets = np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    totals = np.exp(logits, out=logits).sum(axis=-1, dtype="float64")
+    return of_targets - np.log(totals)
 
 
 def _with_padding(rows, width):

@@ -39,7 +39,9 @@ def plot_vectors(
     ```
     """
     points, shares = principal_components(vectors)  # [n, 2] and [2]
-    labels = [""] * len(points) if labels is None else list(map(str, labels))
+    if labels is None:
+        labels = [""] * len(points)
+    labels = [str(label) for label in labels]
     check_one_each(len(points), "vectors", labels=labels)
     figure = new_figure(7, 5.5)
     panel = figure.subplots()

@@ -100,7 +100,7 @@ def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_bac
     refused("num_classes=3", make("three classes").choose_threshold, TEXTS, LABELS[:, 0])
     model = make("two classes")
     refused("their labels y", model.calibrate, TEXTS)
-    refused("40 examples but 3 labels", model.choose_threshold, TEXTS, [0, 1, 0])
+    refused("40 rows but 3 labels", model.choose_threshold, TEXTS, [0, 1, 0])
     for tune in (model.calibrate, model.choose_threshold):
         refused("All 40 examples have the same label", tune, TEXTS, [1] * 40)
     for change in (lambda model: model.head.enable_lora(2), lambda model: model.quantize("int8")):

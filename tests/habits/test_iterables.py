@@ -5,76 +5,58 @@ import numpy as np
 import pytest
 
 import keras_bert
-from tests.habits.conftest import PLAIN, WEIGHTS
-
-SGD = keras.optimizers.SGD
+from tests.habits.conftest import LABELS, PLAIN, TEXTS, WEIGHTS
 
 
-def test_a_generator_of_examples(sgd_model, texts, labels, plain, trained_as):
-    generator = (pair for pair in zip(texts, labels, strict=True))
-    trained_as(sgd_model, sgd_model.fit(generator, **PLAIN), plain())
+@pytest.fixture
+def examples():
+    return list(zip(TEXTS, LABELS, strict=True))
 
 
-def test_zip(sgd_model, texts, names, plain, trained_as):
-    trained_as(
-        sgd_model, sgd_model.fit(zip(texts, names, strict=True), epochs=2, **PLAIN), plain(2)
-    )
+@pytest.fixture
+def weighted():
+    return list(zip(TEXTS, LABELS, WEIGHTS, strict=True))
 
 
-def test_steps_per_epoch_of_an_endless_generator(sgd_model, texts, labels, plain, trained_as):
+def batches_of_arrays():
+    for start in (0, 4):
+        rows = slice(start, start + 4)
+        yield np.array(TEXTS[rows]), np.array(LABELS[rows])
+
+
+def test_generators_are_read_as_lists(examples, df, reads_as_lists):
+    reads_as_lists(example for example in examples)
+    reads_as_lists(df.itertuples(index=False))
+
+
+def test_zip_trains_as_by_hand(sgd_model, texts, names, plain, trained_as):
+    history = sgd_model.fit(zip(texts, names, strict=True), epochs=2, **PLAIN)
+    trained_as(sgd_model, history, plain(2))
+
+
+def test_steps_per_epoch_of_an_endless_generator(sgd_model, examples, plain, trained_as):
     def generate():
         while True:
-            yield from zip(texts, labels, strict=True)
+            yield from examples
 
     history = sgd_model.fit(generate(), steps_per_epoch=2, epochs=2, **PLAIN)
     trained_as(sgd_model, history, plain(2))
 
 
-def test_a_generator_of_batches(sgd_model, texts, labels, plain, trained_as):
-    def generate():
-        for start in (0, 4):
-            yield np.array(texts[start : start + 4]), np.array(labels[start : start + 4])
-
-    trained_as(sgd_model, sgd_model.fit(generate(), **PLAIN), plain())
+def test_a_generator_of_batches(sgd_model, plain, trained_as):
+    trained_as(sgd_model, sgd_model.fit(batches_of_arrays(), **PLAIN), plain())
 
 
-def test_a_generator_of_lists(sgd_model, texts, labels):
-    def generate():
-        yield texts[:4], labels[:4]
-        yield texts[4:], labels[4:]
-
-    with pytest.raises(ValueError, match="Batches of a generator are arrays"):
-        sgd_model.fit(generate(), verbose=0)
+def test_weights_of_iterated_examples(weighted, rows, torch, reads_as_lists):
+    loader = torch.utils.data.DataLoader(weighted, batch_size=4)
+    for data in (weighted, iter(weighted), loader, (rows, None, WEIGHTS)):
+        data = data if isinstance(data, tuple) else (data,)
+        reads_as_lists(*data, weights=WEIGHTS)
 
 
-def test_a_generator_function_that_is_not_called(sgd_model, texts, labels):
-    def generate():
-        yield from zip(texts, labels, strict=True)
-
-    with pytest.raises(ValueError, match="takes raw examples"):
-        sgd_model.fit(generate, verbose=0)
-
-
-def test_an_empty_generator(sgd_model):
-    for call in (sgd_model.fit, sgd_model.evaluate, sgd_model.predict):
-        with pytest.raises(ValueError, match="no examples"):
-            call(iter([]), verbose=0)
-
-
-def test_a_generator_of_weighted_examples(sgd_model, texts, labels, by_hand, same_weights):
-    sgd_model.fit(zip(texts, labels, WEIGHTS, strict=True), **PLAIN)
-    same_weights(sgd_model, by_hand(weights=WEIGHTS)[1])
-
-
-def test_class_weight_with_a_generator(sgd_model, texts, labels, by_hand, same_weights):
-    sgd_model.fit(zip(texts, labels, strict=True), class_weight={"no": 2.0}, **PLAIN)
-    same_weights(sgd_model, by_hand(weights=np.array([2, 1])[labels])[1])
-
-
-def test_a_generator_in_evaluate_and_predict(compiled, texts, labels, expected_loss, assert_close):
-    assert_close(compiled.evaluate(zip(texts, labels, strict=True), verbose=0)[0], expected_loss)
-    expected = compiled.predict(texts, verbose=0)
-    assert_close(compiled.predict((text for text in texts), verbose=0), expected)
+def test_class_weight_with_a_generator(sgd_model, examples, by_hand, same_weights):
+    sgd_model.fit(iter(examples), class_weight={"no": 2.0}, **PLAIN)
+    same_weights(sgd_model, by_hand(weights=np.array([2, 1])[LABELS])[1])
 
 
 class Sequence(keras.utils.PyDataset):
@@ -91,11 +73,6 @@ class Sequence(keras.utils.PyDataset):
         return rows, np.array(self.y[part])
 
 
-def test_a_py_dataset_of_texts(sgd_model, texts, labels):
-    with pytest.raises(ValueError, match=r"give single ones, a list, or a tf\.data\.Dataset"):
-        sgd_model.fit(Sequence(np.array(texts), labels), verbose=0)
-
-
 def test_a_py_dataset_of_inputs(sgd_model, texts, labels, plain, trained_as):
     inputs = sgd_model.preprocessor(texts)
     x = {name: keras.ops.convert_to_numpy(value) for name, value in inputs.items()}
@@ -103,13 +80,12 @@ def test_a_py_dataset_of_inputs(sgd_model, texts, labels, plain, trained_as):
     trained_as(sgd_model, history, plain(2))
 
 
-def test_a_data_loader(sgd_model, torch, texts, labels, plain, trained_as):
-    pairs = list(zip(texts, labels, strict=True))
-    loader = torch.utils.data.DataLoader(pairs, batch_size=4)
+def test_a_data_loader(sgd_model, torch, examples, plain, trained_as):
+    loader = torch.utils.data.DataLoader(examples, batch_size=4)
     trained_as(sgd_model, sgd_model.fit(loader, epochs=2, **PLAIN), plain(2))
 
 
-def test_a_data_loader_of_a_dataset_class(sgd_model, torch, texts, labels, plain, trained_as):
+def test_a_data_loader_of_a_dataset_class(torch, texts, labels, reads_as_lists):
     class Reviews(torch.utils.data.Dataset):
         def __len__(self):
             return len(texts)
@@ -117,101 +93,54 @@ def test_a_data_loader_of_a_dataset_class(sgd_model, torch, texts, labels, plain
         def __getitem__(self, index):
             return {"text": texts[index], "label": torch.tensor(labels[index])}
 
-    loader = torch.utils.data.DataLoader(Reviews(), batch_size=2)
-    trained_as(sgd_model, sgd_model.fit(loader, **PLAIN), plain())
+    reads_as_lists(torch.utils.data.DataLoader(Reviews(), batch_size=2))
 
 
-def test_a_data_loader_in_evaluate(compiled, torch, texts, labels, expected_loss, assert_close):
-    loader = torch.utils.data.DataLoader(list(zip(texts, labels, strict=True)), batch_size=3)
-    assert_close(compiled.evaluate(loader, verbose=0)[0], expected_loss)
-
-
-def test_a_data_loader_and_sample_weight(sgd_model, torch, texts, labels):
-    loader = torch.utils.data.DataLoader(list(zip(texts, labels, strict=True)), batch_size=4)
-    with pytest.raises(ValueError, match=r"yield \(text, label, weight\)"):
-        sgd_model.fit(loader, sample_weight=WEIGHTS, verbose=0)
-
-
-def test_a_data_loader_of_weighted_examples(sgd_model, torch, texts, labels, by_hand, same_weights):
-    triples = list(zip(texts, labels, WEIGHTS, strict=True))
-    sgd_model.fit(torch.utils.data.DataLoader(triples, batch_size=4), **PLAIN)
-    same_weights(sgd_model, by_hand(weights=WEIGHTS)[1])
-
-
-def test_rows_of_hugging_face(sgd_model, rows, plain, trained_as):
+def test_rows_of_hugging_face(sgd_model, rows, plain, trained_as, reads_as_lists):
     trained_as(sgd_model, sgd_model.fit(rows, **PLAIN), plain())
+    reads_as_lists(rows["text"], rows["label"])
+    reads_as_lists(list(rows))
 
 
-def test_columns_of_hugging_face(sgd_model, rows, plain, trained_as):
-    trained_as(sgd_model, sgd_model.fit(rows["text"], rows["label"], **PLAIN), plain())
+def test_iterables_are_evaluated_predicted_and_answered(
+    compiled, examples, rows, torch, texts, expected_loss, assert_close
+):
+    loader = torch.utils.data.DataLoader(examples, batch_size=3)
+    for data in (iter(examples), loader, rows):
+        assert_close(compiled.evaluate(data, verbose=0)[0], expected_loss)
+    predicted = compiled.predict((text for text in texts), verbose=0)
+    assert_close(predicted, compiled.predict(texts, verbose=0))
+    answers = [answer["label"] for answer in compiled.answer(list(rows))]
+    assert answers == [answer["label"] for answer in compiled.answer(texts)]
 
 
-def test_rows_in_evaluate_and_predict(compiled, rows, texts, expected_loss, assert_close):
-    assert_close(compiled.evaluate(rows, verbose=0)[0], expected_loss)
-    assert_close(compiled.predict(rows["text"], verbose=0), compiled.predict(texts, verbose=0))
+def test_what_cannot_be_iterated_is_refused(sgd_model, texts, labels, examples, refused):
+    lists = ((texts[part], labels[part]) for part in (slice(4), slice(4, 8)))
+    refused("Batches of a generator are arrays", sgd_model.fit, lists)
+    refused("takes raw examples", sgd_model.fit, batches_of_arrays)  # isn't called
+    batches = Sequence(np.array(texts), labels)
+    refused(r"give single ones, a list, or a tf\.data\.Dataset", sgd_model.fit, batches)
+    for call in (sgd_model.fit, sgd_model.evaluate, sgd_model.predict):
+        refused("no examples", call, iter([]))
 
 
-def test_sample_weight_of_rows(sgd_model, rows, by_hand, same_weights):
-    sgd_model.fit(rows, sample_weight=WEIGHTS, **PLAIN)
-    same_weights(sgd_model, by_hand(weights=WEIGHTS)[1])
+def test_labels_and_weights_are_given_once(sgd_model, torch, examples, rows, refused):
+    loader = torch.utils.data.DataLoader(examples, batch_size=4)
+    refused(r"yield \(text, label, weight\)", sgd_model.fit, loader, sample_weight=WEIGHTS)
+    refused("hold their labels: leave y out", sgd_model.fit, list(rows), LABELS)
 
 
-def test_splits_of_hugging_face(sgd_model, rows):
-    with pytest.raises(ValueError, match=r"pass y, .* or a dataset of \(text, label\)"):
-        sgd_model.fit({"train": rows, "test": rows}, verbose=0)
+def test_rows_whose_labels_are_not_known_are_refused(sgd_model, rows, texts, names, refused):
+    splits = {"train": rows, "test": rows}
+    refused(r"pass y, .* or a dataset of \(text, label\)", sgd_model.fit, splits)
+    pairs = list(zip(texts, names, strict=True))  # of texts, it seems
+    refused("pass y", sgd_model.fit, pairs)
 
 
-def test_a_list_of_dicts(sgd_model, rows, plain, trained_as):
-    trained_as(sgd_model, sgd_model.fit(list(rows), **PLAIN), plain())
-
-
-def test_a_list_of_dicts_in_answer(compiled, rows, texts):
-    found = [answer["label"] for answer in compiled.answer(list(rows))]
-    assert found == [answer["label"] for answer in compiled.answer(texts)]
-
-
-def test_records_of_a_table(sgd_model, df, plain, trained_as):
-    trained_as(sgd_model, sgd_model.fit(df.to_dict("records"), **PLAIN), plain())
-
-
-def test_tuples_of_a_table(sgd_model, df, plain, trained_as):
-    trained_as(sgd_model, sgd_model.fit(df.itertuples(index=False), **PLAIN), plain())
-
-
-def test_a_dict_of_columns(sgd_model, texts, labels, plain, trained_as):
-    history = sgd_model.fit({"text": texts, "label": labels}, **PLAIN)
-    trained_as(sgd_model, history, plain())
-
-
-def test_a_list_of_texts_and_labels(sgd_model, texts, labels, plain, trained_as):
-    examples = list(zip(texts, labels, strict=True))
-    trained_as(sgd_model, sgd_model.fit(examples, **PLAIN), plain())
-
-
-def test_a_list_of_texts_labels_and_weights(sgd_model, texts, labels, by_hand, same_weights):
-    sgd_model.fit(list(zip(texts, labels, WEIGHTS, strict=True)), **PLAIN)
-    same_weights(sgd_model, by_hand(weights=WEIGHTS)[1])
-
-
-def test_a_list_of_texts_and_names(sgd_model, texts, names):
-    with pytest.raises(ValueError, match="pass y"):  # it is one of pairs of texts
-        sgd_model.fit(list(zip(texts, names, strict=True)), verbose=0)
-
-
-def test_a_list_of_dicts_and_y(sgd_model, rows, labels):
-    with pytest.raises(ValueError, match="hold their labels: leave y out"):
-        sgd_model.fit(list(rows), labels, verbose=0)
-
-
-def test_a_dict_of_texts(sgd_model, texts, labels, plain, trained_as):
-    trained_as(sgd_model, sgd_model.fit({"text": texts}, labels, **PLAIN), plain())
-
-
-def test_prepared_inputs(sgd_model, texts, labels, plain, trained_as):
+def test_prepared_inputs_and_batches_of_the_model(sgd_model, texts, labels, plain, trained_as):
+    start = sgd_model.get_weights()
     x = sgd_model.preprocessor(texts)
     trained_as(sgd_model, sgd_model.fit(x, np.array(labels), **PLAIN), plain())
-
-
-def test_batches_of_the_model(sgd_model, texts, labels, plain, trained_as):
+    sgd_model.set_weights(start)
     batches = sgd_model.batches(texts, labels, batching=keras_bert.Batching(4, shuffle=False))
     trained_as(sgd_model, sgd_model.fit(batches, verbose=0), plain())

@@ -5,12 +5,11 @@ import io
 import json
 import pickle
 
-import joblib
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertTask
+from keras_bert import BertClassifier, BertTask
 from tests.habits.conftest import PLAIN
 
 SGD = keras.optimizers.SGD
@@ -29,43 +28,46 @@ def alike(assert_close, texts, compiled):
     return check
 
 
-@pytest.mark.slow
-def test_save_and_load_model(compiled, tmp_path, alike):
-    compiled.save(tmp_path / "model.keras")
-    alike(keras.models.load_model(tmp_path / "model.keras"))
+def by_preset(model, folder):
+    model.save_to_preset(folder)
+    return BertTask.from_preset(str(folder))
 
 
-def test_save_model_and_load_model_by_str(compiled, tmp_path, alike):
-    keras.saving.save_model(compiled, str(tmp_path / "model.keras"), overwrite=True)
-    alike(keras.saving.load_model(str(tmp_path / "model.keras"), compile=False))
+def by_weights(model, folder):
+    model.save_weights(folder / "model.weights.h5")
+    other = BertClassifier.from_config(model.get_config())
+    other.load_weights(folder / "model.weights.h5")
+    return other
 
 
-@pytest.mark.slow
-def test_loading_with_custom_objects(compiled, tmp_path, alike):
-    compiled.save(tmp_path / "model.keras")
-    classes = {"BertClassifier": BertClassifier}
-    alike(keras.models.load_model(tmp_path / "model.keras", custom_objects=classes))
+def by_json(model, folder):
+    other = keras.models.model_from_json(model.to_json())
+    other.set_weights(model.get_weights())
+    return other
 
 
-def test_saving_goes_on_with_the_optimizer(sgd_model, texts, labels, tmp_path, plain, same_weights):
-    sgd_model.fit(texts, labels, **PLAIN)
-    sgd_model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert int(loaded.optimizer.iterations) == 2
-    loaded.fit(texts, labels, **PLAIN)
-    same_weights(loaded, plain(2)[1])
+COPIES = {
+    "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
+    "deepcopy": lambda model, folder: copy.deepcopy(model),
+    "preset": by_preset,
+    "weights": by_weights,
+    "JSON": by_json,
+}
 
 
-@pytest.mark.slow
-def test_the_moments_of_an_optimizer_are_saved(
-    model, preset, texts, labels, tmp_path, same_weights
-):
-    model.compile(SGD(0.1, momentum=0.9))
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_answers_alike(way, compiled, tmp_path, alike):
+    alike(COPIES[way](compiled, tmp_path))
+
+
+def test_a_saved_model_trains_on_with_its_moments(model, texts, labels, tmp_path, same_weights):
+    model.compile(SGD(0.1, momentum=0.9), run_eagerly=EAGERLY)
     model.fit(texts, labels, **PLAIN)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    model.fit(texts, labels, **PLAIN)
-    loaded.fit(texts, labels, **PLAIN)
+    assert int(loaded.optimizer.iterations) == 2
+    for each in (model, loaded):
+        each.fit(texts, labels, **PLAIN)
     same_weights(loaded, model)
 
 
@@ -80,133 +82,11 @@ def my_loss(y_true, y_pred):
     return keras.losses.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
 
 
-@pytest.mark.slow
-def test_a_custom_loss_in_a_saved_model(model, texts, labels, tmp_path, plain, trained_as):
-    model.compile(SGD(0.1), loss=my_loss)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras", custom_objects={"my_loss": my_loss})
-    trained_as(loaded, loaded.fit(texts, labels, **PLAIN), plain())
-
-
-@pytest.mark.slow
-def test_a_custom_loss_that_is_not_given(model, tmp_path, alike):
-    model.compile(SGD(0.1), loss=my_loss)
-    model.save(tmp_path / "model.keras")
-    with pytest.raises((TypeError, ValueError), match="my_loss"):
-        keras.models.load_model(tmp_path / "model.keras")
-    alike(keras.models.load_model(tmp_path / "model.keras", compile=False))
-
-
-@pytest.mark.slow
-def test_weights_in_a_file(compiled, make_encoder, tmp_path, alike):
-    compiled.save_weights(tmp_path / "model.weights.h5")
-    other = BertClassifier(make_encoder(), preprocessor=compiled.preprocessor, dropout=0.0)
-    other.load_weights(tmp_path / "model.weights.h5")
-    alike(other)
-
-
-def test_weights_in_a_file_of_another_name(compiled, tmp_path):
-    with pytest.raises(ValueError, match=r"\.weights\.h5"):
-        compiled.save_weights(tmp_path / "model.ckpt")
-
-
-def test_weights_of_a_backbone(compiled, make_encoder, tmp_path, texts, assert_close):
-    compiled.backbone.save_weights(tmp_path / "encoder.weights.h5")
-    backbone = BertBackbone(30, **sizes_of(compiled.backbone))
-    backbone.load_weights(tmp_path / "encoder.weights.h5")
-    inputs = compiled.preprocessor(texts)
-    assert_close(backbone(inputs)["pooled_output"], compiled.backbone(inputs)["pooled_output"])
-
-
-def sizes_of(backbone):
-    names = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim", "max_sequence_length")
-    return {"dropout": 0.0, **{name: getattr(backbone, name) for name in names}}
-
-
-def test_get_weights_and_set_weights(compiled, make_encoder, alike):
-    other = BertClassifier(make_encoder(), preprocessor=compiled.preprocessor, dropout=0.0)
-    other.set_weights(compiled.get_weights())
-    alike(other)
-
-
-def test_the_old_format_with_custom_objects(compiled, tmp_path, alike):
-    compiled.save(tmp_path / "model.h5")
-    classes = {"BertClassifier": BertClassifier, "BertBackbone": BertBackbone}
-    loaded = keras.models.load_model(tmp_path / "model.h5", custom_objects=classes)
-    alike(loaded)
-
-
-def test_saving_without_a_format(compiled, tmp_path):
-    with pytest.raises(ValueError, match=r"\.keras"):
-        compiled.save(tmp_path / "model")
-
-
-def test_saving_to_a_missing_folder(compiled, tmp_path):
-    with pytest.raises(OSError, match="missing"):
-        compiled.save(tmp_path / "missing" / "model.keras")
-
-
-def test_get_config_and_from_config(compiled, alike):
-    other = BertClassifier.from_config(compiled.get_config())
-    other.set_weights(compiled.get_weights())
-    alike(other)
-
-
-def test_the_config_as_json(compiled, alike):
-    config = json.loads(json.dumps(keras.saving.serialize_keras_object(compiled)))
-    other = keras.saving.deserialize_keras_object(config)
-    other.set_weights(compiled.get_weights())
-    alike(other)
-
-
-def test_to_json(compiled, alike):
-    other = keras.models.model_from_json(compiled.to_json())
-    other.set_weights(compiled.get_weights())
-    alike(other)
-
-
 def test_clone_model(sgd_model, texts, labels, plain, same_weights):
     clone = keras.models.clone_model(sgd_model)  # a keras.Model, of prepared inputs
     clone.set_weights(sgd_model.get_weights())
     clone.fit(sgd_model.preprocessor(texts), np.array(labels), **PLAIN)
     same_weights(clone, plain()[1])
-
-
-def test_clone_model_before_compile(model, compiled, texts, assert_close):
-    clone = keras.models.clone_model(model)
-    clone.set_weights(model.get_weights())
-    assert_close(clone(model.preprocessor(texts)), compiled.predict(texts, verbose=0))
-
-
-def test_clone_of_a_backbone(compiled, texts, assert_close):
-    other = keras.models.clone_model(compiled.backbone)
-    other.set_weights(compiled.backbone.get_weights())
-    inputs = compiled.preprocessor(texts)
-    assert_close(other(inputs)["pooled_output"], compiled.backbone(inputs)["pooled_output"])
-
-
-@pytest.mark.slow
-def test_pickle(compiled, alike):
-    alike(pickle.loads(pickle.dumps(compiled)))
-
-
-@pytest.mark.slow
-def test_pickle_of_a_trained_model(sgd_model, texts, labels, plain, same_weights):
-    sgd_model.fit(texts, labels, **PLAIN)
-    loaded = pickle.loads(pickle.dumps(sgd_model))
-    loaded.fit(texts, labels, **PLAIN)
-    same_weights(loaded, plain(2)[1])
-
-
-@pytest.mark.slow
-def test_joblib(compiled, tmp_path, alike):
-    joblib.dump(compiled, tmp_path / "model.joblib")
-    alike(joblib.load(tmp_path / "model.joblib"))
-
-
-@pytest.mark.slow
-def test_deepcopy(compiled, alike):
-    alike(copy.deepcopy(compiled))
 
 
 @pytest.mark.slow
@@ -217,10 +97,6 @@ def test_a_deepcopy_trains_alone(sgd_model, texts, labels, plain, same_weights, 
     same_weights(sgd_model, BertClassifier.from_preset(preset))
 
 
-def test_deepcopy_before_compile(model, alike):
-    alike(copy.deepcopy(model))
-
-
 def test_pickles_of_tokenizer_and_preprocessor(compiled, texts):
     preprocessor = pickle.loads(pickle.dumps(compiled.preprocessor))
     tokenizer = copy.deepcopy(compiled.preprocessor.tokenizer)
@@ -229,33 +105,16 @@ def test_pickles_of_tokenizer_and_preprocessor(compiled, texts):
     assert tokenizer.vocabulary_size() == 30
 
 
-@pytest.mark.slow
-def test_presets(compiled, tmp_path, alike):
-    compiled.save_to_preset(tmp_path / "preset")
-    alike(BertClassifier.from_preset(tmp_path / "preset"))
-    alike(BertTask.from_preset(str(tmp_path / "preset")))
-
-
-def test_a_preset_over_another(compiled, tmp_path, alike):
-    for _ in range(2):
-        compiled.save_to_preset(tmp_path)
-    alike(BertClassifier.from_preset(tmp_path))
-
-
-def test_an_encoder_from_a_preset(preset, compiled, texts, assert_close):
-    backbone = BertBackbone.from_preset(preset)
-    inputs = compiled.preprocessor(texts)
-    assert_close(backbone(inputs)["pooled_output"], compiled.backbone(inputs)["pooled_output"])
-
-
-@pytest.mark.slow
-def test_a_trained_preset_trains_on(sgd_model, texts, labels, tmp_path, plain, same_weights):
-    sgd_model.fit(texts, labels, **PLAIN)
-    sgd_model.save_to_preset(tmp_path)
-    loaded = BertClassifier.from_preset(tmp_path)
-    loaded.compile(SGD(0.1))
-    loaded.fit(texts, labels, **PLAIN)
-    same_weights(loaded, plain(2)[1])
+def test_a_custom_loss_must_be_given(model, compiled, texts, labels, tmp_path, assert_close):
+    path = tmp_path / "model.keras"
+    model.compile(SGD(0.1), loss=my_loss)
+    model.save(path)
+    with pytest.raises((TypeError, ValueError), match="my_loss"):
+        keras.models.load_model(path)
+    assert not keras.models.load_model(path, compile=False).compiled
+    loaded = keras.models.load_model(path, custom_objects={"my_loss": my_loss})
+    expected, _ = compiled.evaluate(texts, labels, verbose=0)
+    assert_close(loaded.evaluate(texts, labels, verbose=0), expected)
 
 
 class MyClassifier(BertClassifier):
@@ -276,20 +135,6 @@ def test_a_keras_file_given_to_from_preset(compiled, tmp_path):
     compiled.save(tmp_path / "model.keras")
     with pytest.raises(ValueError, match="load_model"):
         BertClassifier.from_preset(tmp_path / "model.keras")
-
-
-def test_names_of_other_libraries(compiled, preset):
-    with pytest.raises(AttributeError, match="save_to_preset|save_to_hugging_face"):
-        compiled.save_pretrained("folder")
-    with pytest.raises(AttributeError, match="from_preset"):
-        BertClassifier.from_pretrained(preset)
-    with pytest.raises(AttributeError, match="answer"):
-        compiled.predict_proba(["a"])
-
-
-def test_no_preset(model):
-    with pytest.raises((TypeError, ValueError), match="path"):
-        BertClassifier.from_preset(None)
 
 
 def test_a_folder_of_hugging_face(compiled, tmp_path, alike):
@@ -334,14 +179,6 @@ def test_lora_in_a_saved_model(model, texts, labels, tmp_path, assert_close):
     model.enable_lora(2)
     model.compile(SGD(0.1), run_eagerly=EAGERLY)
     model.fit(texts, labels, **PLAIN)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert_close(loaded.predict(texts, verbose=0), model.predict(texts, verbose=0))
-
-
-@pytest.mark.slow
-def test_int8_in_a_saved_model(model, texts, tmp_path, assert_close):
-    model.quantize("int8")
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert_close(loaded.predict(texts, verbose=0), model.predict(texts, verbose=0))

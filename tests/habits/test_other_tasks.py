@@ -6,16 +6,11 @@ import pytest
 
 import keras_bert
 from keras_bert import (
-    Batching,
     BertEmbedder,
     BertPretrainer,
     BertReranker,
-    FineTuning,
-    finetune,
 )
-from keras_bert.losses import MarginMeanSquaredError
 from keras_bert.metrics.entities import tagged_entities
-from tests.habits.conftest import PLAIN
 
 SGD = keras.optimizers.SGD
 EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
@@ -39,50 +34,12 @@ def test_a_frozen_embedder_has_nothing_to_train(embedder, texts):
         embedder.fit((texts, texts[::-1]), verbose=0)
 
 
-def test_a_frozen_embedder_in_finetune(embedder, texts, tmp_path):
-    embedder.backbone.freeze()
-    with pytest.raises(ValueError, match=r"backbone\.unfreeze\(\)"):
-        finetune(embedder, (texts, texts[::-1]), 0.5, tmp_path)
-
-
-@pytest.mark.slow
-def test_pairs_train_an_embedder(embedder, texts):
-    embedder.compile(SGD(0.01), loss=embedder.default_compile_args()["loss"], run_eagerly=EAGERLY)
-    losses = embedder.fit((texts[:6], texts[2:]), epochs=3, **PLAIN).history["loss"]
-    assert losses[-1] < losses[0]
-
-
 def test_search_of_bfloat16_vectors(embedder, texts):
     dtypes = pytest.importorskip("ml_dtypes", reason="comes with TensorFlow and JAX")
     vectors = embedder.encode_document(texts)
     first = embedder.search("a b", vectors, top_k=3)
     second = embedder.search("a b", vectors.astype(dtypes.bfloat16), top_k=3)
     assert len(first) == len(second)
-
-
-@pytest.mark.slow
-def test_triplets_with_scores_of_ones_own(reranker, texts, tmp_path):
-    x = (texts, texts, texts[::-1])
-    margins = np.linspace(0, 1, 8)
-    scores = lambda answers, x, y: {"mine": float(len(answers))}  # noqa: E731
-    result = finetune(
-        reranker,
-        (x, margins),
-        (x, margins),
-        tmp_path,
-        FineTuning(epochs=1, loss=MarginMeanSquaredError(), select="mine"),
-        scores=scores,
-    )
-    assert result is not None
-    assert (tmp_path / "best").is_dir()
-
-
-@pytest.mark.slow
-def test_uneven_parts_in_finetune(model, texts, labels, tmp_path):
-    data = (texts, labels)
-    settings = FineTuning(epochs=1, accumulation_steps=3)
-    finetune(model, data, data, tmp_path, settings, batching=Batching(4))
-    assert (tmp_path / "best").is_dir()
 
 
 def test_class_weights_of_other_tasks(reranker, texts):
@@ -118,47 +75,8 @@ def test_a_dataset_of_unknown_length(sgd_model, texts, labels, plain, trained_as
     trained_as(sgd_model, history, plain(3))
 
 
-def test_evaluating_a_dataset_of_unknown_length(sgd_model, texts, labels, assert_close):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-    x = sgd_model.preprocessor(texts)
-    dataset = tf.data.Dataset.from_tensor_slices((x, np.array(labels)))
-    dataset = dataset.batch(4, drop_remainder=True).filter(lambda x, y: True)
-    expected = sgd_model.evaluate(texts, labels, verbose=0)
-    assert_close(np.array(sgd_model.evaluate(dataset, verbose=0)), np.array(expected))
-
-
 def test_tags_of_bilou_without_types():
     assert tagged_entities(["B", "L", "O", "U"]) == [("", 0, 2), ("", 3, 4)]
-
-
-def test_tags_of_bmes_without_types():
-    assert tagged_entities(["B", "M", "E", "S"]) == [("", 0, 3), ("", 3, 4)]
-
-
-@pytest.fixture
-def replicas():
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("MirroredStrategy is TensorFlow's")
-    import tensorflow as tf
-
-    devices = tf.config.list_logical_devices("CPU")
-    return keras_bert.get_strategy("mirrored"), devices
-
-
-@pytest.mark.slow
-def test_lora_after_the_scope_of_a_strategy(replicas, preset, texts, labels):
-    with replicas[0].scope():
-        model = keras_bert.BertClassifier.from_preset(preset)
-    model.enable_lora(2)
-    losses = model.fit(texts, labels, epochs=2, **PLAIN).history["loss"]
-    assert losses[-1] < losses[0]
-
-
-def test_trimming_keeps_the_strategy(replicas, preset, texts):
-    with replicas[0].scope():
-        model = keras_bert.BertClassifier.from_preset(preset)
-    trimmed = model.trim_vocabulary(texts)
-    assert type(trimmed.distribute_strategy) is type(model.distribute_strategy)
 
 
 def test_seeds_between_fits_of_sentence_piece(tmp_path, texts, labels, make_encoder):

@@ -244,6 +244,7 @@ def train(
     stock=False,
     shuffle=True,
     kernel=False,
+    repeats=False,
 ):
     if kernel:
         take_tpu_attention()
@@ -279,15 +280,28 @@ def train(
     options = {} if stock else {"accumulation_steps": accumulation_steps}
     if use_ema:
         options["callbacks"] = [keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
+    if repeats:
+        with scope():
+            model.optimizer.build(model.trainable_variables)
+        variables = [*model.variables, *model.optimizer.variables]  # seeds are among them
+        start = values_of(variables)
     history = model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
+    if repeats:
+        end = values_of(variables)
+        for variable, value in zip(variables, start, strict=True):
+            variable.assign(value)
+        model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
+        repeats = all(map(np.array_equal, values_of(variables), end))
     if reload:  # out of the scope
         model = loaded(model)
     scores, predicted = {}, []
     if total % rows:  # the last batch is smaller; elsewhere training says enough
         scores = model.evaluate(x, y, sample_weight=weights, return_dict=True, **batches)
-        if not task.startswith(("padded", "packed")):  # the outputs of packed rows have slots
+        # The outputs of packed rows have slots; those of two are the outputs of `embedder`.
+        if not task.startswith(("padded", "packed", "scored_embedder", "distiller")):
             predicted = keras.tree.flatten(model.predict(x, **batches))
     return {
+        "repeats": repeats,
         "steps": int(keras.ops.convert_to_numpy(model.optimizer.iterations)),
         "logs": {name: float(values[-1]) for name, values in history.history.items()},
         "scores": {name: float(value) for name, value in scores.items()},
@@ -298,6 +312,10 @@ def train(
         "predicted": [part.ravel()[-200:].tolist() for part in predicted],  # of the last batches
         "rows": [len(part) for part in predicted],
     }
+
+
+def values_of(variables):
+    return [keras.ops.convert_to_numpy(variable).copy() for variable in variables]
 
 
 def stock_model(model, accumulation_steps):

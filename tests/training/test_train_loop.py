@@ -4,6 +4,8 @@ import pytest
 
 from keras_bert import AdamW, BertClassifier
 
+EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
+
 
 def test_gradients_of_many_parts_are_summed_in_float32(make_backbone):
     """In bfloat16 a sum of 16 equal parts is off by 3 %."""
@@ -11,7 +13,8 @@ def test_gradients_of_many_parts_are_summed_in_float32(make_backbone):
     gradients = []
     for parts in (1, 16):
         x = {"token_ids": np.tile([[2, 7, 9, 3]], (parts, 1))}
-        model.compile(AdamW(1e-9, beta_1=0.0, global_clipnorm=None))  # the moment is the gradient
+        optimizer = AdamW(1e-9, beta_1=0.0, global_clipnorm=None)  # the moment is the gradient
+        model.compile(optimizer, run_eagerly=EAGERLY)
         model.fit(x, np.ones(parts), batch_size=parts, accumulation_steps=parts, verbose=0)
         moments = model.optimizer._first_moments
         gradients.append([keras.ops.convert_to_numpy(moment) for moment in moments])
@@ -39,7 +42,7 @@ class Ends(keras.callbacks.Callback):
 def test_a_model_keeps_its_weights_when_data_or_a_callback_raise_an_error(make_backbone):
     """On JAX, Keras moves them out of the variables before the first step."""
     model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
-    model.compile("sgd")
+    model.compile("sgd", run_eagerly=EAGERLY)
     x, y = Broken()[0]
     before = model.predict(x, verbose=0)
     for run in (model.predict, model.evaluate):
@@ -96,26 +99,32 @@ def test_a_loss_of_the_users_own_gives_the_numbers_of_the_same_loss_of_keras(
     for loss in (None, *own_losses()):
         model.set_weights(start)
         model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=True)
-        logs = model.fit(X, Y, batch_size=4, shuffle=False, accumulation_steps=parts, verbose=0)
+        logs = model.fit(X, Y, accumulation_steps=parts, verbose=0)
         tested = model.evaluate(X, Y, verbose=0, return_dict=True)["loss"]
         found.append([logs.history["loss"], tested, model.get_weights()])
     for each in found[1:]:
         assert_close(each, found[0])
 
 
-@pytest.mark.parametrize("drop_remainder", [True, False])  # a fixed and an unknown number of rows
 def test_a_dataset_of_unknown_length_takes_no_step_after_its_end(
-    make_backbone, tensorflow, assert_close, drop_remainder
+    make_backbone, tensorflow, assert_close
 ):
     dataset = tensorflow.data.Dataset.from_tensor_slices((X, Y))
-    unknown = dataset.batch(2, drop_remainder).filter(lambda x, y: True)
+    fixed, unknown = (
+        dataset.batch(2, drop_remainder).filter(lambda x, y: True)  # rows of a batch
+        for drop_remainder in (True, False)
+    )
     model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
-    start, found = model.get_weights(), []
-    for data in ((X, Y), (unknown,)):
-        model.set_weights(start)
-        model.compile(AdamW(1e-2), model.default_compile_args()["loss"], metrics=["accuracy"])
+    model.compile(AdamW(1e-2))
+    model.optimizer.build(model.trainable_variables)
+    variables = [*model.variables, *model.optimizer.variables]
+    start, found = [variable.numpy() for variable in variables], []
+    for data in ((X, Y), (fixed,), (unknown,)):
+        for variable, value in zip(variables, start, strict=True):
+            variable.assign(value)
         options = {"shuffle": False} | ({"batch_size": 2} if len(data) == 2 else {})
         history = model.fit(*data, epochs=2, validation_data=unknown, verbose=0, **options).history
         assert int(model.optimizer.iterations) == 8
         found.append([*history.values(), model.evaluate(unknown, verbose=0), model.get_weights()])
-    assert_close(*found)
+    for each in found[1:]:
+        assert_close(each, found[0])

@@ -7,6 +7,7 @@ from keras_bert.callbacks import TimeBudget
 
 X = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
 Y = X.sum(axis=1)
+EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 SCHEDULE = WarmupLinearDecay(0.1, 10, 100, continuous=True, final_fraction=0.02)
 
 
@@ -43,7 +44,7 @@ class Checkpoint(TrainingCheckpoint):
 def make_model(**options):
     keras.utils.set_random_seed(3)
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(6), keras.layers.Dense(1)])
-    model.compile(AdamW(0.5), "mse", **options)
+    model.compile(AdamW(0.5), "mse", **{"run_eagerly": EAGERLY, **options})
     return model
 
 
@@ -91,7 +92,7 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(assert_close, tmp_pat
 def test_several_steps_of_an_execution_have_one_rate(tmp_path):
     if keras.backend.backend() == "torch":
         pytest.skip("Keras trains one step at a time on PyTorch")
-    model = make_model(steps_per_execution=2)
+    model = make_model(steps_per_execution=2, run_eagerly=False)
     clock = Clock()
     model.fit(
         X, Y, batch_size=2, epochs=99, verbose=0,
@@ -102,7 +103,7 @@ def test_several_steps_of_an_execution_have_one_rate(tmp_path):
     assert clock.rates[-1] == np.float32(0.002)
 
 
-@pytest.mark.parametrize("total", range(60, 100, 9))
+@pytest.mark.parametrize("total", [60, 78, 87])
 def test_the_end_of_the_last_epoch_is_within_the_budget(tmp_path, total):
     clock = Clock()
     clock.on_test_end = lambda logs: None  # `measure` doesn't know its seconds

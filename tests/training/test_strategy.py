@@ -181,7 +181,7 @@ def make_backbone():
 
 def make_model(backbone):
     model = BertClassifier(backbone, num_classes=2)
-    model.compile(**model.default_compile_args())
+    model.compile("sgd")
     return model
 
 def said(call, *arguments, **more):

@@ -113,14 +113,14 @@ def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path,
     values, loss = iter([0.5, 0.25]), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model, history = run(
         tmp_path, train=(TEXTS, LABELS, np.full(8, 0.5)), seed=3, layer_decay=0.9, warmup=0.5,
-        accumulation_steps=2, class_weight={np.int64(1): 2.0}, select="own", loss=loss,
+        accumulation_steps=3, class_weight={np.int64(1): 2.0}, select="own", loss=loss,
         scores=lambda answers, x, y: {"own": next(values)},
     )  # fmt: skip
     assert model.loss is loss
     [weights] = [weights for number, weights in reads if number == len(TEXTS)]  # read once
     np.testing.assert_allclose(weights, [1.0, 0.5] * 4)
     assert set(orders) == {(True, 3000), (True, 3001)}
-    assert model.accumulation_steps == 2 and model.optimizer.layer_decay == 0.9
+    assert model.accumulation_steps == 3 and model.optimizer.layer_decay == 0.9
     rate = model.optimizer.get_config()["learning_rate"]["config"]
     assert rate["peak_learning_rate"] == pytest.approx(5e-5) and rate["warmup_steps"] == 2
     assert history == [{"own": 0.5}, {"own": 0.25}]
@@ -157,17 +157,6 @@ def test_mistakes_are_reported_before_training(tmp_path, options, message, refus
     output = options.pop("output", tmp_path / "run")
     refused(message, run, output, **options)
     assert not list(tmp_path.iterdir())
-
-
-def test_parts_of_a_batch_may_differ_in_size_as_in_fit(tmp_path, assert_close):
-    weights = []
-    for name, parts in (("whole", 1), ("parts", 3)):
-        keras.utils.set_random_seed(1)
-        backbone = keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 16, dropout=0.0)
-        model = BertClassifier(backbone, 2, make_model().preprocessor, dropout=0.0)
-        run(tmp_path / name, model, epochs=1, accumulation_steps=parts)
-        weights.append(model.get_weights())
-    assert_close(*weights)
 
 
 def test_a_reranker_of_triplets_has_scores_of_the_users_own(tmp_path, backbone, letters):

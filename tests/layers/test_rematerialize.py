@@ -4,6 +4,7 @@ import pytest
 
 from keras_bert import BertBackbone, BertPretrainer
 
+EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 X = {"token_ids": np.arange(64).reshape(8, 8) % 40}
 X["padding_mask"] = (np.arange(8) < np.arange(1, 9)[:, None]).astype("int32")
 MASKED = {**X, "mask_positions": np.full((8, 2), 3)}
@@ -21,7 +22,7 @@ def trained_pretrainer(remat):
     model = BertPretrainer(
         BertBackbone(40, 1, 2, 16, 32, dropout=0.3, remat=remat, relative_bias=True)
     )
-    return trained(model, MASKED, Y, **model.default_compile_args())
+    return trained(model, MASKED, Y, **model.default_compile_args(), run_eagerly=EAGERLY)
 
 
 def trained_encoder(remat):

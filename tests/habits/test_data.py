@@ -85,7 +85,8 @@ def test_a_csv_file(df, tmp_path, reads_as_lists):
 
 
 def test_missing_values_are_named(sgd_model, df, texts, labels, refused):
-    empty = df.where(df.index != 3)
+    empty = df.copy()
+    empty.loc[3] = np.nan
     refused("Text 3", sgd_model.fit, empty["text"], df["label"])
     refused("Text 2 is None", sgd_model.predict, [*texts[:2], None])
     refused("Label 3", sgd_model.fit, df["text"], empty["label"])

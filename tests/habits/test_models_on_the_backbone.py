@@ -176,7 +176,7 @@ def test_frozen_layers_stay_and_the_others_train(model, texts, labels, refused):
     refused(r"backbone\.unfreeze\(\).*trainable = True", model.fit, texts, labels)
 
 
-def test_an_encoder_that_two_tasks_share(backbone, tokenizer, texts, labels, plain, same_weights):
+def test_an_encoder_that_two_tasks_share(backbone, tokenizer, texts, labels):
     reader = keras_bert.BertClassifierPreprocessor(tokenizer, 8, label_names=["no", "yes"])
     other = BertClassifier(backbone, preprocessor=reader, dropout=0.0)
     third = BertClassifier(backbone, preprocessor=reader, dropout=0.0)

@@ -32,7 +32,7 @@ def in_threads(function, arguments, workers=4):
 # Threads
 
 
-def test_every_verb_in_a_thread_pool(compiled, alone, assert_close):
+def test_every_verb_in_a_thread_pool(compiled, alone):
     expected = compiled.predict(TEXTS, verbose=0)
     scores = compiled.scores(TEXTS, LABELS)
     calls = [

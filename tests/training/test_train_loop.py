@@ -118,7 +118,7 @@ def test_a_dataset_of_unknown_length_takes_no_step_after_its_end(
     model.compile(AdamW(1e-2))
     model.optimizer.build(model.trainable_variables)
     variables = [*model.variables, *model.optimizer.variables]
-    start, found = [variable.numpy() for variable in variables], []
+    start, found = [np.array(variable.value) for variable in variables], []
     for data in ((X, Y), (fixed,), (unknown,)):
         for variable, value in zip(variables, start, strict=True):
             variable.assign(value)

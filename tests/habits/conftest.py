@@ -18,6 +18,7 @@ SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 
 LETTERS = [chr(ord("a") + i) for i in range(25)]
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
 
+EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 WEIGHTS = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
 NAMES = ["no", "yes"]

@@ -7,10 +7,9 @@ import pytest
 
 import keras_bert
 from keras_bert import BertClassifier, BertClassifierPreprocessor
-from tests.habits.conftest import LABELS, NAMES, TEXTS, Rows
+from tests.habits.conftest import EAGERLY, LABELS, NAMES, TEXTS, Rows
 
 SGD = keras.optimizers.SGD
-EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 
 
 def batches_of(model, *data):

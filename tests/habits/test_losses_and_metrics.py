@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTask
-from tests.habits.conftest import PLAIN, WEIGHTS
+from tests.habits.conftest import EAGERLY, PLAIN, WEIGHTS
 
 SGD = keras.optimizers.SGD
-EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 ENTROPY = functools.partial(keras.losses.sparse_categorical_crossentropy, from_logits=True)
 
 

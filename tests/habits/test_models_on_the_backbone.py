@@ -6,10 +6,9 @@ import pytest
 
 import keras_bert
 from keras_bert import BertClassifier
-from tests.habits.conftest import PLAIN
+from tests.habits.conftest import EAGERLY, PLAIN
 
 SGD = keras.optimizers.SGD
-EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 

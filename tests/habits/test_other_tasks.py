@@ -13,7 +13,6 @@ from keras_bert import (
 from keras_bert.metrics.entities import tagged_entities
 
 SGD = keras.optimizers.SGD
-EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from keras_bert import BertClassifier, BertTask
-from tests.habits.conftest import PLAIN
+from tests.habits.conftest import EAGERLY, PLAIN
 
 SGD = keras.optimizers.SGD
-EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 
 
 @pytest.fixture

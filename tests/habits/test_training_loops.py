@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertClassifier, WarmupLinearDecay
-from tests.habits.conftest import PLAIN
+from tests.habits.conftest import EAGERLY, PLAIN
 
 IN_ORDER = Batching(4, shuffle=False)
 SGD = keras.optimizers.SGD
-EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 

@@ -11,6 +11,7 @@ from keras_bert import (
     BertReranker,
 )
 from keras_bert.metrics.entities import tagged_entities
+from tests.habits.conftest import EAGERLY
 
 SGD = keras.optimizers.SGD
 

@@ -12,15 +12,15 @@ import keras_bert
 from keras_bert import BertClassifier, BertClassifierPreprocessor
 from tests.habits.conftest import LABELS, NAMES, PLAIN, TEXTS, WEIGHTS
 
-TABLE = pd.DataFrame({"text": TEXTS, "label": [NAMES[label] for label in LABELS]})
+NAMED = [NAMES[label] for label in LABELS]
+TABLE = pd.DataFrame({"text": TEXTS, "label": NAMED})
 CATEGORIES = TABLE.astype("category")
-STRINGS = np.dtypes.StringDType()
 FORMS = {
-    "objects of NumPy": TABLE.to_numpy(object).T,
-    "bytes of NumPy": TABLE.to_numpy("S").T,
-    "strings of NumPy": TABLE.to_numpy(object).T.astype(STRINGS),
+    "objects of NumPy": np.array([TEXTS, NAMED], dtype=object),
+    "bytes of NumPy": np.array([TEXTS, NAMED], dtype="S"),
+    "strings of NumPy": np.array([TEXTS, NAMED], dtype=np.dtypes.StringDType()),
     "texts in a column": (np.array(TEXTS)[:, None], LABELS),
-    "labels by name": (TEXTS, TABLE["label"].tolist()),
+    "labels by name": (TEXTS, NAMED),
     "floats": (TEXTS, np.array(LABELS, float)),
     "booleans": (TEXTS, np.array(LABELS) == 1),
     "labels in a column": (TEXTS, np.array(LABELS)[:, None]),

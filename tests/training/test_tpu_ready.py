@@ -46,7 +46,9 @@ def train_step(model, data, accumulation_steps, **arguments):
 def step_of(make_task):
     @functools.cache
     def step(task, accumulation_steps):
-        return train_step(*make_task(task), accumulation_steps)
+        # The ops of AdamW are the same for every task.
+        arguments = {} if task == "pretrainer" else {"optimizer": "sgd"}
+        return train_step(*make_task(task), accumulation_steps, **arguments)
 
     return step
 

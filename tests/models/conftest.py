@@ -91,10 +91,15 @@ def make_theirs(torch, transformers, tmp_path):
     return make
 
 
-@pytest.fixture(params=[name for name, (_, x, *_) in TASKS.items() if x is not None])
-def case_name(request):
-    """The name of each case with examples."""
-    return request.param
+@pytest.fixture(scope="session")
+def untraced():
+    """Has a model run eagerly until it is compiled: few calls cost less than a graph."""
+
+    def run_eagerly(model):
+        model.run_eagerly = True
+        return model
+
+    return run_eagerly
 
 
 @pytest.fixture(scope="session")
@@ -144,13 +149,13 @@ def make_reading(make_backbone, make_case, varied):
 
 
 @pytest.fixture(scope="session")
-def make_case(letters):
-    """Makes the task of a case, with its preprocessor, on a backbone."""
+def make_case(letters, untraced):
+    """Makes the task of a case, with its preprocessor, on a backbone; it runs eagerly."""
 
     def make(name, backbone, **others):
         kind, *_, settings, arguments = TASKS[name]
         task = getattr(keras_bert, kind)
         reader = task.preprocessor_class()(letters, sequence_length=12, **settings)
-        return task(backbone, preprocessor=reader, **arguments, **others)
+        return untraced(task(backbone, preprocessor=reader, **arguments, **others))
 
     return make

@@ -39,6 +39,7 @@ def adapted(make_backbone, tmp_path):
     return model, before, tmp_path / "adapters.safetensors"
 
 
+@pytest.mark.usefixtures("eager_compile")
 def test_only_adapters_and_the_head_are_trained_after_everything_was(make_backbone, inputs):
     model = make(make_backbone)
     model.fit(inputs, LABELS, verbose=0)

@@ -45,9 +45,9 @@ def test_lists_of_names_are_learnt_as_zeros_and_ones(model, inputs, refused):
 
 
 @pytest.mark.parametrize("to", ["preset", "hugging_face"])
-def test_presets_keep_it(model, reader, inputs, assert_close, tmp_path, to):
+def test_presets_keep_it(model, reader, inputs, untraced, assert_close, tmp_path, to):
     getattr(model, f"save_to_{to}")(tmp_path)
-    loaded = BertClassifier.from_preset(tmp_path)
+    loaded = untraced(BertClassifier.from_preset(tmp_path))
     assert loaded.preprocessor.get_config() == reader.get_config()
     assert_close(model.predict(inputs, verbose=0), loaded.predict(inputs, verbose=0))
 

@@ -17,11 +17,11 @@ SLOTS = {"mask_positions": np.array([[1, 3, 6, 13]]), "cls_positions": np.array(
 
 
 @pytest.fixture(scope="module", params=["bidirectional", "causal", "relative_bias"])
-def model(request, make_backbone, randomized):
+def model(request, make_backbone, randomized, untraced):
     switches = {request.param: True} if request.param != "bidirectional" else {}
     keras.utils.set_random_seed(1)
     backbone = make_backbone(max_sequence_length=24, dropout=0.0, **switches)
-    return randomized(BertPretrainer(backbone, next_sentence=not backbone.causal))
+    return randomized(untraced(BertPretrainer(backbone, next_sentence=not backbone.causal)))
 
 
 def alone(number):

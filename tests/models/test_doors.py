@@ -1,7 +1,6 @@
 """What tasks are given is checked at their doors: wrong values are errors, not other numbers."""
 
 import copy
-import pickle
 import types
 
 import keras
@@ -30,15 +29,17 @@ def named(letters):
     return BertClassifierPreprocessor(letters, sequence_length=12, label_names=["no", "yes"])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def model(make_backbone, named, eager):
+    """A classifier that no step changes."""
     model = BertClassifier(make_backbone(dropout=0.0), 2, named, dropout=0.0)
     return eager(model, optimizer=keras.optimizers.SGD(0.0))
 
 
-@pytest.fixture
-def regression(make_backbone, preprocessor, eager):
-    return eager(BertClassifier(make_backbone(), 1, preprocessor))
+@pytest.fixture(scope="module")
+def regression(make_backbone, letters, eager):
+    reader = BertClassifierPreprocessor(letters, sequence_length=12)
+    return eager(BertClassifier(make_backbone(), 1, reader))
 
 
 RANGE = "token_ids must be integers from 0 to 29"
@@ -159,22 +160,19 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x, 
 
 
 def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, tf, refused):
-    for task, parts in (
-        (model, (["a", "b"], [0, 1], [1.0, NAN])),
-        (model, ({"token_ids": IDS}, [0, 1], [1.0, -1.0])),
-        (regression, (["a", "b"], [1.0, NAN])),
-        (regression, ({"token_ids": IDS}, [1.0, INF])),
+    slices, prepared = tf.data.Dataset.from_tensor_slices, {"token_ids": IDS}
+    for task, parts, message in (
+        (model, (["a", "b"], [0, 1], [1.0, NAN]), "must be .*numbers"),
+        (model, (prepared, [0, 1], [1.0, -1.0]), "must be .*numbers"),
+        (regression, (prepared, [1.0, INF]), "must be .*numbers"),
+        (model, (prepared, [0.5, 1.0]), "Labels must be in 0 to 1"),
     ):
-        data = tf.data.Dataset.from_tensor_slices(parts).batch(2)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="must be .*numbers"):
-            list(task.batches(data))
-    data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0.5, 1.0]))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Labels must be in 0 to 1"):
-        list(model.batches(data))
-    for x, is_static in ((["a", "b"], False), (["a", "b"], True), ({"token_ids": IDS}, True)):
-        data = tf.data.Dataset.from_tensor_slices((x, np.eye(2)))
-        refused("Labels are one-hot", model.fit, data.batch(2, drop_remainder=is_static))
-    data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0, 1])).batch(2, drop_remainder=True)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            list(task.batches(slices(parts).batch(2)))
+    for x, is_static in ((["a", "b"], False), (prepared, True)):
+        data = slices((x, np.eye(2))).batch(2, drop_remainder=is_static)
+        refused("Labels are one-hot", model.fit, data)
+    data = slices((prepared, [0, 1])).batch(2, drop_remainder=True)
     model.fit(data, verbose=0)  # two labels for two classes, but not one-hot
 
 
@@ -209,55 +207,21 @@ def test_attributes_of_other_libraries_lead_to_ours(model):
         BertClassifier.from_pretrained("bert-base-uncased")
     with pytest.raises(AttributeError, match="object has no attribute 'predictt'$"):
         model.predictt(["a"])
-    expected = model.answer("a")
-    for copied in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert copied.answer("a")["label"] == expected["label"]
+    assert copy.copy(model).answer("a")["label"] == model.answer("a")["label"]
 
 
-def test_raw_texts_are_refused_where_tensors_are_due(model, refused):
-    for x in ("a", ["a", "b"], np.array(["a", "b"])):
-        for call in (model, model.backbone, model.predict_on_batch):
-            refused("Raw texts are for .*fit.*predict", call, x)
-        for call in (model.train_on_batch, model.test_on_batch):
-            refused("Raw texts are for .*fit.*predict", call, x, [0, 1])
-
-
-def test_texts_that_are_none_are_named(model, make_backbone, preprocessor, refused):
-    pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
-    columns = [pandas.Series([None, "a"], dtype=dtype) for dtype in (None, "string", "category")]
-    for x, number in (
-        ([NAN, "a"], 0),
-        (["a", None], 1),
-        ({"text": [None, "a"]}, 0),
-        (np.array([None, "a"], object), 0),
-        ([(NAN, "b"), ("a", "b")], 0),
-        *((column, 0) for column in columns),
-    ):
-        for call in (model.predict, model.answer, lambda x, **_: model.fit(x, [0, 1])):
-            refused(f"Text {number} is (None|nan|<NA>), not a string", call, x, verbose=0)
-    names = pandas.Series(["no", "yes"], dtype="category")
-    assert model.scores(pandas.Series(["a", "b"], dtype="category"), names)["accuracy"] >= 0
+def test_half_a_character_is_named(model, make_backbone, preprocessor, refused):
     for x in (["a", "b\ud800"], np.array(["a", "b\ud800"]), {"text": ["a", "b\ud800"]}):
-        refused(r"Text 1 has half a character.*'\\ud800' at 1", model.predict, x, verbose=0)
+        refused(r"Text 1 has half a character.*'\\ud800' at 1", model.predict, x)
     tagger = BertTokenClassifier(make_backbone(), 2, preprocessor)
     words = [["a"], ["b", "c\udc00"]]
-    refused("word .* of sentence 1 has half a character", tagger.predict, words, verbose=0)
+    refused("word .* of sentence 1 has half a character", tagger.predict, words)
 
 
-def test_no_examples_are_an_error_that_says_so(model, tf, refused):
-    texts = tf.data.Dataset.from_tensor_slices((["a"], [0]))
-    for data in (
-        texts.take(0),
-        tf.data.Dataset.from_tensor_slices(({"token_ids": IDS}, [0, 1])).batch(2).take(0),
-    ):
-        for call in (model.predict, model.fit, model.evaluate):
-            refused("no examples: the dataset is empty", call, data, verbose=0)
-    unknown = texts.map(lambda x, y: x).filter(lambda text: text == "b")
-    refused("There are no examples", model.predict, unknown, verbose=0)
-    refused("There are no examples", model.answer, unknown)
-    for split in (0.99, 1, 2, -0.5, NAN, "0.2"):
-        message = "of 2 examples leaves none to train on" if split == 0.99 else "validation_split"
-        refused(message, model.fit, ["a", "b"], [0, 1], validation_split=split)
+def test_a_split_leaves_examples_to_train_on(model, refused):
+    refused("of 2 examples leaves none", model.fit, ["a", "b"], [0, 1], validation_split=0.99)
+    for split in (1, 2, -0.5, NAN, "0.2"):
+        refused("validation_split", model.fit, ["a", "b"], [0, 1], validation_split=split)
 
 
 def Batches(*batch):
@@ -268,7 +232,7 @@ def Batches(*batch):
 def test_other_sources_of_texts_say_what_to_give_instead(model, refused):
     raw = Batches(np.array(["a", "b"]), np.array([0, 1]))
     refused("can't yield batches of raw examples", model.fit, raw, verbose=0)
-    for x in (None, 3, {"a"}, [1, 2], IDS, [IDS, IDS], map(int, "12"), object()):
+    for x in (None, 3, [1, 2], IDS, [IDS, IDS], map(int, "12"), object()):
         refused("BertClassifier takes raw examples, or token_ids", model.predict, x, verbose=0)
     model.fit(Batches({"token_ids": IDS}, np.array([0, 1])), verbose=0)
     model.fit((part for part in [({"token_ids": IDS}, np.array([0, 1]))]), verbose=0)
@@ -291,32 +255,31 @@ def test_a_task_of_two_outputs_takes_a_dict_of_labels(tensorflow, make_backbone,
         refused("takes a dict of labels: start, end", labeler.fit, x)
 
 
-@pytest.mark.parametrize("is_dataset", [True, False])  # False: as on JAX and PyTorch
-def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch, is_dataset):
-    seen = []
-    if not is_dataset:
-        monkeypatch.setattr(data_forms, "on_backend", lambda batches, task: batches)
+def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
+    given = []
+    monkeypatch.setattr(data_forms, "on_backend", lambda batches, task: batches)
 
     def fit(self, x, *rest, **options):
-        seen.append((x, options))
+        given.append((x, options))
         return types.SimpleNamespace(epoch=[])
 
     monkeypatch.setattr(keras.Model, "fit", fit)
-    texts, labels = list("abcdefghijklmnop"), ["no", "yes"] * 8
 
-    def order(x=texts, y=labels, **arguments):
-        model.fit(x, y, **arguments)
-        data, options = seen.pop()
-        if isinstance(data, dict):
-            return options["shuffle"], options["batch_size"]
+    def order(**arguments):
+        model.fit(list("abcdefghijklmnop"), ["no", "yes"] * 8, **arguments)
+        batches, options = given.pop()
         assert options["shuffle"] is False, "Keras shuffles what is shuffled already"
-        return [int(row) for x, _ in data for row in x["token_ids"][:, 1]]
+        return [int(row) for x, _ in batches for row in x["token_ids"][:, 1]]
 
     kept = order(batching=Batching(8, shuffle=False))
-    assert kept == order(shuffle=False) == order(shuffle=False, batching=Batching(8, shuffle=True))
     assert kept == sorted(kept) and len(kept) == 16
-    for arguments in ({}, {"batching": Batching(8)}, {"batching": Batching(8, shuffle=True)}):
-        assert sorted(order(**arguments)) == kept != order(**arguments)
-    prepared, y = {"token_ids": np.tile(IDS, (8, 1))}, [0, 1] * 8
-    assert order(prepared, y, batching=Batching(8, shuffle=False)) == (False, 8)
-    assert order(prepared, y, batch_size=4) == (True, 4)
+    assert kept == order(shuffle=False) == order(shuffle=False, batching=Batching(8, shuffle=True))
+    assert sorted(order()) == kept != order()
+    prepared = {"token_ids": np.tile(IDS, (8, 1))}
+    for arguments, is_shuffled in (
+        ({"batching": Batching(8, shuffle=False)}, False),
+        ({"batch_size": 8}, True),
+    ):
+        model.fit(prepared, [0, 1] * 8, **arguments)
+        _, options = given.pop()
+        assert (options["shuffle"], options["batch_size"]) == (is_shuffled, 8)

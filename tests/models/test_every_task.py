@@ -186,14 +186,14 @@ def test_dropout_acts_before_the_head_in_training_only(
     assert difference(model(inputs), model(inputs, training=True)) > 1e-4
 
 
-@without("classes", "pairs", "features", "windows", "score")
+@each(["tags"])
 def test_class_weights_are_for_classifiers(made, refused):
     task, x, y, *_ = made
     refused("class_weight is for classifiers", task.fit, x, y, class_weight={0: 2.0, 1: 1.0})
 
 
 # `training/test_tpu_ready.py` has XLA translate the train steps of the others at each change.
-FOR_A_GPU = ("classes", "features", "windows", "vectors")
+FOR_A_GPU = ("features", "windows", "vectors")
 
 
 @pytest.mark.slow
@@ -219,39 +219,6 @@ def test_scores_take_labels(made, refused):
     assert {type(value) for value in scores.values()} <= {int, float, dict} and scores
     if y is not None:
         refused("scores needs", task.scores, x)
-
-
-@each(["classes", "features", "documents"])
-def test_scores_and_answers_of_datasets(assert_close, made, tf):
-    task, x, y, _, key = made
-    data = tf.data.Dataset.from_tensor_slices((x, y))
-    expected = task.scores(x, y)
-    for form in (data, data.batch(3)):
-        assert_close(task.scores(form), expected)
-    for answer, other in zip(task.answer(data), task.answer(x), strict=True):
-        assert_close(answer[key], other[key])
-
-
-@each(["classes"])
-def test_columns_of_tables_are_texts_and_labels(made, assert_close):
-    pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
-    column = functools.partial(pandas.Series, index=range(7, 11))  # read by place, not by label
-    task, texts, y, _, _ = made
-    other = texts[::-1]
-    expected = task.predict((texts, other), verbose=0)
-    both = pandas.DataFrame({"first": texts, "second": other})
-    for form in ((column(texts), column(other)), both):
-        assert_close(task.predict(form, verbose=0), expected)
-    names = column([str(label) for label in y])
-    assert task.scores(column(texts), names) == task.scores(texts, y)
-    weights = column([1.0, 2.0, 0.5, 1.0])
-    task.fit(column(texts), names, sample_weight=weights, validation_split=0.25, verbose=0)
-    task.fit(both, names, class_weight={"0": 2.0}, validation_data=(both, names), verbose=0)
-    assert int(task.optimizer.iterations) == 2
-    table = pandas.DataFrame({"text": texts, "label": ["1", "0", "1", "0"]})
-    for options in ({}, {"validation_split": 0.5}):
-        with pytest.raises(ValueError, match=r"labels, 'label', too.*table\['text'\]"):
-            task.fit(table, table["label"], **options)
 
 
 def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocessor):

@@ -3,7 +3,6 @@
 import functools
 import itertools
 import threading
-from collections import UserList
 
 import keras
 import pytest
@@ -35,13 +34,6 @@ class Loader:
         return iter(next(self.passes))
 
 
-class Columns(UserList):
-    """Rows by number, with a column by name, as in a data set of Hugging Face."""
-
-    def __getitem__(self, key):
-        return UserList(row[key] for row in self) if isinstance(key, str) else self.data[key]
-
-
 def forever(rows):
     while True:
         yield from rows
@@ -57,23 +49,12 @@ def torch_loader(rows, **options):
 
 
 NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
-COLUMNS = Columns({"text": text, "label": number} for text, number in NUMBERED)
-DICTS = [{"text": text, "label": label} for text, label in ROWS]
 FORMS = {
-    "a generator": lambda: (iter(ROWS),),
-    "weights": lambda: (((*row, 1.0) for row in ROWS),),
-    "dicts": lambda: (iter(DICTS),),
     "texts and a list": lambda: (iter(TEXTS), LABELS),
     "passes": lambda: (Loader(ROWS),),
-    "rows": lambda: (COLUMNS,),
-    "columns": lambda: (COLUMNS["text"], COLUMNS["label"]),
     "grain": lambda: (grain_source(NUMBERED),),
     "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
-    "grain, one by one": lambda: (grain_source(NUMBERED).to_iter_dataset(),),
     "an iterator of grain": lambda: (iter(grain_source(NUMBERED).to_iter_dataset()),),
-    "torch": lambda: (torch_loader(NUMBERED, batch_size=4),),
-    "torch dicts": lambda: (torch_loader(DICTS, batch_size=4),),
-    "torch lists": lambda: (torch_loader(ROWS, batch_size=4, collate_fn=list),),
     "torch, a function without a name": lambda: (
         torch_loader(ROWS, batch_size=4, collate_fn=functools.partial(list)),
     ),
@@ -115,35 +96,6 @@ def test_an_iterable_trains_like_lists(form, train, expected):
     assert train(*FORMS[form]()) == expected
 
 
-WEIGHTS = [0.0, 1.0, 0.5, 2.0, 0.0, 1.0]
-
-
-def test_weights_of_examples_count_in_every_form(make, train, refused):
-    expected = train(TEXTS, LABELS, sample_weight=WEIGHTS)
-    weighted = [(*row, weight) for row, weight in zip(ROWS, WEIGHTS, strict=True)]
-    assert expected != train(TEXTS, LABELS)
-    for data in (iter(ROWS), COLUMNS):
-        assert train(data, sample_weight=WEIGHTS) == expected
-    for data in (iter(weighted), Loader(weighted)):
-        assert train(data) == expected
-    tested = make().evaluate(TEXTS, LABELS, sample_weight=WEIGHTS, verbose=0)
-    assert make().evaluate(iter(ROWS), sample_weight=WEIGHTS, verbose=0) == tested
-    losses = [
-        make().fit(TEXTS, LABELS, validation_data=data, **SETTINGS).history["val_loss"]
-        for data in ((TEXTS, LABELS, WEIGHTS), (iter(ROWS), None, WEIGHTS), (TEXTS, LABELS))
-    ]
-    assert losses[0] == losses[1] != losses[2]
-    message = r"Loader.*yield \(text, label, weight\)"
-    for call in (make().fit, make().evaluate):
-        refused(message, call, Loader(ROWS), sample_weight=WEIGHTS)
-        refused("hold their weights", call, iter(weighted), sample_weight=WEIGHTS)
-        refused("hold their labels: leave y out", call, iter(NUMBERED), LABELS)
-
-
-def test_a_part_of_an_endless_iterable_is_a_pass(train, expected):
-    assert train(forever(ROWS), steps_per_epoch=3) == expected
-
-
 def test_each_pass_is_read_again(train, expected):
     other = [(text, "good") for text in TEXTS]
     found = train(Loader(other, ROWS, other))  # the first tells what there is
@@ -177,13 +129,15 @@ def test_examples_without_end_need_steps(train, monkeypatch, refused):
 
 
 def test_an_iterable_is_scored_and_split_like_a_list(make, eager_compile, tmp_path):
-    model = make()
+    model, start = BertClassifier.from_config(make().get_config()), make().get_weights()
+    model.set_weights(start)
     model.compile()
     assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
     assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
     options = {"settings": FineTuning(epochs=1), "batching": Batching(2)}
     with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
-    assert finetune(make(), iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
+    model.set_weights(start)
+    assert finetune(model, iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
     model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)
 
 

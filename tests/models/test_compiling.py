@@ -12,6 +12,7 @@ from keras_bert import (
     BertMultipleChoice,
     BertPretrainer,
     BertSpanLabeler,
+    BertTask,
     BertTokenClassifier,
     finetune,
 )
@@ -59,16 +60,10 @@ def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, name, 
 
 
 def test_what_takes_one_hot_labels_says_so(backbone, refused):
-    model = BertClassifier(backbone, 2)
+    compile_ = BertClassifier(backbone, 2).compile
     one_hot = "It takes one-hot labels; with class names or numbers, leave it out"
-    refused(one_hot, model.compile, "sgd", "binary_crossentropy")
-    refused(one_hot, model.compile, "sgd", metrics=["auc"])
-    for metric in (keras.metrics.AUC(from_logits=True), keras.metrics.F1Score()):
-        model.compile("sgd", metrics=[metric])
-        refused("takes one-hot labels, .n, 2.: leave it out", model.fit, X, Y, verbose=0)
-        loss = keras.losses.CategoricalCrossentropy(from_logits=True)
-        model.compile("sgd", loss, metrics=[metric])
-        model.fit(X, np.eye(2, dtype="float32")[np.array(Y)], verbose=0)
+    refused(one_hot, compile_, "sgd", "binary_crossentropy")
+    refused(one_hot, compile_, "sgd", metrics=["auc"])
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -119,7 +114,7 @@ def test_a_model_with_nothing_to_train_is_refused(backbone, refused, tmp_path):
         refused("BertClassifier has nothing to train", call, X, Y)
     refused("nothing to train", finetune, model, (["a"], [0]), (["a"], [0]), tmp_path / "run")
     model.trainable = True
-    model.fit(X, Y, verbose=0)
+    assert np.isfinite(model.train_on_batch(X, Y)).all()
 
 
 def test_compiling_again_replaces_the_metrics(backbone):
@@ -132,10 +127,11 @@ def test_compiling_again_replaces_the_metrics(backbone):
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow")
 def test_many_models_in_a_process_bring_no_warning_of_retracing(backbone, caplog):
-    backbone.trainable = False  # less to trace
+    ids = keras.Input((5,), dtype="int32", name="token_ids")
     for _ in range(6):  # TensorFlow warns at the fifth
-        model = BertClassifier(backbone, 2)
-        model.compile("sgd")
+        vectors = keras.layers.Embedding(20, 2)(ids)  # less to trace than an encoder
+        model = BertTask({"token_ids": ids}, keras.ops.mean(vectors, axis=1), backbone)
+        model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         model.train_on_batch(X, Y)
         model.predict(X, verbose=0)
     assert "retracing" not in caplog.text

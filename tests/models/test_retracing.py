@@ -52,21 +52,15 @@ def weights(model):
     return {v.path: ops.convert_to_numpy(v) for v in model.weights if "lora" not in v.path}
 
 
-def test_adapters_are_used_once_they_are_there_and_not_after_they_are_merged(
-    model, tmp_path, difference
-):
+def test_adapters_are_used_once_they_are_there_and_not_after_they_are_merged(model, difference):
     plain, before = check_calls(model), weights(model)
     model.enable_lora(2, alpha=4)
     adapt(model)
-    adapted = check_calls(model)
-    assert difference(plain, adapted) > 0.1
-    model.save_lora(tmp_path / "adapters")
+    assert difference(plain, check_calls(model)) > 0.1
     model.merge_lora()
     for variable in model.weights:
         variable.assign(before[variable.path])
     assert difference(check_calls(model), plain) == 0
-    model.load_lora(tmp_path / "adapters")
-    assert difference(check_calls(model), adapted) == 0
 
 
 def test_a_change_of_an_encoder_is_one_of_all_tasks_on_it(model, difference):
@@ -121,12 +115,11 @@ def test_the_next_fit_trains_what_is_trainable_and_recomputes_as_told(model, inp
     assert recomputed
 
 
-@pytest.mark.parametrize("kind", ["plain", "adapted", "quantized", "frozen", "frozen later"])
+@pytest.mark.parametrize("kind", ["quantized and adapted", "frozen", "frozen later"])
 def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(make_model, inputs, tmp_path, kind):
     model, data = make_model(num_layers=2), (inputs, np.arange(8) % 2)
-    if kind == "quantized":
+    if kind == "quantized and adapted":
         model.quantize("int8")
-    if kind in ("adapted", "quantized"):
         model.enable_lora(2, alpha=4)
         adapt(model)
     if kind == "frozen":
@@ -151,16 +144,3 @@ def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(make_model, inputs,
     model.fit(*data, verbose=0)
     model.load_weights(tmp_path / "model.weights.h5")
     assert all(map(np.array_equal, model.get_weights(), before))
-
-
-def test_an_optimizer_that_does_not_know_what_is_trainable_is_refused(model, inputs, refused):
-    [block], data = model.backbone.blocks, (inputs, np.arange(8) % 2)
-    paths = {variable.path for variable in block.weights}
-    model.compile(AdamW(0.1), run_eagerly=True)
-    assert moved(model, *data) >= paths
-    block.trainable = False
-    assert not moved(model, *data) & paths
-    model.compile(AdamW(0.1), run_eagerly=True)
-    model.fit(*data, verbose=0)
-    block.trainable = True
-    refused("block_0/.*Compile again", model.fit, *data, verbose=0)

@@ -28,10 +28,8 @@ HEADS = [
     ("Model", {}, ModernBertBackbone),
     ("ForMaskedLM", {}, BertPretrainer),
     ("ForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
-    ("ForSequenceClassification", {"num_labels": 3}, BertClassifier),
     ("ForSequenceClassification", {"num_labels": 3, **ODD}, BertClassifier),
     ("ForTokenClassification", {"num_labels": 3}, BertTokenClassifier),
-    ("ForTokenClassification", {"num_labels": 3, **ODD}, BertTokenClassifier),
     ("ForQuestionAnswering", {"num_labels": 2}, BertSpanLabeler),
     ("ForMultipleChoice", {"classifier_dropout": 0.3}, BertMultipleChoice),
 ]
@@ -137,15 +135,15 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
 def test_each_mistake_of_other_ports_would_be_seen(
-    mistake, make_modern, rows, torch, assert_close, tmp_path
+    make_modern, rows, torch, assert_close, tmp_path
 ):
-    theirs = make_modern("Model")
-    model = ModernBertBackbone.from_preset(tmp_path / "theirs", **MISTAKES[mistake])
-    expected = outputs_of(theirs, rows, torch)
-    with pytest.raises(AssertionError):
-        assert_close(outputs_of(model, rows, torch), expected, sums=4000)
+    expected = outputs_of(make_modern("Model"), rows, torch)
+    for mistake, changed in MISTAKES.items():
+        model = ModernBertBackbone.from_preset(tmp_path / "theirs", **changed)
+        found = outputs_of(model, rows, torch)
+        with pytest.raises(AssertionError, match=mistake):
+            assert_close(found, expected, sums=4000, name=mistake)
 
 
 def test_gradients_are_theirs(make_modern, rows, torch, assert_close, tmp_path):
@@ -262,7 +260,7 @@ def test_all_layers_and_probabilities_are_given(small, assert_close):
         assert (probabilities[0, 0, 0, 3] > 0) == (layer % 3 == 0)
 
 
-def test_initial_weights_are_smaller_before_residuals(small):
+def test_initial_weights_are_smaller_before_residuals():
     wide = ModernBertBackbone(400, 8, 2, 128, 200)
     for name, deviation in (("query_key_value", 0.02), ("output_dense", 0.005)):
         [kernel] = [v for v in wide.blocks[1].attention.variables if name in v.path]
@@ -297,21 +295,12 @@ CONFIGS = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "message"), CONFIGS)
-def test_files_of_another_architecture_are_refused(small, tmp_path, refused, changed, message):
+def test_files_of_another_architecture_are_refused(small, tmp_path, refused):
     small.save_to_hugging_face(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, **changed}))
-    refused(message, ModernBertBackbone.from_preset, tmp_path)
-
-
-def test_sizes_of_numpy_are_saved(tmp_path):
-    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
-    sizes = dict(zip(names, map(np.int64, (30, 2, 2, 16, 24)), strict=True))
-    sizes |= {name: np.int64(2) for name in ("window", "global_every")}
-    backbone = ModernBertBackbone(**sizes, max_sequence_length=np.int64(40))
-    backbone.save_to_preset(tmp_path)
-    assert ModernBertBackbone.from_preset(tmp_path).get_config() == backbone.get_config()
+    for changed, message in CONFIGS:
+        (tmp_path / "config.json").write_text(json.dumps({**config, **changed}))
+        refused(message, ModernBertBackbone.from_preset, tmp_path)
 
 
 def test_wrong_arguments_are_refused(small, refused):

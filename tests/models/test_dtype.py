@@ -52,8 +52,9 @@ def modes(model):
     return [layer.quantization_mode for layer in model._flatten_layers()].count("int8")
 
 
-UNDER_POLICIES = [("mixed_bfloat16", name) for name in TASKS]  # have every layer
-UNDER_POLICIES += [(p, n) for p in ("mixed_float16", "bfloat16") for n in ("features", "weighted")]
+EVERY_LAYER = ["features", "tags", "questions", "choices", "weighted", "pretrainer", "untied"]
+UNDER_POLICIES = [("mixed_bfloat16", name) for name in EVERY_LAYER]
+UNDER_POLICIES += [("mixed_float16", "features"), ("bfloat16", "weighted")]
 
 
 @pytest.mark.parametrize(("policy", "name"), [*UNDER_POLICIES, ("bfloat16", "pretrainer")])
@@ -169,15 +170,20 @@ def test_a_dtype_that_quantizes_every_layer_is_refused(make_backbone, int8_map, 
 
 
 @pytest.mark.parametrize("kind", [BertBackbone, BertClassifier, BertEmbedder])
-@pytest.mark.parametrize("is_published", [False, True])
-def test_from_preset_takes_a_dtype(assert_close, make_backbone, tmp_path, kind, is_published):
+def test_from_preset_takes_a_dtype(assert_close, make_backbone, tmp_path, kind):
     task = BertClassifier(make_backbone(), 2)
-    (task.save_to_hugging_face if is_published else task.save_to_preset)(tmp_path / "preset")
-    loaded = kind.from_preset(tmp_path / "preset", dtype="mixed_bfloat16")
-    assert policies(loaded) == {"mixed_bfloat16"} and not loaded.load_report.new
-    backbone = getattr(loaded, "backbone", loaded)
-    assert_close(backbone.get_weights(), task.backbone.get_weights(), sums=0)
-    if kind is BertClassifier and not is_published:
-        loaded.save_to_preset(tmp_path / "kept")
-        assert policies(kind.from_preset(tmp_path / "kept")) == {"mixed_bfloat16"}
-        assert policies(kind.from_preset(tmp_path / "kept", dtype=None)) == {"float32"}
+    task.save_to_preset(tmp_path / "preset")
+    task.save_to_hugging_face(tmp_path / "theirs")
+    for folder in ("preset", "theirs"):
+        loaded = kind.from_preset(tmp_path / folder, dtype="mixed_bfloat16")
+        assert policies(loaded) == {"mixed_bfloat16"} and not loaded.load_report.new
+        backbone = getattr(loaded, "backbone", loaded)
+        assert_close(backbone.get_weights(), task.backbone.get_weights(), sums=0)
+
+
+def test_a_dtype_that_from_preset_took_is_saved_and_may_be_dropped(make_backbone, tmp_path):
+    BertClassifier(make_backbone(), 2).save_to_preset(tmp_path / "preset")
+    loaded = BertClassifier.from_preset(tmp_path / "preset", dtype="mixed_bfloat16")
+    loaded.save_to_preset(tmp_path / "again")
+    assert policies(BertClassifier.from_preset(tmp_path / "again")) == {"mixed_bfloat16"}
+    assert policies(BertClassifier.from_preset(tmp_path / "again", dtype=None)) == {"float32"}

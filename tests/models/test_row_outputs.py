@@ -6,16 +6,15 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier
 from keras_bert.models.row_outputs import _cut, _shapes, row_outputs
 from keras_bert.preprocessing.batching import Batching, octaves
 
 TEXTS = ["a b c d e f"] * 3 + ["a b"] * 8 + ["a b c d e f g h i j"]
 
 
-@pytest.fixture
-def classifier(varied, backbone, preprocessor):
-    return varied(BertClassifier(backbone, 2, preprocessor=preprocessor))
+@pytest.fixture(scope="module")
+def classifier(make_case, make_backbone, varied):
+    return varied(make_case("classes", make_backbone()))
 
 
 def time_of(widths, cut, cost):
@@ -70,8 +69,10 @@ def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch, kind, backend, exp
     assert (batching.pad_to, [*sizes], cost) == expected
 
 
-@pytest.mark.parametrize("pad_to", ["longest", "full", [4, 8, 12, 16]])
-@pytest.mark.parametrize("sizes", [range(1, 9), (1, 2, 4, 8), (8,)])
+@pytest.mark.parametrize(
+    ("pad_to", "sizes"),
+    [("longest", range(1, 9)), ("full", (1, 2, 4, 8)), ([4, 8, 12, 16], (1, 2, 4, 8))],
+)
 def test_outputs_are_in_the_order_of_the_rows_whatever_the_shapes(
     monkeypatch, assert_close, classifier, pad_to, sizes
 ):

@@ -1,4 +1,4 @@
-"""Questions with choices."""
+"""Logits of choices, and their loss."""
 
 import keras
 import numpy as np
@@ -6,22 +6,10 @@ import pytest
 
 from keras_bert import BertMultipleChoice
 
-QUESTIONS = [
-    {"context": "a b", "choices": ["c", "d e", "f g h"], "label": 1},
-    {"context": "b", "choices": ["i j k l m n o p q r", "s"], "label": 0},
-    {"context": "c d e f g h i j k", "choices": ["t", "", "u v", "w", "x"], "label": 4},
-    {"context": "", "choices": [" ", "y"], "label": 1},
-]
-
 
 @pytest.fixture
 def bare(backbone, randomized, eager):
     return eager(randomized(BertMultipleChoice(backbone)))
-
-
-@pytest.fixture
-def model(backbone, make_case, varied, eager):
-    return eager(varied(make_case("choices", backbone)))
 
 
 @pytest.fixture
@@ -41,14 +29,3 @@ def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(logits[:, 1:5]))
     assert loss == pytest.approx(-np.log(probabilities[[0, 1], labels]).mean(), rel=1e-4)
     assert accuracy == (probabilities.argmax(-1) == labels).mean()
-
-
-def test_labels_may_be_apart(model, refused):
-    unlabeled = [{k: v for k, v in question.items() if k != "label"} for question in QUESTIONS]
-    expected = model.evaluate(QUESTIONS, verbose=0)
-    assert model.evaluate(unlabeled, [1, 0, 4, 1], verbose=0) == expected
-    assert model.evaluate(QUESTIONS, [0, 0, 0, 0], verbose=0)[0] != expected[0]
-    refused("question's choices.*got 5 at .2.", model.fit, QUESTIONS, [1, 0, 5, 1])
-    wrong = ((inputs, labels + 1) for inputs, labels in model.batches(QUESTIONS))
-    with pytest.raises(Exception, match="question's choices"):
-        model.fit(wrong, verbose=0)

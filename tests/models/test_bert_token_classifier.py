@@ -91,7 +91,3 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
     for wrong in (np.where(weights > 0, labels, -100), labels + 1):
         with pytest.raises(ValueError, match="Labels must be in 0 to 4.*sample_weight of 0"):
             bare.fit(inputs, wrong, sample_weight=weights)
-
-
-def test_datasets_of_pairs_are_refused(model, tf, refused):
-    refused("must yield a text", model.answer, tf.data.Dataset.from_tensor_slices((["a"], ["b"])))

@@ -59,7 +59,7 @@ def test_other_libraries_hold_no_causal_encoder_that_they_would_read_otherwise(
     assert BertBackbone.from_preset(tmp_path / "theirs").causal
 
 
-def test_classifiers_of_decoders_are_not_read_otherwise(make_backbone, causal, tmp_path, refused):
+def test_classifiers_of_decoders_are_not_read_otherwise(make_backbone, tmp_path, refused):
     BertClassifier(make_backbone(), 2).save_to_hugging_face(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "is_decoder": True}))

@@ -84,13 +84,6 @@ def test_evaluate_scores_whole_texts(model, tf, refused):
     refused("needs labels", model.evaluate, x)
 
 
-def test_windows_that_cannot_be_cut_are_refused(model, refused):
-    read_windows(model, 4)
-    pairs = {"text": (TEXTS, TEXTS), "features": FEATURES}
-    for call in (lambda: model.fit(pairs, LABELS), lambda: model.predict(pairs)):
-        refused("Windows need single texts", call)
-
-
 @pytest.mark.parametrize("weights", [None, [1.0, 2, 3, 4, 5, 6]])
 def test_a_text_counts_once_however_many_windows_it_has(model, make_backbone, weights, tf):
     read_windows(model, 4)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from keras_bert import BertPreprocessor, BertPretrainer
-from keras_bert.models import scoring
 from keras_bert.preprocessing.whole_texts import masked_inputs
 
 TEXTS = ["a b c", "d", "e f g h i j k", "zz d", "o p q", "d"]
@@ -66,19 +65,6 @@ def test_scores_are_those_of_one_token_at_a_time(assert_close, model, expected):
     assert scores[1] == scores[5]  # equal texts have equal scores, to the last bit
     for score, other in zip(scores, model.score_texts(TEXTS, 3), strict=True):
         assert_close(other["token_log_likelihoods"], score["token_log_likelihoods"])
-
-
-def test_rows_of_many_logits_are_computed_a_few_at_a_time(models, monkeypatch):
-    shapes, compute = [], scoring._log_likelihoods
-
-    def counted(model, rows, positions, *others):
-        shapes.append(positions.shape)
-        return compute(model, rows, positions, *others)
-
-    monkeypatch.setattr(scoring, "_log_likelihoods", counted)
-    monkeypatch.setattr(scoring, "_LOGITS_AT_ONCE", 8 * 32 * 2)
-    models["causal"].score_texts(TEXTS)
-    assert len(shapes) > 2 and max(rows * places for rows, places in shapes) <= 8 * 2
 
 
 def test_one_text_gives_one_score(model):

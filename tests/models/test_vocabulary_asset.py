@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertTokenizer
+from keras_bert import BertClassifier
 
 ASSET = "assets/vocab.txt"
 
@@ -113,10 +113,3 @@ def test_a_tokenizer_without_its_asset_says_so(classifier, tmp_path, refused):
         lambda: tokenizer.save_vocabulary(tmp_path / "vocab.txt"),
     ):
         refused("vocabulary of 30 tokens isn't loaded", ask)
-
-
-def test_a_config_names_no_file(classifier, refused):
-    config = classifier.preprocessor.tokenizer.get_config()
-    for wrong in (None, "vocab.txt", {}, {"size": -1, "sha256": ""}, {"size": 9, "sha256": 3}):
-        message = "must (hold its vocabulary|be the path of a vocab)"
-        refused(message, BertTokenizer.from_config, {**config, "vocabulary": wrong})

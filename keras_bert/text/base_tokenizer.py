@@ -265,17 +265,6 @@ class Tokenizer:
         vocabulary = SavedVocabulary.from_dict(vocabulary) or _contents(vocabulary, cls)
         return cls(**{**config, "vocabulary": vocabulary})
 
-    @classmethod
-    def from_preset(cls, source: str | os.PathLike) -> Self:
-        """Loads the tokenizer of any source that `BertTask.from_preset` accepts.
-
-        Raises:
-            ValueError: if the source is unknown or has another tokenizer.
-        """
-        from keras_bert.presets.preprocessors import load_tokenizer
-
-        return load_tokenizer(cls, source)
-
     def __reduce__(self):
         return self.from_config, (self.get_config(),)
 

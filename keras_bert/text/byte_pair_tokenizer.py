@@ -106,6 +106,17 @@ class BytePairTokenizer(Tokenizer):
         starts, ends = flat_spans(texts, offsets, lengths, r"\s")
         return ids, starts, ends, lengths
 
+    @classmethod
+    def from_preset(cls, source: str | os.PathLike) -> "BytePairTokenizer":
+        """Loads the tokenizer of any source that `BertTask.from_preset` accepts.
+
+        Raises:
+            ValueError: if the source is unknown or has another tokenizer.
+        """
+        from keras_bert.presets.preprocessors import load_tokenizer
+
+        return load_tokenizer(cls, source)
+
     def join(self, tokens: Sequence[str]) -> str:
         return self._pieces.decoder.decode(tokens)
 

@@ -112,6 +112,17 @@ class SentencePieceTokenizer(Tokenizer):
         self._used.update(np.unique(ids).tolist())
         return ids.astype("int32"), lengths
 
+    @classmethod
+    def from_preset(cls, source: str | os.PathLike) -> "SentencePieceTokenizer":
+        """Loads the tokenizer of any source that `BertTask.from_preset` accepts.
+
+        Raises:
+            ValueError: if the source is unknown or has another tokenizer.
+        """
+        from keras_bert.presets.preprocessors import load_tokenizer
+
+        return load_tokenizer(cls, source)
+
     def join(self, tokens: Sequence[str]) -> str:
         return "".join(tokens).replace("▁", " ").strip()
 

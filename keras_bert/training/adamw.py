@@ -261,10 +261,12 @@ class AdamW(SummedOptimizer):
         import tensorflow as tf
 
         rate_scale = self._rate_scales[index]
+        if rate_scale != 1.0:  # an operation less for most weights
+            learning_rate = learning_rate * rate_scale
+            settings = {**settings, "lr": settings["lr"] * rate_scale}
         if self._decay(index):
-            decay = learning_rate * rate_scale * self._decay(index)
+            decay = learning_rate * self._decay(index)
             variable.assign_sub(variable * decay)
-        settings = {**settings, "lr": settings["lr"] * rate_scale}
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=self._first_moments[index].handle,

@@ -141,8 +141,9 @@ class TrainLoop(GlobalLoss):
             part_rows = _num_rows(part[0])
             with tf.GradientTape() as tape:
                 loss = self.loss_and_metrics(part, part_rows * density, training=True)
-                share = tf.cast(part_rows / rows, loss.dtype)
-                loss = self.optimizer.scale_loss(loss * share)
+                share = tf.math.divide_no_nan(part_rows, rows)
+                loss *= tf.cast(share, loss.dtype)
+                loss = self.optimizer.scale_loss(loss)
             return _dense(tape.gradient(loss, self.trainable_variables))
 
         if self.jit_compile and not self.run_eagerly:

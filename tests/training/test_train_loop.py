@@ -128,3 +128,19 @@ def test_a_dataset_of_unknown_length_takes_no_step_after_its_end(
         found.append([*history.values(), model.evaluate(unknown, verbose=0), model.get_weights()])
     for each in found[1:]:
         assert_close(each, found[0])
+
+
+def test_a_batch_without_rows_leaves_finite_weights(make_backbone, tensorflow):
+    """As a filter within batches makes it."""
+
+    def known(x, y):
+        is_known = y < 2
+        x = {name: tensorflow.boolean_mask(values, is_known) for name, values in x.items()}
+        return x, tensorflow.boolean_mask(y, is_known)
+
+    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
+    model.compile(**model.default_compile_args())
+    x = {"token_ids": np.arange(1, 13).reshape(6, 2)}
+    batches = tensorflow.data.Dataset.from_tensor_slices((x, [0, 1, 2, 2, 1, 0])).batch(2)
+    assert np.isfinite(model.fit(batches.map(known), verbose=0).history["loss"]).all()
+    assert all(np.isfinite(weight).all() for weight in model.get_weights())

@@ -36,3 +36,7 @@ class RowsAsChoices(keras.layers.Layer):
             return logits
         is_there = ops.any(ops.cast(padding_mask, "bool"), axis=-1)  # [B, C]
         return ops.where(is_there, logits, -1e9)  # a probability of 0, and a row of them is finite
+
+    def compute_output_spec(self, scores, token_ids, padding_mask=None):
+        # PyTorch's backend would call it with as many rows as questions.
+        return keras.KerasTensor(token_ids.shape[:2], dtype="float32")

@@ -20,6 +20,13 @@ class ChoicesAsRows(keras.layers.Layer):
                 rows[name] = ops.reshape(x, (-1, ops.shape(x)[-1]))  # [B x C, S]
         return rows
 
+    def compute_output_spec(self, inputs):
+        rows = dict(inputs)
+        for name, x in inputs.items():
+            if x is not None:
+                rows[name] = keras.KerasTensor((None, x.shape[-1]), dtype=x.dtype)
+        return rows
+
 
 @registered
 class RowsAsChoices(keras.layers.Layer):
@@ -30,13 +37,11 @@ class RowsAsChoices(keras.layers.Layer):
     """
 
     def call(self, scores, token_ids, padding_mask=None):
-        scores = ops.cast(scores, "float32")
-        logits = ops.reshape(scores, ops.shape(token_ids)[:2])  # [B, C]
+        logits = ops.reshape(ops.cast(scores, "float32"), ops.shape(token_ids)[:2])  # [B, C]
         if padding_mask is None:
             return logits
         is_there = ops.any(ops.cast(padding_mask, "bool"), axis=-1)  # [B, C]
         return ops.where(is_there, logits, -1e9)  # a probability of 0, and a row of them is finite
 
     def compute_output_spec(self, scores, token_ids, padding_mask=None):
-        # PyTorch's backend would call it with as many rows as questions.
         return keras.KerasTensor(token_ids.shape[:2], dtype="float32")

@@ -12,8 +12,8 @@ import numpy as np
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import logger
-from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_supported
-from keras_bert.presets.formats.hugging_face import write_hugging_face
+from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
+from keras_bert.presets.formats.hugging_face import check_supported, write_hugging_face
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
 from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import check_saves
@@ -21,9 +21,6 @@ from keras_bert.presets.preset_folder import FORMAT, num_weights
 from keras_bert.training.keras_internals import all_layers, exact_lora, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.training_record import training_of
-
-# Arguments of an embedder and a classifier; other libraries have no other values.
-_SUPPORTED = {"pooling": ["cls", "mean", "max"], "layers": [None], "num_features": [0]}
 
 
 def save_preset(model: keras.Model, folder: str | os.PathLike, preprocessor: Any = None) -> None:
@@ -127,7 +124,7 @@ def checkpoint_of(model: keras.Model) -> Checkpoint:
     if model.preprocessor is not None:
         checkpoint.own_tokenizer = model.preprocessor.tokenizer
         checkpoint.sequence_length = model.preprocessor.sequence_length
-    check_supported(checkpoint, "other libraries", _SUPPORTED)
+    check_supported(checkpoint)
     return checkpoint
 
 

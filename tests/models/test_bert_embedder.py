@@ -120,7 +120,7 @@ def test_what_cannot_be_compared_or_served_is_named(
 @pytest.mark.parametrize("arguments", [{"layers": [-1, -2]}, {"pooling": None}])
 def test_other_libraries_pool_the_last_layer(deep, tmp_path, refused, arguments):
     model = BertEmbedder(deep, **arguments)
-    message = "(layers|pooling)=.*; for other libraries.*model.backbone"
+    message = "(layers|pooling)=.*; for transformers.*model.backbone"
     refused(message, model.save_to_hugging_face, tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()
 

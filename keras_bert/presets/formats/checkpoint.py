@@ -221,23 +221,6 @@ def file_tensor(
     return Tensor(shape, read_finite)
 
 
-def check_supported(checkpoint: Checkpoint, library: str, supported: dict) -> None:
-    """Raises a ValueError unless a library supports a model, by `{argument: possible values}`."""
-    arguments = {**checkpoint.task_arguments, **checkpoint.backbone}
-    if checkpoint.own_tokenizer:
-        arguments["tokenizer.pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
-    for name, values in supported.items():
-        if name in arguments and arguments[name] not in values:
-            advice = ", or write model.backbone instead"
-            if name in checkpoint.backbone:
-                advice = ", or make the encoder with another architecture"
-            raise ValueError(
-                f"This {checkpoint.model_class.__name__} has {name}={arguments[name]!r}; "
-                f"for {library} it must be {' or '.join(map(repr, values))}. Save the model with "
-                f"save_to_preset(folder){advice}."
-            )
-
-
 def translate(
     tensors: dict[str, Tensor],
     backbone_class: type,

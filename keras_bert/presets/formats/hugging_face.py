@@ -22,7 +22,6 @@ from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
-    check_supported,
     public_class,
     spell,
     task_with_head,
@@ -269,11 +268,14 @@ def _save(tensors, path):
     shutil.copymode(path.with_name("config.json"), path)  # others may read it, too
 
 
-def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
-    """Writes all files but the weights; returns what `config.json` has."""
+def check_supported(checkpoint: Checkpoint) -> None:
+    """Raises a ValueError unless transformers, or sentence-transformers, can hold a model."""
     backbone = checkpoint.backbone
     architecture = ARCHITECTURES[checkpoint.architecture]
-    supported = {
+    supported = {  # {argument: possible values}
+        "pooling": ["cls", "mean", "max"],
+        "layers": [None],
+        "num_features": [0],
         "masked_lm_activation": [architecture.masked_lm_activation or backbone["activation"]],
         "masked_lm_epsilon": [backbone["layer_norm_epsilon"]],
         "next_sentence": [False, True] if architecture.name == "bert" else [False],
@@ -287,8 +289,24 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
         supported[name] = [only]
     for name, only in architecture.required.items():
         supported[f"tokenizer.{name}"] = [only]
-    check_supported(checkpoint, f"transformers' {architecture.name}", supported)
-    config = _config(checkpoint, architecture)
+    arguments = {**checkpoint.task_arguments, **backbone}
+    if checkpoint.own_tokenizer:
+        arguments["tokenizer.pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
+    for name, values in supported.items():
+        if name in arguments and arguments[name] not in values:
+            advice = ", or write model.backbone instead"
+            if name in backbone:
+                advice = ", or make the encoder with another architecture"
+            raise ValueError(
+                f"This {checkpoint.model_class.__name__} has {name}={arguments[name]!r}; for "
+                f"transformers' {architecture.name} it must be {' or '.join(map(repr, values))}. "
+                f"Save the model with save_to_preset(folder){advice}."
+            )
+
+
+def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
+    """Writes all files but the weights; returns what `config.json` has."""
+    config = _config(checkpoint, ARCHITECTURES[checkpoint.architecture])
     write_json(folder / "config.json", config)
     if checkpoint.own_tokenizer:
         write_tokenizer(checkpoint, folder)

@@ -81,7 +81,7 @@ def test_casing_comes_from_tokenizer_config_json_or_else_the_vocabulary(read, wo
 
 def test_letters_are_composed_where_accents_stay(read, words):
     files = {"tokenizer.json": {**tokenizer_json(words), "normalizer": NFC}}
-    assert "nfc" not in read(files)[1]
+    assert read(files)[1]["nfc"] is False
     files["tokenizer_config.json"] = {"strip_accents": False}
     vocabulary, arguments = read(files, "kept")
     assert arguments["nfc"] is True

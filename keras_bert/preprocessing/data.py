@@ -395,6 +395,7 @@ class InputBatches(Inputs):
             return self._checked_batches()
         batch = first_element(self.x)
         if batch is None:
+            check_extra_inputs(self.task, self.x)  # which names what is missing
             raise no_inputs(self.task, self.x)
         self._check_not_raw(batch)
         check_structure(self.task, unpacked(batch)[1])

@@ -312,19 +312,18 @@ class BertPreprocessor:
             return self.answers(self.pooled(outputs, rows))
         import tensorflow as tf
 
-        columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
-        shape = tf.shape(columns)  # [B, 1 or 2]
+        shape = tf.shape(text)  # [B], or [B, 1 or 2]
+        width = tf.reduce_prod(shape[1:])
         message = "text must be [B] texts or [B, 2] pairs of texts; its shape is"
-        is_text = tf.reduce_all(shape[1:] <= 2) & (tf.size(shape) == 2)
-        checked = tf.debugging.Assert(is_text, [message, tf.shape(text)])
+        checked = tf.debugging.Assert(width <= 2, [message, shape])
         with tf.control_dependencies([checked]):
-            columns = tf.ensure_shape(tf.identity(columns), [None, None])
+            columns = tf.reshape(text, [-1, width])  # [B, 1 or 2]
 
         def inputs_of(*texts):
             return self.rows(texts, {}, ()).as_batch()[0]
 
         inputs = tf.cond(
-            shape[1] == 2,
+            width == 2,
             lambda: inputs_of(columns[:, 0], columns[:, 1]),
             lambda: inputs_of(columns[:, 0]),
         )

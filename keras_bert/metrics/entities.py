@@ -2,14 +2,12 @@
 
 import functools
 import operator
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 from keras_bert.messages import check_one_each
 
 _PREFIXES = {"O": "O", "B": "B", "I": "I", "E": "E", "S": "S", "M": "I", "L": "E", "U": "S"}
-_PREFIXED = re.compile(r"([BIESMLU])-(.*)", re.DOTALL)
 
 
 def entity_scores(
@@ -97,12 +95,9 @@ def split_tag(tag: str) -> tuple[str, str]:
 
     The prefix is one of B, I, E, S and O, to which the other letters of BMES and BILOU map.
     """
-    if tag in _PREFIXES:
-        return _PREFIXES[tag], ""
-    match = _PREFIXED.fullmatch(tag)
-    if match is None:
+    prefix, dash, type_ = tag.partition("-")
+    if prefix not in _PREFIXES or (prefix == "O" and dash):
         return "S", tag
-    prefix, type_ = match.groups()
     return _PREFIXES[prefix], type_
 
 

@@ -62,7 +62,8 @@ class QuestionWindows(TextRows):
         offset = ops.arange(length) - self.context_positions()[:, None]  # [N, S]
         in_context = (offset >= 0) & (offset < parts.lengths[:, None])
         begins = self._has_most_context(offset, in_context)
-        token = ops.where(in_context, parts.starts[:, None] + offset, 0)  # of all contexts
+        token = parts.starts[:, None] + offset  # of all contexts
+        token = ops.where(in_context, token, 0)
         starts = ops.take(self.contexts.starts, token)
         ends = ops.take(self.contexts.ends, token)
         return {
@@ -86,8 +87,10 @@ class QuestionWindows(TextRows):
         score = 100 * ops.minimum(offset, length - 1 - offset) + length
         best = ops.segment_max(score, token, num_tokens)
         is_best = in_context & (score == ops.take(best, token_or_zero))
-        window = ops.arange(ops.num_rows(length))[:, None] + 0 * token
-        earliest = ops.segment_min(window, ops.where(is_best, token, -1), num_tokens)
+        windows = ops.arange(ops.num_rows(length))
+        window = windows[:, None] + 0 * token
+        best_token = ops.where(is_best, token, -1)
+        earliest = ops.segment_min(window, best_token, num_tokens)
         return is_best & (window == ops.take(earliest, token_or_zero))
 
 
@@ -103,7 +106,8 @@ def question_windows(
     questions = questions.shortened(preprocessor.max_question_length)
     room = packer.pair_room - questions.lengths
     step = ops.minimum(room, preprocessor.document_stride)
-    parts, counts = contexts.tokens.take(context).windows(room, step)
+    own_contexts = contexts.tokens.take(context)  # [B]
+    parts, counts = own_contexts.windows(room, step)
     question, window = numbered(counts, ops)  # [N]
     return QuestionWindows(
         packer,

@@ -41,7 +41,8 @@ def span_answers(
     odds = ops.where(is_answered, null - best, null)
     is_null = ~is_answered
     if null_threshold is not None:
-        total = ops.logsumexp(ops.stack([total, null], axis=1))
+        totals = ops.stack([total, null], axis=1)
+        total = ops.logsumexp(totals)
         is_null |= odds > null_threshold
     total = ops.where(is_answered, total, null)
     start = ops.take(spans["start"][:, 0], best_window)
@@ -106,8 +107,9 @@ def _best_spans(tokens, max_answer_length, n_best, ops):
     past_end = ops.full([num_windows, max_answer_length - 1], NO_SPAN, "float32")
     end = ops.concat([end, past_end], axis=1)
     span_ends = ops.arange(length)[:, None] + ops.arange(max_answer_length)  # [S, A]
-    scores = start[:, :, None] + ops.take_columns(end, span_ends)  # [N, S, A]
-    scores = ops.reshape(ops.maximum(scores, NO_SPAN), [num_windows, num_spans])
+    end = ops.take_columns(end, span_ends)  # [N, S, A]
+    scores = ops.maximum(start[:, :, None] + end, NO_SPAN)
+    scores = ops.reshape(scores, [num_windows, num_spans])
     best, span = ops.top_k(scores, ops.minimum(num_spans, n_best))
     first = span // max_answer_length
     last = ops.minimum(first + span % max_answer_length, length - 1)  # past it if no span
@@ -117,8 +119,9 @@ def _best_spans(tokens, max_answer_length, n_best, ops):
 def _first_window(values, extremes, question, ops):
     """Returns the first window of each question that has its extreme value, int64 `[B]`."""
     is_extreme = values == ops.take(extremes, question)
-    rows = ops.arange(ops.num_rows(question))
-    return ops.segment_min(rows, ops.where(is_extreme, question, -1), ops.num_rows(extremes))
+    question_if_extreme = ops.where(is_extreme, question, -1)
+    windows = ops.arange(ops.num_rows(question))
+    return ops.segment_min(windows, question_if_extreme, ops.num_rows(extremes))
 
 
 def _segment_logsumexp(values, segments, count, ops):

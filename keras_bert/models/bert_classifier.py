@@ -136,7 +136,7 @@ class BertClassifier(BertTask):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
         reduction = "sum_over_batch_size"
         metrics = "metrics"
-        if self.has_windows():
+        if self._has_windows():
             reduction = "mean_with_sample_weight"
             metrics = "weighted_metrics"
         if self.is_multi_label:

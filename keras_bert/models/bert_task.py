@@ -185,7 +185,7 @@ class BertTask(
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
         compiling.check_no_rate(kwargs)
-        if self.has_windows() and weighted_metrics is None:
+        if self._has_windows() and weighted_metrics is None:
             weighted_metrics = metrics
             metrics = None
         with scope_of(self):
@@ -195,7 +195,7 @@ class BertTask(
             )
             self._compile(optimizer is None and bool(defaults), {**arguments, **kwargs})
 
-    def has_windows(self):
+    def _has_windows(self):
         """Returns whether rows are windows, each with a share of its text's weight."""
         return self.preprocessor is not None and self.preprocessor.cuts_windows
 

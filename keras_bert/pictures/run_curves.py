@@ -76,9 +76,9 @@ def _read(folder, by):
             continue
         events = EventAccumulator(str(logs), size_guidance={"scalars": 0})
         events.Reload()
-        start = events.FirstEventTimestamp()
         curves = {}
         for name in events.Tags()["scalars"]:
+            start = events.FirstEventTimestamp()  # an error if there are no events
             curve = {}
             for point in events.Scalars(name):
                 minutes = (point.wall_time - start) / 60

@@ -24,16 +24,41 @@ KERAS_OVERRIDES = re.compile(
 )
 
 
-def public_functions(nodes, owner=""):
+def classes_of(trees):
+    """Returns `{class: (names of its bases, its members with types)}` of modules."""
+    classes = {}
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+                typed = {m.name for m in methods if not missing_annotations(m, is_method=True)}
+                typed |= {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
+                bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+                classes[node.name] = (bases, typed)
+    return classes
+
+
+def inherits(classes, name, method):
+    """Whether a base class states the types of a method, which type checkers take from there."""
+    bases, _ = classes.get(name, ((), ()))
+    return any(
+        method in classes.get(base, ((), ()))[1] or inherits(classes, base, method)
+        for base in bases
+    )
+
+
+def public_functions(nodes, classes, owner=""):
     """Yields `(qualified name, function, is a method)` of a module's or a class's body."""
     for node in nodes:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield from public_functions(node.body, f"{owner}{node.name}.")
+            yield from public_functions(node.body, classes, node.name)
         elif isinstance(node, ast.FunctionDef):
             is_special = node.name in ("__init__", "__call__")
-            is_override = owner and KERAS_OVERRIDES.fullmatch(node.name)
+            is_override = owner and (
+                KERAS_OVERRIDES.fullmatch(node.name) or inherits(classes, owner, node.name)
+            )
             if not is_override and (is_special or not node.name.startswith("_")):
-                yield owner + node.name, node, bool(owner)
+                yield f"{owner}.{node.name}", node, bool(owner)
 
 
 def missing_annotations(function, is_method):
@@ -61,14 +86,16 @@ def test_a_stub_exports_every_name_that_it_imports(path):
 
 def test_public_functions_outside_of_layers_and_models_are_annotated():
     # Layers and models have the signatures of Keras, which users know from there.
-    missing, total = [], 0
-    for path in sorted(PACKAGE.rglob("*.py")):
-        # Those of graph_ops are the functions of numpy_ops, for tensors; scorers override Scorer's.
-        room, is_twin = path.relative_to(PACKAGE).parts[0], path.stem == "graph_ops"
-        if room in ("layers", "models") or is_twin or path.stem.endswith("_scorers"):
+    missing = []
+    total = 0
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+    classes = classes_of(trees.values())
+    for path, tree in trees.items():
+        room = path.relative_to(PACKAGE).parts[0]
+        # The functions of graph_ops are those of numpy_ops, for tensors.
+        if room in ("layers", "models") or path.stem == "graph_ops":
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for name, function, is_method in public_functions(tree.body):
+        for name, function, is_method in public_functions(tree.body, classes):
             total += 1
             if found := missing_annotations(function, is_method):
                 missing.append(f"{path.relative_to(ROOT)}: {name} lacks {', '.join(found)}")

@@ -128,17 +128,3 @@ def test_it_is_served(assert_close, tensorflow, reviewer, tmp_path):
     assert set(found) == set(answers[0]) == {"topic", "mood"}
     assert [name.decode() for name in found["topic"].numpy()] == [a["topic"] for a in answers]
     assert_close(found["mood"], [a["mood"] for a in answers])
-
-
-class BertSorter(BertTask):
-    def __init__(self, backbone, num_classes):
-        pooled = backbone(backbone.input)["pooled_output"]
-        logits = keras.layers.Dense(num_classes, name="logits")(pooled)
-        super().__init__(dict(backbone.input), logits, backbone, None)
-        self.num_classes = num_classes
-
-
-def test_labels_of_its_classes_have_the_form_of_the_loss(make_backbone, refused):
-    model = BertSorter(make_backbone(), 3)
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    refused("one-hot.*class numbers", model.fit, {"token_ids": np.ones((3, 4), "int32")}, np.eye(3))

@@ -69,6 +69,11 @@ def _shard_records(path, count):
     return records.map(whole).filter(lambda record: record != _END)
 
 
+def num_groups(num_records: int) -> int:
+    """Counts the groups of an epoch."""
+    return -(-num_records // RECORDS_PER_GROUP)
+
+
 def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
     """Parses serialized records `[R]` into a `RecordGroup`."""
     features = tf.io.parse_example(serialized, RECORD_FEATURES)

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_bert.corpus.masking import Masking
 from keras_bert.corpus.packed_rows import Places, best_fit, sequence_lengths, write_rows
 from keras_bert.corpus.pairs import Pairing
-from keras_bert.corpus.record_groups import RECORDS_PER_GROUP, parse_group, serialized_groups
+from keras_bert.corpus.record_groups import num_groups, parse_group, serialized_groups
 from keras_bert.corpus.shards import Corpus
 
 _SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws differ by purpose
@@ -32,7 +32,7 @@ class RowSource:
     def __post_init__(self):
         corpus = self.corpus
         index, count = self.shard
-        groups = -(-corpus.num_records // RECORDS_PER_GROUP)
+        groups = num_groups(corpus.num_records)
         if not 0 <= index < min(count, groups):
             raise ValueError(
                 f"shard={self.shard} has no data: give (index, count), index below count and below "

@@ -135,7 +135,7 @@ def test_arrays_and_tensors_give_the_same(assert_close, n):
 
 def functions(module):
     """Returns the names of a module's functions, without those it imports from this library."""
-    imported = {"CJK", "is_punctuation", "annotations", "Callable", "Sequence"}
+    imported = {"CJK", "character_ranges", "is_punctuation", "annotations", "Callable", "Sequence"}
     public = {name for name in dir(module) if name[0] != "_"} - imported
     return {name for name in public if not isinstance(getattr(module, name), types.ModuleType)}
 

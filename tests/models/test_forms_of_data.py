@@ -26,7 +26,7 @@ from tests.models.forms_of_data import (
 TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]
 
 
-OFTEN = ("classes", "tags", "questions")  # the others are run weekly
+OFTEN = ("classes", "tags", "questions", "pairs")  # the others are run weekly
 EACH_CASE = [
     c if c in OFTEN else pytest.param(c, marks=[pytest.mark.slow, pytest.mark.weekly])
     for c in CASES

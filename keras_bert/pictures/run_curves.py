@@ -80,6 +80,7 @@ def _read(folder, by):
         for name in events.Tags()["scalars"]:
             start = events.FirstEventTimestamp()  # an error if there are no events
             curve = {}
+            start = events.FirstEventTimestamp()  # an error if there is none
             for point in events.Scalars(name):
                 minutes = (point.wall_time - start) / 60
                 curve[point.step if by == "steps" else minutes] = point.value

@@ -30,6 +30,14 @@ def test_curves_are_read_from_a_run_or_its_events(runs, folder):
     assert validation.lines[0].get_xydata().tolist() == [[30, 3.5]]
 
 
+def test_a_file_of_a_run_that_was_killed_before_its_first_point_is_skipped(runs, refused):
+    (runs / "bert" / "events.out.tfevents.0").touch()
+    assert plot_curves(runs / "bert").axes
+    (runs / "empty").mkdir()
+    (runs / "empty" / "events.out.tfevents.0").touch()
+    refused("empty has no curves", plot_curves, runs / "empty")
+
+
 def test_curves_by_minutes_begin_with_the_run(tmp_path, monkeypatch):
     curves = TrainingCurves(tmp_path)
     for step, now in ((10, 1000.0), (20, 1090.0)):

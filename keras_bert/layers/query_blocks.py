@@ -47,5 +47,6 @@ def cut(x, size):
 
 def joined(blocks, length):
     """Joins blocks, `[B, N, C, Q, D]`, to rows of `length` tokens, `[B, N, S, D]`."""
-    batch, num_heads, _, _, head_dim = ops.shape(blocks)
-    return ops.reshape(blocks, (batch, num_heads, -1, head_dim))[:, :, :length]
+    batch, num_heads, count, size, head_dim = ops.shape(blocks)
+    rows = ops.reshape(blocks, (batch, num_heads, count * size, head_dim))  # a batch may be empty
+    return rows[:, :, :length]

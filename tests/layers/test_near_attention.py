@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers import near_attention
+from keras_bert.layers import near_attention, query_blocks
 from keras_bert.layers.attention import attention
 from keras_bert.layers.packed_rows import packed_rows
 from keras_bert.layers.rotary import RotaryPositions, rotated
@@ -33,6 +33,12 @@ def test_blocks_compute_what_the_square_computes(vectors, length, kind, monkeypa
             context = attention(query=query, key=key, value=value, window=window, **options)
             contexts.append(ops.convert_to_numpy(context))
         assert_close(*contexts, name=f"window {window}")
+
+
+def test_a_batch_without_rows_keeps_its_length(vectors):
+    query = ops.convert_to_tensor(vectors[0, :0])
+    blocks = ops.reshape(query, (0, 2, 4, 4, 4))
+    assert tuple(query_blocks.joined(blocks, 16).shape) == (0, 2, 16, 4)
 
 
 def test_rows_of_few_windows_are_no_blocks(vectors):

@@ -59,6 +59,9 @@ class ClsVectors(SavedLayer):
 
     def call(self, sequence_output, padding_mask=None):
         cls_positions = packed_input("cls_positions")
+        is_packed = cls_positions is not None or packed_input("sequence_ids") is not None
+        if self.last and padding_mask is None and not is_packed:
+            return sequence_output[:, -1, :]
         if self.last:
             is_inside = _is_inside(sequence_output, padding_mask)  # [B, K, S]
             positions = ops.arange(ops.shape(sequence_output)[1], dtype="int32")

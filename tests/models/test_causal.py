@@ -16,6 +16,7 @@ from keras_bert import (
     BertPretrainer,
     BertTask,
 )
+from keras_bert.layers.packed_rows import ClsVectors
 
 
 @pytest.fixture
@@ -27,6 +28,10 @@ def test_the_pooled_vector_is_that_of_the_last_token(assert_close, causal, input
     found, lengths = causal(inputs), inputs["padding_mask"].sum(axis=1)
     states = keras.ops.convert_to_numpy(found["sequence_output"])
     assert_close(found["pooled_output"], causal.pooler(states[np.arange(8), lengths - 1]))
+
+
+def test_a_batch_without_rows_has_no_last_vectors():
+    assert tuple(ClsVectors(last=True)(np.ones((0, 5, 4))).shape) == (0, 4)
 
 
 @pytest.mark.parametrize("name", ["BertTokenClassifier", "BertSpanLabeler"])

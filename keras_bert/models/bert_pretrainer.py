@@ -1,6 +1,6 @@
 """BERT with the heads of pre-training."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import keras
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert.layers.dense_and_norms import dense, table
 from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
 from keras_bert.losses import LogitCrossentropy
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.scoring import token_likelihoods
 from keras_bert.models.task_parts import head_policy
@@ -204,6 +204,8 @@ class BertPretrainer(BertTask):
         """
         if isinstance(texts, str):
             return self.score_texts([texts], batch_size)[0]
+        if isinstance(texts, Mapping):  # its keys would be scored
+            raise ValueError(f"texts must be a list of texts; got {shown(texts)}.")
         preprocessor = preprocessor_of(self)
         rows = whole_texts(texts, preprocessor)
         tokens = preprocessor.tokenizer.get_vocabulary()

@@ -84,6 +84,7 @@ def test_equal_texts_have_equal_scores_in_whatever_batches_they_are(model):
 
 def test_texts_that_have_no_score_are_refused(masked, refused):
     refused("Text 2 has no token to score: ' '", masked.score_texts, ["a", "b", " "])
+    refused("texts must be a list of texts; got .'text': ", masked.score_texts, {"text": ["a"]})
     message = r"Text 1 has 11 tokens, .* sequence_length=12: 'b b"
     refused(message, masked.score_texts, ["a", "b " * 11])
 

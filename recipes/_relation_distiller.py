@@ -144,11 +144,11 @@ class RelationDistiller(keras_bert.BertTask):
         loss = keras.losses.MeanAbsoluteError(reduction="mean_with_sample_weight")
         return {"optimizer": keras_bert.AdamW(1e-4), "loss": loss}
 
-    def scaled_weights(self, x, y, sample_weight):
+    def scaled_weights(self, x, y, sample_weight, training=True):
         """Weighs tokens by 1 and padding by 0; see `GlobalLoss`."""
         tokens = x.get("sequence_ids", x.get("padding_mask", ops.ones_like(x["token_ids"])))
         tokens = ops.cast(ops.cast(tokens, "bool"), "float32")  # [B, S]
-        return super().scaled_weights(x, None, tokens)
+        return super().scaled_weights(x, None, tokens, training)
 
     def loss_arguments(self, x, y, y_pred, sample_weight):
         return ops.zeros_like(y_pred), y_pred, sample_weight

@@ -102,19 +102,20 @@ class GlobalLoss(TrainerHooks):
 
     def test_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = self.scaled_weights(x, y, sample_weight)
+        weights = self.scaled_weights(x, y, sample_weight, training=False)
         examples = keras.ops.cast(num_rows(x), "float32") * sequences_per_row(x, self.total)
         self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
         return self.get_metrics_result()
 
-    def scaled_weights(self, x: Any, y: Any, sample_weight: Any) -> Any:
+    def scaled_weights(self, x: Any, y: Any, sample_weight: Any, training: bool = True) -> Any:
         """Scales sample weights so that the losses of parts have the global batch's mean.
 
         `x`, `y` and `sample_weight` are this replica's, and the result is for its parts, in the
-        structure of `sample_weight` or of `y`. If batches are split, each loss must be a mean.
+        structure of `sample_weight` or of `y`. If batches are split, each loss must be a mean; only
+        training splits them into parts.
         """
         losses = compiled_losses(self, y)
-        if self.is_split:
+        if self.is_split if training else self.num_replicas > 1:
             for _, loss, _, name in losses:
                 hint = " Others depend on how a batch is split."
                 check_one_of(f"reduction of the loss {name!r}", loss.reduction, _MEANS, hint)

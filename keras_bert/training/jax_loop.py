@@ -152,7 +152,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     def test_step(self, state, data):
         trainable, others, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = self.scaled_weights(x, y, sample_weight)
+        weights = self.scaled_weights(x, y, sample_weight, training=False)
         examples = num_rows(x) * sequences_per_row(x, self.total)
         with losses_weighted_by(self, examples):
             _, (loss, y_pred, others, metrics) = self.compute_loss_and_updates(

@@ -227,7 +227,7 @@ class TrainLoop(GlobalLoss):
         """
         labels = tf.nest.map_structure(_gathered, y)
         weights = tf.nest.map_structure(_gathered, sample_weight)
-        weights = self.scaled_weights(None, labels, weights)
+        weights = self.scaled_weights(None, labels, weights, training)
         with tf.GradientTape() as tape:
             tape.watch(outputs)
             loss = step_loss(self, None, labels, _gathered(outputs), weights, training)

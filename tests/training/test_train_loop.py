@@ -62,6 +62,17 @@ def test_a_model_keeps_its_weights_when_data_or_a_callback_raise_an_error(make_b
 X, Y = {"token_ids": np.arange(32).reshape(8, 4) % 25 + 5}, np.arange(8) % 2
 
 
+def test_a_sum_can_be_evaluated_after_a_fit_in_parts(make_backbone):
+    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
+    model.compile("sgd", run_eagerly=EAGERLY)
+    model.fit(X, Y, accumulation_steps=2, verbose=0)
+    mean = model.evaluate(X, Y, verbose=0)
+    mean = mean[0] if isinstance(mean, list) else mean
+    total = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
+    model.compile("sgd", total, run_eagerly=EAGERLY)
+    assert np.isclose(model.evaluate(X, Y, verbose=0), 8 * mean, rtol=1e-5)
+
+
 def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
     model = BertClassifier(make_backbone(), num_classes=2)
     # The second step meets the weights of the first.

@@ -88,9 +88,10 @@ class PresetFolder:
     @cached_property
     def settings(self) -> tuple[type, dict[str, Any]]:
         """The preprocessor's class, by default the task's, and its settings among other values."""
-        preprocessor_class = reader_class(self.model_class)
-        if "class" in self._settings:
+        if "class" in self._settings:  # also if the model's own class isn't defined here
             preprocessor_class = _registered(self._settings, public_class("BertPreprocessor"))
+        else:
+            preprocessor_class = reader_class(self.model_class)
         return preprocessor_class, self._settings.values
 
     def with_layers(self, layers: Any) -> Self:

@@ -125,6 +125,14 @@ def test_a_class_that_is_not_defined_where_it_is_loaded_is_named(folder, name, r
     refused(f"{name} names the class 'my>Lost', which isn't.*Import", BertTask.from_preset, folder)
 
 
+def test_a_preprocessor_loads_without_the_model_s_own_class(folder):
+    path = folder / "config.json"
+    path.write_text(path.read_text().replace("my>Graded", "my>Lost"))
+    (folder / "checksums.json").write_text("{}")
+    reader = BertClassifierPreprocessor.from_preset(folder)
+    assert type(reader) is Marked and reader.label_names == ["no", "yes"]
+
+
 def test_unregistered_classes_are_refused_when_they_are_saved(
     make_backbone, preprocessor, tmp_path
 ):

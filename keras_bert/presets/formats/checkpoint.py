@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -158,7 +159,8 @@ def check_size(backbone_class: type, sizes: dict, num_values: float, source: obj
 def checked_layers(layers: Any, num_layers: int, source: object) -> list[int]:
     """Returns the `keep_layers` of `from_preset`; a ValueError unless the source has them."""
     chosen = list(layers) if isinstance(layers, Iterable) else []
-    if not chosen or chosen != sorted({*chosen} & {*range(num_layers)}):
+    are_numbers = all(isinstance(layer, numbers.Number) for layer in chosen)  # others may not hash
+    if not chosen or not are_numbers or chosen != sorted({*chosen} & {*range(num_layers)}):
         raise ValueError(
             f"keep_layers must be numbers of layers of {source}, 0 to {num_layers - 1}, ascending, "
             f"such as {(*range(0, num_layers, 2),)}; got {shown(layers)}."

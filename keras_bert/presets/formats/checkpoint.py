@@ -171,16 +171,23 @@ def checked_layers(layers: Any, num_layers: int, source: object) -> list[int]:
 def renumbered(named: dict, blocks: Sequence[str], layers: Sequence[int]) -> dict:
     """Renumbers the weights of the chosen `layers` from 0, and puts the others in brackets.
 
+    A block of a layer has a path of several parts.
+
     >>> renumbered({"a/bias": 1, "b/bias": 2, "c/bias": 3}, ["a", "b", "c"], [1, 2])
     {'(a)/bias': 1, 'a/bias': 2, 'b/bias': 3}
+    >>> renumbered({"tower/a/bias": 1, "tower/b/bias": 2}, ["tower/a", "tower/b"], [1])
+    {'(tower/a)/bias': 1, 'tower/a/bias': 2}
     """
     new_blocks = {block: f"({block})" for block in blocks}
     for index, layer in enumerate(layers):
         new_blocks[blocks[layer]] = blocks[index]
     renamed = {}
     for name, value in named.items():
-        block, slash, rest = name.partition("/")
-        renamed[new_blocks.get(block, block) + slash + rest] = value
+        for block, new_block in new_blocks.items():
+            if name.startswith(f"{block}/"):
+                name = new_block + name.removeprefix(block)
+                break
+        renamed[name] = value
     return renamed
 
 

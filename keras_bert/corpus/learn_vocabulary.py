@@ -99,9 +99,9 @@ def _count_words(slices, work, min_frequency, num_workers, reports, progress):
             counts.update(new_counts)
             reports.merge(new_reports)
             if len(counts) > _MAX_DISTINCT_WORDS:
-                for word, count in list(counts.items()):
-                    if count < min_frequency:
-                        del counts[word]
+                rare = [word for word, count in counts.items() if count < min_frequency]
+                for word in rare:  # a list of all words with their counts takes a gigabyte
+                    del counts[word]
     return counts
 
 

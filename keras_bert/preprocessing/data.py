@@ -38,7 +38,11 @@ from keras_bert.preprocessing.task_checks import (
     with_extra_arrays,
 )
 
-unpacked = keras.utils.unpack_x_y_sample_weight
+
+def unpacked(batch: Any) -> tuple[Any, Any, Any]:
+    """Returns a batch as `(x, y, sample_weight)`; further columns are dropped."""
+    columns = batch[:3] if isinstance(batch, (tuple, list)) else (batch,)
+    return keras.utils.unpack_x_y_sample_weight(columns)
 
 
 class Data:
@@ -388,7 +392,9 @@ class InputBatches(Inputs):
         if is_dataset(batches):
             dataset = InputDataset(self.task, batches, self.y, self.sample_weight)
             return dataset.for_keras(batching)
-        return self.checked_inputs(), self.y, self.sample_weight
+        batches = self.checked_inputs()
+        check_structure(self.task, unpacked(first_element(self.x))[1])
+        return batches, self.y, self.sample_weight
 
     def checked_inputs(self):
         if hasattr(self.x, "__next__"):
@@ -398,7 +404,6 @@ class InputBatches(Inputs):
             check_extra_inputs(self.task, self.x)  # which names what is missing
             raise no_inputs(self.task, self.x)
         self._check_not_raw(batch)
-        check_structure(self.task, unpacked(batch)[1])
         return self.x
 
     def _checked_batches(self):

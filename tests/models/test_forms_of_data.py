@@ -90,3 +90,21 @@ def test_a_loader_of_pytorch_is_read_too(model, torch):
     rows = [({name: v[i] for name, v in inputs.items()}, labels[i]) for i in range(6)]
     loader = torch.utils.data.DataLoader(rows, batch_size=4)
     assert model.scores(loader) == model.scores(inputs, labels)
+
+
+def test_a_collate_function_makes_batches_of_more_columns_than_a_batch_has(model, torch):
+    [(inputs, labels)] = model.batches(TEXTS, LABELS, batching=Batching(6, pad_to="full"))
+    rows = torch.utils.data.TensorDataset(*map(torch.tensor, [*inputs.values(), labels]))
+
+    def collate(rows):
+        *columns, labels = map(torch.stack, zip(*rows, strict=True))
+        return dict(zip(inputs, columns, strict=True)), labels
+
+    loader = torch.utils.data.DataLoader(rows, batch_size=4, collate_fn=collate)
+    assert model.scores(loader) == model.scores(inputs, labels)
+
+
+def test_further_columns_of_batches_are_dropped(model):
+    [(inputs, labels)] = model.batches(TEXTS, LABELS, batching=Batching(6, pad_to="full"))
+    batch = (inputs, labels, np.ones(6), "a name")
+    assert len(model.predict((b for b in [batch, batch]), steps=1, verbose=0)) == 6

@@ -96,10 +96,11 @@ class RawPasses(Data):
                 )
             example = self._example(element)
             examples.append(example)
-            if len(example) != len(examples[0]):
+            first = examples[0]
+            if len(example) != len(first) or _names(example[0]) != _names(first[0]):
                 raise ValueError(
                     f"Example {index} of the {name} is {shown(element)}, unlike the first: "
-                    f"{shown(alone(examples[0]))}."
+                    f"{shown(alone(first))}."
                 )
         if not examples:
             raise ValueError(f"There are no examples: the {name} is empty.")
@@ -110,7 +111,7 @@ class RawPasses(Data):
             )
         columns = list(map(list, zip(*examples, strict=True)))
         x, y, sample_weight = unpacked(columns)
-        if isinstance(x[0], dict) and "text" in x[0]:
+        if _names(x[0]) is not None:
             x = {name: [example[name] for example in x] for name in x[0]}
         return x, y, sample_weight
 
@@ -285,6 +286,11 @@ def _names_of_texts(row):
 
 def _plain(value):
     return value.tolist() if hasattr(value, "tolist") else value  # of NumPy and PyTorch
+
+
+def _names(x):
+    """Returns the names of a dict of a text and extra inputs; None for any other example."""
+    return x.keys() if isinstance(x, dict) and "text" in x else None
 
 
 def _is_batch(element):

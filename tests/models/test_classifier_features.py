@@ -85,3 +85,11 @@ def test_a_first_fit_without_features_says_what_to_give(make_backbone, letters, 
     rows = [{"text": text, "label": int(label)} for text, label in zip(TEXTS, LABELS, strict=True)]
     for data in ((TEXTS, LABELS), ({"text": TEXTS}, LABELS), (rows,)):
         refused("takes features alongside text: give", model.fit, *data)
+
+
+def test_a_row_without_features_among_others_is_refused(reader, refused):
+    with_features, without = {"text": "a", "features": [1, 2, 3]}, {"text": "b"}
+    message = "Example 1 .*unlike the first"
+    for rows in ([with_features, without], [without, with_features]):
+        refused(message, reader.predict, iter(rows))
+        refused(message, reader.fit, [r | {"label": 0} for r in rows])

@@ -27,7 +27,7 @@ def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     x = {name: values for name, values in as_arrays(x).items() if values is not None}
     for name, values in x.items():
         if not hasattr(values, "shape"):
-            x[name] = np.asarray(values)
+            x[name] = _array(name, values)
     limits = integer_limits(model, x)
     ids_shape = tuple(x["token_ids"].shape)
     for name, limit in limits.items():
@@ -36,6 +36,17 @@ def input_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     if 0 in ids_shape:
         raise ValueError(f"There are no tokens: token_ids has shape {ids_shape}.")
     return x
+
+
+def _array(name, values):
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise _ragged(name) from error
+
+
+def _ragged(name):
+    return ValueError(f"{name} has rows of different lengths: pad them, with padding_mask 0 there.")
 
 
 def check_names(model: keras.Model, names: Iterable[str]) -> None:
@@ -138,6 +149,9 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
                 f"{', '.join(model.input)}; alone, or as (inputs, labels). This one yields "
                 f"{inputs}."
             )
+        for name, spec in column.items():
+            if isinstance(spec, tf.RaggedTensorSpec):
+                raise _ragged(name)
     longest = model.backbone.max_sequence_length
 
     def checked_inputs(inputs):

@@ -106,6 +106,13 @@ def test_right_inputs_pass_in_every_form(model, assert_close, tf, refused):
         refused("has no input 'attention_mask'", called, {"token_ids": IDS, "attention_mask": IDS})
 
 
+def test_rows_of_different_lengths_are_to_be_padded(model, tf, refused):
+    x = {"token_ids": [[2, 5, 3], [2, 3]]}
+    data = tf.data.Dataset.from_tensors({"token_ids": tf.ragged.constant(x["token_ids"])})
+    for rows in (x, data):
+        refused("token_ids has rows of different lengths: pad", model.predict, rows)
+
+
 def test_other_tasks_check_their_own_inputs(
     make_backbone, preprocessor, pretraining_batch, refused
 ):

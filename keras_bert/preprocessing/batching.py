@@ -94,17 +94,17 @@ class Batching:
 
     def _set_lengths(self, name):
         """Checks the lengths of a field, and makes them a tuple, which can be hashed."""
-        lengths = getattr(self, name)
+        given = getattr(self, name)
         try:
-            are_right = all(isinstance(n, numbers.Integral) and n > 0 for n in lengths)
+            lengths = tuple(given)
         except TypeError:  # not iterable
-            are_right = False
-        if not are_right or not len(lengths):
+            lengths = ()
+        if not lengths or not all(isinstance(n, numbers.Integral) and n > 0 for n in lengths):
             raise ValueError(
                 f"{name} must hold lengths of at least 1, such as (32, 64, 128); "
-                f"got {shown(lengths)}."
+                f"got {shown(given)}."
             )
-        object.__setattr__(self, name, tuple(lengths))
+        object.__setattr__(self, name, lengths)
 
     @classmethod
     def of(cls, batching: Self | None = None, batch_size: int | None = None) -> Self:

@@ -54,10 +54,11 @@ def test_sizes_that_are_invalid_are_refused(options, message, refused):
     refused(message, Batching, **options)
 
 
-def test_lengths_may_be_an_array():
+def test_lengths_may_be_an_array_or_an_iterator():
     lengths = np.array([8, 16])
     assert Batching(pad_to=lengths).for_rows(16).width(np.array([3, 9]), 16, numpy_ops) == 16
     assert Batching(bucket_lengths=lengths).for_rows(16).bucket_lengths == (8, 16)
+    assert Batching(pad_to=iter([8, 16])).pad_to == (8, 16)
 
 
 def test_buckets_hold_the_longest_row(refused):

@@ -71,7 +71,8 @@ def has_labels(batches: Batches | Dataset) -> bool:
 
 def has_weights(batches: Batches | Dataset) -> bool:
     """Returns whether batches hold weights, after inputs and labels."""
-    return has_labels(batches) and len(_first(batches)) == 3
+    batch = _first(batches)
+    return isinstance(batch, tuple) and len(batch) == 3
 
 
 def _first(batches):

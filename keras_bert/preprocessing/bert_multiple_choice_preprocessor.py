@@ -130,7 +130,8 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
     if array.ndim == 1 or array.dtype.kind != "f" or not array.size:  # others are probabilities
         is_there = None
         if isinstance(inputs, dict):
-            mask = inputs.get("padding_mask", np.ones_like(inputs["token_ids"]))
+            all_tokens = np.ones(np.shape(inputs["token_ids"]))
+            mask = inputs.get("padding_mask", all_tokens)
             is_there = np.asarray(mask).any(axis=-1)
         checked_choices(array, is_there)
     return labels

@@ -63,8 +63,8 @@ def _check_numbers(name, query, numbers):
 
 
 def _check_ids(judged, scored):
-    """Raises a ValueError if the first id of one is a string and that of the other isn't."""
-    if not judged or not scored:
+    """Raises a ValueError if ids, none of which is in both, are strings in only one of them."""
+    if not judged or not scored or not scored.keys().isdisjoint(judged):
         return
     judged_id = next(iter(judged))
     scored_id = next(iter(scored))

@@ -32,3 +32,8 @@ def test_bad_rankings_are_refused(refused):
         refused(message, retrieval_scores, relevance, scores, k)
     reader = BertRerankerPreprocessor(BertTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK]".split()))
     refused("None of the 1 queries has", RelevanceScorer(reader).check, [("a", "b")], [0])
+
+
+def test_ids_of_both_types_may_differ_in_order():
+    scores = retrieval_scores({"a": {1: 1, "x": 0}}, {"a": {"x": 0.5, 1: 0.9}}, 1)
+    assert scores["mrr@1"] == 1

@@ -106,6 +106,11 @@ def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
 
 def text_columns(x: Any, most: float = math.inf) -> tuple[list[str], ...]:
     """Converts texts, pairs, or examples of up to `most` texts to columns, lists of n str."""
+    if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
+        raise ValueError(
+            "A tf.data.Dataset can't be part of the examples. Make one dataset of all, with "
+            "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs."
+        )
     columns = _columns(as_arrays(x))
     check_texts(columns, most)
     for part in columns[1:]:
@@ -143,7 +148,7 @@ def _columns(x):
 
 
 def _strings(column):
-    if is_text(column) or is_dataset(column) or not hasattr(column, "__iter__"):
+    if is_text(column) or not hasattr(column, "__iter__"):
         raise ValueError(
             f"Texts must be a list or an array of strings, or a tuple of two; got {shown(column)}."
         )

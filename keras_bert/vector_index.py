@@ -104,7 +104,7 @@ class VectorIndex:
         return ids[ids >= 0]
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return sum(int(np.count_nonzero(part.ids >= 0)) for part in self._parts)
 
     def __repr__(self) -> str:
         values = f"{self.width} {self.dtype} values"
@@ -132,8 +132,11 @@ class VectorIndex:
         unknown = ids[~np.isin(ids, self.ids)]
         if unknown.size:
             raise ValueError(f"The index has no vector with the id {unknown[0]}.")
+        parts = []
         for part in self._parts:
-            part.ids[np.isin(part.ids, ids)] = -1
+            remaining = np.where(np.isin(part.ids, ids), -1, part.ids)
+            parts.append(part._replace(ids=remaining))
+        self._parts = parts  # at once: other threads may search
 
     def search(self, queries: npt.ArrayLike, top_k: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Finds the vectors nearest to each query.

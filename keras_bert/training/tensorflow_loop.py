@@ -209,16 +209,17 @@ class TrainLoop(GlobalLoss):
         return self._sum_gradients(gradients_of, (x, upstream))
 
     def _outputs_of_parts(self, embed, x, num_parts):
-        texts = [len(x)] if isinstance(x, tuple) else []
-        shape = [None, *texts, self.output.shape[-1]]
-        dtype = self.output.dtype
-        outputs = tf.TensorArray(dtype, num_parts, infer_shape=False, element_shape=shape)
+        outputs = tf.TensorArray(self.output.dtype, num_parts, infer_shape=False)
 
         def add(index, outputs):
             part = _part(x, index, num_parts)
             return index + 1, outputs.write(index, embed(part))
 
-        return _loop(add, outputs, num_parts).concat()
+        outputs = _loop(add, outputs, num_parts).concat()
+        texts = [len(x)] if isinstance(x, tuple) else []
+        rows = num_rows(x)
+        shape = [None if tf.is_tensor(rows) else rows, *texts, self.output.shape[-1]]
+        return tf.ensure_shape(outputs, shape)
 
     def _loss_over_batch(self, y, outputs, sample_weight, training):
         """Updates metrics; returns the gradients of the scaled loss by this replica's outputs.

@@ -154,11 +154,13 @@ def unique_indices(values: np.ndarray) -> np.ndarray:
 
 
 def _reduced(function, values, segments, count):
-    limits_of = np.finfo if values.dtype.kind == "f" else np.iinfo
-    limits = limits_of(values.dtype)
-    starts = {np.add: 0, np.maximum: limits.min, np.minimum: limits.max}
+    start = 0
+    if function is not np.add:  # sums may be of bfloat16, whose limits NumPy doesn't know
+        limits_of = np.finfo if values.dtype.kind == "f" else np.iinfo
+        limits = limits_of(values.dtype)
+        start = limits.min if function is np.maximum else limits.max
     inner = values.shape[segments.ndim :]
-    results = np.full((count, *inner), starts[function], values.dtype)
+    results = np.full((count, *inner), start, values.dtype)
     is_in = segments >= 0
     function.at(results, segments[is_in], values[is_in])
     return results

@@ -156,3 +156,9 @@ def test_every_character_is_of_the_same_kind():
     characters = [chr(code) for code in range(1, 0x32000) if not 0xD800 <= code < 0xE000]
     found = graph_ops.classify_strings(tf.constant(characters), _token_class)
     assert np.array_equal(found, numpy_ops.classify_strings(characters, _token_class))
+
+
+def test_numpy_means_of_bfloat16():
+    values = np.array([1, 3, 5], tf.bfloat16.as_numpy_dtype)
+    means = numpy_ops.segment_mean(values, np.array([0, 0, 1]), 2)
+    assert means.dtype == values.dtype and means.tolist() == [2, 5]

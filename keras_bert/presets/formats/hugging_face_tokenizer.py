@@ -75,7 +75,7 @@ def _with_added_tokens(vocabulary, family, folder, added):
     whole = {}
     if own:
         own.sort(key=lambda token: token.id)
-        names = [token.content for token in own]
+        names = {token.content for token in own}
         first = subwords.num_tokens(family, vocabulary)
         follow = [token.id for token in own] == [*range(first, first + len(own))]
         whole = _whole(folder, own, names if follow else (), family)

@@ -51,11 +51,13 @@ class Dense(keras.layers.Dense):
         super().quantize(mode, type_check=False, config=config)  # Keras asks subclasses to agree
 
     def __delattr__(self, name):
+        was_frozen = gc.get_freeze_count() > 0
         gc.freeze()  # Keras collects garbage after each weight it deletes: .2 s for all objects
         try:
             super().__delattr__(name)
         finally:
-            gc.unfreeze()
+            if not was_frozen:  # what a program froze stays so
+                gc.unfreeze()
 
 
 def table(rows, width, name, layer=keras.layers.ReversibleEmbedding, dtype=None):

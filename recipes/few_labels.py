@@ -38,28 +38,33 @@ def parse_args(argv=None):
     add("--learning_rate", type=float, default=2e-5, help="peak learning rate")
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     add("--seed", type=int, default=0, help="random seed")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if args.examples_per_class is not None and args.examples_per_class < 1:
+        parser.error(f"--examples_per_class must be at least 1; got {args.examples_per_class}")
+    return args
 
 
-def read_examples(path, args):
-    """Reads `(texts, classes)` from a file."""
+def read_examples(path, args, names=None):
+    """Reads `(texts, classes)` from a file, and the names of the classes."""
     table = keras_bert.readers.read_table(path)
     texts = table.texts(args.text_column or "text")
-    table.class_names(args.label_column)  # raises an error at an empty label
-    return np.array(texts, dtype=object), np.array(table[args.label_column])
+    names = names or table.class_names(args.label_column)
+    numbers = table.class_numbers(args.label_column, names)  # "1.0" may be another file's "1"
+    return np.array(texts, dtype=object), np.array(names)[numbers], names
 
 
-def drawn(texts, labels, most, seed):
-    """Draws as many texts of each class."""
+def sample_per_class(texts, labels, count, seed):
+    """Draws `count` examples of each class."""
     rng = np.random.default_rng(seed)
     rows = []
     for name in np.unique(labels):
-        found = rng.permutation(np.flatnonzero(labels == name))
-        if len(found) < most:
+        rows_of_class = rng.permutation(np.flatnonzero(labels == name))
+        if len(rows_of_class) < count:
             raise ValueError(
-                f"--examples_per_class is {most}, but class '{name}' has {len(found)} examples."
+                f"--examples_per_class is {count}, but class '{name}' has {len(rows_of_class)} "
+                "examples."
             )
-        rows += found[:most].tolist()
+        rows += rows_of_class[:count].tolist()
     return texts[rows], labels[rows]
 
 
@@ -70,10 +75,12 @@ def main(argv=None):
 
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    texts, labels = read_examples(args.train, args)
-    dev_texts, dev_labels = read_examples(args.dev, args)
+    texts, labels, names = read_examples(args.train, args)
+    dev_texts, dev_labels, _ = read_examples(args.dev, args, names)
     if args.examples_per_class:
-        texts, labels = drawn(texts, labels, args.examples_per_class, args.seed)
+        texts, labels = sample_per_class(texts, labels, args.examples_per_class, args.seed)
+    output = Path(args.output)
+    output.mkdir(parents=True, exist_ok=True)
     print(f"{len(texts):,} training examples; {len(dev_texts):,} are scored.")
     model = keras_bert.BertEmbedder.from_preset(args.init, sequence_length=args.sequence_length)
     optimizer = model.default_compile_args()["optimizer"]
@@ -88,13 +95,12 @@ def main(argv=None):
     probabilities = head.predict_proba(model.predict(dev_texts, verbose=0))
     answers = head.classes_[probabilities.argmax(axis=1)]
     accuracy = float(np.mean(answers == dev_labels))
-    write(Path(args.output), model, head, answers, probabilities, accuracy)
+    write_results(output, model, head, answers, probabilities, accuracy)
     print(f"Accuracy {accuracy:.4f}. The embedder, the head and the answers are in {args.output}.")
 
 
-def write(output, model, head, answers, probabilities, accuracy):
+def write_results(output, model, head, answers, probabilities, accuracy):
     """Writes the embedder, the regression, the answers and the score."""
-    output.mkdir(parents=True, exist_ok=True)
     model.save_to_preset(output / "embedder")
     np.savez(
         output / "head.npz",
@@ -105,8 +111,8 @@ def write(output, model, head, answers, probabilities, accuracy):
     with open(output / "dev_answers.tsv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(["label", *head.classes_])
-        for answer, of_classes in zip(answers, probabilities, strict=True):
-            writer.writerow([answer, *map("{:.6g}".format, of_classes)])
+        for answer, row in zip(answers, probabilities, strict=True):
+            writer.writerow([answer, *(f"{probability:.6g}" for probability in row)])
     with open(output / "scores.json", "w", encoding="utf-8") as file:
         json.dump({"accuracy": accuracy}, file)
 

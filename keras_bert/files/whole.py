@@ -182,10 +182,11 @@ def _absolute(path):
     """Returns a path as a str that stays valid when the working directory changes."""
     if is_remote(path):
         return str(path).rstrip("/")
+    path = Path(path)  # without a slash at its end, which would follow a link
     # A symbolic link is kept; its target is replaced.
-    if os.path.islink(path):
+    if path.is_symlink():
         return os.path.realpath(path)
-    return str(Path(path).absolute())
+    return str(path.absolute())
 
 
 def _check_may_be_replaced(path, check):
@@ -202,8 +203,8 @@ def _check_may_be_replaced(path, check):
 
 def _upload(here, path, check):
     new = temporary_name(path)
-    files = [path for path in here.rglob("*") if path.is_file()]
-    names = [file.relative_to(here).as_posix() for file in files]
+    sources = [source for source in here.rglob("*") if source.is_file()]
+    names = [source.relative_to(here).as_posix() for source in sources]
     names.sort(key=lambda name: (name in MARKS, name))
     with file_system(path) as files:
         try:

@@ -43,13 +43,14 @@ def attention(
         position_bias: `[1, N, S, S]`, added to the scores of queries and keys; or None.
         dropout: the `Dropout` layer of the probabilities; or None.
         training: bool, whether gradients will be taken.
-        long_rows: bool, whether rows may have thousands of tokens, so that a graph for rows of any
-            length had better not hold all their scores at once.
+        long_rows: bool, whether rows may have thousands of tokens. A graph for rows of any length
+            then computes their scores in blocks, to save memory.
 
     Returns:
         `[B, N, S, D]`.
     """
-    dropout = dropout if dropout is not None and dropout.rate and training else None
+    if not (training and dropout is not None and dropout.rate):
+        dropout = None
 
     def attend(query, key, value, visibility):
         kernel = fused_kernel(query, visibility, dropout) or plain_attention
@@ -59,11 +60,11 @@ def attention(
     whole = functools.partial(attend, query, key, value, visibility)
     if window is None:
         in_blocks = by_queries
-        takes = long_rows and is_long(query, visibility)
+        use_blocks = long_rows and is_long(query, visibility)
     else:
         in_blocks = near_attention
-        takes = takes_blocks(query, visibility)
+        use_blocks = takes_blocks(query, visibility)
     blocks = functools.partial(in_blocks, attend, query, key, value, visibility)
-    if isinstance(takes, bool):
-        return blocks() if takes else whole()
-    return ops.cond(takes, blocks, whole)
+    if isinstance(use_blocks, bool):
+        return blocks() if use_blocks else whole()
+    return ops.cond(use_blocks, blocks, whole)  # lengths are known only when the graph runs

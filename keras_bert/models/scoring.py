@@ -1,4 +1,4 @@
-"""How probable the tokens of texts are to a pre-trained model."""
+"""Log-likelihoods of the tokens of texts under a pre-trained model."""
 
 import itertools
 
@@ -9,54 +9,70 @@ from keras_bert.messages import check_int
 from keras_bert.preprocessing.batches import by_length
 
 _LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
-_WIDTHS = 8  # rows and predictions are padded to a multiple of it: few shapes are compiled
+_WIDTHS = 8  # rows and predictions are padded to a multiple of it, so few shapes are compiled
 
 
 def token_likelihoods(model, rows, batch_size):
     """Returns the log-likelihood of each token of each row.
 
-    Equal rows are computed once, so that their scores are equal to the last bit: ties. A causal
-    model predicts all tokens of a row at once, another one a token in turn, which is masked.
+    Equal rows are scored once, so that they tie exactly. A causal model predicts all tokens of a
+    row at once; for others, one token at a time is masked.
     """
     check_int("batch_size", batch_size)
     causal = model.backbone.causal
     distinct = {row.tobytes(): row for row in rows}
     likelihoods = {key: np.zeros(len(row) - 2) for key, row in distinct.items()}
-    waiting = _predictions([*distinct.values()], causal)
-    for longest in waiting:  # of those to come
-        width = _padded(model, len(longest[1])) if causal else 1
-        most = _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)
-        count = max(1, min(batch_size, most))
-        batch = [longest, *itertools.islice(waiting, count - 1)]
+    for batch, width, size in _batches(model, [*distinct.values()], batch_size):
         ids = []
-        positions = []
+        columns = []  # of the vectors that predict
         targets = []
-        for row, tokens in batch:
-            targets.append(row[tokens])
-            if not causal:
+        for row, positions in batch:
+            targets.append(row[positions])
+            if causal:
+                columns.append(positions - 1)
+            else:
+                columns.append(positions)
                 row = row.copy()
-                row[tokens] = model.preprocessor.tokenizer.mask_token_id
+                row[positions] = model.preprocessor.tokenizer.mask_token_id
             ids.append(row)
-            positions.append(tokens - 1 if causal else tokens)
-        positions = _with_padding(positions, width)
+        columns = _with_padding(columns, width)
         targets = _with_padding(targets, width)
-        values = _log_likelihoods(model, ids, positions, targets, count)
-        for (row, tokens), value in zip(batch, values, strict=True):
-            likelihoods[row.tobytes()][tokens - 1] = value[: len(tokens)]
+        values = _log_likelihoods(model, ids, columns, targets, size)
+        for (row, positions), value in zip(batch, values, strict=True):
+            likelihoods[row.tobytes()][positions - 1] = value[: len(positions)]
     return [likelihoods[row.tobytes()] for row in rows]
 
 
+def _batches(model, rows, batch_size):
+    """Yields `(predictions, width, size)`: at most `size` predictions, of `width` positions each.
+
+    Batches become larger as rows become shorter, within the limit of logits.
+    """
+    causal = model.backbone.causal
+    predictions = _predictions(rows, causal)
+    for first in predictions:
+        _, positions = first
+        width = _padded(model, len(positions)) if causal else 1
+        most = _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)
+        size = max(1, min(batch_size, most))
+        others = itertools.islice(predictions, size - 1)  # takes them from the loop, too
+        yield [first, *others], width, size
+
+
 def _predictions(rows, causal):
-    """Yields a row and the positions of the tokens that are predicted at once; longest first."""
-    for number in by_length([*map(len, rows)]):
-        row = rows[number]
-        tokens = np.arange(1, len(row) - 1)
-        for together in [tokens] if causal else tokens[:, None]:
-            yield row, together
+    """Yields `(row, positions)` of tokens that are predicted at once; the longest rows first."""
+    for index in by_length([len(row) for row in rows]):
+        row = rows[index]
+        positions = np.arange(1, len(row) - 1)
+        if causal:
+            yield row, positions
+        else:
+            for position in positions:
+                yield row, position[None]
 
 
-def _log_likelihoods(model, rows, positions, targets, batch_size):
-    """Returns the log-probabilities of target tokens at positions, float64 `[n, P]`.
+def _log_likelihoods(model, rows, columns, targets, batch_size):
+    """Returns the log-probabilities of target tokens, float64 `[n, P]`.
 
     `batch_size` is at least n; compiled models get as many rows.
     """
@@ -66,11 +82,11 @@ def _log_likelihoods(model, rows, positions, targets, batch_size):
     inputs = {
         "token_ids": _with_padding(rows, width),
         "padding_mask": is_token.astype("int32"),
-        "mask_positions": positions,
+        "mask_positions": columns,
     }
     if keras.backend.backend() != "tensorflow":
         for name, x in inputs.items():
-            inputs[name] = np.resize(x, (batch_size, x.shape[1]))
+            inputs[name] = np.resize(x, (batch_size, x.shape[1]))  # repeats rows
     logits = np.asarray(model.predict_on_batch(inputs)["masked_lm"])
     logits = logits[: len(rows)]  # [n, P, V]
     logits = logits - logits.max(axis=-1, keepdims=True)

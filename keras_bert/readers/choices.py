@@ -10,7 +10,7 @@ _SWAG_NAME = re.compile(r"sent1|ending\d+")
 _FORMS = (
     "A file of choices has SWAG's columns, named in its first row (sent1, sent2, ending0, "
     "ending1, ..., label), or CODAH's, without a header (category, context, two or more choices, "
-    "the number of the right one from 0)."
+    "the index of the correct one, from 0)."
 )
 
 
@@ -18,9 +18,9 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     r"""Reads the questions of a file in the format of SWAG or CODAH.
 
     SWAG (Zellers et al. 2018), CSV or TSV, has a header. The context is `sent1`, and each choice
-    is `sent2` followed by one of `ending0`, `ending1`, ...; `label` is the number of the right one.
-    CODAH (Chen et al. 2019), TSV, has no header. A row is a category, the context, the choices,
-    and the number of the right one from 0. Its quotes are plain characters.
+    is `sent2` followed by one of `ending0`, `ending1`, ...; `label` is the index of the correct
+    one. CODAH (Chen et al. 2019), TSV, has no header. A row is a category, the context, the
+    choices, and the index of the correct one, from 0. Its quotes are plain characters.
 
     Args:
         path: the file, in UTF-8; any path that `tf.io.gfile` can open.
@@ -31,7 +31,7 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
 
     Raises:
         ValueError: if the file can't be read or lacks a column, a row lacks a choice, or a label is
-            not the number of a choice. The message names the file and line.
+            not the index of a choice. The message names the file and line.
 
     Example:
     >>> import os, tempfile

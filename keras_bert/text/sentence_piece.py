@@ -25,7 +25,7 @@ _VARINT = 0
 _BYTES = 2
 _FLOAT = 5
 _NUM_BYTES = {1: 8, _FLOAT: 4}  # of doubles and floats
-# {family: its tokens before those of the SentencePiece model, whose first three give way to them}
+# {family: its first tokens, which replace the first three of the SentencePiece model}
 FAMILIES = {
     "xlm-roberta": ("<s>", "<pad>", "</s>", "<unk>"),
     "camembert": ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"),
@@ -39,7 +39,7 @@ SPACES = (
 
 
 def loaded(model: bytes) -> Any:
-    """Loads a model as a `SentencePieceProcessor`; a ValueError if it is none."""
+    """Loads a model as a `SentencePieceProcessor`; raises a ValueError if it is invalid."""
     with from_extra("sentencepiece"):
         from sentencepiece import SentencePieceProcessor
     processor = SentencePieceProcessor()

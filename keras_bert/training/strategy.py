@@ -155,7 +155,7 @@ def device_kind() -> str:
 
 def scope_of(owner: Any) -> contextlib.AbstractContextManager:
     """Returns the scope of a strategy, or of a model's; one without effect if there is none."""
-    strategy = getattr(owner, "distribute_strategy", owner)  # of TensorFlow's trainer alone
+    strategy = getattr(owner, "distribute_strategy", owner)  # set by TensorFlow's trainer only
     return strategy.scope() if hasattr(strategy, "scope") else contextlib.nullcontext()
 
 
@@ -281,15 +281,13 @@ def _jax_devices(name, devices):
         jax.config.update("jax_compilation_cache_dir", str(folder))
     processes = jax.process_count()
     names = keras.distribution.list_devices()
-    if name == "single":
-        devices = 1
-    if processes > 1 and devices not in (None, len(names)):
+    if processes > 1 and (name == "single" or devices not in (None, len(names))):
         raise ValueError(
             f"{processes} processes train together, on all of their {len(names)} devices; got "
             f"{name!r} with devices={devices}. Choose 'auto' without a number of devices, or start "
             "one process without the variables KERAS_DISTRIBUTION_*."
         )
-    return JaxDevices(_first(names, devices))
+    return JaxDevices(_first(names, 1 if name == "single" else devices))
 
 
 def _first(names, devices):

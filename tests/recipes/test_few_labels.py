@@ -39,3 +39,16 @@ def test_few_and_empty_labels_are_named(arguments, module, files, write_table, t
         module.main(arguments(files, "--examples_per_class", "3"))
     write_table(tmp_path / "texts.tsv", ("text", "label"), ("good", ""))
     refused("line 2: the label in column .label. is empty", module.main, arguments(files))
+
+
+def test_a_class_may_be_spelled_1_or_1_0(module, files, write_table, tmp_path):
+    args = module.parse_args(["--init", "x", "--output", "y", "--train", "a", "--dev", "b"])
+    train = write_table(tmp_path / "a.tsv", ("text", "label"), ("a", "1"), ("b", "0"))
+    dev = write_table(tmp_path / "b.tsv", ("text", "label"), ("a", "1.0"))
+    _, _, names = module.read_examples(train, args)
+    _, classes, _ = module.read_examples(dev, args, names)
+    assert classes.tolist() == ["1"]
+    with pytest.raises(SystemExit):
+        module.parse_args(
+            [*"--init x --output y --train a --dev b --examples_per_class -1".split()]
+        )

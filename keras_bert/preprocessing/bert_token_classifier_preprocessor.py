@@ -136,7 +136,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             and `labels` `[n, C]`, the class names. For prepared inputs: the same for tokens,
             `[B, S]`, `[B, S, C]` and `[B, C]`.
 
-            For texts: `num_entities` `[B]`, and these, `[E]` of each text:
+            For texts: `num_entities` `[B]`, and these, `[E]` of each text; a period amid a name,
+            as in "St. Louis", belongs to it:
 
             - `entity_text` and `entity_type`, strings;
             - `entity_start` and `entity_end`, int64, in characters;

@@ -91,6 +91,29 @@ def test_entities_of_texts_are_those_of_conlleval(preprocessor):
             np.testing.assert_allclose(found["entity_score"][row], scores, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("texts", "tags", "expected"),
+    [
+        (["st. l moved."], "B-LOC O I-LOC O O", ["st. l"]),
+        (["a b. c. d"], "B-PER I-PER O I-PER B-LOC E-PER", ["a b. c. d"]),
+        (["a . b"], "B-LOC O I-LOC", ["a", "b"]),
+        (["a, b"], "B-LOC O I-LOC", ["a", "b"]),
+        (["a. b"], "B-LOC O I-PER", ["a", "b"]),
+        (["a. b"], "B-LOC O B-LOC", ["a", "b"]),
+        (["a. b. c"], "I-LOC O I-LOC O B-LOC", ["a", "b", "c"]),  # IOB1: three names
+        (["a.", "b"], "B-LOC O I-LOC", ["a", "b"]),
+    ],
+)
+def test_a_period_within_a_name_belongs_to_it(preprocessor, texts, tags, expected):
+    words = preprocessor.read(texts)
+    logits = np.zeros((len(words.num_tokens()), 10, 7), "float32")
+    logits[words.window, words.position, list(map(NAMES.index, tags.split()))] = 9
+    in_graph = preprocessor.serve(lambda inputs: tf.constant(logits), tf.constant(texts))
+    entities = [name.decode() for name in in_graph["entity_text"].flat_values.numpy()]
+    in_memory = np.concatenate(preprocessor.answers(logits, words)["entity_text"])
+    assert entities == in_memory.tolist() == expected
+
+
 def test_tags_without_prefixes_are_entities_of_one_word(tokenizer):
     preprocessor = BertTokenClassifierPreprocessor(tokenizer, 10, label_names=["NN", "O", "VB"])
     words = preprocessor.read("a b c")

@@ -103,12 +103,6 @@ def _previous(values, first, ops):
     return ops.concat([first, values], axis=0)[:-1]
 
 
-def _next(values, last, ops):
-    """Returns the value after each one, and `last` after the last value."""
-    last = ops.full([1], last, values.dtype)
-    return ops.concat([values, last], axis=0)[1:]
-
-
 def _word_bounds(is_first, ops):
     """Returns the first and the last token of each word, int64 `[W]`."""
     first = ops.flatnonzero(is_first)
@@ -150,8 +144,8 @@ def _token_class(token):
 def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -> dict[str, Any]:
     """Finds the entities of texts by `conlleval`'s rules, from logits `[N, S, C]`.
 
-    Tags may have no prefixes. A file of tagged words has "St." as a word; in a text its period is
-    one, which belongs to the entity of "St. Louis". See `BertTokenClassifierPreprocessor.answers`
+    Tags may have no prefixes. Files of tagged words have "St." as a word; in a text its period is
+    another, which belongs to the entity "St. Louis". See `BertTokenClassifierPreprocessor.answers`
     for the result.
     """
     ops = words.ops
@@ -166,25 +160,38 @@ def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) ->
     def has_prefix(*some):
         return ops.take(ops.array(np.isin(prefixes, some)), label)
 
-    word = _without_inner_periods(words, type_, has_prefix("B", "I"), has_prefix("I", "E"))
-    columns = (words.text, words.start, words.end, label, score, type_)
-    text_of_word, starts, ends, label, score, type_ = [ops.take(each, word) for each in columns]
-    follows = ~_previous(has_prefix("O", "E", "S"), True, ops)
-    follows &= text_of_word == _previous(text_of_word, -1, ops)
-    follows &= type_ == _previous(type_, -1, ops)
-    is_inside = ~has_prefix("O")
-    is_first = is_inside & (has_prefix("B", "S") | ~follows)
-    is_first = _split_at_periods(is_first, has_prefix("B"), word, ops)
+    word = ops.arange(ops.num_rows(label))
+
+    def continues(distance):  # the entity of an earlier word
+        earlier = ops.maximum(word - distance, 0)
+        follows = (word >= distance) & has_prefix("I", "E")
+        follows &= ops.take(has_prefix("B", "I"), earlier)
+        for values in (words.text, type_):
+            follows &= values == ops.take(values, earlier)
+        return follows
+
+    period = ops.flatnonzero(continues(2) & ~continues(1)) - 1
+    text, start, end = (ops.take(each, period) for each in (words.text, words.start, words.end))
+    is_inner = start == ops.take(words.end, period - 1)
+    is_inner &= ops.substrings(words.texts, text, start, end) == "."
+    is_inner = ops.scatter_update(word < 0, period, is_inner)  # [W]
+    after_period = _previous(is_inner, False, ops)
+    is_inside = ~has_prefix("O") & ~is_inner
+    is_first = is_inside & ~continues(1) & ~after_period
+    # A name in IOB1 begins with I-, so that "Mary. Ann" may be two.
+    first = ops.concat([word[:1], ops.flatnonzero(is_first)], axis=0)
+    first = ops.take(first, ops.cumsum(ops.cast(is_first, "int64")))  # of the last entity so far
+    is_first |= after_period & ~ops.take(has_prefix("B"), first)
     begins = ops.cast(is_first, "int64")
-    counts = ops.segment_sum(begins, text_of_word, ops.num_rows(words.texts))
+    counts = ops.segment_sum(begins, words.text, ops.num_rows(words.texts))
     first = ops.flatnonzero(is_first)  # [E]
     num_entities = ops.num_rows(first)
     member = ops.flatnonzero(is_inside)  # words in entities
     entity = ops.take(ops.cumsum(begins) - 1, member)
     last = ops.segment_max(member, entity, num_entities)
-    text = ops.take(text_of_word, first)
-    start = ops.take(starts, first)
-    end = ops.take(ends, last)
+    text = ops.take(words.text, first)
+    start = ops.take(words.start, first)
+    end = ops.take(words.end, last)
     type_names = ops.strings(type_names.tolist())
     values = {"text": ops.substrings(words.texts, text, start, end)}
     values["type"] = ops.take(type_names, ops.take(type_, first))
@@ -194,29 +201,6 @@ def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) ->
     for name, value in values.items():
         entities[f"entity_{name}"] = ops.from_row_lengths(value, counts)
     return entities | {"num_entities": counts}
-
-
-def _without_inner_periods(words, type_, may_continue, continues):
-    """Returns the indices of words, but of periods amid an entity, which touch the word before."""
-    ops = words.ops
-    last_end = _previous(words.end, -1, ops)
-    is_inner = (words.start == last_end) & (words.text == _previous(words.text, -1, ops))
-    is_inner &= _previous(may_continue, False, ops)
-    is_inner &= _next(continues, False, ops) & (words.text == _next(words.text, -1, ops))
-    is_inner &= _previous(type_, -1, ops) == _next(type_, -1, ops)
-    inner = ops.flatnonzero(is_inner)
-    columns = (words.text, words.start, words.end)
-    marks = ops.substrings(words.texts, *(ops.take(values, inner) for values in columns))
-    is_inner = ops.scatter_update(is_inner, inner, marks == ".")
-    return ops.flatnonzero(~is_inner)
-
-
-def _split_at_periods(is_first, has_b, word, ops):
-    """Splits entities again that begin with I-, as in IOB1: "Mary. Ann" may be two names."""
-    after_period = ops.flatnonzero(word - _previous(word, -1, ops) > 1)
-    entity = ops.cumsum(ops.cast(is_first, "int64")) - 1
-    first = ops.take(ops.flatnonzero(is_first), ops.take(entity, after_period))
-    return ops.scatter_update(is_first, after_period, ~ops.take(has_b, first))
 
 
 @dataclasses.dataclass

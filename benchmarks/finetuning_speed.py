@@ -5,7 +5,7 @@ r"""Compares the speed of fine-tuning on texts of natural lengths with peers.
 
 A turn is an epoch of classification, from raw strings to updated weights. The ways are:
 
-- `packed` and `buckets`: `BertClassifier.fit` with `Batching(packed=True)` and `bucket_lengths`;
+- `keras_bert`: `BertClassifier.fit` with `bucket_lengths`;
 - `transformers`: PyTorch, each batch padded to its longest row, rows of similar lengths together as
   `group_by_length=True` of its Trainer does, tokenized at once by the fast tokenizer;
 - `keras_hub`: `BertClassifier.fit` on TensorFlow, whose preprocessor pads to the full length, not
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from training_speed import decay_groups, in_turns, processor, serve, start
 
-WAYS = ("packed", "buckets", "transformers", "keras_hub")
+WAYS = ("keras_bert", "transformers", "keras_hub")
 SOURCES = {  # file, columns, label, row length, bucket lengths
     "pairs": ("nli", ("sentence1", "sentence2"), "gold_label", 128, (16, 24, 32, 48, 64, 128)),
     "reviews": ("sentiment", ("Text",), "Sentiment", 512, (128, 192, 256, 384, 512)),
@@ -81,7 +81,6 @@ def read_examples(args):
 
 def keras_bert_epoch(args):
     import keras
-    import numpy as np
 
     import keras_bert
 
@@ -94,12 +93,7 @@ def keras_bert_epoch(args):
     )
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(5e-5)})
     x = texts if len(texts) > 1 else texts[0]
-    if args.worker == "packed":
-        tokens = np.mean(model.preprocessor.read(x).num_tokens())
-        rows = max(round(args.batch_size * tokens / length), 1)
-        batching = keras_bert.Batching(rows, packed=True)
-    else:
-        batching = keras_bert.Batching(args.batch_size, bucket_lengths=buckets)
+    batching = keras_bert.Batching(args.batch_size, bucket_lengths=buckets)
     return lambda: model.fit(x, labels, batching=batching, shuffle=True, verbose=0)
 
 

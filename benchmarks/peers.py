@@ -58,8 +58,8 @@ def embedding(args):
 
 def fine_tuning(args):
     options = ["--data", str(args.data), "--model", args.model, "--examples", "256"]
-    ways = {"packed": "keras_bert", "transformers": "transformers", "keras_hub": "keras_hub"}
-    workers = {ways[way]: start(HERE / "finetuning_speed.py", way, options) for way in ways}
+    ways = ("keras_bert", "transformers", "keras_hub")
+    workers = {way: start(HERE / "finetuning_speed.py", way, options) for way in ways}
     seconds = median_seconds(in_turns(workers, args.turns))
     speeds = {library: 256 / taken for library, taken in seconds.items()}
     yield "fine-tuning on pairs of sentences, examples/s", speeds

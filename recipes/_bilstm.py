@@ -33,8 +33,6 @@ class BiLSTM(keras.layers.Layer):
 class BiLSTMEncoder(keras_bert.Backbone):
     """An encoder and an LSTM over its vectors, which is trained with it."""
 
-    takes_packed_rows = False
-
     def __init__(self, encoder, units, **kwargs):
         inputs = dict(encoder.input)
         lstm = BiLSTM(units, name="bilstm")

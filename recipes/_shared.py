@@ -69,7 +69,6 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch_size", type=int, default=32, help="examples per step, over all devices")
     add("--bucket_lengths", type=int, nargs="+", help="group examples by these padded lengths")
     add("--tokens_per_batch", type=int, help="with --bucket_lengths, replaces --batch_size")
-    add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--learning_rate", type=float, default=5e-5, help="peak learning rate")
     add("--epochs", type=int, default=3, help="passes over the training examples")
     add("--warmup_proportion", type=float, default=0.1, help="fraction of all steps for warm-up")
@@ -111,7 +110,6 @@ def finetuning_arguments(args: argparse.Namespace, **settings: object) -> dict:
         batch_size=args.batch_size,
         bucket_lengths=args.bucket_lengths,
         tokens_per_batch=args.tokens_per_batch,
-        packed=args.packed,
     )
     settings = keras_bert.FineTuning(
         epochs=args.epochs,

@@ -41,7 +41,7 @@ from keras_bert.recipes.paper.tables import paper_table
 TASK_CHOICES = ["all", *(task for task in TASKS if task != "ax")]  # ax has a test set alone
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
 SHARED = "task init from_scratch keep_layers sequence_length warmup_proportion bilstm_units".split()
-SHARED += "bucket_lengths packed tokens_per_batch layer_decay precision patience teacher".split()
+SHARED += "bucket_lengths tokens_per_batch layer_decay precision patience teacher".split()
 
 
 def parse_args(argv=None):

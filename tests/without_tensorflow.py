@@ -65,12 +65,12 @@ for task, (x, y, arguments) in TASKS.items():
 with open(f"{FOLDER}/table.csv", "w", encoding="utf-8") as file:
     file.write("text,label\na b,no\n")
 assert keras_bert.readers.read_table(f"{FOLDER}/table.csv")["label"] == ["no"]
-packed = keras_bert.Batching(2, packed=True)
+buckets = keras_bert.Batching(2, bucket_lengths=(8, 16))
 kind, (x, y, _) = keras_bert.BertClassifier, TASKS["BertClassifier"]
 strategy = keras_bert.get_strategy()
 with strategy.scope():
     model = kind.from_preset(f"{FOLDER}/BertClassifier")
-model.fit(x, y, batching=packed, verbose=0)
+model.fit(x, y, batching=buckets, verbose=0)
 model.evaluate(x, y, verbose=0)
 settings = keras_bert.FineTuning(epochs=1)
 keras_bert.finetune(model, (x, y), (x, y), f"{FOLDER}/run", settings, strategy=strategy)

@@ -142,7 +142,7 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # | train a small model on a small machine | `--phase 32`, then `--phase 128 --init bert/preset`; a task made of the first reads 32 tokens unless `sequence_length` says otherwise |
 # | go on from published weights | `--init`, see [texts of your domain](domain.py) |
 # | watch unseen text | `--heldout others` |
-# | fill rows with several sequences | `--packed`, see [speed and memory](speed_and_memory.py) |
+# | fill rows with several sequences | `--packed`, see [rows](vocabulary_and_corpus.py) |
 # | leave out Adam's bias correction, as Google | `--google_optimizer` |
 # | train for a time, with a learning rate that follows the clock | `pretrain_day.py --hours 24` |
 # | take newer settings than the paper's | `pretrain_day.py`, see [a BERT in a day](../day.md) |

@@ -42,16 +42,12 @@ ways = {
     "the default": keras_bert.Batching(),
     "bucket_lengths": keras_bert.Batching(bucket_lengths=buckets),
     "and tokens_per_batch": keras_bert.Batching(bucket_lengths=buckets, tokens_per_batch=2048),
-    "packed": keras_bert.Batching(batch_size=16, packed=True),
 }
 print(f"{'':20}  batches   tokens  real")
 for name, batching in ways.items():
     batches = [inputs for inputs, *_ in classifier.batches(texts, labels, batching=batching)]
     total = sum(np.size(inputs["token_ids"]) for inputs in batches)
-    real = sum(
-        np.count_nonzero(inputs["sequence_ids" if batching.packed else "padding_mask"])
-        for inputs in batches
-    )
+    real = sum(np.count_nonzero(inputs["padding_mask"]) for inputs in batches)
     print(f"{name:20}  {len(batches):7}  {total:7,}  {real / total:4.0%}")
 
 # %% [markdown]
@@ -60,16 +56,13 @@ for name, batching in ways.items():
 #   four, and on TPUs to the sequence length.
 # - `bucket_lengths` batches texts of similar lengths. `tokens_per_batch` then gives short texts
 #   larger batches, so that each step takes about as long.
-# - `packed=True` puts several texts into a row. Each attends only to itself, and losses and metrics
-#   are those of rows of their own; the losses of spans are those of rows without padding.
-#   `batch_size` counts rows, which hold several texts each: choose a smaller one. Classifiers,
-#   taggers and span labelers can train on packed rows, and so can `pretraining_dataset`.
 #
-# `fit` takes any of them; recipes take `--packed`. A model's first epoch takes longer, because its
-# step is traced, so compare the second epochs:
+# `fit` takes any of them; recipes take `--bucket_lengths`. A model's first epoch takes longer,
+# because its step is traced, so compare the second epochs. In pre-training, several texts can share
+# a row: see `packed` of `pretraining_dataset`.
 
 # %%
-for name in ("the default", "packed"):
+for name in ("the default", "bucket_lengths"):
     print(name)
     classifier.fit(texts, labels, batching=ways[name], epochs=2, verbose=2)
 

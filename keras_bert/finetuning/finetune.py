@@ -109,7 +109,6 @@ def finetune(
     if not isinstance(settings, FineTuning):
         raise ValueError(f"settings must be a FineTuning(...); got {shown(settings)}.")
     batching = dataclasses.replace(batching or Batching(), shuffle=True)
-    batching.check_model(model)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     output = local_path(output)
     train, dev = _train_and_dev(model, train, dev)
@@ -118,7 +117,7 @@ def finetune(
     if settings.loss is not None:  # labels are checked for it
         with scope_of(strategy):
             model.compile(loss=settings.loss)
-    teaching = start_teaching(model, teacher, settings, batching, strategy, train.sample_weight)
+    teaching = start_teaching(model, teacher, settings, strategy, train.sample_weight)
     if answer_options is None:
         answer_options = model.scorer.answer_options
     run = _Run(
@@ -308,7 +307,6 @@ def card_settings(run: _Run) -> dict[str, Any]:
         "seed": settings.seed,
         "batch size": _batch_size(run.batching),
         "tokens per batch": run.batching.tokens_per_batch,
-        "packed": run.batching.packed or None,
         "parts per batch": None if parts == 1 else parts,
         "teacher": teaching.teacher and repr(teaching.teacher),
         "temperature": teaching.weights.get("temperature"),

@@ -57,7 +57,6 @@ def start_teaching(
     model: BertTask,
     teacher: BertTask | str | os.PathLike | None,
     settings: FineTuning,
-    batching: Batching,
     strategy: "Strategy | None",
     sample_weight: Any,
 ) -> Teaching:
@@ -69,10 +68,6 @@ def start_teaching(
         with scope_of(strategy):
             teacher = type(model).from_preset(teacher)
     _check_teacher(model, teacher)
-    if batching.packed and model.preprocessor.packs == "positions":
-        raise ValueError(
-            "A teacher's logits of positions can't be packed: leave packed out of the batching."
-        )
     if not isinstance(model, BertEmbedder):
         losses = keras.tree.flatten(loss)
         if any(callable(one) and not isinstance(one, keras.losses.Loss) for one in losses):

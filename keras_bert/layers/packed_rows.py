@@ -11,7 +11,6 @@ import contextvars
 import keras
 from keras import ops
 
-from keras_bert.layers.plain_attention import HIDDEN
 from keras_bert.saved import SavedLayer, registered
 
 _INPUTS = contextvars.ContextVar("packed_rows", default={})  # noqa: B039 (never changed)
@@ -113,29 +112,6 @@ def _is_in_sequence(sequence_ids, cls_positions):
     ids = ops.arange(1, count + 1, dtype="int32")  # [K]
     sequence_ids = ops.expand_dims(ops.cast(sequence_ids, "int32"), 1)  # [B, 1, S]
     return ops.equal(sequence_ids, ops.expand_dims(ids, 1))
-
-
-@registered
-class SequenceLogits(keras.layers.Layer):
-    """Layer that gives each sequence of a packed row its own logits, for a softmax over its tokens.
-
-    `[B, S]` logits stay unchanged, or become `[B, K, S]` for packed rows with `cls_positions`,
-    -10,000 at the tokens of other sequences.
-
-    Example:
-    >>> import numpy as np
-    >>> with packed_rows({"sequence_ids": [[1, 1, 2]], "cls_positions": [[0, 2]]}):
-    ...     SequenceLogits()(np.array([[1.0, 2.0, 3.0]])).numpy().tolist()
-    [[[1.0, 2.0, -10000.0], [-10000.0, -10000.0, 3.0]]]
-    """
-
-    def call(self, logits):
-        sequence_ids = packed_input("sequence_ids")
-        cls_positions = packed_input("cls_positions")
-        if sequence_ids is None or cls_positions is None:
-            return logits
-        is_inside = _is_in_sequence(sequence_ids, cls_positions)
-        return ops.where(is_inside, ops.expand_dims(logits, 1), HIDDEN)  # [B, K, S]
 
 
 def token_positions(token_ids, sequence_ids=None):

@@ -59,6 +59,7 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
     (True, 8)
     """
 
+    takes_packed_rows = True
     hub_pipeline = "feature-extraction"
     javascript_pipeline = "feature-extraction"
     their_head = "Model"

@@ -61,8 +61,7 @@ class BertClassifier(BertTask):
             float32.
 
     Returns:
-        Logits `[B, C]`, or `[B, K, C]` for packed rows, float32. With `num_features`
-        rows can't be packed.
+        Logits `[B, C]`, float32.
 
     Raises:
         ValueError: if `num_classes` is below 1 or not the number of the preprocessor's
@@ -118,10 +117,6 @@ class BertClassifier(BertTask):
         self.num_features = num_features
 
     @property
-    def takes_packed_rows(self):
-        return not self.num_features and self.backbone.takes_packed_rows
-
-    @property
     def is_multi_label(self):
         """Whether a text may have several labels; see the preprocessor's `multi_label`."""
         return self.preprocessor is not None and self.preprocessor.multi_label
@@ -166,7 +161,7 @@ class BertClassifier(BertTask):
             self._adapt(data.extra_inputs)
         if class_weight is None:
             return data
-        if data.y is not None and not data.is_packed:
+        if data.y is not None:
             weights = self.class_sample_weight(data.y, class_weight, data.sample_weight)
             return data.with_weights(weights)
         weights = class_weights(class_weight, self._class_names())  # see batches_to_fit

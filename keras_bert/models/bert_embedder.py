@@ -107,7 +107,6 @@ class BertEmbedder(BertTask):
     card_task = "turns texts into vectors"
     card_example = 'similarity(["a fine book"], ["a dull book", "a day"])'
     takes_columns = True
-    takes_packed_rows = False
     reads = "sequence_output"
     output_name = "embedding"
 

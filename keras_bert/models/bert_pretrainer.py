@@ -116,6 +116,10 @@ class BertPretrainer(BertTask):
         self.tie_embeddings = tie_embeddings
 
     @property
+    def takes_packed_rows(self):
+        return self.backbone.takes_packed_rows
+
+    @property
     def reads(self):
         return "pooled_output" if self.next_sentence else "token_vectors"
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.packed_rows import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, warn_if_causal
 from keras_bert.saved import registered
@@ -31,9 +30,7 @@ class BertSpanLabeler(BertTask):
 
     Returns:
         A dict of logits, `start` and `end`, `[B, S]` float32. Padding has logits too, and takes
-        part in the softmax of the loss, as in Google's BERT. For packed rows they are `[B, K, S]`,
-        -10,000 at the tokens of other sequences and at padding, so the loss of a packed sequence is
-        that of a row without padding: lower than a padded row's.
+        part in the softmax of the loss, as in Google's BERT.
 
     Example:
     >>> from keras_bert import BertBackbone, BertSpanLabeler, BertSpanLabelerPreprocessor
@@ -73,10 +70,7 @@ class BertSpanLabeler(BertTask):
         inputs = dict(backbone.input)
         encoded = backbone.token_vectors(inputs)  # [B, S, H]
         logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, 2]
-        outputs = {}
-        for place, name in enumerate(("start", "end")):
-            layer = SequenceLogits(name=f"{name}_logits", dtype="float32")
-            outputs[name] = layer(logits[:, :, place])
+        outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.dropout = dropout

@@ -57,8 +57,6 @@ class BertTask(
     `answer` gives what an exported model gives, `scores` the task's official metrics. Subclass it
     for a task of your own: make the layers, call `super().__init__`, and override
     `preprocessor_class` and `default_compile_args`. Its arguments are attributes, for `get_config`.
-    It takes packed rows, too; set `takes_packed_rows = False` if its head combines vectors
-    of several tokens.
 
     Args:
         inputs: a dict of Keras inputs, those of `backbone.input` among them.
@@ -131,11 +129,6 @@ class BertTask(
     def scorer(self):
         """What scores the task's answers, tunes them, and writes them to files."""
         return self.scorer_class(preprocessor_of(self))
-
-    @property
-    def takes_packed_rows(self):
-        """Whether rows may hold several sequences; a head of several tokens says False."""
-        return self.backbone.takes_packed_rows
 
     @property
     def trainable_variables(self):

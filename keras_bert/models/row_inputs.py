@@ -10,7 +10,7 @@ from keras_bert.preprocessing.prepared_inputs import OPTIONAL, PACKED, check_nam
 class RowInputs:
     """Mixin of functional models that lets callers leave out inputs, and give packed rows."""
 
-    takes_packed_rows = True  # False if a head combines vectors of several tokens
+    takes_packed_rows = False  # whether rows may hold several sequences
 
     def __call__(self, inputs, *args, **kwargs):
         inputs, packed = inputs_and_packed(self, inputs)

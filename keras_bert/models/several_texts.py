@@ -12,7 +12,6 @@ class SeveralTexts(BertTask):
     """A task whose inputs are `[B, C, S]`, C sequences of an example, and whose logits `[B, C]`."""
 
     name_of_texts: str
-    takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
         policy = head_policy(self, backbone, dtype, "pooled_output")

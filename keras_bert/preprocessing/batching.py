@@ -16,7 +16,7 @@ PAD_TO = ("auto", "longest", "full")
 
 @dataclasses.dataclass(frozen=True)
 class Batching:
-    """Settings for making batches: size, order, padding, packing, and what to drop.
+    """Settings for making batches: size, order, padding, and what to drop.
 
     `fit`, `evaluate`, `batches`, `finetune` and every preprocessor take a `Batching`.
 
@@ -39,15 +39,6 @@ class Batching:
             have more rows.
         drop_remainder: bool, whether training drops a smaller last batch. None drops it on a TPU
             only. Evaluation and prediction never drop examples.
-        packed: bool, whether several sequences share a row, so that almost nothing is padded. Rows
-            have the preprocessor's `sequence_length`, and `batch_size` counts rows. Losses and
-            metrics equal those without packing, except for spans: padding takes part in the softmax
-            over a row's tokens, as in Google's BERT, and packed sequences have none. Sequences in
-            memory are packed once, and shuffling draws a new order of rows for each epoch. For
-            `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`; prediction sorts rows by
-            length instead.
-        sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
-            fit.
 
     Raises:
         ValueError: if a size is below 1, or arguments exclude each other.
@@ -65,8 +56,6 @@ class Batching:
     bucket_lengths: Sequence[int] | None = None
     tokens_per_batch: int | None = None
     drop_remainder: bool | None = None
-    packed: bool = False
-    sequences_per_row: int | None = None
 
     def __post_init__(self):
         check_int("batch_size", self.batch_size)
@@ -84,13 +73,6 @@ class Batching:
                 raise ValueError("tokens_per_batch needs bucket_lengths, such as (32, 64, 128).")
             least = int(max(self.bucket_lengths))  # one row of the longest
             check_int("tokens_per_batch", self.tokens_per_batch, at_least=least)
-        if self.sequences_per_row is not None:
-            check_int("sequences_per_row", self.sequences_per_row, at_least=2)
-            if not self.packed:
-                raise ValueError("sequences_per_row needs packed=True.")
-        is_full = self.pad_to in ("auto", "full")
-        if self.packed and (has_buckets or not is_full):
-            raise ValueError("packed makes rows of sequence_length: leave out pad_to and buckets.")
 
     def _set_lengths(self, name):
         """Checks the lengths of a field, and makes them a tuple, which can be hashed."""
@@ -130,9 +112,7 @@ class Batching:
         device = device_kind()
         pad_to = self.pad_to
         drop_remainder = self.drop_remainder
-        if self.packed:
-            pad_to = "full"
-        elif pad_to == "auto":
+        if pad_to == "auto":
             pad_to = _auto_pad_to(device, longest)
         if drop_remainder is None:
             drop_remainder = device == "TPU"
@@ -157,11 +137,6 @@ class Batching:
         """Raises a ValueError if rows are sorted by length, which is impossible for `what`."""
         if self.bucket_lengths is not None:
             raise ValueError(f"{what} can't be sorted by length: leave out bucket_lengths.")
-
-    def check_model(self, model: keras.Model) -> None:
-        """Raises a ValueError if rows are packed and a model reads one sequence per row."""
-        if self.packed and not model.takes_packed_rows:
-            raise ValueError(f"This {type(model).__name__} takes no packed rows: leave packed out.")
 
 
 def _auto_pad_to(device, longest):

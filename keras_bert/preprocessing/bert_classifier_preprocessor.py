@@ -62,8 +62,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
     window_stride: int | None = None
     regression: bool = False
 
-    packs = "sequences"
-
     def __post_init__(self):
         super().__post_init__()
         check_number("threshold", self.threshold, at_least=0, exclusive=True, below=1)

@@ -51,7 +51,6 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     default_prompt_name: str | None = None
 
     max_texts = math.inf  # of an example to train on; to embed, up to 2
-    packs = None
 
     def __post_init__(self):
         super().__post_init__()

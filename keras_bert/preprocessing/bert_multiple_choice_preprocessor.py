@@ -42,7 +42,6 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
     """
 
-    packs = None
     signature = {"context": 1, "choices": 2}
 
     def listed(self, x: Examples) -> list[dict]:

@@ -17,7 +17,6 @@ from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, in_numpy, is_dataset
-from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 from keras_bert.preprocessing.texts import in_parts, text_columns, text_examples
@@ -94,8 +93,6 @@ class BertPreprocessor:
     label_names = None  # a list of str for tasks with classes
     multi_label = False  # whether a text may have several labels
     is_regression = False
-    # What has labels in packed rows: "tokens", "sequences" or "positions"; None if none are made.
-    packs: ClassVar[str | None] = "tokens"
     # The string inputs of the exported model, by name, with their ranks (None for any).
     signature: ClassVar[dict[str, int | None]] = {"text": None}
 
@@ -215,8 +212,6 @@ class BertPreprocessor:
                 in a `tf.data.Dataset` that is outside the classes raises a
                 `tf.errors.InvalidArgumentError` when its batch is read.
         """
-        if batching.packed and self.packs is None:
-            raise ValueError(f"A {type(self).__name__} makes no packed rows: leave packed out.")
         if is_dataset(x):
             if y is not None or sample_weight is not None:
                 raise ValueError(
@@ -237,8 +232,6 @@ class BertPreprocessor:
     def batched(self, rows: Rows, batching: Batching) -> Batches:
         """Makes batches of the rows that `read` returned; see `batches`."""
         batching = batching.for_rows(self.sequence_length)
-        if batching.packed:
-            return packed_batches(rows, batching, self.sequence_length, self.packs)
         if batching.tokens_per_batch is not None:
             tokens = batching.tokens_per_batch // rows.num_sequences  # of all pairs of a row
             batching = dataclasses.replace(batching, tokens_per_batch=tokens)

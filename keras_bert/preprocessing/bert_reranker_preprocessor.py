@@ -46,7 +46,6 @@ class BertRerankerPreprocessor(BertPreprocessor):
     activation: str = "sigmoid"
 
     max_texts = 3
-    packs = None
     signature = {"query": 1, "documents": 1}
 
     def __post_init__(self):

@@ -68,7 +68,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     max_answer_length: int = 30
     null_threshold: float | None = None
 
-    packs = "positions"
     truncates = False
     signature = {"question": 1, "context": 1}
 

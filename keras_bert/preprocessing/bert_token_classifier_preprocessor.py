@@ -56,7 +56,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     label_names: Sequence[str] | None = None
 
     max_texts = 1
-    packs = "tokens"
     truncates = False
     signature = {"text": 1}
 

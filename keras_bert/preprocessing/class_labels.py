@@ -230,9 +230,9 @@ def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
     return tf.argmax(labels[..., None] == classes, -1, tf.int32)
 
 
-def _checked_numbers(labels, num_classes, rank=1):
+def _checked_numbers(labels, num_classes):
     """Checks class numbers in the graph, `[B]`; one-hot labels only for not being strings."""
-    are_numbers = num_classes is not None and (labels.shape.rank or 0) <= rank
+    are_numbers = num_classes is not None and (labels.shape.rank or 0) <= 1
     if are_numbers or labels.dtype == "string":
         return _of_classes(labels, num_classes)
     return labels
@@ -248,12 +248,8 @@ def with_class_check(dataset: Any, num_classes: int) -> Any:
     def check(x, labels):
         if isinstance(labels, dict):
             return labels
-        rank = 2  # of packed rows, [B, K]
-        if not (isinstance(x, dict) and "cls_positions" in x):
-            rank = 1
-            labels = one_each(labels)
-        labels = _checked_numbers(labels, num_classes, rank)
-        if (labels.shape.rank or 0) > rank:  # JAX needs C
+        labels = _checked_numbers(one_each(labels), num_classes)
+        if (labels.shape.rank or 0) > 1:  # JAX needs C
             labels.set_shape([*labels.shape[:-1], num_classes])
         return labels
 

@@ -33,8 +33,6 @@ from keras_bert.preprocessing.task_checks import (
     has_one_each,
     no_inputs,
     preprocessor_of,
-    rows_as_slots,
-    slots_as_rows,
     with_extra_arrays,
 )
 
@@ -61,7 +59,6 @@ class Data:
     is_raw = False  # whether a preprocessor reads `x`
     is_single = False  # whether `x` is one example
     is_streamed = False  # whether examples are read only when they are needed
-    is_packed = False  # whether rows hold several sequences
     count = None  # the number of examples in memory
 
     def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
@@ -187,7 +184,6 @@ class RawExamples(Raw, InMemory):
         return self.x
 
     def batches(self, batching):
-        batching.check_model(self.task)
         weights = example_weights(self.task, self.y, self.sample_weight)
         return self.preprocessor.batches(self.checked(), self.y, weights, batching=batching)
 
@@ -227,7 +223,6 @@ class RawDataset(Raw):
             yield self.preprocessor.listed({"text": tuple(columns), **extra_inputs})
 
     def batches(self, batching):
-        batching.check_model(self.task)
         preprocessor = self.preprocessor
         dataset = self.checked()
         check_not_empty(dataset)
@@ -252,11 +247,6 @@ class RawDataset(Raw):
 class Inputs(Data):
     """Prepared inputs, alone or with labels and weights."""
 
-    @property
-    def is_packed(self) -> bool:
-        inputs = self.first_inputs()
-        return isinstance(inputs, dict) and inputs.get("sequence_ids") is not None
-
     def first_inputs(self) -> Any:
         """Returns the inputs, those of the first batch, or their specs; None if unknown."""
         return self.x
@@ -274,10 +264,6 @@ class Inputs(Data):
         return self.task.predict_batches(self.checked_inputs(), batch_size, **kwargs)
 
     def chunks_of_outputs(self, batch_size, verbose):
-        if self.is_packed:
-            raise ValueError(
-                "answer and scores take no packed rows (sequence_ids): give the raw examples."
-            )
         yield self.outputs(batch_size, verbose=verbose), None
 
 
@@ -307,8 +293,6 @@ class InputArrays(Inputs, InMemory):
         """Returns checked inputs, labels in the loss's form, and weights, as arrays."""
         x = self._arrays(self.x)
         check_structure(self.task, self.y)
-        if "cls_positions" in x and has_one_each(self.task):
-            return x, *self._packed_targets(x)
         rows = len(keras.tree.flatten(x)[0])
         return x, *self._checked_targets(x, self.y, self.sample_weight, rows)
 
@@ -320,14 +304,6 @@ class InputArrays(Inputs, InMemory):
         if "token_ids" in inputs:
             inputs = with_extra_arrays(self.task, inputs)
         return input_arrays(self.task, inputs)
-
-    def _packed_targets(self, x):
-        """Returns labels and weights of the sequences in packed rows, `[n, K, ...]`."""
-        slots = np.shape(x["cls_positions"])  # [n, K]
-        y = slots_as_rows("y", self.y, slots)
-        weights = slots_as_rows("sample_weight", self.sample_weight, slots)
-        y, weights = self._checked_targets(x, y, weights)
-        return rows_as_slots(y, slots), rows_as_slots(weights, slots)
 
     def _checked_targets(self, x, y, sample_weight, rows=None):
         weights = example_weights(self.task, y, sample_weight, rows)

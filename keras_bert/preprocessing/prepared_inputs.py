@@ -65,6 +65,8 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
         name_here = INPUTS.get(unknown[0])
         if name_here in model.input:
             hint = f" {unknown[0]} is called {name_here} here."
+        elif unknown[0] in PACKED:
+            hint = " Packed rows are for pre-training: batch by length, with bucket_lengths."
     raise ValueError(
         f"{type(model).__name__} {problem}; it takes a dict of {', '.join(taken)}.{hint}"
     )

@@ -49,12 +49,11 @@ def check_structure(task: keras.Model, y: Any) -> None:
 
 def check_dataset_labels(task: keras.Model, dataset: Any) -> None:
     """Checks the structure and the shape of the labels of a `tf.data.Dataset` of batches."""
-    x, y, _ = keras.utils.unpack_x_y_sample_weight(dataset.element_spec)
+    _, y, _ = keras.utils.unpack_x_y_sample_weight(dataset.element_spec)
     check_structure(task, y)
     if not hasattr(y, "shape"):
         return
-    is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K, ...]
-    shape = y.shape[2 if is_packed else 1 :]
+    shape = y.shape[1:]
     if shape.is_fully_defined():
         task.check_labels(np.zeros((1, *shape)))
 
@@ -98,26 +97,6 @@ def _is_column(values):
     if isinstance(values, (str, bytes, dict)) or getattr(values, "shape", None) == ():
         return False
     return hasattr(values, "__len__") and hasattr(values, "__getitem__")
-
-
-def slots_as_rows(name: str, values: Any, slots: tuple[int, int]) -> np.ndarray | None:
-    """Reshapes labels or weights of packed rows, `[n, K, ...]`, to `[n x K, ...]`."""
-    if values is None:
-        return None
-    shape = np.shape(values)
-    if shape[:2] != slots:
-        raise ValueError(
-            f"{name} must have a value for each of cls_positions, {list(slots)}; got shape {shape}."
-        )
-    return np.reshape(values, (-1, *shape[2:]))
-
-
-def rows_as_slots(values: Any, slots: tuple[int, int]) -> np.ndarray | None:
-    """Reshapes labels or weights, `[n x K, ...]`, to those of packed rows, `[n, K, ...]`."""
-    if values is None:
-        return None
-    inner = np.shape(values)[1:]
-    return np.reshape(values, (*slots, *inner))
 
 
 def with_extra_arrays(task: keras.Model, x: Any) -> Any:

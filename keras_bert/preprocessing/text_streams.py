@@ -29,8 +29,6 @@ def stream_batches(
     is the preprocessor's `stream_rows`.
     """
     batching.check_unsorted("Texts of a dataset")
-    if batching.packed:
-        raise ValueError("Texts of a dataset can't be packed: give them in memory.")
     batching = batching.for_rows(preprocessor.sequence_length)
     if rows_of is None:
         rows_of = preprocessor.stream_rows

@@ -95,24 +95,24 @@ def by_hand(student, teacher, x, y, reference):
 
 
 @pytest.mark.parametrize(
-    ("name", "reference", "packed"),
+    ("name", "reference"),
     [
-        ("classes", of_classes, True),
-        ("features", of_classes, False),
-        ("choices", of_classes, False),
-        ("tags", of_classes, True),
-        ("questions", of_classes, False),
-        ("score", of_numbers, False),
-        ("labels", of_relevance, False),
+        ("classes", of_classes),
+        ("features", of_classes),
+        ("choices", of_classes),
+        ("tags", of_classes),
+        ("questions", of_classes),
+        ("score", of_numbers),
+        ("labels", of_relevance),
     ],
 )
 def test_outputs_follow_the_teacher_and_the_labels(
-    pair, cases, name, reference, packed, first_loss, tmp_path, assert_close
+    pair, cases, name, reference, first_loss, tmp_path, assert_close
 ):
     student, teacher = pair(name)
     x, y = cases[name][1:3]
     expected = by_hand(student, teacher, x, y, reference)
-    loss = first_loss(student, teacher, x, y, tmp_path, batching=Batching(64, packed=packed))
+    loss = first_loss(student, teacher, x, y, tmp_path, batching=Batching(64))
     assert_close(loss, expected, size=1.0)
 
 
@@ -213,14 +213,11 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     check(
         "which a function may not expect", pair("classes")[1], loss=lambda y, outputs: 0 * outputs
     )
-    questions, spans = cases["questions"][1], pair("questions")
     vectors, pairs = pair("vectors"), (["a", "b"], ["c", "d"])
     of_pairs = {"model": vectors[0], "data": (pairs,), "loss": keras_bert.losses.InBatchNegatives()}
     check("give no loss that compares texts", vectors[1], **of_pairs)
     with pytest.raises(ValueError, match="takes probabilities"):
         student.compile(loss=Distillation("sparse_categorical_crossentropy"))
-    packed = {"model": spans[0], "data": questions, "batching": Batching(packed=True)}
-    check("logits of positions can't be packed", spans[1], **packed)
     assert not (tmp_path / "run").exists()
 
 

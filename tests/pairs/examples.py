@@ -86,8 +86,8 @@ def examples(task, labels, number=NUMBER, seed=1):
     return x, (np.eye(len(names))[classes] if labels == "one-hot" else classes).tolist()
 
 
-def pretraining_arrays(packed, number=NUMBER, seed=1):
-    """One batch `(x, y, weights)` of pre-training rows; packed rows hold two sequences."""
+def pretraining_arrays(number=NUMBER, seed=1):
+    """One batch `(x, y, weights)` of pre-training rows."""
     generator = np.random.default_rng(seed)
     lengths = generator.integers(6, LENGTH + 1, number)
     mask = (np.arange(LENGTH) < lengths[:, None]).astype("int32")
@@ -100,14 +100,6 @@ def pretraining_arrays(packed, number=NUMBER, seed=1):
     y["next_sentence"] = (np.arange(number) % 2).astype("int32")
     weights = {"masked_lm": (np.arange(3) < 1 + np.arange(number)[:, None] % 3).astype("float32")}
     weights["next_sentence"] = np.ones(number, "float32")
-    if packed:  # two sequences to a row; the second starts at 8
-        second = np.full((number, 1), 8, "int32")
-        x["sequence_ids"] = np.where(np.arange(LENGTH) < second, 1, 2).astype("int32")
-        x["token_ids"] = np.where(ids == 0, 5, ids)
-        del x["padding_mask"]
-        x["cls_positions"] = np.concatenate([0 * second, second], axis=1)
-        y["next_sentence"] = np.stack([y["next_sentence"]] * 2, axis=1)
-        weights["next_sentence"] = np.ones((number, 2), "float32")
     return x, y, weights
 
 
@@ -136,7 +128,7 @@ def corpus_batches(run, next_sentence, seed=1):
         corpus(),
         batch_size=ROWS,
         sequence_length=LENGTH,
-        packed=run["batching"] == "packed",
+        packed=run["task"] == "pretrainer on a packed corpus",
         left_to_right=run["encoder"] == "causal",
         next_sentence=next_sentence,
         epochs=1,
@@ -169,11 +161,10 @@ class Iterable:
 
 
 def batching_of(run, **others):
-    """The `Batching` of a run; packed rows share one batch, which holds all examples."""
+    """The `Batching` of a run."""
     settings = {
         "fixed": {"batch_size": ROWS, "pad_to": "full"},
         "tokens": {"bucket_lengths": (LENGTH,), "tokens_per_batch": ROWS * LENGTH},
-        "packed": {"batch_size": WHOLE, "packed": True},
     }[run["batching"]]
     return Batching(**{"shuffle": False, "seed": 1, **settings, **others})
 

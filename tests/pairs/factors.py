@@ -21,6 +21,7 @@ FACTORS = {
         "reranker of triplets",
         "pretrainer on arrays",
         "pretrainer on a corpus",
+        "pretrainer on a packed corpus",
     ),
     "dtype": ("float32", "mixed_bfloat16", "mixed_float16", "bfloat16"),
     "devices": ("one", "two"),
@@ -29,7 +30,7 @@ FACTORS = {
     "remat": ("no", "yes"),
     "lora": ("no", "yes"),
     "freezing": ("none", "lower blocks", "encoder"),
-    "batching": ("fixed", "tokens", "packed"),
+    "batching": ("fixed", "tokens"),
     "data": (
         "lists",
         "arrays",

@@ -127,19 +127,9 @@ REFUSED = [
         {"encoder": ("own",), "remat": ("yes",)}, "have no remat", "its blocks have no `remat`"
     ),
     Refusal(
-        {"task": ("features", "choices", *EMBEDDERS, *RERANKERS), "batching": ("packed",)},
-        "takes no packed rows",
-        "the head reads rows of one sequence",
-    ),
-    Refusal(
         {"data": ("tf.data of texts",), "batching": ("tokens",)},
         "can't be sorted by length",
         "a dataset can't be sorted by length",
-    ),
-    Refusal(
-        {"data": ("tf.data of texts",), "batching": ("packed",)},
-        "takes no packed rows|can't be packed",
-        "texts must be in memory, to fill rows with those that fit",
     ),
     Refusal(
         {"task": ("embedder of labels",), "batching": ("tokens",)},
@@ -150,15 +140,6 @@ REFUSED = [
         {"encoder": ("RoBERTa",), "data": ("tf.data of texts",)},
         "no ops for a BytePairTokenizer",
         "TensorFlow has no ops for byte pairs: give texts in memory",
-    ),
-    Refusal(
-        {
-            "data": ("prepared PyDataset",),
-            "batching": ("packed",),
-            "weights": ("class_weight",),
-        },
-        "at the same time",
-        "packed rows have weights, and Keras takes one of the two",
     ),
     Refusal(
         {"task": ("windows",), "data": ("prepared PyDataset",), "weights": ("class_weight",)},
@@ -292,11 +273,6 @@ REFUSED = [
         {"task": PRETRAINERS, "after": ("finetune", "finetune with a teacher")},
         "finetune takes raw examples",
         "`fit` trains on a corpus",
-    ),
-    Refusal(
-        {"task": ("spans",), "batching": ("packed",), "after": ("finetune with a teacher",)},
-        "can't be packed",
-        "a teacher answers for single rows",
     ),
     Refusal(
         {"loss": ("function",), "after": ("finetune with a teacher",)},

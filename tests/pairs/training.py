@@ -55,12 +55,12 @@ def is_pretrainer(run):
 def raw_data(run, number=NUMBER, seed=1):
     """Returns `(x, y, weights)` in lists, or one batch of arrays for pre-training."""
     if run["task"] == "pretrainer on arrays":
-        x, y, w = examples.pretraining_arrays(run["batching"] == "packed", number, seed)
+        x, y, w = examples.pretraining_arrays(number, seed)
         if not has_next_sentence(run["encoder"]):
             y, w = ({"masked_lm": v["masked_lm"]} for v in (y, w))
         if run["encoder"] in ("DistilBERT", "MPNet", "ModernBERT", "own"):
             del x["segment_ids"]
-    elif run["task"] == "pretrainer on a corpus":
+    elif is_pretrainer(run):
         batches = list(
             examples.corpus_batches(
                 run, has_next_sentence(run["encoder"]), seed
@@ -159,8 +159,6 @@ def fit_arguments(model, run):
     """The arguments of `fit`, with the data in the form of the run."""
     data = raw_data(run)
     batching = batching_of({"batching": "fixed"} if is_prepared(run) else run)
-    if run["batching"] == "packed" and is_prepared(run):
-        batching = batching_of({"batching": "fixed"}, batch_size=WHOLE)
     arguments = {"epochs": EPOCHS, "verbose": 0, "batching": batching}
     arguments["validation_batch_size"] = WHOLE  # a mean of weighted means depends on the batches
     if run["accumulation_steps"] > 1:
@@ -205,10 +203,9 @@ def as_validation(x):
 def batches_of(model, run, data):
     """Prepared batches, as arrays."""
     if is_pretrainer(run):
-        size = WHOLE if run["batching"] == "packed" else ROWS
         number = len(data[0]["token_ids"])
         return [
-            tuple(sliced(part, slice(i, i + size)) for part in data) for i in range(0, number, size)
+            tuple(sliced(part, slice(i, i + ROWS)) for part in data) for i in range(0, number, ROWS)
         ]
     made = model.batches(*data, batching=batching_of(run))
     return [keras.tree.map_structure(np.asarray, batch) for batch in made]
@@ -220,10 +217,7 @@ def training_data(model, run, data):
     form = run["data"]
     if form == "prepared arrays":
         if not is_pretrainer(run):
-            if run["batching"] == "packed":
-                [batch] = batches_of(model, run, data)
-            else:
-                batch = examples.concatenated(batches_of(model, {**run, "batching": "fixed"}, data))
+            batch = examples.concatenated(batches_of(model, {**run, "batching": "fixed"}, data))
             are_columns = model.takes_columns and not isinstance(batch[0], tuple)
             is_alone = not isinstance(batch, tuple) or (are_columns and isinstance(batch[1], dict))
             x, y, w = (batch, None, None) if is_alone else (*batch, None, None)[:3]
@@ -294,11 +288,7 @@ def reference_run(run):
         plain["validation"] = "split"
     if is_pretrainer(run):
         plain["data"] = "prepared arrays"
-        if run["batching"] == "packed":
-            plain["batching"] = "packed"
-    if run["batching"] == "packed":
-        plain["whole"] = True
-    is_cut = run["batching"] == "packed" or run["task"] == "windows"
+    is_cut = run["task"] == "windows"
     is_unknown = "unknown" in run["data"] or (is_cut and run["data"] == "tf.data of texts")
     if run["optimizer"] == "schedule" and is_unknown:
         plain["optimizer"] = "default rate"  # as `fit` can't count the steps of a schedule
@@ -329,8 +319,7 @@ def reference(key):
         parts = tuple(sliced(part, slice(cut)) for part in parts)
     elif run["validation"] != "none":
         validation = validation_data(model, run, "in memory")
-    size = WHOLE if run.get("whole") else ROWS
-    batching = batching_of({"batching": "fixed"}, batch_size=size)
+    batching = batching_of({"batching": "fixed"})
     with scope_of(run):
         x, y, w = parts
         again = {"verbose": 0, "batching": batching, "epochs": EPOCHS}
@@ -428,11 +417,9 @@ def is_exact(run):
     task, batching = run["task"], run["batching"]
     if is_drawn(run):
         return False
-    is_cut = batching == "packed" or task in ("spans", "windows")
+    is_cut = task in ("spans", "windows")
     if is_cut and is_prepared(run) and run["validation"] == "split":
         return False  # the last rows hold other sequences, or other windows
-    if batching == "packed":  # see `Batching`; and padding counts in a mean over all tokens
-        return task != "spans" and not (task == "tags" and run["loss"] == "function")
     if task == "tags" and run["loss"] == "function" and run["validation"] != "none":
         return False  # whose mean is also one over padding, of which forms of data have more
     has_several_rows = task.startswith(("choices", "embedder", "reranker of"))

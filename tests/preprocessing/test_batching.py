@@ -44,10 +44,6 @@ def test_evaluation_keeps_every_example_in_order():
         ({"pad_to": [0, 8]}, r"lengths of at least 1.*got \[0, 8\]"),
         ({"tokens_per_batch": 64}, "tokens_per_batch needs bucket_lengths"),
         ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "at least 32; got 31"),
-        ({"sequences_per_row": 4}, "sequences_per_row needs packed=True"),
-        ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
-        ({"packed": True, "bucket_lengths": (32, 64)}, "packed makes rows of sequence_length"),
-        ({"packed": True, "pad_to": "longest"}, "packed makes rows of sequence_length"),
     ],
 )
 def test_sizes_that_are_invalid_are_refused(options, message, refused):

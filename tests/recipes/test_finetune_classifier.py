@@ -32,10 +32,8 @@ def test_it_learns_and_writes_what_it_says(rows_of, finetuned, files):
 
 
 @pytest.mark.slow
-def test_regression_of_packed_texts_selected_on_a_part_of_them(
-    rows_of, arguments, module, files, tmp_path
-):
-    line = arguments(files, "--regression", "--epochs", "1", "--packed")
+def test_regression_selected_on_a_part_of_the_texts(rows_of, arguments, module, files, tmp_path):
+    line = arguments(files, "--regression", "--epochs", "1")
     line[line.index("--dev") : line.index("--test")] = ["--validation_split", "0.25"]
     module.main([*line, "--label_column", "rating"])
     history = json.loads((tmp_path / "out" / "scores.json").read_text())

@@ -56,8 +56,7 @@ def make_task(tmp_path_factory):
         classes = {"num_classes": 3} if "classifier" in name else {}
         model = task(backbone, preprocessor=own, **classes)
         full = keras_bert.Batching(4, pad_to="full", drop_remainder=True)  # "auto" on a TPU
-        batching = keras_bert.Batching(2, packed=True) if packed else full
-        return model, model.batches(*examples(name), batching=batching)
+        return model, model.batches(*examples(name), batching=full)
 
     return make
 

@@ -154,38 +154,6 @@ def uneven_classifier(rng, rows, dropout):
     return model, x, y, np.where(np.arange(rows) % ROWS < ROWS - 1, 0.03, 3.0).astype("float32")
 
 
-def padded_classifier(rng, rows, dropout):
-    """Sequences of at most a third of a row; `packed_classifier` puts one or three into a row."""
-    model, x, y, weights = classifier(rng, rows, dropout)
-    lengths = rng.integers(2, LENGTH // 3 + 1, rows)
-    x["padding_mask"] = (np.arange(LENGTH) < lengths[:, None]).astype("int32")
-    x["token_ids"] *= x["padding_mask"]
-    return model, x, y, weights
-
-
-def packed_classifier(rng, rows, dropout):
-    """The same sequences; the first half of each batch has one in a row and the other half three.
-
-    Replicas and parts of a batch thus differ in sequences. A fourth slot is unused.
-    """
-    counts = np.where(np.arange(rows) % ROWS < ROWS // 2, 1, 3)
-    model, x, y, weights = padded_classifier(rng, counts.sum(), dropout)
-    row = np.repeat(np.arange(rows), counts)
-    slot = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    packed = {name: np.zeros((rows, LENGTH), "int32") for name in ("token_ids", "sequence_ids")}
-    packed["cls_positions"] = np.zeros((rows, 4), "int32")
-    ends = np.zeros(rows, int)
-    for number, (i, k) in enumerate(zip(row, slot, strict=True)):
-        tokens = x["token_ids"][number, x["padding_mask"][number] > 0]
-        places = ends[i] + np.arange(len(tokens))
-        packed["token_ids"][i, places], packed["sequence_ids"][i, places] = tokens, k + 1
-        packed["cls_positions"][i, k] = ends[i]
-        ends[i] += len(tokens)
-    labels, of_slots = np.zeros((rows, 4), y.dtype), np.zeros((rows, 4), "float32")
-    labels[row, slot], of_slots[row, slot] = y, weights
-    return model, packed, labels, of_slots
-
-
 def token_classifier(rng, rows, dropout):
     model = keras_bert.BertTokenClassifier(backbone(dropout), num_classes=3, dropout=dropout)
     x = inputs(rng, rows)

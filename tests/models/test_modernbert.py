@@ -104,7 +104,7 @@ def test_every_head_comes_and_goes(
     state = back.state_dict()
     for name, value in theirs.state_dict().items():
         assert (state[name] == value).all(), name
-    np.testing.assert_array_equal(outputs_of(back.eval(), rows, torch), expected)
+    assert_close(outputs_of(back.eval(), rows, torch), expected)  # bits depend on PyTorch's threads
     again = ours.from_preset(tmp_path / "ours")
     assert not again.load_report.new
     assert model.backbone.get_config() | {"name": 0} == again.backbone.get_config() | {"name": 0}

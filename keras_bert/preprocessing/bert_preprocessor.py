@@ -60,6 +60,8 @@ class BertPreprocessor:
         truncation: the part of a long text to keep. `"head"` keeps the beginning, `"tail"` the
             end. `"head_tail"` keeps both, with a quarter of the room for the beginning: 128 and
             382 of 510 tokens. Sun et al. 2019 (section 5.3.1) found this best for reviews.
+            `"longest_first"` is `"head"` as in Hugging Face's `tokenizers`, and what their folders
+            are loaded with: an odd token of the room is the longer text's, the second's on ties.
 
     Call arguments:
         texts: `[B]` strings: a list, an array or a tensor, also for a single text.
@@ -415,7 +417,8 @@ class BertPreprocessor:
         if self.prompt:
             texts = [self.prompt + text for text in texts]
         least = None  # tokens that rows can have
-        if self.truncates and not self.cuts_windows and self.truncation == "head":
+        keeps_head = self.truncation in ("head", "longest_first")
+        if self.truncates and not self.cuts_windows and keeps_head:
             least = self.sequence_length
         ids, lengths = ids_of_texts(self.tokenizer, texts, least)
         return Tokens.of(ids, lengths, numpy_ops)

@@ -11,7 +11,6 @@ import numpy as np
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
-from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
 from keras_bert.presets.formats.hugging_face import check_supported, write_hugging_face
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
@@ -38,12 +37,6 @@ def save_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     with new_folder(folder, 4 * model.count_params()) as unfinished:
         write_hugging_face(checkpoint, unfinished)
         write_card(model, unfinished, has_hugging_face=True)
-    if model.preprocessor is not None and model.preprocessor.truncation != "head":
-        logger.warning(
-            "Not stored in this format: truncation=%r. Pass it to from_preset again, or use "
-            "save_to_preset.",
-            model.preprocessor.truncation,
-        )
 
 
 def _write(model, folder, preprocessor):
@@ -139,7 +132,7 @@ def _task_arguments(model):
     arguments = model.own_arguments()
     if model.preprocessor is not None:
         settings = model.preprocessor.get_config()
-        for name in ("tokenizer", "sequence_length", "truncation"):
+        for name in ("tokenizer", "sequence_length"):
             del settings[name]
         arguments |= settings
     elif "num_classes" in arguments:

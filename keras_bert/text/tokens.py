@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_bert.text.base_tokenizer import Tokenizer
 
-TRUNCATIONS = ("head", "tail", "head_tail")
+TRUNCATIONS = ("head", "tail", "head_tail", "longest_first")
 _CHARACTERS = 16  # of a token: more than almost all have
 
 
@@ -147,7 +147,7 @@ class SegmentPacker:
 
     Pairs have as many [SEP] in their middle as the tokenizer's `num_separators`. Each text of a
     pair keeps at least its half of the room: in a room of 5 tokens, texts of 4 and 2 tokens keep 3
-    and 2; texts of 4 and 4 also keep 3 and 2.
+    and 2; texts of 4 and 4 also keep 3 and 2, with "longest_first" 2 and 3.
     """
 
     tokenizer: Tokenizer
@@ -206,7 +206,10 @@ class SegmentPacker:
             return ops.minimum(lengths, self.sequence_length - 2), 0
         room = self.pair_room
         second_lengths = second.lengths[:, None]
-        most = ops.maximum(room - second_lengths, (room + 1) // 2)
+        is_longer = 1
+        if self.truncation == "longest_first":
+            is_longer = ops.cast(lengths > second_lengths, "int64")
+        most = ops.maximum(room - second_lengths, (room + is_longer) // 2)
         num_first = ops.minimum(lengths, most)
         return num_first, ops.minimum(second_lengths, room - num_first)
 
@@ -214,7 +217,7 @@ class SegmentPacker:
         """Returns the ids at places among the kept tokens `[B, 1]` of each text, int32 `[B, S]`."""
         ops = tokens.ops
         source = place
-        if self.truncation != "head":
+        if self.truncation in ("tail", "head_tail"):
             source = place + tokens.lengths[:, None] - kept
         if self.truncation == "head_tail":  # a quarter of the room for the beginning
             beginning = (kept + 3) // 4

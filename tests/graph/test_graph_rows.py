@@ -22,6 +22,7 @@ from keras_bert.preprocessing.question_windows import question_windows
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import text_words
 from keras_bert.text import numpy_ops
+from keras_bert.text.tokens import TRUNCATIONS
 
 FEW, MORE, MANY, LENGTH = 300, 4_000, 20_000, 14
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
@@ -148,7 +149,7 @@ def count(request):
 NAMES = ["bad", "fine", "good"]
 
 
-@pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
+@pytest.mark.parametrize("truncation", TRUNCATIONS)
 def test_texts_and_pairs(in_both, same, count, truncation):
     classifier, settings = BertClassifierPreprocessor, {"label_names": NAMES}
     texts, pairs = odd_texts(count, 1), odd_texts(count, 2)

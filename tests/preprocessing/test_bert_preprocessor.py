@@ -77,6 +77,20 @@ def test_pairs_are_truncated_as_google_truncates_them(tokenizer, vocabulary, len
         assert row == laid_out(*ids, length), pair
 
 
+def test_longest_first_truncates_pairs_as_hugging_face_does(tokenizer, vocabulary):
+    tokenizers = pytest.importorskip("tokenizers")
+    theirs = tokenizers.BertWordPieceTokenizer({word: i for i, word in enumerate(vocabulary)})
+    generator = np.random.default_rng(6)
+    for length in range(4, 24):
+        theirs.enable_truncation(length)  # longest_first by default
+        sizes = generator.integers(0, 2 * length, (100, 2))
+        pairs = [[" ".join(generator.choice(FIRST, size)) for size in pair] for pair in sizes]
+        columns = map(list, zip(*pairs, strict=True))
+        rows = BertPreprocessor(tokenizer, length, "longest_first")(*columns)
+        ids = [row[: sum(row != 0)].tolist() for row in rows["token_ids"]]
+        assert ids == [theirs.encode(*pair).ids for pair in pairs], length
+
+
 @pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
 @pytest.mark.parametrize("length", [3, 4, 8, 15, 20])
 def test_a_single_text_keeps_its_beginning_or_end(tokenizer, vocabulary, length, truncation):

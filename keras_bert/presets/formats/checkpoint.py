@@ -87,7 +87,10 @@ class Checkpoint:
         """Returns the arguments of the tokenizer, if there is one, and those of sequences."""
         if self.text_refused:
             raise ValueError(self.text_refused)
-        return self.tokenizer, {"sequence_length": self.sequence_length}
+        return self.tokenizer, {
+            "sequence_length": self.sequence_length,
+            "truncation": self.truncation,
+        }
 
     def as_task(self, task: type) -> "Checkpoint":
         """Returns this checkpoint as one of the class `task`, if its head serves that class."""

@@ -38,6 +38,7 @@ from keras_bert.presets.formats.tensor_files import (
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.", "decoder.")  # prefixes of weights
 _HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 _CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of the architecture
+_TRUNCATION = "keras_bert_truncation"  # key of config.json, of a preprocessor's own
 _BUFFERS = ("position_ids", "token_type_ids")  # in older files
 
 
@@ -87,6 +88,7 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
         checkpoint.text_refused = str(error)
     longest = sentences.sequence_length or longest
     checkpoint.sequence_length = min(longest, backbone["max_sequence_length"])
+    checkpoint.truncation = config.text(_TRUNCATION, "longest_first")
     if sentence_transformers.cross_encoder_activation(folder, config):
         return checkpoint.as_task(public_class("BertReranker"))
     return checkpoint
@@ -332,6 +334,8 @@ def _config(checkpoint, architecture):
         config["pad_token_id"] = checkpoint.own_tokenizer.pad_token_id
     if architecture.skips_padding:
         config["max_position_embeddings"] += config.setdefault("pad_token_id", 1) + 1
+    if arguments.get("truncation", "longest_first") != "longest_first":
+        config[_TRUNCATION] = arguments["truncation"]
     if "dropout" in arguments:
         key, _ = architecture.dropout(checkpoint.head)
         config[key] = arguments["dropout"]

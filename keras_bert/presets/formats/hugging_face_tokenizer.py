@@ -117,9 +117,10 @@ def fast_tokenizer(
 ) -> dict[str, Any]:
     """Describes a tokenizer in the format of Hugging Face `tokenizers`.
 
-    It adds [CLS] and [SEP], cuts rows to `sequence_length` if the `truncation` is `"head"` or
-    `"tail"`, and pads a batch to its longest row. A pair of two long texts may keep one token more
-    of the second than `SegmentPacker` keeps. A special token in a text is that token.
+    It adds [CLS] and [SEP], cuts rows to `sequence_length` unless the `truncation` is
+    `"head_tail"` or None, and pads a batch to its longest row. Unless it is `"longest_first"`, a
+    pair of two long texts may keep one token more of the second than `SegmentPacker` keeps. A
+    special token in a text is that token.
     """
     special = _own_special_tokens(tokenizer)
     cls = special["cls_token"]
@@ -143,9 +144,9 @@ def fast_tokenizer(
             }
         )
     cut = None
-    if truncation in ("head", "tail"):
+    if truncation not in ("head_tail", None):
         cut = {
-            "direction": "Right" if truncation == "head" else "Left",
+            "direction": "Left" if truncation == "tail" else "Right",
             "max_length": sequence_length,
             "strategy": "LongestFirst",
             "stride": 0,

@@ -137,11 +137,7 @@ def main(argv=None):
     vectors = model.encode_document(documents)
     print(f"vectors made in {time.perf_counter() - started:.0f} s")
     asked = model.encode_query(questions)
-    for dtype in ("float32", "float16", "int8"):
-        index = keras_bert.VectorIndex(vectors, dtype=dtype)
-        near = report(f"vectors, {dtype}", index.search(asked, DEPTH)[0].tolist())
-        if dtype == "float32":
-            by_vectors = near
+    by_vectors = report("vectors", model.search(asked, vectors, DEPTH)[0].tolist())
     by_words = report("BM25", keyword_search(documents, questions))
     both = report("both", fused(by_vectors, by_words))
     if not args.train:
@@ -158,8 +154,7 @@ def main(argv=None):
         report("both, 20 reranked", reranked(reranker, questions, documents, both))
     if "embedder" in args.train:
         fit(model, args, args.learning_rate, (queries, positives, negatives))
-        index = model.index(documents)
-        found = index.search(model.encode_query(questions), DEPTH)[0].tolist()
+        found = model.search(questions, documents, DEPTH)[0].tolist()
         trained = report("trained vectors", found)
         report("trained, and BM25", fused(trained, by_words))
 

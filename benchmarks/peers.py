@@ -101,26 +101,6 @@ def tokens(args):
     yield "cutting text into tokens on one core, million tokens/s", millions
 
 
-def search(args):
-    os.environ["KERAS_BACKEND"] = "torch"  # sentence-transformers' own
-    import numpy as np
-    import search_speed
-
-    from keras_bert import VectorIndex
-
-    rng = np.random.default_rng(1)
-    documents = rng.normal(size=(100_000, 384)).astype("float32")
-    queries = rng.normal(size=(32, 384)).astype("float32")
-    indexes = {"float32": VectorIndex(documents)}
-    for number in (1, 32):
-        taken = search_speed.compared(documents, queries[:number], indexes)
-        ways = {"keras_bert": "VectorIndex, float32", "sentence_transformers": "semantic_search"}
-        speeds = {
-            library: 1e3 * number / statistics.median(taken[way]) for library, way in ways.items()
-        }
-        yield f"searching 100,000 vectors, {number} at a time, queries/s", speeds
-
-
 def first_answers(args):
     from first_results import measure
 
@@ -136,7 +116,6 @@ ROWS = {
     "fine_tuning": fine_tuning,
     "pre_training": pre_training,
     "tokens": tokens,
-    "search": search,
     "first_results": first_answers,
 }
 

@@ -59,6 +59,5 @@ from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingChec
 from keras_bert.training.lamb import Lamb as Lamb
 from keras_bert.training.strategy import get_strategy as get_strategy
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay as WarmupLinearDecay
-from keras_bert.vector_index import VectorIndex as VectorIndex
 
 __version__: str

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = [  # from the ground up
     "files lazy_names messages other_libraries reports saved sizes",
     "layers losses text metrics",
-    "graph corpus readers training vector_index",
+    "graph corpus readers training",
     "callbacks preprocessing",
     "presets planning scoring",
     "serving",

@@ -51,42 +51,24 @@ print(model.similarity_pairwise(questions[:2], [notices[0], notices[2]]).round(2
 # %% [markdown]
 # ## An index
 #
-# `search` is exact: it compares a question with every document. An index serves those who search the
-# same documents often. It checks the vectors once, takes new ones and drops old ones, and is saved
-# to a folder. Loaded from there, the vectors stay on the disk. `search` then returns their ids,
-# which never change:
+# `search` is exact: it compares a question with every document, in hardly more time than the matrix
+# product takes ([measured](../results.md#search)). Many millions of documents, ids of their own,
+# removal, small vectors and an index on disk are the business of libraries such as
+# [usearch](https://unum-cloud.github.io/usearch/python/) or faiss (`pip install ".[guides]"`):
 
 # %%
-index = model.index(notices)
-index.add(model.encode_document(["The chess club meets on Fridays in the café."]))
-index.remove([11])  # the choir
-index.save("notices")
+from usearch.index import Index
 
-index = keras_bert.VectorIndex.load("notices")
-ids, cosines = model.search("I would like to play.", index, top_k=1)
-index, ids
+index = Index(ndim=vectors.shape[1], metric="cos", dtype="i8")  # a byte for each value
+index.add(range(len(vectors)), vectors)
+index.remove(11)  # the choir
+index.save("notices.usearch")
+index = Index.restore("notices.usearch", view=True)  # stays on the disk
+matches = index.search(model.encode_query("I would like to play."), 1)
+matches.keys, 1 - matches.distances
 
 # %% [markdown]
-# One question in 100,000 vectors of 384 values takes [11
-# milliseconds](../results.md#search), in a million 134. `dtype="int8"` keeps a quarter of the
-# memory and takes three times as long; its ranking is [as good](../results.md#keywords-and-vectors): the
-# question stays in float32, so there is nothing to rescore.
-#
-# ### An index on disk
-#
-# Millions of documents take hours to embed. Saved after each part, the work goes on where it ended:
-#
-# ```py
-# index = keras_bert.VectorIndex(dtype="int8")
-# if Path("documents").exists():
-#     index = keras_bert.VectorIndex.load("documents")
-# for start in range(index.next_id, len(documents), 10_000):
-#     index.add(model.encode_document(documents[start : start + 10_000], verbose=1))
-#     index.save("documents")
-# ```
-#
-# One process writes an index at a time. An index doesn't know its model: after training, embed the
-# documents again.
+# An index doesn't know its model: after training, embed the documents again.
 #
 # ## Keywords and vectors
 #

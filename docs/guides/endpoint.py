@@ -188,21 +188,21 @@ assert labels_from("batches") == labels
 # %% [markdown]
 # ## A search
 #
-# An embedder and [an index on disk](embed_and_search.py#an-index) make a search in as few lines:
+# An embedder and the vectors of the documents, saved by `np.save`, make a search in as few lines:
 #
 # ```py
 # model = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
-# index = keras_bert.VectorIndex.load("notices")
+# vectors = np.load("notices.npy")
 # app = fastapi.FastAPI()
 #
 #
 # @app.get("/search")
 # def search(query: str, top_k: int = 10):
 #     try:
-#         ids, similarities = model.search(query, index, top_k)
+#         indices, similarities = model.search(query, vectors, top_k)
 #     except ValueError as error:
 #         raise fastapi.HTTPException(422, str(error))
-#     return {"ids": ids[0].tolist(), "similarities": similarities[0].tolist()}
+#     return {"indices": indices[0].tolist(), "similarities": similarities[0].tolist()}
 # ```
 #
 # ## Which server

@@ -23,6 +23,7 @@ from keras_bert.metrics.embeddings import (
     comparable,
     similarities,
 )
+from keras_bert.metrics.nearest import check_equal_width, nearest, vector_array
 from keras_bert.models import hard_negatives
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
@@ -31,7 +32,6 @@ from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
-from keras_bert.vector_index import VectorIndex, check_equal_width, vector_array
 
 _TEXTS = 8192  # tokenized at a time
 
@@ -232,63 +232,36 @@ class BertEmbedder(BertTask):
         check_one_each(len(texts), "texts", others=others)
         return similarities(texts, others, self.similarity_fn_name)
 
-    def index(self, documents, dtype=None, batch_size=None, *, verbose=0):
-        """Embeds documents and returns a `VectorIndex` of them, for `search`.
-
-        Args:
-            documents: n texts, embedded by `encode_document`, or vectors `[n, H]`.
-            dtype: `"float32"`, `"float16"` or `"int8"`: what the index stores.
-            batch_size: int; 32 by default.
-            verbose: 0, or 1 for progress bars.
-
-        Returns:
-            A `VectorIndex` that compares as this model does.
-        """
-        index = VectorIndex(None, self.similarity_fn_name, dtype)
-        if isinstance(documents, str):
-            raise ValueError(f"documents must be a list of texts; got {shown(documents)}.")
-        if not is_raw(documents):
-            index.add(documents)
-            return index
-        for vectors in self._parts_encoded(documents, "document", batch_size, verbose):
-            index.add(vectors)
-        return index
-
     def search(self, queries, documents, top_k=10, batch_size=None):
         """Finds the documents whose vectors are nearest to each query's.
 
-        The search is exact, and goes through the documents in blocks, so that a million of them
-        need little more memory than their vectors, which may be a memory-mapped array.
+        The search is exact: it compares a query with every document. To search the same documents
+        often, pass their vectors.
 
         Args:
             queries: a text, n texts, or vectors `[n, H]` or `[H]`. Texts are embedded by
                 `encode_query`.
-            documents: a `VectorIndex`, or texts or vectors `[m, H]`, of which `index` makes one;
-                to search them often, make it once.
+            documents: m texts, embedded by `encode_document`, or vectors `[m, H]`, which may be a
+                memory-mapped array.
             top_k: int, the number of documents for each query; all if there are fewer.
             batch_size: int; 32 by default.
 
         Returns:
             `(indices, similarities)`, int64 and float32 `[n, top_k]`, the nearest first. Of equal
-            ones, the document with the lower index comes first. The indices of a `VectorIndex` are
-            its ids.
+            ones, the document with the lower index comes first.
 
         Raises:
-            ValueError: as `similarity`, or if the index compares in another way than this model.
+            ValueError: as `similarity`.
         """
         check_int("top_k", top_k)
         if is_raw(queries):
             queries = self._encoded(queries, "query", batch_size)
-        if isinstance(documents, (list, tuple, np.ndarray)) and not len(documents):
-            documents = VectorIndex(None, self.similarity_fn_name)
-        if not isinstance(documents, VectorIndex):
-            documents = self.index(documents, batch_size=batch_size)
-        if documents.similarity != self.similarity_fn_name:
-            raise ValueError(
-                f"The index compares by {documents.similarity}, and this model by "
-                f"{self.similarity_fn_name}. Set one as the other: similarity_fn_name, similarity."
-            )
-        return documents.search(queries, top_k)
+        queries = vector_array(queries)
+        if isinstance(documents, (list, tuple)) and not documents:
+            documents = np.empty((0, queries.shape[1]))
+        elif is_raw(documents):
+            documents = self._encoded(documents, "document", batch_size)
+        return nearest(queries, documents, top_k, self.similarity_fn_name)
 
     def mine_hard_negatives(
         self,
@@ -375,9 +348,6 @@ class BertEmbedder(BertTask):
 
     def _encoded(self, texts, kind, batch_size, verbose=0):
         """Embeds texts with the prompt of a kind, or None for the default one."""
-        return np.concatenate([*self._parts_encoded(texts, kind, batch_size, verbose)])
-
-    def _parts_encoded(self, texts, kind, batch_size, verbose=0):
         if is_dataset(texts) or isinstance(texts, dict) or not is_raw(texts):
             raise ValueError(f"Give a text or a list of texts; got {shown(texts)}.")
         self._check_pools()
@@ -385,8 +355,11 @@ class BertEmbedder(BertTask):
             texts = list(texts)
         preprocessor = preprocessor_of(self)
         preprocessor = preprocessor.variants().get(kind, preprocessor)
+        vectors = []
         for part in preprocessor.parts(texts, _TEXTS):
-            yield self.predict_rows(preprocessor.read(part), batch_size, verbose=verbose)
+            rows = preprocessor.read(part)
+            vectors.append(self.predict_rows(rows, batch_size, verbose=verbose))
+        return np.concatenate(vectors)
 
     def _comparable(self, texts, others, batch_size):
         both = []

@@ -7,11 +7,9 @@ import numpy as np
 
 from keras_bert.messages import check_one_each, logger
 from keras_bert.metrics.embeddings import comparable, similarities
+from keras_bert.metrics.nearest import check_equal_width, nearest, vector_array
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.texts import text_columns
-from keras_bert.vector_index import VectorIndex, check_equal_width, vector_array
-
-_QUERIES_PER_SEARCH = 4096
 
 
 def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list[str]]:
@@ -70,19 +68,17 @@ def candidates(
     `queries` and `texts` are vectors, `[Q, H]` and `[D, H]`; `positives` are the numbers of each
     query's positives.
     """
-    index = VectorIndex(texts, similarity)
-    for start in range(0, len(queries), _QUERIES_PER_SEARCH):
-        block = comparable(queries[start : start + _QUERIES_PER_SEARCH], similarity)
-        nearest, scores = index.search(block, top_k)
-        for row, query in enumerate(block):
-            numbers = nearest[row]
-            of_query = positives[start + row]
-            is_negative = ~np.isin(numbers, of_query)
-            if relative_margin is not None:
-                vectors = comparable(texts[of_query], similarity)
-                lowest = similarities(vectors, query, similarity).min()
-                is_negative &= scores[row] <= lowest - relative_margin * abs(lowest)
-            yield numbers[is_negative].tolist()
+    queries = comparable(queries, similarity)
+    all_numbers, all_scores = nearest(queries, texts, top_k, similarity)
+    for query, of_query, numbers, scores in zip(
+        queries, positives, all_numbers, all_scores, strict=True
+    ):
+        is_negative = ~np.isin(numbers, of_query)
+        if relative_margin is not None:
+            vectors = comparable(texts[of_query], similarity)
+            lowest = similarities(vectors, query, similarity).min()
+            is_negative &= scores <= lowest - relative_margin * abs(lowest)
+        yield numbers[is_negative].tolist()
 
 
 def triplets(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask, VectorIndex
+from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 PROMPTS = {"query": "q r ", "passage": "p "}
@@ -106,19 +106,12 @@ def test_search_finds_the_nearest_of_vectors_and_of_texts(assert_close, model):
     assert_close(found[0], np.sort(expected)[::-1][:2])
 
 
-def test_an_index_of_texts_is_searched_as_the_texts_are(assert_close, model, monkeypatch, refused):
+def test_documents_of_several_parts_are_searched_as_one(assert_close, model, monkeypatch):
     expected = model.search(["a b", "d"], TEXTS, 3)
-    monkeypatch.setattr("keras_bert.models.bert_embedder._TEXTS", 2)  # several parts
-    index = model.index(TEXTS)
-    indices, found = model.search(["a b", "d"], index, 3)
+    monkeypatch.setattr("keras_bert.models.bert_embedder._TEXTS", 2)
+    indices, found = model.search(["a b", "d"], TEXTS, 3)
     np.testing.assert_array_equal(indices, expected[0])
     assert_close(found, expected[1])
-    short = model.index(model.encode_document(TEXTS), dtype="int8")
-    assert short.dtype == "int8" and len(short) == len(TEXTS)
-    other = VectorIndex([[1.0]], "dot")
-    refused("compares by dot, and this model by cosine", model.search, "a", other)
-    refused("differ in width: 16 and 1", model.search, "a", VectorIndex([[1.0]]))
-    refused("no texts", model.index, [])
 
 
 def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor, refused):
@@ -128,6 +121,8 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor, refus
     refused("top_k must be at least 1", model.search, "a", ["b"], 0)
     refused("differ in width: 16 and 3", model.similarity, vectors, vectors[:, :3])
     refused("Vectors must .*got nan at .0, 0", model.search, "a", vectors * np.nan, 1)
+    refused("differ in width: 16 and 3", model.search, "a", vectors[:, :3])
+    refused("must be floats.*encode_document", model.search, "a", {"text": [1]})
     refused("no texts", model.similarity, TEXTS, [])
     refused(r"Vectors must be floats .*got \{'text'", model.similarity, {"text": [1]}, vectors)
     refused(r"must be floats .*got \[\[1.0\]", model.similarity, vectors, [[1.0], [1.0, 2.0]])

@@ -43,7 +43,6 @@ def triplets_of_a_matrix(model, margin, first):
 def test_negatives_are_those_of_all_cosines(model, monkeypatch, margin, first):
     embedded, encode = [], BertEmbedder._encoded
     monkeypatch.setattr(BertEmbedder, "_encoded", lambda *a: embedded.extend(a[1]) or encode(*a))
-    monkeypatch.setattr("keras_bert.models.hard_negatives._QUERIES_PER_SEARCH", 6)
     settings = {"relative_margin": margin, "range_min": first}
     found = model.mine_hard_negatives(PAIRS, OTHERS * 2, **settings)
     assert sorted(embedded) == sorted(TEXTS), "each text once"

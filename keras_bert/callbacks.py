@@ -14,7 +14,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.messages import check_int, missing
+from keras_bert.messages import check_int, check_path, missing
 from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.keras_internals import examples_so_far, learning_rate_at
 from keras_bert.training.processes import is_chief
@@ -65,6 +65,7 @@ class Throughput(keras.callbacks.Callback):
 
     def __init__(self, tokens_per_step: int):
         super().__init__()
+        check_int("tokens_per_step", tokens_per_step)
         self.tokens_per_step = tokens_per_step
 
     def __repr__(self):
@@ -138,6 +139,7 @@ class TrainingCurves(keras.callbacks.Callback):
 
     def __init__(self, folder: str | os.PathLike, every: int = 10):
         super().__init__()
+        check_path("folder", folder)
         check_int("every", every)
         self.folder = str(folder)
         self.every = every

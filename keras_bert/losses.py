@@ -9,7 +9,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.messages import check_number, check_rate
+from keras_bert.messages import check_number, check_rate, shown
 from keras_bert.saved import registered
 
 __all__ = [
@@ -339,6 +339,8 @@ class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
         dtype: Any = None,
     ):
         super().__init__(from_logits=True, reduction=reduction, name=name, dtype=dtype)
+        if not hasattr(pos_weight, "__len__") or len(pos_weight) == 0:
+            raise ValueError(f"pos_weight must be a list of C numbers; got {shown(pos_weight)}.")
         self.pos_weight = [float(weight) for weight in pos_weight]
         for weight in self.pos_weight:
             check_number("Each pos_weight", weight, at_least=0)

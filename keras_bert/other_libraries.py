@@ -39,7 +39,6 @@ ATTRIBUTES = {  # of models in KerasHub, scikit-learn and transformers
     "encode": "predict(texts) for arrays, or encode_document(texts) of a BertEmbedder",
     "predict_proba": 'answer(texts), whose dicts have "probabilities"',
     "save_pretrained": "save_to_hugging_face(folder), or save_to_preset(folder)",
-    "tokenizer": "preprocessor.tokenizer of a task",
 }
 ARGUMENTS = {  # of transformers, sentence-transformers and google-research/bert
     "do_lower_case": "lowercase",

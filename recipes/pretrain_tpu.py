@@ -122,11 +122,12 @@ def data_settings(args):
 
 def main(argv=None):
     args = parse_args(argv)
+    corpus = keras_bert.Corpus(args.corpus)
     import keras  # slow: after the command line is checked
 
     from keras_bert.recipes._runs import describe_training, start_training, write_settings
 
-    strategy, corpus = start_training(args), keras_bert.Corpus(args.corpus)
+    strategy = start_training(args)
     preset, checkpoints = f"{args.output}/preset", f"{args.output}/checkpoints"
     if args.epochs:
         args.steps = -(-args.epochs * corpus.num_tokens // (args.batch_size * args.phase))
@@ -155,7 +156,11 @@ def main(argv=None):
         model = make_model(args, corpus)
         done = checkpoint.restore(model)
     print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
-    print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
+    rest = ""
+    if stop < args.steps:
+        other = 512 if args.phase == 128 else 128
+        rest = f" --phase {other} takes the other {args.steps - stop:,}."
+    print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.{rest}")
     settings |= {"first_step": start, "steps": args.steps, "init": None}
     settings["corpus_documents"] = corpus.num_documents
 
@@ -193,7 +198,7 @@ def main(argv=None):
         print(f"Held out: perplexity {logs['masked_lm_perplexity']:,.1f} at step {done:,}.")
     model.record_training(settings, scores)
     model.save_to_preset(preset)
-    print(f"Pre-trained to step {done:,}. Preset: {preset}. Logs: {args.output}/logs.")
+    print(f"Pre-trained to step {done:,}. Preset: {preset}. Logs: {args.output}/logs.{rest}")
 
 
 if __name__ == "__main__":

@@ -215,8 +215,8 @@ def _read_description(folder):
     description = read_json(path)
     if not description:
         raise ValueError(
-            f"{folder} is not a corpus folder: it has no {CORPUS_FILE}. Fix the path, or rerun the "
-            "same prepare_corpus call if it was interrupted."
+            f"{folder} is not a corpus folder: it has no {CORPUS_FILE}. Make one of texts with "
+            "prepare_corpus (recipes/prepare_corpus.py), or rerun that if it was interrupted."
         )
     if description.get("format") != FORMAT:
         raise ValueError(

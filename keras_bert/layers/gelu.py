@@ -63,7 +63,7 @@ def gelu_approximate(x):
 
 def activation_function(name):
     """Returns the function for `"gelu"`, `"gelu_approximate"` or the name of a Keras activation."""
-    if not isinstance(name, str) and not callable(name):
+    if not isinstance(name, str):
         raise ValueError(f"activation must be the name of an activation; got {name!r}.")
     if name == "gelu":
         return gelu

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import check_int, logger, shown
 
 
 def expected_calibration_error(
@@ -57,16 +57,21 @@ def _check_probabilities(labels, probabilities):
 
 
 def best_temperature(labels: np.ndarray, logits: np.ndarray) -> float:
-    """Finds the T for which `logits / T`, `[n, C]`, give labels `[n]` the highest likelihood."""
+    """Finds the T for which `logits / T`, `[n, C]`, give labels `[n]` the highest likelihood.
+
+    It is 1, with a warning, for predictions that are all right or no better than chance.
+    """
     logits = logits.astype("float64")
     logits -= logits.max(axis=1, keepdims=True)
     of_labels = logits[np.arange(len(labels)), labels].mean()
     is_all_right = (logits.argmax(axis=1) == labels).all()
     if is_all_right or of_labels <= logits.mean():
-        raise ValueError(
-            f"No temperature fits {len(labels):,} predictions that are all right, or no better "
-            "than chance. Give more examples, on which the model was not trained."
+        logger.warning(
+            "No temperature fits %s predictions that are all right, or no better than chance, so "
+            "it stays 1. Give more examples, on which the model was not trained.",
+            f"{len(labels):,}",
         )
+        return 1.0
     # The derivative of the likelihood is 0 where the model expects the logits of the labels:
     # the mean of a row's logits, weighted by its probabilities, falls as T rises.
     low = -5.0  # of log T

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, shown
 
 
 def retrieval_scores(
@@ -41,6 +41,8 @@ def retrieval_scores(
     (0.5, 0.5, 0.25)
     """
     check_int("k", k)
+    _check_dict("relevance", relevance)
+    _check_dict("scores", scores)
     if not relevance.keys() & scores.keys():
         keys = f"{next(iter(relevance), None)!r} and {next(iter(scores), None)!r}"
         raise ValueError(f"No query has relevance and scores: their keys differ, such as {keys}.")
@@ -56,7 +58,15 @@ def retrieval_scores(
     return dict(zip(names, means, strict=True))
 
 
+def _check_dict(name, value):
+    if not isinstance(value, Mapping):
+        raise ValueError(
+            f"{name} must be a dict, {{query id: {{document id: number}}}}; got {shown(value)}."
+        )
+
+
 def _check_numbers(name, query, numbers):
+    _check_dict(f"{name}[{query!r}]", numbers)
     for document, number in numbers.items():
         if math.isnan(number):
             raise ValueError(f"The {name} of document {document!r} of query {query!r} is NaN.")

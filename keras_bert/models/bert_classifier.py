@@ -237,13 +237,14 @@ class BertClassifier(BertTask):
             batch_size: int; 32 by default.
 
         Returns:
-            A dict of `temperature`, above 1 if the model was overconfident; `error_before` and
+            A dict of `temperature`, above 1 if the model was overconfident, and 1, with a warning,
+            if all predictions are right or no better than chance; `error_before` and
             `error_after`, the `keras_bert.metrics.expected_calibration_error` of these examples;
             and `num_predictions`, one for each text, or for each label of each text.
 
         Raises:
-            ValueError: if the model is a regression, the head is quantized or has adapters, all
-                labels are one class, or the predictions are all right or no better than chance.
+            ValueError: if the model is a regression, the head is quantized or has adapters, or all
+                labels are one class.
         """
         if self.is_regression:
             raise ValueError("A regression has no probabilities to calibrate.")

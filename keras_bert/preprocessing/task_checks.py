@@ -35,7 +35,7 @@ def check_has_labels(task: keras.Model, has_labels: bool) -> None:
     if task.takes_labels:
         raise ValueError(
             'There are no labels: pass y, as in fit(df["text"], df["label"]), or a dataset of '
-            "(text, label)."
+            "(text, label). A file is read first, as with pandas.read_csv."
         )
     raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
 

@@ -46,6 +46,8 @@ class PresetModel:
 
         def __getattr__(self, name):
             ours = ATTRIBUTES.get(name)
+            if hasattr(self.__dict__.get("_preprocessor"), name):
+                ours = f"preprocessor.{name}"
             if ours is not None:
                 raise AttributeError(f"{type(self).__name__} has no {name}: write {ours}.")
             return getattr(super(), "__getattr__", super().__getattribute__)(name)
@@ -57,6 +59,8 @@ class PresetModel:
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class
             preset_arguments.check_spelling(cls, kwargs)
+            if not args:
+                preset_arguments.check_backbone_given(cls, kwargs)
         return super().__new__(cls, *args, **kwargs)
 
     @classmethod

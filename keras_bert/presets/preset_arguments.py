@@ -73,6 +73,15 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
         raise ValueError(f"{cls.__name__} has no argument {', '.join(unknown)}.{suggestion}")
 
 
+def check_backbone_given(cls: type, given: dict[str, Any]) -> None:
+    """Raises a ValueError unless a task's keyword arguments include its backbone."""
+    if "backbone" in inspect.signature(cls.__init__).parameters and "backbone" not in given:
+        raise ValueError(
+            f"{cls.__name__} needs a backbone: make one, such as BertBackbone(...), or load the "
+            f"model with {cls.__name__}.from_preset(source, ...)."
+        )
+
+
 def check_loads(dtype: Any) -> None:
     """Raises a ValueError if a `dtype` quantizes a layer, which saved floats don't fit."""
     policies = [keras.dtype_policies.get(dtype)]

@@ -12,8 +12,8 @@ from keras_bert.metrics.entities import split_tag, tagged_entities
 
 _DOCUMENT = "-DOCSTART-"
 _OTHER_WRITINGS = [
-    re.compile(r"(?P<prefix>[bies])[-_:](?P<type>.+)", re.IGNORECASE),
-    re.compile(r"(?P<type>.+)[-_:](?P<prefix>[BIES])"),
+    re.compile(r"(?P<prefix>[bies])[-_: ](?P<type>.+)", re.IGNORECASE),
+    re.compile(r"(?P<type>.+)[-_: ](?P<prefix>[BIES])"),
 ]
 _COMMENT = re.compile(r"#\s+(id|sent_id|text|newdoc|newpar|global\.columns)\b|#.*(://| = )")
 

@@ -11,7 +11,7 @@ _FORMATS = {".onnx": "onnx", ".tflite": "litert", ".xml": "openvino"}
 
 
 def check_folder(filepath: str | os.PathLike) -> None:
-    """Raises a ValueError if a path is that of a model's file: exports are folders."""
+    """Raises a ValueError if a path is that of a file: exports are folders."""
     check_path("filepath", filepath)
     path = Path(filepath)
     format = _FORMATS.get(path.suffix)
@@ -20,6 +20,8 @@ def check_folder(filepath: str | os.PathLike) -> None:
             f"filepath is the export's folder; got {str(path)!r}. Write export("
             f"{str(path.with_suffix(''))!r}, format={format!r})."
         )
+    if path.is_file():
+        raise ValueError(f"filepath is the export's folder; {path} is a file. Give another name.")
 
 
 def check_backend(model: keras.Model, format: str) -> None:

@@ -116,12 +116,12 @@ class BertTokenizer(Tokenizer):
         """Loads the tokenizer of a preset or of published weights.
 
         Args:
-            source: any source that `BertTask.from_preset` accepts, or a vocab.txt. From the Hugging
-                Face hub, only the small files are downloaded.
+            source: any source that `BertTask.from_preset` accepts whose model reads WordPieces, or
+                a vocab.txt. From the Hugging Face hub, only the small files are downloaded.
             lowercase: bool; overrides the source's casing if it is missing or wrong.
 
         Raises:
-            ValueError: if the source is unknown or has no vocabulary.
+            ValueError: if the source is unknown, or has no vocabulary or one of another kind.
 
         Example:
         >>> import os, tempfile

@@ -13,6 +13,7 @@ import numpy as np
 
 from keras_bert.files.remote import names_in, open_bytes
 from keras_bert.files.whole import remove, remove_unfinished, whole_file
+from keras_bert.messages import check_int, check_path
 from keras_bert.training.divergence import check_loss, check_weights, optimizer_step
 from keras_bert.training.processes import check_same, is_chief
 from keras_bert.training.strategy import scope_of
@@ -49,6 +50,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def __init__(self, folder: str | os.PathLike, keep: int = 2):
         super().__init__()
+        check_path("folder", folder)
+        check_int("keep", keep)
         self.folder = str(folder).rstrip("/")
         self.keep = keep
         self._restored = None  # the model that `restore` got, whose later checkpoints may go

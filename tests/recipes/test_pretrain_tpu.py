@@ -131,6 +131,18 @@ def test_a_run_of_other_settings_is_not_gone_on_with(
         refused(message, module.main, [*options, *more])
 
 
+def test_a_phase_says_which_one_takes_the_other_steps(
+    module, corpus, tmp_path, monkeypatch, capsys
+):
+    def fit(*args, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keras_bert.BertPretrainer, "fit", fit)
+    with pytest.raises(KeyboardInterrupt):
+        module.main(arguments(corpus, tmp_path, "--steps", "20"))
+    assert "steps 0 to 18 of 20. --phase 512 takes the other 2." in capsys.readouterr().out
+
+
 def test_it_starts_from_a_preset(module, corpus, preset, tmp_path):
     args = module.parse_args(arguments(corpus, tmp_path, "--init", str(preset)))
     model = module.make_model(args, keras_bert.Corpus(args.corpus))
@@ -163,6 +175,7 @@ def test_what_does_not_fit_is_refused_first(
     executions = ["--phase", "16", "--steps_per_execution", "2"]
     for text, more, message in (
         (corpus, ["--left_to_right", "--no_next_sentence", *init], "left_to_right is True, unlike"),
+        (tmp_path, [], "is not a corpus folder.*prepare_corpus"),
         (corpus, ["--left_to_right"], "pass next_sentence=False"),
         (other, init, "a different vocabulary"),
         (corpus, ["--heldout", other], "has a different vocabulary"),

@@ -52,8 +52,10 @@ docs: .venv/ready-docs ## The docs site in build/site; RUN_GUIDES=false leaves o
 dist: .venv/ready ## The wheel and the source archive in dist/, checked for PyPI; needs REPOSITORY_URL
 	@test -n "$$REPOSITORY_URL" || { echo "README's links would be dead on PyPI: set REPOSITORY_URL, such as https://github.com/user/keras_bert."; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
-	rm -rf build/lib build/bdist* dist
-	$(BIN)/python -m build --outdir dist .
+	rm -rf build/source dist && mkdir -p build/source
+	git archive HEAD | tar -x -C build/source
+	sed -Ei "s#(!\[[^]]*\]\()([A-Za-z])#\1$$REPOSITORY_URL/raw/HEAD/\2#; s#(\]\()((docs|recipes)/|[A-Z]+\.md)#\1$$REPOSITORY_URL/blob/HEAD/\2#g" build/source/README.md
+	$(BIN)/python -m build --outdir dist build/source
 	$(BIN)/python -m twine check --strict dist/*
 
 MINUTES ?= 10

@@ -41,8 +41,10 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert
-from keras_bert.recipes.glue.reading import read_glue
-from keras_bert.recipes.glue.tasks import glue_scores
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
+from glue.reading import read_glue  # noqa: E402
+from glue.tasks import glue_scores  # noqa: E402
 
 LIBRARIES = ("keras_bert", "transformers")
 _SPLIT = 20250101  # seed of the splits, the same for every run

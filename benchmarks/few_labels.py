@@ -14,12 +14,15 @@ import gc
 import itertools
 import json
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 
 import keras
 
-from keras_bert.recipes import few_labels, finetune_classifier
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes"))
+import few_labels  # noqa: E402
+import finetune_classifier  # noqa: E402
 
 COLUMNS = ["--text_column", "Text", "--label_column", "Sentiment"]
 EPOCHS = {8: 20, 16: 20, 64: 5}  # of few_labels

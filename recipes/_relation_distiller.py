@@ -98,7 +98,7 @@ class RelationDistiller(keras_bert.BertTask):
     >>> import tempfile
     >>> from keras_bert import BertBackbone, BertPreprocessor, BertTokenizer
     >>> from keras_bert import sizes
-    >>> from keras_bert.recipes._relation_distiller import RelationDistiller
+    >>> from _relation_distiller import RelationDistiller
     >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
     >>> teacher, student = (BertBackbone(len(words), **size) for size in (sizes.mini, sizes.tiny))
     >>> reader = BertPreprocessor(BertTokenizer(words), sequence_length=8)

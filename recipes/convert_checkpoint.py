@@ -11,8 +11,8 @@ an embedder with mean pooling; `--load_as backbone` keeps it as an encoder, with
 Prints a table of all weights. It takes seconds, and little more memory than the weights.
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 FORMATS = ["hugging_face", "keras_bert"]
 

@@ -13,8 +13,8 @@ student with the teacher's preprocessor, for `BertClassifier.from_preset` and ev
 Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 SETTINGS = "teacher texts corpus keep_layers size teacher_layer relation_heads sequence_length"
@@ -60,7 +60,7 @@ def make_student(args, teacher):
 
 def make_model(args):
     """Makes the student and its teacher, and compiles them."""
-    from keras_bert.recipes._relation_distiller import RelationDistiller
+    from _relation_distiller import RelationDistiller
 
     teacher = keras_bert.BertBackbone.from_preset(args.teacher)
     length = args.sequence_length
@@ -80,7 +80,7 @@ def make_model(args):
 def make_rows(args, tokenizer, start_step, strategy):
     """Makes batches of the texts, which nothing masks."""
     if args.texts:
-        from keras_bert.recipes._runs import is_chief, wait_for_all
+        from _runs import is_chief, wait_for_all
 
         args.corpus = f"{args.output}/corpus"
         if is_chief(strategy):
@@ -96,7 +96,7 @@ def make_rows(args, tokenizer, start_step, strategy):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._runs import describe_training, start_training, write_settings
+    from _runs import describe_training, start_training, write_settings
 
     strategy = start_training(args)  # slow: after parse_args
     checkpoint = keras_bert.TrainingCheckpoint(f"{args.output}/checkpoints")

@@ -16,8 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 ASK = """
 import json, sys
@@ -49,11 +49,11 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes import _bilstm  # noqa: F401 (its encoder can be in a preset)
+    import _bilstm  # noqa: F401 (its encoder can be in a preset)
 
     model = keras_bert.BertTask.from_preset(args.preset)
     if args.format == "mediapipe":
-        from keras_bert.recipes._mediapipe import export_mediapipe
+        from _mediapipe import export_mediapipe
 
         print(f"Exported to {export_mediapipe(model, args.output, args.int8)}.")
         return

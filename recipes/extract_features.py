@@ -28,8 +28,8 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 LINES_AT_ONCE = 256  # sorted by length, to reduce padding
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):

@@ -12,8 +12,8 @@ OUTPUT/best is the preset of the best epoch, next to its answers and the scores 
 the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
@@ -34,7 +34,7 @@ def read_labeled(path):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._runs import start_training  # slow: after parse_args
+    from _runs import start_training  # slow: after parse_args
 
     strategy = start_training(args)
     train = read_labeled(args.train)

@@ -22,8 +22,8 @@ OUTPUT/best is the preset of the best epoch, next to its answers and the scores 
 the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
@@ -88,7 +88,7 @@ def make_model(args, label_names):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._runs import start_training  # slow: after parse_args
+    from _runs import start_training  # slow: after parse_args
 
     strategy = start_training(args)
     train, label_names = read_examples(args.train, args, args.label_names)

@@ -29,14 +29,14 @@ from pathlib import Path
 
 import numpy as np
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
-from keras_bert.recipes.glue.reading import read_glue, read_tfds
-from keras_bert.recipes.glue.results import glue_folders, read_glue_results
-from keras_bert.recipes.glue.submission import write_glue_submission, zip_glue_submissions
-from keras_bert.recipes.glue.tasks import TASKS, glue_scores
-from keras_bert.recipes.paper.scores import write_score_table
-from keras_bert.recipes.paper.tables import paper_table
+from glue.reading import read_glue, read_tfds
+from glue.results import glue_folders, read_glue_results
+from glue.submission import write_glue_submission, zip_glue_submissions
+from glue.tasks import TASKS, glue_scores
+from paper.scores import write_score_table
+from paper.tables import paper_table
 
 TASK_CHOICES = ["all", *(task for task in TASKS if task != "ax")]  # ax has a test set alone
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
@@ -108,7 +108,7 @@ def make_model(args, label_names):
         num_classes=1 if label_names is None else len(label_names),
         label_names=label_names,
     )
-    from keras_bert.recipes._bilstm import with_bilstm
+    from _bilstm import with_bilstm
 
     return with_bilstm(model, args.bilstm_units)
 
@@ -169,8 +169,8 @@ def main(argv=None):
     if args.task == "all":
         run_all(args, argv)
         return
-    from keras_bert.recipes._runs import check_batch, is_chief, start_training  # slow: here
-    from keras_bert.recipes.glue.grid import finetune_grid
+    from _runs import check_batch, is_chief, start_training  # slow: here
+    from glue.grid import finetune_grid
 
     strategy = start_training(args)
     for size in args.batch_sizes if args.tokens_per_batch is None else ():

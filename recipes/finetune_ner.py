@@ -13,8 +13,8 @@ OUTPUT/best is the preset of the best epoch, next to its answers, as `conlleval`
 scores. Rerun the same command to resume. Watch it with `tensorboard --logdir OUTPUT/logs`.
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
@@ -49,8 +49,8 @@ def examples_of(sentences, args, tag_names):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._bilstm import with_bilstm  # slow: after parse_args
-    from keras_bert.recipes._runs import start_training
+    from _bilstm import with_bilstm  # slow: after parse_args
+    from _runs import start_training
 
     strategy = start_training(args)
     sentences = read_sentences(args.train, args)

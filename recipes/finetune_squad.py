@@ -16,8 +16,8 @@ questions above it. Rerun the same command to resume after the last finished epo
 training with `tensorboard --logdir OUTPUT/logs`.
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
@@ -36,8 +36,8 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._bilstm import with_bilstm  # slow: after parse_args
-    from keras_bert.recipes._runs import start_training
+    from _bilstm import with_bilstm  # slow: after parse_args
+    from _runs import start_training
 
     strategy = start_training(args)
     train = keras_bert.readers.read_squad(args.train)

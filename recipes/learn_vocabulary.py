@@ -10,8 +10,8 @@ Memory grows with the number of distinct words, by about 150 bytes each. Results
 
 import os
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):

@@ -20,8 +20,8 @@ if __name__ == "__main__":  # before Keras is imported
     os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU or a GPU
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 

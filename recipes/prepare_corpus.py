@@ -21,8 +21,8 @@ own options.
         --output gs://bucket/corpus --runner DataflowRunner --project my-project
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):

@@ -12,8 +12,8 @@ Rerun the same command to resume from the last checkpoint; changed settings are 
 is OUTPUT/preset, for every task. Watch it with `tensorboard --logdir OUTPUT/logs`.
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 SETTINGS = "init size sequence_length batch_size seed learning_rate warmup_proportion beta_2 padded"
@@ -92,7 +92,7 @@ def make_model(args, corpus):
 
 def main(argv=None):
     args = parse_args(argv)
-    from keras_bert.recipes._runs import (  # slow: after parse_args
+    from _runs import (  # slow: after parse_args
         describe_training,
         start_training,
         write_settings,

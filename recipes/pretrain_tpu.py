@@ -9,15 +9,15 @@ steps, the first 90 % at 128 tokens, the last 10 % at 512. Phase 512 continues p
 folder. With `--init` a phase starts from a preset, with a schedule over its own steps; `--epochs 3`
 counts them in passes over the corpus. A phase of any other length runs all steps: on a small
 machine, start at 32 tokens, and continue with `--phase 128 --init`. pretrain_day.py trains for a
-time, with newer settings; paper/ablations.py runs the paper's ablations.
+time, with newer settings; ablations.py runs the paper's ablations.
 
 Rerun the same command to resume; changed settings are refused, but more --steps extend a run. The
 result is OUTPUT/preset. Watch it with `tensorboard --logdir OUTPUT/logs`. Corpus and output may be
 in a bucket, `gs://...`.
 """
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
@@ -125,7 +125,7 @@ def main(argv=None):
     corpus = keras_bert.Corpus(args.corpus)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.recipes._runs import describe_training, start_training, write_settings
+    from _runs import describe_training, start_training, write_settings
 
     strategy = start_training(args)
     preset, checkpoints = f"{args.output}/preset", f"{args.output}/checkpoints"

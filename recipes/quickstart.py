@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from pydoc_data.topics import topics
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 from keras_bert.sizes import tiny
 
 CHAPTERS = {

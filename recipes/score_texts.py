@@ -16,9 +16,9 @@ import json
 import math
 from pathlib import Path
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
-from keras_bert.recipes.paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
+from paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
 
 
 def parse_args(argv=None):

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
@@ -145,7 +145,7 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.recipes import _runs
+    import _runs
 
     strategy = keras_bert.get_strategy("single")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)

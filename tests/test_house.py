@@ -70,7 +70,7 @@ def test_a_room_imports_only_from_rooms_below(path):
         other = room(module)
         if own == "recipes":
             is_shared = len(parts) > 2 or parts[-1].startswith("_")  # of recipes: no script to copy
-            assert is_shared or other == "recipes" or other in (None, *NAMESPACES), (
+            assert is_shared or other in (None, *NAMESPACES), (
                 f"{path.name} imports {module}: not a public name"
             )
         elif (
@@ -199,8 +199,7 @@ def test_public_names_are_documented_with_an_example(package, name):
 
 def modules_with_doctests():
     for info in pkgutil.walk_packages(keras_bert.__path__, "keras_bert."):
-        name = info.name.removeprefix("keras_bert.") if ".recipes." in info.name else info.name
-        path = ROOT / (name.replace(".", "/") + ".py")
+        path = ROOT / (info.name.replace(".", "/") + ".py")
         if path.is_file() and ">>> " in path.read_text(encoding="utf-8"):
             yield info.name
 

@@ -133,28 +133,6 @@ def test_readme_counts_the_lines_of_the_programs_side_by_side():
     assert counts == [int(number) for number in re.search(claim, text_of(README)).groups()]
 
 
-@pytest.mark.parametrize("repository", ["https://github.com/user/name/", ""])
-def test_readme_of_the_wheel_has_no_dead_links(repository, tmp_path, monkeypatch):
-    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path)
-    for folder in ("keras_bert", "recipes", "out"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "keras_bert" / "__init__.py").write_text('__version__ = "1.0"')
-    monkeypatch.setenv("REPOSITORY_URL", repository)
-    build = "from setuptools import build_meta as b; b.prepare_metadata_for_build_wheel('out')"
-    command = [sys.executable, "-c", build]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    metadata = next((tmp_path / "out").rglob("METADATA")).read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)]+)\)", metadata)
-    if not repository:
-        assert "REPOSITORY_URL is not set" in done.stderr
-        return
-    assert "Project-URL: Repository, https://github.com/user/name\n" in metadata
-    assert links and all(link.startswith("https://") for link in links)
-    own = [link.partition("/HEAD/")[2].partition("#")[0] for link in links if "/HEAD/" in link]
-    assert "docs/attention.svg" in own and all((ROOT / path).exists() for path in own)
-
-
 @pytest.mark.parametrize(
     "words",
     ["freeze", "out of memory", "GPU", "early stopping", "multi-label", "tutorial", "cheat sheet"],

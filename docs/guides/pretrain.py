@@ -159,7 +159,7 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # paper's.
 #
 # ```bash
-# python recipes/paper/ablations.py --table 5 --scale micro --corpus corpus --heldout others \
+# python recipes/ablations.py --table 5 --scale micro --corpus corpus --heldout others \
 #     --output ablations
 # python recipes/score_texts.py --init bert/preset --texts sentences.txt --output scores
 # ```

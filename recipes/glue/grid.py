@@ -12,10 +12,10 @@ from typing import Any
 import keras
 
 import keras_bert
+from _runs import is_chief, write_settings
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.whole import whole_file, whole_folder
 from keras_bert.finetuning.train_epochs import rank
-from keras_bert.recipes._runs import is_chief, write_settings
 from keras_bert.training.divergence import DivergedError
 from keras_bert.training.processes import wait_for_all
 

@@ -5,10 +5,10 @@ import os
 
 import numpy as np
 
+from glue.tasks import glue_task, task_key
 from keras_bert.files.remote import names_in
 from keras_bert.messages import check_one_of, logger, missing
 from keras_bert.readers import read_table
-from keras_bert.recipes.glue.tasks import glue_task, task_key
 from keras_bert.reports import Reports
 
 MALFORMED = "rows with a wrong number of columns, skipped"

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from glue.tasks import TASKS, task_key
 from keras_bert.readers import read_table
-from keras_bert.recipes.glue.tasks import TASKS, task_key
 
 COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv that it shows
     "MNLI-m": ("mnli", "accuracy"),

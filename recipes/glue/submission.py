@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from glue.reading import GlueExamples
+from glue.tasks import TASKS, glue_task
 from keras_bert.files.whole import whole_file
-from keras_bert.recipes.glue.reading import GlueExamples
-from keras_bert.recipes.glue.tasks import TASKS, glue_task
 
 
 def write_glue_submission(

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from _runs import keep_model
 from keras_bert.finetuning.settings import FineTuning
 from keras_bert.finetuning.train_epochs import train_epochs
-from keras_bert.recipes._runs import keep_model
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="its batches are a tf.data.Dataset"

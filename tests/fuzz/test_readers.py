@@ -15,7 +15,7 @@ from keras_bert.metrics.entities import split_tag, tagged_entities
 from keras_bert.readers import read_choices, read_conll, read_squad, read_table
 from keras_bert.readers.conll import encode_entities, write_conll
 from keras_bert.readers.squad import is_impossible, training_answer
-from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
+from paper.minimal_pairs import read_minimal_pairs
 
 marks = st.sampled_from([*"\t\n\r,\"' |0123", "\r\n", "\ufeff", "\0", "\u2028", "\x1c", "é", "nan"])
 cells = st.lists(marks | st.text(max_size=4), max_size=4).map("".join)

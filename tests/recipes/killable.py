@@ -41,17 +41,12 @@ def watch(folder, last):
     sys.addaudithook(hook)
 
 
-def module_of(recipe):
-    folder = "recipes.paper" if recipe == "ablations" else "recipes"
-    return import_module(f"{folder}.{recipe}")
-
-
 def ends(recipe, arguments):
-    from keras_bert.recipes._shared import run_recipe
+    from _shared import run_recipe
 
     sys.argv = [recipe, *arguments]
     try:
-        run_recipe(module_of(recipe).main)
+        run_recipe(import_module(recipe).main)
         return 0
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -84,9 +79,9 @@ def run(line):
     # Slices of 32 KiB: a small text has many shards.
     sys.modules["keras_bert.corpus.corpus_plan"].MIN_SLICE_BYTES = 2**15
     steps = SimpleNamespace(run=run_forked, STDOUT=subprocess.STDOUT)
-    import_module("keras_bert.recipes.paper.run_once").subprocess = steps
+    import_module("paper.run_once").subprocess = steps
     if line["recipe"] == "ablations":
-        module_of("ablations").SCALES["micro"] |= TINY
+        import_module("ablations").SCALES["micro"] |= TINY
     return ends(line["recipe"], line["arguments"])
 
 

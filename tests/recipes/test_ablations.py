@@ -9,7 +9,7 @@ import pytest
 
 import keras_bert
 from keras_bert.pictures.drawing import new_figure
-from keras_bert.recipes.paper import run_once
+from paper import run_once
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_table_7_reads_layers_of_a_model(rows_of, module, data, pretended, tmp_p
 def test_every_command_is_one_that_its_recipe_takes(
     module, recipe, data, pretended, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("keras_bert.recipes.paper.scores._drawn", lambda *_: new_figure(1, 1))
+    monkeypatch.setattr("paper.scores._drawn", lambda *_: new_figure(1, 1))
     for scale in module.SCALES:
         options = ["--scale", scale, *data, "--output", str(tmp_path / scale)]
         module.main(["--table", "5", "6", "8", "figure5", "--probe_seeds", "1", *options])

@@ -44,10 +44,10 @@ def test_it_shows_the_answers_to_texts(assert_close, module, classifier, tmp_pat
 
 
 @pytest.mark.slow
-def test_an_encoder_of_the_recipes_is_known(run_python, recipe, classifier, tmp_path):
+def test_an_encoder_of_the_recipes_is_known(run_python, recipe, module, classifier, tmp_path):
     model = keras_bert.BertClassifier.from_preset(classifier[1])
     recipe("_bilstm").with_bilstm(model, 4).save_to_preset(tmp_path / "best")
-    command = ["-m", "keras_bert.recipes.export_savedmodel", tmp_path / "best", "--output"]
+    command = [module.__file__, tmp_path / "best", "--output"]
     assert "Exported to" in run_python(*command, tmp_path / "served")
 
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from keras_bert.recipes.glue.results import read_glue_results
-from keras_bert.recipes.paper.tables import paper_table
+from glue.results import read_glue_results
+from paper.tables import paper_table
 
 SPLITS = {"MNLI": ["train", "dev_matched", "dev_mismatched", "test_matched", "test_mismatched"]}
 SETTINGS = ["seed", "batch_size", "learning_rate", "epochs", "epoch"]

@@ -4,8 +4,8 @@ import types
 import numpy as np
 import pytest
 
-from keras_bert.recipes.glue.reading import MALFORMED, read_glue, read_tfds
-from keras_bert.recipes.glue.tasks import TASKS
+from glue.reading import MALFORMED, read_glue, read_tfds
+from glue.tasks import TASKS
 
 MNLI = "index|promptID|pairID|genre|sentence1_binary_parse|sentence2_binary_parse|"
 MNLI += "sentence1_parse|sentence2_parse|sentence1|sentence2"

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from keras_bert.recipes.glue.tasks import TASKS, glue_scores
+from glue.tasks import TASKS, glue_scores
 
 
 def drawn(task, seed):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_bert.recipes.glue.reading import GlueExamples
-from keras_bert.recipes.glue.submission import write_glue_submission
-from keras_bert.recipes.glue.tasks import TASKS
+from glue.reading import GlueExamples
+from glue.submission import write_glue_submission
+from glue.tasks import TASKS
 from keras_bert.reports import Reports
 
 

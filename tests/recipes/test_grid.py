@@ -5,8 +5,8 @@ import os
 import pytest
 
 import keras_bert
+from glue import grid as module
 from keras_bert import Batching, FineTuning
-from keras_bert.recipes.glue import grid as module
 from keras_bert.training.divergence import DivergedError
 
 SETTINGS = FineTuning(select="score")

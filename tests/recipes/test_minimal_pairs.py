@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_bert.recipes.paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
+from paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
 
 PAIRS = [("it rains .", "it rain ."), ("they rain .", "they rains .")]
 GOOD, BAD = map(list, zip(*PAIRS, strict=True))

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from _relation_distiller import RelationDistiller
 from keras_bert import (
     AdamW,
     Backbone,
@@ -12,7 +13,6 @@ from keras_bert import (
     BertClassifier,
     BertPreprocessor,
 )
-from keras_bert.recipes._relation_distiller import RelationDistiller
 
 LETTERS = [*"abcdefghijklmnopqrstuvwxy"]
 SIZES = {"num_layers": 3, "num_heads": 4, "hidden_dim": 32, "intermediate_dim": 48}

@@ -3,7 +3,7 @@
 import re
 import sys
 
-from keras_bert.recipes.paper.scores import write_score_table
+from paper.scores import write_score_table
 
 SCORES = [
     {"row": row, "metric": metric, "seed": seed, "value": value + seed}

@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(minilm, folder):
     """Answers of models, which it exports."""
-    from keras_bert.recipes._mediapipe import export_mediapipe
+    from _mediapipe import export_mediapipe
 
     answers = {}
     for name, (kind, arguments, examples) in MODELS.items():

@@ -15,9 +15,9 @@ import tokenizers
 from tensorflow.lite.tools import flatbuffer_utils
 
 import keras_bert
+from _mediapipe import export_mediapipe
 from keras_bert.files.json_files import read_json
 from keras_bert.models.backbone import export_encoder
-from keras_bert.recipes._mediapipe import export_mediapipe
 from keras_bert.serving.export_token_ids import (
     _FORMATS,
     _calibration,

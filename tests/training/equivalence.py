@@ -17,13 +17,16 @@ os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
 
 import contextlib  # noqa: E402
 import functools  # noqa: E402
+from pathlib import Path  # noqa: E402
 from types import SimpleNamespace  # noqa: E402
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
 import keras_bert  # noqa: E402
-from keras_bert.recipes._relation_distiller import RelationDistiller  # noqa: E402
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "recipes"))
+from _relation_distiller import RelationDistiller  # noqa: E402
 
 SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
 ROWS, LENGTH, SLOTS, STEPS = 16, 12, 4, 20

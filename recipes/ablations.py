@@ -1,6 +1,6 @@
 r"""Repeats the ablations of BERT's paper: trains the variants of a table, and compares them.
 
-    python recipes/paper/ablations.py --table 5 8 figure5 --scale micro --corpus corpus \
+    python recipes/ablations.py --table 5 8 figure5 --scale micro --corpus corpus \
         --heldout others --minimal_pairs zorro --tags conll2000 --output ablations
 
 Tables 5 (pre-training tasks), 6 (sizes) and 8 (masking), and figure 5 (steps), pre-train variants
@@ -27,15 +27,15 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+import _shared
 import keras_bert
-from keras_bert.recipes import _shared
-from keras_bert.recipes.glue.results import glue_folders, read_glue_results
-from keras_bert.recipes.paper.minimal_pairs import read_minimal_pairs
-from keras_bert.recipes.paper.run_once import run_once
-from keras_bert.recipes.paper.scores import write_score_table
-from keras_bert.recipes.paper.tables import paper_table
+from glue.results import glue_folders, read_glue_results
+from paper.minimal_pairs import read_minimal_pairs
+from paper.run_once import run_once
+from paper.scores import write_score_table
+from paper.tables import paper_table
 
-RECIPES = Path(__file__).resolve().parents[1]
+RECIPES = Path(__file__).resolve().parent
 TPU = "--size base --batch_size 256 --precision mixed_bfloat16 --steps_per_execution 20"
 SCALES = {
     "micro": {

@@ -1,1 +1,0 @@
-"""Scripts to run and copy: `python recipes/x.py`, or `python -m keras_bert.recipes.x`."""

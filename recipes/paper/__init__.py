@@ -1,1 +1,0 @@
-"""Repeats the tables of BERT's paper: `python recipes/paper/ablations.py`."""

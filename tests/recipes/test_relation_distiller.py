@@ -8,7 +8,6 @@ from _relation_distiller import RelationDistiller
 from keras_bert import (
     AdamW,
     Backbone,
-    Batching,
     BertBackbone,
     BertClassifier,
     BertPreprocessor,
@@ -77,19 +76,6 @@ def test_a_teacher_learns_nothing_and_drops_nothing(make_model, inputs, eager):
     assert losses[1] < losses[0] and model.evaluate(inputs, verbose=0) == losses[1]
     assert all(map(np.array_equal, before, map(array, fixed)))
     assert {id(v) for v in model.weights} == {id(v) for v in student.weights}  # and so are saved
-
-
-def test_packed_rows_and_parts_train_as_padded_rows(make_model, texts, eager, assert_close):
-    def trained(batching, parts=1):
-        model, student, _ = make_model(relative_bias=True)
-        options = {"batching": batching, "accumulation_steps": parts, "verbose": 0}
-        history = eager(model).fit(texts, epochs=2, **options).history["loss"]
-        return [history, student.get_weights()]  # AdamW would also move biases of no effect
-
-    padded, packed = (Batching(64, shuffle=False, packed=packed) for packed in (False, True))
-    expected = trained(padded)
-    for settings in ((packed,), (packed, 3), (padded, 4)):
-        assert_close(trained(*settings), expected, sums=32)
 
 
 def test_texts_come_in_any_form_without_labels(make_model, texts, eager, refused):

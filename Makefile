@@ -1,15 +1,13 @@
 # Everything that people and CI run. Each target sets up what it needs in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-TPU_BIN := .venv-tpu/bin
-GPU_BIN := .venv-gpu/bin
 WORKERS ?= 2  # processes that run tests; each takes up to 4 GB
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --durations 12
 export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart docs dist test test-slow test-all test-tpu test-gpu-plan test-consumers fuzz kill-test pairs lint format bench clean
+.PHONY: help quickstart docs dist test test-slow test-all test-consumers fuzz kill-test pairs lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,38 +68,6 @@ kill-test: .venv/ready ## Kill recipes before 100 random writes, drawn from SEED
 pairs: .venv/ready-all ## Every pair of features, on each backend, from SEED=1; rerun to resume
 	$(BIN)/python -m tests.pairs --seed $(SEED)
 
-# tensorflow-tpu has tensorflow's files, so that is removed first; later libtpu's abort with it.
-# TPU_SKIP_MDS_QUERY: libtpu asks nobody what TPU this is.
-.venv-tpu/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-tpu
-	$(TPU_BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' \
-	  tensorflow-text==2.20.1
-	$(TPU_BIN)/python -m pip uninstall --quiet --yes tensorflow
-	$(TPU_BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  tensorflow-tpu==2.20.0 libtpu==0.0.17
-	@touch $@
-
-test-tpu: export TPU_SKIP_MDS_QUERY ?= 1
-test-tpu: .venv-tpu/ready ## The default tests with tensorflow-tpu, on a machine without a TPU
-	$(TPU_BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not shared"
-
-# The compiler of GPUs, in JAX's version, without CUDA's libraries; ptxas is in nvidia-cuda-nvcc.
-.venv-gpu/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-gpu
-	$(GPU_BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' \
-	  jax==0.10.2
-	$(GPU_BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
-	  jax-cuda13-plugin==0.10.2 jax-cuda13-pjrt==0.10.2 nvidia-cuda-nvcc
-	cp $(GPU_BIN)/../lib/python*/site-packages/nvidia/cu13/bin/ptxas $(GPU_BIN)
-	@touch $@
-
-test-gpu-plan: export KERAS_BACKEND = jax
-test-gpu-plan: export JAX_PLATFORMS = cpu
-test-gpu-plan: export JAX_SKIP_CUDA_CONSTRAINTS_CHECK = 1
-test-gpu-plan: export PATH := $(CURDIR)/$(GPU_BIN):$(PATH)
-test-gpu-plan: .venv-gpu/ready ## Compile steps for an H100 and an A100, on a machine without a GPU
-	$(GPU_BIN)/python -m pytest -q -s tests/planning/test_gpu_plan.py
-
 # Programs that read our exports. Optimum needs an older transformers than we test with.
 .venv-consumers/ready:
 	$(PYTHON) -m venv .venv-consumers
@@ -127,4 +93,4 @@ bench: .venv/ready ## Tokens per second of the text and data pipelines, on one c
 	$(BIN)/python benchmarks/pretraining_data.py
 
 clean: ## Remove the environment and what the targets wrote
-	rm -rf .venv .venv-tpu .venv-gpu .venv-consumers quickstart_out build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-consumers quickstart_out build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache

@@ -30,10 +30,9 @@ if __name__ == "__main__":  # before Keras and JAX are imported
 
 import keras
 import numpy as np
+from plan.train_step import pretraining_batch, pretraining_flops
 
 import keras_bert
-from keras_bert.planning.compiler import pretraining_batch
-from keras_bert.planning.planned_step import pretraining_flops
 from keras_bert.training.keras_internals import build_from_batch
 
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L4": 121e12, "V100": 125e12}

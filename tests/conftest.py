@@ -428,23 +428,3 @@ def difference():
         )
 
     return largest
-
-
-@pytest.fixture
-def lower_prediction():
-    """A function that lowers the forward pass of a model for devices that share the inputs."""
-    import jax
-
-    from keras_bert.planning import compiler
-
-    def lower_prediction(model, devices, inputs):
-        mesh, replicated, shard = compiler._shared_by(devices)
-        state = model.trainable_variables, model.non_trainable_variables
-        shapes = jax.tree.map(lambda v: compiler._shape(v, replicated), (state, inputs))
-
-        def predict(state, inputs):
-            return shard(model.stateless_call(*state, shard(inputs), training=False)[0])
-
-        return compiler._lowered(jax.jit(predict), mesh, *shapes)
-
-    return lower_prediction

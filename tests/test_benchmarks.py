@@ -2,18 +2,21 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 SCRIPT = BENCHMARKS / "against_transformers.py"
+PLAN = BENCHMARKS / "plan" / "plan.py"
 LOADED = [path for path in sorted(BENCHMARKS.glob("[!_]*.py")) if "transformers_f" not in path.stem]
+LOADED.append(PLAN)
 
 
 @pytest.mark.parametrize("path", LOADED, ids=lambda path: path.stem)
 def test_benchmarks_load_and_explain_their_options(path, monkeypatch, capsys):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.syspath_prepend(str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -21,6 +24,36 @@ def test_benchmarks_load_and_explain_their_options(path, monkeypatch, capsys):
         module.parse_args(["--help"])
     assert end.value.code == 0
     assert module.__doc__.splitlines()[0] in " ".join(capsys.readouterr().out.split())
+
+
+def is_installed(*modules):
+    return all(map(importlib.util.find_spec, modules))  # a missing parent ends it
+
+
+FOR_TPUS = is_installed("jax", "libtpu")
+FOR_GPUS = is_installed("jax", "nvidia", "jax_plugins", "jax_plugins.xla_cuda13")
+
+
+@pytest.mark.weekly
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "device",
+    [
+        pytest.param("v5e:2x2", marks=pytest.mark.skipif(not FOR_TPUS, reason="needs libtpu")),
+        pytest.param("h100:4", marks=pytest.mark.skipif(not FOR_GPUS, reason="see plan.py")),
+    ],
+)
+def test_a_plan_has_memory_traffic_and_days(device, run_python):
+    """Compiles a tiny model's step for devices that aren't there."""
+    arguments = f"--device {device} --size tiny --vocabulary_size 1000 --batch_size 64".split()
+    faster = [*arguments, "--attention_dropout", 0, "--packed"]
+    slower = [*arguments, "--accumulation_steps", 2, "--remat"]
+    moved = []
+    for said in (run_python(PLAN, *faster), run_python(PLAN, *slower)):
+        assert "GiB: fits" in said and "days for 1,000,000 steps" in said
+        assert "communication: all-reduce\n" in said, "rows are not exchanged"
+        moved.append(float(re.search(r"writes: (\S+) bytes", said)[1]))
+    assert 0 < moved[0] < moved[1]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ ROOMS = [  # from the ground up
     "layers losses text metrics",
     "graph corpus readers training",
     "callbacks preprocessing",
-    "presets planning scoring",
+    "presets scoring",
     "serving",
     "models",
     "pictures finetuning estimators",
@@ -30,7 +30,7 @@ ROOMS = [  # from the ground up
 FLOORS = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.split()}
 # `BertTokenizer.from_preset` and `BertPreprocessor.from_preset` know where presets are read.
 FROM_PRESET = dict.fromkeys(("text", "preprocessing"), {"keras_bert.presets.preprocessors"})
-NAMESPACES = "callbacks estimators layers losses metrics pictures planning readers sizes".split()
+NAMESPACES = "callbacks estimators layers losses metrics pictures readers sizes".split()
 PUBLIC = [
     (package, name)
     for package in ("keras_bert", *(f"keras_bert.{name}" for name in NAMESPACES))
@@ -41,7 +41,7 @@ SOURCES = sorted((ROOT / "keras_bert").rglob("*.py")) + sorted((ROOT / "recipes"
 KERAS_ALONE = [
     path
     for path in SOURCES
-    if path.relative_to(ROOT).parts[1] in ("layers", "models", "training", "planning", "presets")
+    if path.relative_to(ROOT).parts[1] in ("layers", "models", "training", "presets")
     and path.name != "tensorflow_loop.py"
 ]
 
@@ -215,7 +215,7 @@ def test_examples_run(name):
 
 def test_scripts_and_guides_use_names_that_exist():
     """Weekly tests run some of them; a name that went shows here at once."""
-    paths = [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "recipes").rglob("*.py")]
+    paths = [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "recipes").rglob("*.py")]
     wrong = []
     for path in [*paths, *(ROOT / "docs").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -87,9 +87,9 @@ history = model.fit(
 #
 # On a TPU's host, tensorflow-tpu replaces tensorflow:
 # `pip install ".[tensorflow]" tensorflow-text==2.20.1`, `pip uninstall tensorflow`, then
-# `pip install tensorflow-tpu==2.20.0 libtpu==0.0.17`. `make test-tpu` does this in its own
-# environment and runs the default tests there, on the CPU. tensorflow-tpu has no XLA for CPUs, so
+# `pip install tensorflow-tpu==2.20.0 libtpu==0.0.17`. tensorflow-tpu has no XLA for CPUs, so
 # outside of the strategy Keras's own models and a bare `BertBackbone` need
 # `compile(jit_compile=False)`.
 #
-# To find out what training on TPUs or GPUs would take, see [Plan a run](plan_a_run.py).
+# What training on TPUs or GPUs would take, their compilers tell without one: see
+# [Traffic and memory](../results.md#traffic-and-memory-on-a-gpu).

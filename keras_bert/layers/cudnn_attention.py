@@ -1,8 +1,6 @@
 """Flash attention of cuDNN, by JAX, on NVIDIA's GPUs."""
 
-import contextlib
 import re
-from unittest import mock
 
 import jax
 from jax import numpy as jnp
@@ -28,30 +26,7 @@ def compute_capability(device):
     version = str(getattr(device, "compute_capability", ""))
     if not re.fullmatch(r"\d+\.\d+", version):
         return (0, 0)
-    return _numbers(version)
-
-
-def _numbers(version):
     return tuple(map(int, version.split(".")))
-
-
-@contextlib.contextmanager
-def answering_for(device):
-    """Answers what JAX asks of a GPU before it calls cuDNN, for a device that may be absent.
-
-    JAX asks nothing of other devices.
-    """
-    from jax._src.cudnn import fused_attention_stablehlo
-
-    def check_compute_capability(least):
-        return compute_capability(device) >= _numbers(least)
-
-    with mock.patch.multiple(
-        fused_attention_stablehlo,
-        check_cudnn_version=lambda: 91200,
-        check_compute_capability=check_compute_capability,
-    ):
-        yield
 
 
 def cudnn_attention(

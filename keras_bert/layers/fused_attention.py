@@ -1,15 +1,11 @@
 """Fused attention kernels, which never write their scores, and the choice among them."""
 
-import contextlib
-import contextvars
 import functools
 
 import keras
 
 from keras_bert.layers.plain_attention import visibility_bias
 from keras_bert.messages import logger
-
-_planned_mesh = contextvars.ContextVar("_planned_mesh", default=None)
 
 
 def fused_kernel(query, visibility, dropout=None):
@@ -59,31 +55,16 @@ def _jax_kernel(query, visibility, dropout):
     return None
 
 
-@contextlib.contextmanager
-def planned_for(mesh):
-    """Chooses the kernel of the devices of a JAX mesh, which may be absent from this machine."""
-    from keras_bert.layers.cudnn_attention import answering_for
-
-    token = _planned_mesh.set(mesh)
-    try:
-        with answering_for(mesh.devices.flat[0]):
-            yield
-    finally:
-        _planned_mesh.reset(token)
-
-
 def jax_device():
     """Returns a device that JAX computes on, and the mesh that rows are sharded over, or None.
 
-    The device is one of `planned_for`, of Keras's distribution, or of JAX's defaults.
+    The device is one of Keras's distribution, or of JAX's defaults.
     """
     import jax
 
-    mesh = _planned_mesh.get()
     distribution = keras.distribution.distribution()
-    if mesh is None and isinstance(distribution, keras.distribution.DataParallel):
+    if isinstance(distribution, keras.distribution.DataParallel):
         mesh = distribution.device_mesh.backend_mesh
-    if mesh is not None:
         return mesh.devices.flat[0], mesh
     chosen = jax.config.jax_default_device  # by `keras.device`: a device, a platform or None
     if chosen is None or isinstance(chosen, str):

@@ -234,15 +234,6 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
             for variable in layer.variables:
                 variable.layers_to_head = depth
 
-    def forward_flops(self, sequence_length):
-        """Counts the FLOPs of the blocks' matrix products for a row, forward alone.
-
-        Attention counts as if each token saw all S = `sequence_length` tokens.
-        """
-        projections = sum(layer.kernel.shape[0] * layer.units for layer in self.lora_layers())
-        attention = 2 * self.num_layers * sequence_length * self.hidden_dim  # scores, and sums
-        return 2 * sequence_length * (projections + attention)
-
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model of token ids for ONNX Runtime, LiteRT or OpenVINO, as `BertTask`."""
         return export_encoder(self, filepath, format, **kwargs)

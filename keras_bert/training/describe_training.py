@@ -36,16 +36,13 @@ def describe_training(
     )
 
 
-def check_batch(
-    batch_size: int, replicas: int, accumulation_steps: int = 1, noun: str = "replica"
-) -> None:
-    """Raises a ValueError if a batch can't be split evenly among replicas and their parts."""
-    parts = replicas * accumulation_steps
-    if batch_size < 1 or batch_size % parts:
+def check_batch(batch_size: int, replicas: int) -> None:
+    """Raises a ValueError if a batch can't be split evenly among replicas."""
+    if batch_size < 1 or batch_size % replicas:
         raise ValueError(
             f"A batch of {batch_size} rows can't be split evenly among "
-            f"{_counted(replicas, noun)} with accumulation_steps={accumulation_steps}: choose "
-            f"a multiple of {parts}, for instance {max(1, -(-batch_size // parts)) * parts}."
+            f"{_counted(replicas, 'replica')}: choose a multiple of {replicas}, for instance "
+            f"{max(1, -(-batch_size // replicas)) * replicas}."
         )
 
 

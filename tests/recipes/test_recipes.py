@@ -32,7 +32,6 @@ OWN_DEFAULTS = {
     "finetune_glue": {"learning_rate": 2e-5, "select": "score"},
     "finetune_reranker": {"learning_rate": 2e-5},
     "finetune_squad": {"sequence_length": 384},
-    "plan": {"batch_size": 256},
     "pretrain_day": {
         **{"batch_size": 4096, "learning_rate": None, "warmup_proportion": 0.06},
         **{"masked_lm_rate": 0.3, "attention_dropout": 0.0},
@@ -171,7 +170,6 @@ NEEDED = {
     "finetune_embedder": FILES,
     "finetune_glue": "--init b --task rte --data y --output o",
     "finetune_reranker": "--init b --output o --train t --validation_split 0.1",
-    "plan": "",
     "pretrain_day": "--corpus c --output o",
     "pretrain_tpu": "--corpus c --output o --save_every 4",
     "quickstart": "",
@@ -203,7 +201,6 @@ NEEDED = {
         ("finetune_glue", "--task all --source tfds", "--task all reads folders of TSV files"),
         ("finetune_reranker", "--negative_column a", "--negative_column needs"),
         ("finetune_reranker", "--teacher_column a", "--teacher_column needs"),
-        ("plan", "--utilization 40", "is a fraction of the peak, in (0, 1]; got 40.0"),
         (
             "pretrain_tpu",
             "--save_every 0",

@@ -7,10 +7,10 @@ and nothing runs on a GPU.
 from types import SimpleNamespace
 
 import keras
-import numpy as np
 import pytest
 
-from keras_bert.layers.fused_attention import planned_for
+from keras_bert.layers import fused_attention
+from keras_bert.training.keras_internals import build_from_batch
 
 ON_JAX = pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs the JAX backend")
 pytestmark = [pytest.mark.slow, ON_JAX, pytest.mark.usefixtures("mixed_bfloat16")]
@@ -23,21 +23,34 @@ KERNEL = "__cudnn$fmha"
 
 
 @pytest.fixture
-def lowered(monkeypatch, lower_prediction):
+def lowered(monkeypatch):
     import jax
+    from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
-    from keras_bert.planning import compiler
+    from keras_bert.training.jax_loop import compiled, one_or_more
+
+    def shape(values):
+        return jax.ShapeDtypeStruct(values.shape, keras.backend.standardize_dtype(values.dtype))
 
     def lower(model, batch, capability, training):
         device = SimpleNamespace(platform="gpu", compute_capability=capability)
-
-        def lower_for_gpu(function, mesh, *arguments):
-            with planned_for(SimpleNamespace(devices=np.array([device]))):
-                return function.trace(*arguments).lower(lowering_platforms=("cuda",))
-
-        monkeypatch.setattr(compiler, "_lowered", lower_for_gpu)
-        step = compiler.lower_step if training else lower_prediction
-        return step(model, jax.devices(), batch if training else batch[0]).as_text()
+        monkeypatch.setattr(fused_attention, "jax_device", lambda: (device, None))
+        monkeypatch.setattr(cudnn, "check_cudnn_version", lambda: 91200)
+        monkeypatch.setattr(
+            cudnn, "check_compute_capability", lambda least: float(capability) >= float(least)
+        )
+        state = [model.trainable_variables, model.non_trainable_variables]
+        if training:
+            model.compile(**model.default_compile_args())
+            build_from_batch(model, batch)
+            state += [model.optimizer.variables, model.metrics_variables]
+            function = compiled(one_or_more(model.train_step))
+            arguments = (batch,)
+        else:
+            function = jax.jit(lambda state, x: model.stateless_call(*state, x, training=False)[0])
+            arguments = batch[0]
+        state, arguments = jax.tree.map(shape, (tuple(state), arguments))
+        return function.trace(state, arguments).lower(lowering_platforms=("cuda",)).as_text()
 
     return lower
 

@@ -11,10 +11,8 @@ INTERNALS = PACKAGE / "training" / "keras_internals.py"
 PRIVATE_MODULES = ("keras.src", "tensorflow.core", "tensorflow.python", "jax._src")
 PRIVATE_MODULES += ("tensorflow_text.core",)
 PUBLIC = {"_exit", "_replace", "_asdict", "_fields"}  # of os, and of named tuples
-# These lie below `training/`, so they can't import its functions. JAX has no public way to plan for
-# a GPU that is absent: it asks the live device.
+# These lie below `training/`, so they can't import its functions.
 ALLOWED = {
-    "layers/cudnn_attention.py": {"jax._src.cudnn"},
     "layers/torch_block.py": {"_forward_hooks", "_forward_pre_hooks"},  # of PyTorch's modules
     "graph/tensorflow_text.py": {"tensorflow_text.core.pybinds"},
 }

@@ -1,5 +1,0 @@
-"""Planning of runs on TPUs and GPUs, without one."""
-
-from keras_bert.lazy_names import lazy_names
-
-__all__, __getattr__, __dir__ = lazy_names(__name__)

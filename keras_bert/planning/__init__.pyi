@@ -1,1 +1,0 @@
-from keras_bert.planning.plan import Plan as Plan

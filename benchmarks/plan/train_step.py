@@ -74,17 +74,17 @@ def lower_step(model, devices, batch):
     )
     state = tuple([shape(variable) for variable in part] for part in state)
     steps = compiled(one_or_more(model.train_step, shard), replicated)
-    with _computing_on(devices[0], mesh):
+    with _computing_on(devices[0]):
         return steps.lower(state, (jax.tree.map(shape, batch),))
 
 
 @contextlib.contextmanager
-def _computing_on(device, mesh):
+def _computing_on(device):
     """Answers what attention, and JAX before it calls cuDNN, ask of the device that computes."""
     from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
     with (
-        mock.patch.object(fused_attention, "jax_device", lambda: (device, mesh)),
+        mock.patch.object(fused_attention, "jax_device", lambda: device),
         mock.patch.object(cudnn, "check_cudnn_version", lambda: 91200),
         mock.patch.object(cudnn, "check_compute_capability", lambda least: True),
     ):

@@ -94,10 +94,9 @@ classifier.compute_dtype, classifier.variable_dtype
 #
 # | backend | device | kernel |
 # |---|---|---|
-# | JAX | TPU | our own, for rows of 128, 256, 384 or 512 tokens |
 # | JAX | GPU | cuDNN's flash attention, in bfloat16 and float16, from Ampere (A100) on |
 # | PyTorch | all | `scaled_dot_product_attention` |
-# | TensorFlow | all | plain attention |
+# | others | all | plain attention |
 #
 # The kernels of cuDNN and PyTorch have no dropout, so a model that trains with it takes plain
 # attention; `BertBackbone(..., attention_dropout=0)` selects the kernel in training too. `predict`

@@ -13,11 +13,10 @@ def fused_kernel(query, visibility, dropout=None):
 
     | backend | device | kernel | dropout |
     |---|---|---|---|
-    | JAX | TPU | `tpu_attention`, for rows of a multiple of 128 tokens, up to 512 | yes |
     | JAX | GPU, from Ampere | `cudnn_attention`, in bfloat16 and float16 | no |
     | PyTorch | all | `scaled_dot_product_attention` | no |
 
-    JAX's kernels take no `position_bias`. `keras.config.disable_flash_attention()` turns all of
+    cuDNN's takes no `position_bias`. `keras.config.disable_flash_attention()` turns all of
     them off. The kernel has the arguments of `plain_attention`; it is None where only that runs.
     """
     if keras.config.is_flash_attention_enabled() is False:
@@ -35,13 +34,7 @@ def fused_kernel(query, visibility, dropout=None):
 
 
 def _jax_kernel(query, visibility, dropout):
-    device, mesh = jax_device()
-    if device.platform == "tpu":
-        from keras_bert.layers.tpu_attention import fits, tpu_attention
-
-        if not fits(query, mesh):
-            return None
-        return functools.partial(tpu_attention, mesh=mesh)
+    device = jax_device()
     if device.platform != "gpu":
         return None
     from keras_bert.layers.cudnn_attention import cudnn_attention, fits
@@ -56,20 +49,16 @@ def _jax_kernel(query, visibility, dropout):
 
 
 def jax_device():
-    """Returns a device that JAX computes on, and the mesh that rows are sharded over, or None.
-
-    The device is one of Keras's distribution, or of JAX's defaults.
-    """
+    """Returns a device that JAX computes on, of Keras's distribution or of JAX's defaults."""
     import jax
 
     distribution = keras.distribution.distribution()
     if isinstance(distribution, keras.distribution.DataParallel):
-        mesh = distribution.device_mesh.backend_mesh
-        return mesh.devices.flat[0], mesh
+        return distribution.device_mesh.backend_mesh.devices.flat[0]
     chosen = jax.config.jax_default_device  # by `keras.device`: a device, a platform or None
     if chosen is None or isinstance(chosen, str):
         chosen = jax.local_devices(backend=chosen)[0]
-    return chosen, None
+    return chosen
 
 
 def sdpa_attention(query, key, value, visibility, dropout=None, training=False):

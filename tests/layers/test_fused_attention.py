@@ -79,22 +79,6 @@ def jax_value_and_gradient(function, dtype, padding_mask):
     return value, jax.numpy.stack(pull_back(jax.numpy.asarray(upstream_of(padding_mask), dtype)))
 
 
-def of_tpu(dtype, seeds=(0, 0), rate=0.0, **visible):
-    jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
-    from keras_bert.layers.tpu_attention import Settings, whole_rows
-
-    padding_mask, sequence_ids, causal, window, _ = Visibility(**visible)
-    ids = np.ones((B, S), "int32") if padding_mask is None else padding_mask
-    attend = functools.partial(
-        whole_rows,
-        ids=jax.numpy.asarray(ids if sequence_ids is None else sequence_ids),
-        numbers=jax.numpy.arange(B),
-        seeds=jax.numpy.asarray(seeds, "uint32"),
-        settings=Settings(H // N, rate, sequence_ids is not None, causal, window, True),
-    )
-    return jax_value_and_gradient(attend, dtype, padding_mask)
-
-
 def of_cudnn(dtype, **visible):
     """JAX's own kernel in place of cuDNN's, which takes the same arguments."""
     pytest.importorskip("jax")
@@ -128,7 +112,7 @@ CASES = [(visible, "float32") for visible in VISIBLE] + [("earlier of sequences"
 
 
 @pytest.mark.parametrize(("visible", "dtype"), CASES)
-@pytest.mark.parametrize("kernel", [of_tpu, of_cudnn, of_torch])
+@pytest.mark.parametrize("kernel", [of_cudnn, of_torch])
 def test_kernels_agree_with_the_formula(kernel, visible, dtype):
     expected = reference(**VISIBLE[visible])
     for found, wanted, tolerance in zip(
@@ -140,38 +124,10 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
         assert np.isfinite(found).all(), "a row of padding alone stays finite"
 
 
-@pytest.mark.parametrize("visible", ["earlier of sequences", "near tokens"])
-def test_the_tpu_kernel_drops_what_its_hash_says(jax, visible):
-    from keras_bert.layers.tpu_attention import kept
-
-    seeds, rate = np.array([3, 2**31 + 5], "uint32"), 0.25
-    heads = jax.numpy.arange(B * N, dtype="int32")
-    keep = jax.vmap(lambda head: kept(seeds, head, S, rate))(heads).reshape(B, N, S, S)
-    expected = reference(**VISIBLE[visible], factors=np.asarray(keep) / (1 - rate))
-    found = of_tpu("float32", **VISIBLE[visible], seeds=seeds, rate=rate)
-    for own, wanted, tolerance in zip(found, expected, TOLERANCES["float32"], strict=True):
-        difference = np.abs(compared(visible, ops.convert_to_numpy(own) - wanted))
-        assert difference.max() <= tolerance * np.abs(wanted).max()
-
-
-def test_the_hash_drops_at_its_rate_and_independently(jax):
-    from keras_bert.layers.tpu_attention import kept
-
-    seeds, heads = np.array([11, 12], "uint32"), jax.numpy.arange(16, dtype="int32")
-    keep = np.asarray(jax.vmap(lambda head: kept(seeds, head, 256, 0.1))(heads))
-    assert abs(keep.mean() - 0.9) < 4 * 0.3 / keep.size**0.5
-    for axis in range(3):  # neighbors: heads, queries, keys
-        first = np.take(keep, range(keep.shape[axis] - 1), axis).ravel()
-        second = np.take(keep, range(1, keep.shape[axis]), axis).ravel()
-        assert abs(np.corrcoef(first, second)[0, 1]) < 4 / first.size**0.5
-    other = np.asarray(kept(seeds + np.uint32(1), heads[0], 256, 0.1))
-    assert abs(np.corrcoef(other.ravel(), keep[0].ravel())[0, 1]) < 4 / 256
-
-
 def device(platform, compute_capability=None):
     """A device that this machine hasn't, for `jax_device`."""
     gpu = SimpleNamespace(platform=platform, compute_capability=compute_capability)
-    return lambda: (gpu, None)
+    return lambda: gpu
 
 
 def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
@@ -183,17 +139,14 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
     fused_attention._warn_of_dropout.cache_clear()
     if backend == "jax":
         from keras_bert.layers.cudnn_attention import cudnn_attention
-        from keras_bert.layers.tpu_attention import tpu_attention
 
         with monkeypatch.context() as patches, keras.device("cpu:0"):
-            patches.setattr("jax.local_devices", lambda **_: [device("gpu")()[0]])
-            assert fused_attention.jax_device()[0].platform == "cpu"
+            patches.setattr("jax.local_devices", lambda **_: [device("gpu")()])
+            assert fused_attention.jax_device().platform == "cpu"
         biased = {"visibility": Visibility(position_bias=vectors)}
         assert choose(half) is None, "nothing on a CPU"
         monkeypatch.setattr(fused_attention, "jax_device", device("tpu"))
-        assert choose(vectors, dropout=dropout).func is choose(half).func is tpu_attention
-        assert choose(short) is None, "its length is no multiple of 128"
-        assert choose(vectors, **biased) is None
+        assert choose(half) is None
         monkeypatch.setattr(fused_attention, "jax_device", device("gpu", "8.0"))
         assert choose(vectors) is None, "cuDNN has no float32"
         chosen = choose(half)
@@ -231,11 +184,10 @@ def test_cudnn_takes_what_its_gpu_has(jax, heads, length, capability, has_mask, 
     from keras_bert.layers.cudnn_attention import fits
 
     query = jax.numpy.zeros((1, heads, length, H // heads), "bfloat16")
-    gpu, _ = device("gpu", capability)()
-    assert fits(query, gpu, has_mask) is taken
+    assert fits(query, device("gpu", capability)(), has_mask) is taken
 
 
-@pytest.mark.parametrize("kernel", ["cudnn_attention", "tpu_attention", "sdpa_attention"])
+@pytest.mark.parametrize("kernel", ["cudnn_attention", "sdpa_attention"])
 def test_kernels_take_the_same_arguments_by_name(kernel):
     room = "fused_attention" if kernel == "sdpa_attention" else kernel
     if room != "fused_attention":

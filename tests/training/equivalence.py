@@ -16,9 +16,7 @@ os.environ["KERAS_BACKEND"] = BACKEND
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
 
 import contextlib  # noqa: E402
-import functools  # noqa: E402
 from pathlib import Path  # noqa: E402
-from types import SimpleNamespace  # noqa: E402
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
@@ -116,35 +114,6 @@ def packed_pretrainer(rng, rows, dropout):
     return model, packed, y, weights
 
 
-def kernel_pretrainer(rng, rows, dropout):
-    """Rows of several sequences and a size that the TPU's attention takes, here on CPUs."""
-    size = {**SIZE, "hidden_dim": 128, "max_sequence_length": 128}
-    model = keras_bert.BertPretrainer(keras_bert.BertBackbone(40, dropout=dropout, **size))
-    ids = np.sort(rng.integers(1, 4, (rows, 128)))
-    ids[:, 0] = 1
-    ids = 1 + np.cumsum(np.diff(ids, axis=1, prepend=1) > 0, axis=1)
-    x = {
-        "token_ids": rng.integers(5, 40, (rows, 128)),
-        "sequence_ids": ids * (np.arange(128) < rng.integers(64, 129, (rows, 1))),
-        "cls_positions": np.zeros((rows, 1)),
-        "mask_positions": np.tile(np.arange(SLOTS), (rows, 1)),
-    }
-    y = {
-        "masked_lm": rng.integers(0, 40, (rows, SLOTS)),
-        "next_sentence": rng.integers(0, 2, (rows, 1)),
-    }
-    weights = {name: np.ones(labels.shape, "float32") for name, labels in y.items()}
-    return model, {name: ids.astype("int32") for name, ids in x.items()}, y, weights
-
-
-def take_tpu_attention():
-    from keras_bert.layers import fused_attention, tpu_attention
-
-    device = fused_attention.jax_device
-    fused_attention.jax_device = lambda: (SimpleNamespace(platform="tpu"), device()[1])
-    tpu_attention.Settings = functools.partial(tpu_attention.Settings, interpret=True)
-
-
 def classifier(rng, rows, dropout):
     model = keras_bert.BertClassifier(backbone(dropout), num_classes=3, dropout=dropout)
     weights = np.linspace(0.1, 3, rows).astype("float32")
@@ -214,11 +183,8 @@ def train(
     reload=False,
     stock=False,
     shuffle=True,
-    kernel=False,
     repeats=False,
 ):
-    if kernel:
-        take_tpu_attention()
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy(policy)
     rng = np.random.default_rng(1)

@@ -71,11 +71,6 @@ PACKED = [
     }
     for parts in (1, 2)
 ]
-KERNEL = {"task": "kernel_pretrainer", "rows": 8, "total": 32}
-WITH_KERNEL = [
-    {**KERNEL, "kernel": True, "accumulation_steps": 2, "remat": True},
-    {**KERNEL, "kernel": True, "dropout": 0.1},
-]
 XLA = [
     {"task": "pretrainer", "jit_compile": True, "accumulation_steps": 2},
     {"task": "classifier", "total": 132, "jit_compile": True, "remat": True},
@@ -155,18 +150,6 @@ def test_packed_rows_give_the_numbers_of_padded_ones(backend, devices, trained):
     for settings, found in zip(PACKED, packed, strict=True):
         print(settings)  # for where it fails
         assert_equal(found, padded)
-
-
-@pytest.mark.weekly
-@pytest.mark.parametrize("backend", BACKENDS[1:])
-def test_the_attention_of_tpus_gives_the_numbers_of_the_plain_one(backend, trained):
-    """On one device and on four; with dropout, too, the numbers of devices give the same."""
-    runs = (1, [KERNEL, *WITH_KERNEL]), (4, WITH_KERNEL)
-    (plain, whole, dropped), (whole_of_four, dropped_of_four) = trained(backend, *runs)
-    assert_equal(whole, plain)
-    assert_equal(whole_of_four, plain)
-    assert_equal(dropped_of_four, dropped)
-    assert dropped["logs"]["loss"] != pytest.approx(plain["logs"]["loss"], abs=1e-5)
 
 
 @pytest.mark.weekly

@@ -34,7 +34,7 @@ def lowered(monkeypatch):
 
     def lower(model, batch, capability, training):
         device = SimpleNamespace(platform="gpu", compute_capability=capability)
-        monkeypatch.setattr(fused_attention, "jax_device", lambda: (device, None))
+        monkeypatch.setattr(fused_attention, "jax_device", lambda: device)
         monkeypatch.setattr(cudnn, "check_cudnn_version", lambda: 91200)
         monkeypatch.setattr(
             cudnn, "check_compute_capability", lambda least: float(capability) >= float(least)

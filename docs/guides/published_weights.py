@@ -95,9 +95,9 @@ with open("reviews_bert/README.md") as file:
 #
 # ## Low-rank adapters
 #
-# After `enable_lora`, `fit` trains low-rank adapters and the head alone. `save_lora` and `load_lora`
-# keep them in a small file, one for each task on the same encoder, and `merge_lora` adds them to
-# the encoder. A file for another task or encoder is refused.
+# After `enable_lora`, `fit` trains low-rank adapters and the head alone. `save_lora` keeps them in a
+# small folder, as PEFT does, one for each task on the same weights; `from_preset` loads both.
+# `merge_lora` adds the adapters to the encoder.
 
 # %%
 import math
@@ -111,9 +111,9 @@ def count(variables):
 everything = count(classifier.trainable_variables)
 classifier.enable_lora(rank=8)
 adapters = count(classifier.trainable_variables)
-classifier.save_lora("reviews.lora")
-print(f"{everything:,} trainable weights, {adapters:,} with adapters")
-print(f"{Path('reviews.lora').stat().st_size / 1e6:.1f} MB")
+classifier.save_lora("reviews_lora", base="hf://sentence-transformers/all-MiniLM-L6-v2")
+size = Path("reviews_lora/adapter_model.safetensors").stat().st_size
+print(f"{everything:,} trainable weights, {adapters:,} with adapters, in {size / 1e6:.1f} MB")
 
 # %% [markdown]
 # ## Precision and quantization

@@ -1,15 +1,11 @@
 """Low-rank adapters of a task's encoder."""
 
 import contextlib
-import json
-import zlib
 
 import keras
 
-from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_finite, check_int, check_number
-from keras_bert.presets.formats.checkpoint import explained
-from keras_bert.training.keras_internals import lora_table
+from keras_bert.messages import check_int, check_number
+from keras_bert.presets.save_model import save_adapter
 
 
 class Lora:
@@ -18,8 +14,8 @@ class Lora:
     def enable_lora(self, rank, alpha=None):
         """Freezes the encoder and adds low-rank adapters to its projections.
 
-        `fit` then trains the adapters and the head: less memory for the optimizer, and a file of a
-        few megabytes for each task (`save_lora`). Presets and exported models hold the merged
+        `fit` then trains the adapters and the head: less memory for the optimizer, and a folder of
+        a few megabytes for each task (`save_lora`). Presets and exported models hold the merged
         weights. An optimizer that has trained before doesn't know the adapters: compile again.
         Source: Hu et al. 2022 (LoRA).
 
@@ -39,70 +35,23 @@ class Lora:
         """
         self.backbone.enable_lora(rank, alpha)
 
-    def save_lora(self, path):
-        """Writes the adapters and the head to a file of safetensors.
+    def save_lora(self, folder, base):
+        """Writes the adapters and the head as a folder of PEFT.
+
+        `from_preset(folder)` loads the base, adds the adapters to its weights, and takes the head.
 
         Args:
-            path: str or `Path` of the file to write.
-        """
-        from safetensors.numpy import save
-
-        if not adapters(self.backbone):
-            raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
-        tensors = keras.tree.map_structure(keras.ops.convert_to_numpy, _saved(self))
-        layer = self.backbone.lora_layers()[0]
-        metadata = _identity(self)
-        metadata["rank"] = str(layer.lora_rank)
-        metadata["alpha"] = str(layer.lora_alpha)
-        metadata["checksum"] = _checksum(tensors, metadata)
-        with whole_file(path, "wb") as file:
-            file.write(save(tensors, metadata))
-
-    def load_lora(self, path):
-        """Adds the adapters of a file to the encoder, and loads its head.
-
-        Args:
-            path: str or `Path` of a file that `save_lora` wrote.
+            folder: str or `Path`; an earlier model there is replaced.
+            base: str, the weights that training began with: a folder, `"hf://user/name"` or
+                `"user/name"` on the Hugging Face Hub.
 
         Raises:
-            ValueError: if the file is damaged, or holds no adapters, adapters of another task or
-                encoder, or values that are not finite floats.
+            ValueError: if the model has no adapters, or is quantized, or transformers has no such
+                encoder.
         """
-        from safetensors import safe_open
-
-        with explained(path, "is not a file that save_lora wrote"), safe_open(path, "np") as file:
-            metadata = file.metadata() or {}
-            checksum = metadata.pop("checksum", None)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            rank = int(metadata["rank"])
-            alpha = float(metadata["alpha"])
-            check_settings(rank, alpha)
-        expected = _identity(self)
-        given = {name: metadata.get(name) for name in expected}
-        for name, tensor in tensors.items():
-            given[name] = tuple(tensor.shape)
-        for name, variable in _saved(self).items():
-            expected[name] = tuple(variable.shape)
-        for layer in self.backbone.lora_layers():
-            width, units = layer.kernel.shape
-            expected[f"{layer.path}/lora_kernel_a"] = (width, rank)
-            expected[f"{layer.path}/lora_kernel_b"] = (rank, units)
-        for name in [*expected, *given]:
-            if given.get(name) != expected.get(name):
-                raise ValueError(
-                    f"{path} is of another task or encoder: its {name} is {given.get(name)}, this "
-                    f"model's {expected.get(name)}."
-                )
-        for name, tensor in tensors.items():
-            check_finite(tensor, path, name)
-        if checksum != _checksum(tensors, metadata):
-            raise ValueError(
-                f"{path} is damaged, or was changed: its checksum is another one. Copy or save it "
-                "again."
-            )
-        self.enable_lora(rank, alpha)
-        for name, variable in _saved(self).items():
-            variable.assign(tensors[name])
+        if not adapters(self.backbone):
+            raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
+        save_adapter(self, folder, base)
 
     def merge_lora(self):
         """Adds the adapters to the weights of the encoder and removes them.
@@ -159,26 +108,6 @@ def check_settings(rank, alpha):
     check_number("alpha", alpha, at_least=0, exclusive=True)
 
 
-def _identity(task):
-    """Returns what must be the same where adapters are trained and where they are loaded."""
-    sizes = {name: n for name, n in task.backbone.get_config().items() if type(n) is int}
-    _, last = lora_table(task.backbone.lora_layers()[-1])
-    last = keras.ops.cast(last, "bfloat16")  # the same where weights were loaded in bfloat16
-    last = keras.ops.convert_to_numpy(keras.ops.cast(last, "float32"))
-    return {
-        "task": type(task).__name__,
-        "encoder": json.dumps(sizes),
-        "checksum of the encoder": f"{zlib.crc32(last.tobytes()):08x}",
-    }
-
-
-def _checksum(tensors, metadata):
-    crc = zlib.crc32(json.dumps(metadata, sort_keys=True).encode())
-    for name in sorted(tensors):
-        crc = zlib.crc32(tensors[name].tobytes(), crc)
-    return f"{crc:08x}"
-
-
 def adapters(encoder):
     """Returns the paths of an encoder's adapters."""
     paths = set()
@@ -186,8 +115,3 @@ def adapters(encoder):
         if layer.lora_enabled:
             paths |= {layer.lora_kernel_a.path, layer.lora_kernel_b.path}
     return paths
-
-
-def _saved(task):
-    frozen = {v.path for v in task.backbone.weights} - adapters(task.backbone)
-    return {v.path: v for v in task.weights if v.path not in frozen}

@@ -11,8 +11,13 @@ import numpy as np
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
-from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
-from keras_bert.presets.formats.hugging_face import check_supported, write_hugging_face
+from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Checkpoint, Tensor
+from keras_bert.presets.formats.hugging_face import (
+    check_supported,
+    write_config,
+    write_hugging_face,
+)
+from keras_bert.presets.formats.peft import write_adapter
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
 from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import check_saves
@@ -37,6 +42,17 @@ def save_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     with new_folder(folder, 4 * model.count_params()) as unfinished:
         write_hugging_face(checkpoint, unfinished)
         write_card(model, unfinished, has_hugging_face=True)
+
+
+def save_adapter(model: keras.Model, folder: str | os.PathLike, base: str) -> None:
+    """Writes LoRA's adapters and the head as a folder of PEFT; see `BertTask.save_lora`."""
+    checkpoint = checkpoint_of(model)
+    for name, array in _float_weights(model).items():
+        if not name.startswith(ENCODER_PARTS):
+            checkpoint.weights[name] = Tensor(tuple(array.shape), partial(np.asarray, array))
+    with new_folder(folder, 4 * model.count_params()) as unfinished:
+        write_config(checkpoint, unfinished)
+        write_adapter(checkpoint, model.backbone.lora_layers(), base, unfinished)
 
 
 def _write(model, folder, preprocessor):

@@ -117,13 +117,14 @@ def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_bac
 
 
 def test_adapters_of_the_encoder_stay(make, assert_close, tmp_path):
-    model, other = make("two classes"), make("two classes")
+    model = make("two classes")
+    model.save_to_hugging_face(tmp_path / "base")
     model.enable_lora(2)
     model.calibrate(TEXTS, mostly_right(model, "label"))
-    model.save_lora(tmp_path / "lora")
+    model.save_lora(tmp_path / "lora", str(tmp_path / "base"))
     expected = answers(model, "probabilities")
     model.merge_lora()
-    other.load_lora(tmp_path / "lora")
+    other = BertClassifier.from_preset(tmp_path / "lora")
     for each in (model, other):
         assert_close(answers(each, "probabilities"), expected)
 

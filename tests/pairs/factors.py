@@ -72,7 +72,6 @@ FACTORS = {
         "OpenVINO",
         "int8",
         "merge_lora",
-        "save_lora",
         "trim_vocabulary",
         "explain",
         "calibrate",

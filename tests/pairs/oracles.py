@@ -365,13 +365,6 @@ def merge_lora(case):
     assert np.isfinite(history["loss"]).all()
 
 
-def save_lora(case):
-    case.model.save_lora(case.folder / "lora.safetensors")
-    other = make_model({**case.run, "lora": "no"})
-    other.load_lora(case.folder / "lora.safetensors")
-    case.same(other)
-
-
 def trim_vocabulary(case):
     texts = examples.texts(40, 12, 3) if is_pretrainer(case.run) else case.x
     if kind_of(case.run["task"]) == "Embedder":
@@ -511,7 +504,6 @@ AFTER = {
     "OpenVINO": exported("openvino"),
     "int8": int8,
     "merge_lora": merge_lora,
-    "save_lora": save_lora,
     "trim_vocabulary": trim_vocabulary,
     "explain": explain,
     "calibrate": calibrate,

@@ -113,12 +113,6 @@ REFUSED = [
         "only a `BertClassifier` has probabilities to calibrate",
     ),
     Refusal(
-        {"freezing": ("lower blocks", "encoder"), "after": ("save_lora",)},
-        None,
-        "LoRA freezes the encoder itself",
-    ),
-    # What is refused.
-    Refusal(
         {"lora": ("yes",), "freezing": ("lower blocks", "encoder")},
         "has frozen this encoder",
         "LoRA freezes the encoder itself",
@@ -250,9 +244,6 @@ REFUSED = [
         {"task": REGRESSIONS, "after": ("calibrate",)},
         "no probabilities to calibrate",
         "a regression has no probabilities",
-    ),
-    Refusal(
-        {"lora": ("no",), "after": ("save_lora",)}, "no LoRA adapters", "there are no adapters"
     ),
     Refusal(
         {"encoder": ("RoBERTa",), "after": ("trim_vocabulary",)},

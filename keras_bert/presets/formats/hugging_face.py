@@ -28,12 +28,8 @@ from keras_bert.presets.formats.checkpoint import (
     translate,
 )
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
-from keras_bert.presets.formats.tensor_files import (
-    POOLER_FILE,
-    full_name,
-    read_tensors,
-    with_adapter,
-)
+from keras_bert.presets.formats.peft import with_adapter
+from keras_bert.presets.formats.tensor_files import POOLER_FILE, full_name, read_tensors
 
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.", "decoder.")  # prefixes of weights
 _HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
@@ -47,7 +43,8 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     sentences = sentence_transformers.read_sentence_transformer(folder)
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
-    config = JsonFields(folder / "config.json")
+    described = folder if adapter is None or not (adapter / "config.json").is_file() else adapter
+    config = JsonFields(described / "config.json")
     architecture = _architecture(config, source)
     backbone_class = public_class(architecture.backbone_name)
     backbone = backbone_arguments(config, architecture.backbone)
@@ -306,10 +303,16 @@ def check_supported(checkpoint: Checkpoint) -> None:
             )
 
 
-def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
-    """Writes all files but the weights; returns what `config.json` has."""
+def write_config(checkpoint: Checkpoint, folder: Path) -> dict:
+    """Writes `config.json`; returns what it has."""
     config = _config(checkpoint, ARCHITECTURES[checkpoint.architecture])
     write_json(folder / "config.json", config)
+    return config
+
+
+def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
+    """Writes all files but the weights; returns what `config.json` has."""
+    config = write_config(checkpoint, folder)
     if checkpoint.own_tokenizer:
         write_tokenizer(checkpoint, folder)
     if checkpoint.model_class.their_wrapper == "SentenceTransformer":

@@ -1,4 +1,4 @@
-"""Weight files that others wrote: safetensors, PyTorch's, TensorFlow's, Keras's and PEFT's."""
+"""Weight files that others wrote: safetensors, PyTorch's, TensorFlow's and Keras's."""
 
 import re
 import zlib
@@ -189,42 +189,3 @@ def _name_in_pytorch(name):
     _, _, *parts, last = name.removesuffix(":0").replace("_._", "/").split("/")
     parts = [part.rpartition("___")[2] for part in parts]
     return ".".join([*parts, _IN_PYTORCH.get(last, last)])
-
-
-def with_adapter(tensors: dict[str, Tensor], folder: Path, root: str) -> dict[str, Tensor]:
-    """Adds a folder's matrices to a model's tensors; heads that it holds replace the model's.
-
-    `root` is the first part of the names of the encoder's tensors.
-
-    Raises:
-        ValueError: if the adapter isn't plain LoRA of dense layers.
-    """
-    config = JsonFields(folder / ADAPTER)
-    heads = {}
-    pairs = {}
-    for name, tensor in read_safetensors(folder / "adapter_model.safetensors").items():
-        name = full_name(name.removeprefix("base_model.model."), root)
-        layer, _, part = name.rpartition("lora_")
-        if layer:
-            pairs.setdefault(f"{layer}weight", {})[part] = tensor
-        else:
-            heads[name] = tensor
-    are_pairs = all(pair.keys() == {"A.weight", "B.weight"} for pair in pairs.values())
-    if not are_pairs or not pairs.keys() <= tensors.keys() or config.value("alpha_pattern"):
-        raise ValueError(
-            f"{folder} holds a PEFT adapter other than plain LoRA of dense layers. Merge it with "
-            "PEFT, model.merge_and_unload().save_pretrained(folder), and load that folder."
-        )
-    merged = {name: t for name, t in tensors.items() if not heads or name.startswith(f"{root}.")}
-    merged |= heads
-    for name, pair in pairs.items():
-        weight = tensors[name]
-        merged[name] = Tensor(weight.shape, partial(_sum, config, weight, pair))
-    return merged
-
-
-def _sum(config, weight, pair):
-    a = np.asarray(pair["A.weight"].read(), "float32")
-    b = np.asarray(pair["B.weight"].read(), "float32")
-    rank = len(a) ** (0.5 if config.boolean("use_rslora", False) else 1)
-    return weight.read() + config.number("lora_alpha", 8) / rank * (b @ a)

@@ -39,6 +39,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from training_speed import Progress, head_kernel
 
 import keras_bert
 
@@ -214,15 +215,6 @@ def read_task(task, folder, limit=None, limit_eval=None):
     return _some(train, limit), _some(test, limit_eval), names
 
 
-def head_kernel(seed, num_inputs, num_outputs):
-    """Draws the initial kernel of the new head, `[inputs, outputs]`, with deviation 0.02.
-
-    This library draws its heads from a truncated normal with deviation 0.0176, as Google does.
-    With so few steps, the initial kernel alone makes a difference.
-    """
-    return np.random.default_rng(seed).normal(0.0, 0.02, (num_inputs, num_outputs))
-
-
 def score(task, examples, predicted):
     """Scores predictions: class numbers, lists of tags, or `(texts, odds)` of answers."""
     if task == "ner":
@@ -240,20 +232,6 @@ def score(task, examples, predicted):
     if task == "mrpc":
         return glue_scores(task, labels, predicted)
     return keras_bert.metrics.classification_scores(labels, predicted)
-
-
-class Progress:
-    """The seconds and the last loss of training epochs, printed as they end."""
-
-    def __init__(self):
-        self.seconds, self.loss, self.started = [], None, time.perf_counter()
-
-    def epoch(self, loss):
-        """Records the end of an epoch."""
-        now = time.perf_counter()
-        self.seconds.append(now - self.started)
-        self.started, self.loss = now, float(loss)
-        print(f"  epoch {len(self.seconds)}: {self.seconds[-1]:.1f} s, loss {loss:.4f}", flush=True)
 
 
 def finetune(task, train, test, names, args):

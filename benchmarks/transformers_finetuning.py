@@ -11,9 +11,8 @@ import time
 import numpy as np
 import torch
 import transformers
-from against_transformers import Progress, head_kernel
 from torch.utils.data import DataLoader
-from training_speed import decay_groups
+from training_speed import Progress, decay_groups, head_kernel
 
 
 def finetune(task, train, test, names, args):

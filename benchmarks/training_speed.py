@@ -128,6 +128,8 @@ def head_kernel(seed, num_inputs, num_outputs):
     This library draws its heads from a truncated normal with deviation 0.0176, as Google does.
     With so few steps, the initial kernel alone makes a difference.
     """
+    import numpy as np
+
     return np.random.default_rng(seed).normal(0.0, 0.02, (num_inputs, num_outputs))
 
 

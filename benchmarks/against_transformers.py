@@ -39,6 +39,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from training_speed import Progress, head_kernel
 
 import keras_bert
@@ -337,7 +338,7 @@ _OURS = {  # the model, its arguments of `batches`, and how it predicts
 def _read(task, folder):
     if task in _TABLES:
         parts = [folder / task / f"{part}.tsv" for part in ("train", "dev", "test")]
-        return _read_tables(*map(keras_bert.readers.read_table, parts), *_TABLES[task])
+        return _read_tables(*map(_read_table, parts), *_TABLES[task])
     if task == "mrpc":
         return _read_glue(task, folder / "MRPC")
     if task == "ner":
@@ -358,13 +359,17 @@ def _read(task, folder):
     return train, [example for example in examples if example["title"] in held_out], None
 
 
+def _read_table(path):
+    return pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+
+
 def _read_tables(train, dev, test, columns, label):
     """Joins the development and test sets: nothing is selected on the development set here."""
-    names = train.class_names(label)
+    names = sorted(set(train[label]))
     parts = []
     for table in (train, dev, test):
         texts = zip(*(table[column] for column in columns), strict=True)
-        labels = table.class_numbers(label, names).tolist()
+        labels = [names.index(name) for name in table[label]]
         parts.append(
             [{"texts": t, "label": number} for t, number in zip(texts, labels, strict=True)]
         )

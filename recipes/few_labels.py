@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import _shared
+import _tables
 import keras_bert
 
 
@@ -46,11 +47,10 @@ def parse_args(argv=None):
 
 def read_examples(path, args, names=None):
     """Reads `(texts, classes)` from a file, and the names of the classes."""
-    table = keras_bert.readers.read_table(path)
-    texts = table.texts(args.text_column or "text")
-    names = names or table.class_names(args.label_column)
-    numbers = table.class_numbers(args.label_column, names)  # "1.0" may be another file's "1"
-    return np.array(texts, dtype=object), np.array(names)[numbers], names
+    table = _tables.read_table(path)
+    texts = _tables.column(table, args.text_column or "text")
+    labels, names = _tables.classes(table, args.label_column, names)
+    return np.array(texts, dtype=object), np.array(labels), names
 
 
 def sample_per_class(texts, labels, count, seed):

@@ -9,10 +9,11 @@ r"""Fine-tunes BERT to classify texts, pairs of texts or rows of a table.
         --class_weight balanced --output pets
 
 Files are TSV or CSV with a header, JSONL or Parquet, here or on the Hugging Face Hub:
-hf://datasets/user/name/data/train-*.parquet. A template joins several columns into one text.
-Numbers are scaled to mean 0 and variance 1 over the training file, and appended to BERT's vector
-before the output layer. A missing number is an error: fill it first, for example with the mean of
-its column. Shuffle the rows before you use `--validation_split`, if they are sorted.
+hf://datasets/user/name/data/train.parquet. pandas reads them (the extra `recipes`). A template
+joins several columns into one text. Numbers are scaled to mean 0 and variance 1 over the training
+file, and appended to BERT's vector before the output layer. A missing number is an error: fill it
+first, for example with the mean of its column. Shuffle the rows before you use
+`--validation_split`, if they are sorted.
 
 The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2 to 4 epochs, and
 keeps the best on the development set. A small BERT (4 layers, hidden 256) takes about a minute per
@@ -23,6 +24,7 @@ the same command to resume. Watch the training with `tensorboard --logdir OUTPUT
 """
 
 import _shared
+import _tables
 import keras_bert
 
 
@@ -49,27 +51,29 @@ def parse_args(argv=None):
 
 def read_examples(path, args, label_names=None):
     """Reads `(x, labels)` from a file, as the model takes them, and the names of the labels."""
-    table = keras_bert.readers.read_table(path)
+    table = _tables.read_table(path)
     if args.text_template:
-        texts = keras_bert.readers.texts_from_columns(table, args.text_template)
+        texts = _tables.filled(table, args.text_template)
     else:
-        texts = table.texts(args.text_column or "text")
-    x = {"text": (texts, table.texts(args.pair_column)) if args.pair_column else texts}
+        texts = _tables.column(table, args.text_column or "text")
+    x = {"text": texts}
+    if args.pair_column:
+        x["text"] = texts, _tables.column(table, args.pair_column)
     if args.number_columns:
-        x["features"] = table.numbers(args.number_columns)
+        x["features"] = _tables.numbers(table, args.number_columns)
     if args.regression:
-        return (x, table.scores(args.label_column)), None
+        return (x, _tables.numbers(table, [args.label_column])[:, 0]), None
     if args.multi_label:
-        labels = table.label_lists(args.label_column)
+        labels = _tables.label_lists(table, args.label_column)
         names = label_names or sorted({name for names in labels for name in names})
         return (x, labels), names
-    label_names = label_names or table.class_names(args.label_column)
+    labels, label_names = _tables.classes(table, args.label_column, label_names)
     if len(label_names) < 2:
         raise ValueError(
             f"{path} has only one class in column {args.label_column!r}, {label_names[0]!r}. Give "
             "examples of each class, or use --regression."
         )
-    return (x, table.class_numbers(args.label_column, label_names)), label_names
+    return (x, labels), label_names
 
 
 def make_model(args, label_names):

@@ -24,6 +24,7 @@ the same command to resume. Watch the training with `tensorboard --logdir OUTPUT
 """
 
 import _shared
+import _tables
 import keras_bert
 
 
@@ -55,12 +56,14 @@ def parse_args(argv=None):
 
 def read_examples(path, args):
     """Reads `(texts, scores or classes)` from a file; without either, `(texts, None)`."""
-    table = keras_bert.readers.read_table(path)
-    columns = tuple(map(table.texts, args.text_columns))
+    table = _tables.read_table(path)
+    columns = tuple(_tables.column(table, name) for name in args.text_columns)
     if args.label_column:
-        table.class_names(args.label_column)  # raises an error at an empty label
-        return columns[0], table[args.label_column]
-    return columns, table.scores(args.score_column) if args.score_column else None
+        labels, _ = _tables.classes(table, args.label_column)
+        return columns[0], labels
+    if args.score_column:
+        return columns, _tables.numbers(table, [args.score_column])[:, 0]
+    return columns, None
 
 
 def main(argv=None):

@@ -22,6 +22,7 @@ the same command to resume. Watch the training with `tensorboard --logdir OUTPUT
 """
 
 import _shared
+import _tables
 import keras_bert
 
 
@@ -46,20 +47,22 @@ def parse_args(argv=None):
 
 def read_pairs(path, args):
     """Reads `(pairs, relevance)` from a file."""
-    table = keras_bert.readers.read_table(path)
-    pairs = table.texts(args.query_column), table.texts(args.document_column)
-    return pairs, table.scores(args.relevance_column)
+    table = _tables.read_table(path)
+    columns = (args.query_column, args.document_column)
+    pairs = tuple(_tables.column(table, name) for name in columns)
+    return pairs, _tables.numbers(table, [args.relevance_column])[:, 0]
 
 
 def read_taught(path, args):
     """Reads `(pairs or triplets, scores or margins)` of a teacher, and the loss for them."""
-    table = keras_bert.readers.read_table(path)
+    table = _tables.read_table(path)
     columns = [args.query_column, args.document_column]
     loss = "mean_squared_error"
     if args.negative_column:
         columns.append(args.negative_column)
         loss = keras_bert.losses.MarginMeanSquaredError()
-    return (tuple(map(table.texts, columns)), table.scores(args.teacher_column)), loss
+    texts = tuple(_tables.column(table, name) for name in columns)
+    return (texts, _tables.numbers(table, [args.teacher_column])[:, 0]), loss
 
 
 def main(argv=None):

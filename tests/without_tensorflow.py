@@ -62,9 +62,6 @@ for task, (x, y, arguments) in TASKS.items():
             if not isinstance(value, (str, list)):
                 np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5)
 
-with open(f"{FOLDER}/table.csv", "w", encoding="utf-8") as file:
-    file.write("text,label\na b,no\n")
-assert keras_bert.readers.read_table(f"{FOLDER}/table.csv")["label"] == ["no"]
 buckets = keras_bert.Batching(2, bucket_lengths=(8, 16))
 kind, (x, y, _) = keras_bert.BertClassifier, TASKS["BertClassifier"]
 strategy = keras_bert.get_strategy()

@@ -32,11 +32,12 @@ with open("reviews.csv", "w") as file:
     file.write(reviews)
 
 # %% [markdown]
-# `readers.read_table` reads CSV, TSV, JSONL and Parquet, and tells a file's line if something is wrong with
-# it.
+# pandas reads CSV, TSV, JSONL and Parquet.
 
 # %%
-table = keras_bert.readers.read_table("reviews.csv")
+import pandas as pd
+
+table = pd.read_csv("reviews.csv")
 texts, labels = table["text"], table["label"]
 len(texts), sorted(set(labels))
 

@@ -198,10 +198,11 @@ print(rater.scores(new, [1.0, 3.0, 5.0]))
 # ## Numbers next to the text
 #
 # `num_features` numbers join the vector of the text before the head. The first `fit` learns their
-# mean and variance, and scales them. `read_table` reads both from a file, and
-# `texts_from_columns` writes one text from several columns.
+# mean and variance, and scales them. With pandas, one text is written from several columns:
 
 # %%
+import pandas as pd
+
 with open("pets.csv", "w") as file:
     file.write("""Name,Description,Age,Fee,Adopted
 Tim,Loves naps.,1,0,soon
@@ -213,11 +214,8 @@ Rex,Barks at cyclists.,10,70,late
 Ida,Purrs all day.,2,0,soon
 Bob,Afraid of thunder.,8,95,late
 """)
-table = keras_bert.readers.read_table("pets.csv")
-pets = {
-    "text": keras_bert.readers.texts_from_columns(table, "{Name}. {Description}"),
-    "features": table.numbers(["Age", "Fee"]),
-}
+table = pd.read_csv("pets.csv")
+pets = {"text": table["Name"] + ". " + table["Description"], "features": table[["Age", "Fee"]]}
 adoption = keras_bert.BertClassifier.from_preset(
     MINILM, label_names=["soon", "late"], num_features=2, sequence_length=32
 )

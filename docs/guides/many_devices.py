@@ -46,11 +46,13 @@ history = model.fit(
 # This one fine-tunes a classifier on two machines that share a folder:
 #
 # ```py
+# import pandas as pd
+#
 # import keras_bert
 #
 # strategy = keras_bert.get_strategy("multiworker")
-# table = keras_bert.readers.read_table("train.tsv")
-# texts, labels = table.texts("text"), table.texts("label")
+# table = pd.read_csv("train.tsv", sep="\t", dtype=str)
+# texts, labels = table["text"], table["label"]
 # with strategy.scope():
 #     model = keras_bert.BertClassifier.from_preset(
 #         "hf://sentence-transformers/all-MiniLM-L6-v2", label_names=sorted(set(labels))

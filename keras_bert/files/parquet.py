@@ -1,6 +1,5 @@
 """Parquet files, read in batches of rows of about four megabytes."""
 
-import json
 import math
 import os
 from bisect import bisect_left
@@ -77,23 +76,3 @@ def parquet_rows(
             except (arrow.ArrowException, OSError) as error:
                 place = f"row group {number} of {table.num_row_groups}, from row {first:,}"
                 raise OSError(f"{place}: {error}") from error
-
-
-def class_names_in(path: str | os.PathLike) -> dict[str, list[str]]:
-    """Returns the class names of columns of numbers that Hugging Face's `datasets` wrote."""
-    with arrow_file(path) as (_, file):
-        from pyarrow.parquet import read_schema
-
-        metadata = read_schema(file).metadata or {}
-    try:
-        features = json.loads(metadata[b"huggingface"])["info"]["features"]
-    except (KeyError, TypeError, ValueError):  # of others
-        return {}
-    names = {}
-    for column, feature in features.items():
-        if isinstance(feature, list):  # as older versions write that of a list
-            [feature] = feature
-        feature = feature.get("feature", feature)
-        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
-            names[column] = feature["names"]
-    return names

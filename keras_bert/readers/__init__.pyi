@@ -1,5 +1,3 @@
 from keras_bert.readers.choices import read_choices as read_choices
-from keras_bert.readers.columns import texts_from_columns as texts_from_columns
 from keras_bert.readers.conll import read_conll as read_conll
 from keras_bert.readers.squad import read_squad as read_squad
-from keras_bert.readers.table import read_table as read_table

@@ -4,7 +4,7 @@ import os
 import re
 
 from keras_bert.files.remote import packing
-from keras_bert.readers.table import read_table
+from keras_bert.readers.separated import separated_rows
 
 _SWAG_NAME = re.compile(r"sent1|ending\d+")
 _FORMS = (
@@ -43,44 +43,63 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     """
     path = os.fspath(path)
     is_csv = path.lower().removesuffix(packing(path)).endswith(".csv")
-    table = read_table(path, header=False, quoting=is_csv)
-    first_row = [cell.strip() for cell in table.rows[0]]
-    is_swag = any(_SWAG_NAME.fullmatch(name) for name in table.columns + first_row)
-    if is_swag:
-        table = read_table(path)  # again, with its header
-        context_name = "sent1"
-        beginnings = table["sent2"]
-        num_choices = sum(name.startswith("ending") for name in table.columns)
-        num_choices = max(2, num_choices)  # table["ending1"] says so if there are fewer
-        names = [f"ending{index}" for index in range(num_choices)]
-        label_name = "label"
-    elif len(table.columns) < 5:
-        raise ValueError(f"{table.path} has {len(table.columns)} columns. {_FORMS}")
-    else:
-        _, context_name, *names, label_name = table.columns
-    contexts = table[context_name]
-    columns = [table[name] for name in names]
+    mark = "," if is_csv else "\t"
+    rows = _whole_rows(path, mark, quoting=is_csv)
+    header = [cell.strip() for cell in rows[0][1]]
+    if any(map(_SWAG_NAME.fullmatch, header)):
+        return _swag(path, header, _whole_rows(path, mark, quoting=True)[1:])
+    if len(header) < 5:
+        raise ValueError(f"{path} has {len(header)} columns. {_FORMS}")
     examples = []
-    for row, choices in enumerate(zip(*columns, strict=True)):
-        _check_choices(table, row, choices)
-        if is_swag:
-            choices = [f"{beginnings[row]} {choice}".strip() for choice in choices]
-        examples.append({"context": contexts[row], "choices": list(choices)})
-    if label_name in table:
-        for row, label in enumerate(table[label_name]):
-            examples[row]["label"] = _label(table, row, label, len(names))
+    for line, (_, context, *choices, label) in rows:
+        _check_choices(path, line, choices)
+        label = _label(path, line, label, len(choices))
+        examples.append({"context": context, "choices": choices, "label": label})
     return examples
 
 
-def _check_choices(table, row, texts):
+def _whole_rows(path, mark, quoting):
+    rows, malformed = separated_rows(path, mark, quoting)
+    for line, wrong in malformed:
+        raise ValueError(f"{path}, line {line}: {wrong}. Fix the row, or check the quotes.")
+    return rows
+
+
+def _swag(path, header, rows):
+    num_choices = max(2, sum(name.startswith("ending") for name in header))
+    names = [f"ending{index}" for index in range(num_choices)]
+    for name in ("sent1", "sent2", *names):
+        if name not in header:
+            columns = ", ".join(header)
+            raise ValueError(f"{path} has no column {name!r}. Its columns are: {columns}.")
+    if not rows:
+        raise ValueError(f"{path} has no rows below its header.")
+    examples = []
+    for line, row in rows:
+        fields = dict(zip(header, row, strict=True))
+        endings = [fields[name] for name in names]
+        _check_choices(path, line, endings)
+        choices = [f"{fields['sent2']} {ending}".strip() for ending in endings]
+        example = {"context": fields["sent1"], "choices": choices}
+        if "label" in fields:
+            example["label"] = _label(path, line, fields["label"], num_choices)
+        examples.append(example)
+    return examples
+
+
+def _check_choices(path, line, texts):
     for index, text in enumerate(texts):
         if not text.strip():
-            wrong = f"ending {index} of {len(texts)} is empty"
-            raise table.error(row, f"{wrong}. Fill it, or remove the row.")
+            raise ValueError(
+                f"{path}, line {line}: ending {index} of {len(texts)} is empty. Fill it, or remove "
+                "the row."
+            )
 
 
-def _label(table, row, label, num_choices):
+def _label(path, line, label, num_choices):
     if label.strip() not in [str(index) for index in range(num_choices)]:
-        wrong = f"the label {label!r} is not the number of an ending, 0 to {num_choices - 1}"
-        raise table.error(row, f"{wrong}. {_FORMS}")
+        raise ValueError(
+            f"{path}, line {line}: the label {label!r} is not the number of an ending, 0 to "
+            f"{num_choices - 1}. {_FORMS}"
+        )
     return int(label)

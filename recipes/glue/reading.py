@@ -8,7 +8,7 @@ import numpy as np
 from glue.tasks import glue_task, task_key
 from keras_bert.files.remote import names_in
 from keras_bert.messages import check_one_of, logger, missing
-from keras_bert.readers import read_table
+from keras_bert.readers.separated import separated_rows
 from keras_bert.reports import Reports
 
 MALFORMED = "rows with a wrong number of columns, skipped"
@@ -73,28 +73,33 @@ def read_glue(folder: str | os.PathLike, task: str, split: str) -> GlueExamples:
     """
     description = glue_task(task)
     check_one_of(f"The split of {description.name}", split, description.files)
-    malformed = "skip" if description.name == "QQP" and split != "test" else "error"
     path = _path(os.fspath(folder), description, split)
-    bare = description.name == "CoLA" and split != "test"
-    table = read_table(path, header=not bare, delimiter="\t", quoting=False, malformed=malformed)
-    if bare and len(table.columns) != 4:
-        raise ValueError(
-            f"{path}, line 1: {len(table.columns)} columns, but CoLA's files have 4 and no header: "
-            "source, label, mark, sentence."
-        )
-    names, label = (("3",), "1") if bare else (description.texts, description.label)
-    texts = tuple(table[name] for name in names)
-    if label not in table and split.startswith("test"):
-        labels = None
-    elif description.values is None:
-        labels = table.scores(label)
-    else:
-        labels = table.class_numbers(label, list(description.values))
+    rows, malformed = separated_rows(path, "\t", quoting=False)
     reports = Reports()
-    for line in table.malformed:
+    for line, wrong in malformed:
+        if description.name != "QQP" or split == "test":
+            raise ValueError(f"{path}, line {line}: {wrong}.")
         reports.add(MALFORMED, 1, f"line {line}")
     for line in reports.lines():
         logger.warning("%s: %s", path, line)
+    header = ["source", "label", "mark", "sentence"]
+    if description.name != "CoLA" or split == "test":
+        _, header = rows.pop(0)
+    elif len(rows[0][1]) != len(header):
+        raise ValueError(
+            f"{path}, line 1: {len(rows[0][1])} columns, but CoLA's files have 4 and no header: "
+            f"{', '.join(header)}."
+        )
+    has_labels = description.label in header or not split.startswith("test")
+    names = [*description.texts, *[description.label] * has_labels]
+    for name in names:
+        if name not in header:
+            raise ValueError(f"{path} has no column {name!r}, only {', '.join(header)}.")
+    places = [header.index(name) for name in description.texts]
+    texts = tuple([row[place] for _, row in rows] for place in places)
+    labels = None
+    if has_labels:
+        labels = _labels(path, rows, header.index(description.label), description.values)
     return GlueExamples(description.name, split, texts, labels, description.class_names(), reports)
 
 
@@ -123,6 +128,19 @@ def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
     if split.startswith("test") and (ours is None or (labels < 0).all()):
         labels = None
     return GlueExamples(description.name, split, texts, labels, ours, Reports())
+
+
+def _labels(path, rows, place, classes):
+    """Converts a column of labels to class numbers, or to scores if there are no classes."""
+    labels = []
+    for line, row in rows:
+        label = row[place]
+        try:
+            labels.append(float(label) if classes is None else classes.index(label))
+        except ValueError as error:
+            expected = "a number" if classes is None else f"one of {', '.join(classes)}"
+            raise ValueError(f"{path}, line {line}: {label!r} is not {expected}.") from error
+    return np.array(labels, "float32" if classes is None else "int32")
 
 
 def _path(folder, task, split):

@@ -1,5 +1,6 @@
 """All of GLUE at once: the folders of its tasks, and table 1 of BERT's paper for a model."""
 
+import csv
 import math
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from glue.tasks import TASKS, task_key
-from keras_bert.readers import read_table
 
 COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv that it shows
     "MNLI-m": ("mnli", "accuracy"),
@@ -89,14 +89,15 @@ def read_glue_results(folder: str | Path) -> list[dict[str, Any]]:
 
 def _read_epochs(folder, task):
     """Reads a task's `results.tsv`: for each epoch its seed, setting and scores."""
-    table = read_table(Path(folder) / task / "results.tsv", quoting=False)
+    path = Path(folder) / task / "results.tsv"
     scores = ["score", *(name for of_task, name in COLUMNS.values() if of_task == task)]
     kinds = {"seed": int, **dict.fromkeys(SETTING, str), **dict.fromkeys(scores, float)}
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     try:
-        columns = [map(kind, table[name]) for name, kind in kinds.items()]
-        return [dict(zip(kinds, row, strict=True)) for row in zip(*columns, strict=True)]
-    except ValueError as error:
-        raise ValueError(f"{table.path}: {error}. Rerun the task to write it again.") from error
+        return [{name: kind(row[name]) for name, kind in kinds.items()} for row in rows]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}. Rerun the task to write it again.") from error
 
 
 def _best_setting(epochs):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from _tables import column, read_table
 from keras_bert.files.remote import read_text
-from keras_bert.readers import read_table
 
 
 def read_minimal_pairs(
@@ -55,7 +55,8 @@ def read_minimal_pairs(
 
 
 def _read_columns(path):
-    return map(read_table(path).texts, ("sentence_good", "sentence_bad"))
+    table = read_table(path)
+    return [column(table, name) for name in ("sentence_good", "sentence_bad")]
 
 
 def _read_lines(path):

@@ -13,6 +13,7 @@ import pytest
 
 import keras_bert
 from keras_bert.corpus import corpus_plan, corpus_slice, decoding, rows
+from keras_bert.files.parquet import parquet_rows
 
 pyarrow = pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
 parquet = pytest.importorskip("pyarrow.parquet", reason='pip install ".[corpus]"')
@@ -223,7 +224,7 @@ def test_columns_that_cannot_be_told_apart_or_read_are_refused(tmp_path, refused
 
 
 def rows_of(path):
-    return keras_bert.readers.read_table(path).rows
+    return list(parquet_rows(path))
 
 
 def test_a_damaged_row_group_is_named(tmp_path, prepare, texts, refused):
@@ -251,7 +252,7 @@ def test_remote_files_are_read(tmp_path, prepare, texts):
         tf.io.gfile.copy(str(path), f"ram://rows/{path.name}", overwrite=True)
     prepare(inputs, tmp_path / "local")
     assert prepare("ram://rows/*", tmp_path / "remote").num_documents == 2 * 39
-    assert len(keras_bert.readers.read_table(f"ram://rows/{inputs[0].name}")) == len(texts)
+    assert len(rows_of(f"ram://rows/{inputs[0].name}")) == len(texts)
 
 
 def test_a_json_line_without_an_end_is_refused(tmp_path, prepare, refused, monkeypatch):

@@ -22,7 +22,7 @@ from keras_bert import (
     BertTokenizer,
     losses,
 )
-from keras_bert.readers import read_conll, read_squad, read_table
+from keras_bert.readers import read_conll, read_squad
 
 TEXTS, LABELS = ["a b", "c d", "a a", "d"], ["no", "yes", "no", "yes"]
 
@@ -482,87 +482,12 @@ def test_a_split_that_leaves_a_class_to_the_end_is_told(classifier, caplog):
     assert "none of" not in caplog.text
 
 
-TABLES = {
-    "spam.csv": ("label,text,,,\nx,café,,,\nx,b,,,\n", {}),
-    "ends.csv": ("text,label\ncafé,x,\nb,x,,\n", {}),
-    "index.csv": (",text,label,\n0,café,x\n1,b,x,\n", {}),
-    "a.csv": ("text,label\ncafé,x\n".encode("cp1252"), {"encoding": "cp1252"}),
-    "b.tsv": ("text\tlabel\ncafé\tx\n".encode("utf-16"), {}),
-    "c.json": ('{"version": 1, "data": [{"text": "café", "label": "x"}]}', {}),
-    "d.json": ('[{"text": "café",\n "label": "x"}]', {}),
-    "e.jsonl": ('{"text": "café"}\n{"label": "x", "text": "b"}', {}),
-}
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_tables_are_read_as_they_come(write, name):
-    content, options = TABLES[name]
-    table = read_table(write(content, name), **options)
-    assert table["text"][0] == "café" and table["label"][-1] == "x"
-
-
-SPELLED = {
-    "a.csv": "label,text\n1.0,a\n0,b\n1,c\n0.0,d\n",
-    "b.jsonl": '{"label": 1.0}\n{"label": 0}\n{"label": "1"}\n{"label": 0.0}',
-    "c.csv": "label,text\nTrue,a\nfalse,b\ntrue,c\nFALSE,d\n",
-    "d.jsonl": '{"label": true}\n{"label": "False"}\n{"label": "TRUE"}\n{"label": false}',
-}
-
-
-@pytest.mark.parametrize("name", SPELLED)
-def test_a_class_is_one_in_whatever_spelling(write, name):
-    table = read_table(write(SPELLED[name], name))
-    names = table.class_names("label")
-    spelled = {"a.csv": "0 1.0", "b.jsonl": "0 1.0", "c.csv": "false True", "d.jsonl": "False true"}
-    assert names == spelled[name].split()
-    assert table.class_numbers("label", names).tolist() == [1, 0, 1, 0]
-    assert table.class_numbers("label", [n.upper() for n in names]).tolist() == [1, 0, 1, 0]
-
-
-def test_a_column_of_nothing_is_no_label(write, refused):
-    for name, content in {"a.jsonl": '{"label": null, "text": "a"}\n{"label": 1, "text": "b"}',
-                          "b.jsonl": '{"label": NaN, "text": "a"}\n{"label": 1, "text": "b"}',
-                          "a.csv": "label,text\n,a\n1,b\n"}.items():  # fmt: skip
-        table = read_table(write(content, name))
-        refused("line [12]: the label in column 'label' is empty", table.class_names, "label")
-
-
 @pytest.mark.parametrize("tags", ["PER-B PER-I O", "B_PER I_PER O", "b-per i-per o", "B:X I:X O"])
 def test_other_writings_of_bio_are_refused_with_their_line(write, tags, refused):
     path = write("\n".join(f"w {tag}" for tag in tags.split()))
     refused("line 1: the tag .* must be written 'B-", read_conll, path)
     assert read_conll(path, scheme=None).tags == [tags.split()]
     assert read_conll(write("a NN-B\nb NN-X\n")).tags == [["NN-B", "NN-X"]]
-
-
-def test_tables_that_cannot_be_read_say_why(write, refused):
-    latin = write("text,label\ncafé,x\n".encode("cp1252"), "a.csv")
-    refused('line 2: not UTF-8.*encoding="cp1252"', read_table, latin)
-    refused("encoding must be one that Python knows; got 'nonsense'", read_table, latin,
-            encoding="nonsense")  # fmt: skip
-    several = write('{"train": [{"a": 1}], "test": [{"a": 1}]}', "b.json")
-    refused("several lists, train, test", read_table, several)
-    pairs = write('{"train": [["a", "x"]],\n "test": [["a", "x"]]}', "c.json")
-    refused("an object of .'train', 'test'., none of them a list of obj", read_table, pairs)
-
-
-def test_class_names_of_a_data_set_are_kept(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow", reason='pip install ".[parquet]"')
-    from pyarrow import parquet
-
-    names = {"names": ["neg", "pos"], "_type": "ClassLabel"}
-    features = {"label": names, "tags": {"feature": names, "_type": "List"}, "dropped": names}
-    features |= {"text": {"dtype": "string", "_type": "Value"}, "older": [names]}
-    info = json.dumps({"info": {"features": features}})
-    columns = {"text": ["a", "b"], "label": [1, -1], "tags": [[0, 1], []], "older": [[1], [7]]}
-    table = pyarrow.table(columns)
-    parquet.write_table(
-        table.replace_schema_metadata({"huggingface": info}), tmp_path / "a.parquet"
-    )
-    table = read_table(tmp_path / "a.parquet")
-    assert table["label"] == ["pos", ""]
-    assert table.label_lists("tags") == [["neg", "pos"], []]
-    assert table.label_lists("older") == [["pos"], ["7"]]
 
 
 CONLL = {

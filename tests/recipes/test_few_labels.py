@@ -38,7 +38,7 @@ def test_few_and_empty_labels_are_named(arguments, module, files, write_table, t
     with pytest.raises(ValueError, match="class 'bad' has 2 examples"):
         module.main(arguments(files, "--examples_per_class", "3"))
     write_table(tmp_path / "texts.tsv", ("text", "label"), ("good", ""))
-    refused("line 2: the label in column .label. is empty", module.main, arguments(files))
+    refused("row 1: the label '' in column 'label'", module.main, arguments(files))
 
 
 def test_a_class_may_be_spelled_1_or_1_0(module, files, write_table, tmp_path):

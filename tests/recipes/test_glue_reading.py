@@ -103,7 +103,7 @@ def test_malformed_rows_are_errors_where_every_row_counts(qqp, tmp_path, refused
         ("rte", ["premise|sentence2|label", "a|b|-"], "no column 'sentence1'"),
         ("stsb", ["sentence1|sentence2|score", "a|b|high"], "line 2: 'high'"),
         ("cola", ["sentence|label", "a|1"], "line 1: 2 columns.*files have 4"),
-        ("cola", ["x|yes||a"], "line 1: the label 'yes'"),
+        ("cola", ["x|yes||a"], "line 1: 'yes' is not one of 0, 1"),
     ],
 )
 def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message, refused):

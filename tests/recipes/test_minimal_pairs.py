@@ -32,7 +32,7 @@ def test_a_folder_has_a_paradigm_in_each_file(tmp_path):
         ("README.md", "", "has no minimal pairs"),
         ("odd.txt", "a\nb\nc\n", "odd.txt has 3 sentences"),
         ("other.jsonl", '{"sentence_good": "a"}\n', "sentence_bad"),
-        ("other.jsonl", "[" * 5000, "other.jsonl, line 1"),
+        ("other.jsonl", "[" * 5000, "other.jsonl can't be read"),
     ],
 )
 def test_what_has_no_pairs_is_refused_by_name(tmp_path, name, text, message, refused):

@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub, as inputs of a corpus and of fine-tuning."""
+"""Data sets of the Hugging Face hub, as inputs of a corpus."""
 
 import gzip
 import json
@@ -7,7 +7,6 @@ import pytest
 from huggingface_hub import constants
 
 import keras_bert
-from keras_bert.readers import read_table
 
 SOURCE = "hf://datasets/user/texts"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"word{i}" for i in range(9))]
@@ -48,13 +47,6 @@ def test_a_corpus_of_a_data_set(hub, tmp_path):
     assert prepare(SOURCE, tmp_path / "a").num_documents == 12  # is finished
     local = prepare(hub.models["user/texts"]["main"], tmp_path / "d")
     assert [shard["num_bytes"] for shard in local.shards] == [s["num_bytes"] for s in corpus.shards]
-
-
-def test_a_table_of_a_data_set(hub, refused):
-    assert read_table(f"{SOURCE}/test.csv").rows == [["Word1.", "1"]]
-    table = read_table(f"{SOURCE}@v2/data/*-2.jsonl.gz")
-    assert table["text"][0] == "Word2 word0." and len(table) == 5
-    refused("stands for 5 files: README.md, train-0.jsonl.gz, train-1", read_table, SOURCE)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import _tables
+
+PETS = "Name,Description,Age,Fee\nRex,A good dog,3,7\nTom,NA,1.50,8\n"
+ROWS = [{"text": "café", "label": 1}, {"text": "b", "label": 0}]
+FILES = {
+    "a.tsv": "text\tlabel\ncafé\t1\nb\t0\n",
+    "a.csv": "text,label\ncafé,1\nb,0\n",
+    "a.jsonl": "".join(json.dumps(row) + "\n" for row in ROWS),
+    "floats.csv": "text,label\ncafé,1.0\nb,0.0\n",
+}
+
+
+@pytest.mark.parametrize("name", [*FILES, "a.csv.gz", "a.parquet"])
+def test_files_are_read_as_one_table(write, tmp_path, name):
+    if name in FILES:
+        path = write(FILES[name], name)
+    elif name == "a.csv.gz":
+        path = tmp_path / name
+        pd.DataFrame(ROWS).to_csv(path, index=False)
+    else:
+        pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
+        path = tmp_path / name
+        pd.DataFrame(ROWS).to_parquet(path)
+    table = _tables.read_table(path)
+    assert _tables.column(table, "text") == ["café", "b"]
+    assert _tables.classes(table, "label") == (["1", "0"], ["0", "1"])
+    assert _tables.numbers(table, ["label"]).tolist() == [[1.0], [0.0]]
+
+
+def test_texts_are_filled_into_templates(write, refused):
+    table = _tables.read_table(write(PETS, "pets.csv"))
+    texts = _tables.filled(table, "{Name}. {Description}, {Age} years.")
+    assert texts == ["Rex. A good dog, 3 years.", "Tom. NA, 1.50 years."]
+    for template in ("{Nmae}.", "{Name", "{}", "{Name.x}"):
+        refused("pets.csv.*the columns are: Name, Description", _tables.filled, table, template)
+
+
+def test_labels_and_numbers_are_checked(write, refused):
+    table = _tables.read_table(write("a,b,tags\n1,x,a | b\n10,,\n9,x,b|\n", "a.csv"))
+    assert _tables.classes(table, "a")[1] == ["1", "9", "10"]
+    assert _tables.label_lists(table, "tags") == [["a", "b"], [], ["b"]]
+    refused(r"a\.csv, row 2: the label '' in column 'b'", _tables.classes, table, "b")
+    refused("row 3: the label '9'.*none of the classes", _tables.classes, table, "a", ["1", "10"])
+    refused("row 1: 'x' in column 'b' is not a finite", _tables.numbers, table, ["a", "b"])
+    refused("no column 'A'.*Its columns are: a, b", _tables.column, table, "A")
+    lists = _tables.read_table(write('{"tags": ["a", "b|c"]}\n{"tags": []}', "a.jsonl"))
+    assert _tables.label_lists(lists, "tags") == [["a", "b|c"], []]
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n", "a,b\n1,2\n1,2,3\n", 'a,b\n"1,2\n'])
+def test_files_that_cannot_be_read_are_named(write, text, refused):
+    refused(r"a\.csv", _tables.read_table, write(text, "a.csv"))
+
+
+def test_numbers_are_float32(write):
+    table = _tables.read_table(write(PETS, "pets.csv"))
+    numbers = _tables.numbers(table, ["Age", "Fee"])
+    np.testing.assert_array_equal(numbers, np.array([[3, 7], [1.5, 8]], "float32"))

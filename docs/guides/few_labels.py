@@ -76,6 +76,9 @@ new_labels = ["question"] * 5 + ["complaint"] * 5 + ["thanks"] * 5
 # whether they ask or complain.
 
 # %%
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 embedder = keras_bert.BertEmbedder.from_preset(
@@ -88,8 +91,16 @@ def accuracy():
     return regression.score(embedder.predict(new_texts, verbose=0), new_labels)
 
 
+def draw():
+    """Draws the texts by the two directions in which their vectors differ most."""
+    points = PCA(2).fit_transform(embedder.predict(texts, verbose=0))
+    for label in sorted(set(labels)):
+        plt.scatter(*points[np.array(labels) == label].T, label=label)
+    plt.legend()
+
+
 print(f"accuracy {accuracy():.2f}")
-keras_bert.pictures.plot_vectors(embedder.predict(texts, verbose=0), labels=labels)
+draw()
 
 # %% [markdown]
 # ## Train the embedder
@@ -99,7 +110,7 @@ keras_bert.pictures.plot_vectors(embedder.predict(texts, verbose=0), labels=labe
 # %%
 history = embedder.fit(texts, labels, epochs=10, batch_size=12, verbose=2)
 print(f"accuracy {accuracy():.2f}")
-keras_bert.pictures.plot_vectors(embedder.predict(texts, verbose=0), labels=labels)
+draw()
 
 # %% [markdown]
 # ## Classify

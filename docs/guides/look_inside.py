@@ -2,9 +2,8 @@
 # # Look inside: pictures of a model and its answers
 #
 # What do the heads of a BERT attend to? Where are its answers in a text? Which classes does it
-# confuse? This guide draws it, with `keras_bert.pictures`, whose functions take any model of this
-# library, and with scikit-learn and TensorBoard. Pictures need matplotlib:
-# `pip install ".[plots]"`.
+# confuse? This guide draws it, with `keras_bert.pictures`, and with matplotlib, scikit-learn and
+# TensorBoard: `pip install ".[plots]"`.
 
 # %%
 import keras_bert
@@ -75,15 +74,21 @@ view.plot("attention.png", layer=layer, head=head)
 # ## Curves
 #
 # `callbacks.TrainingCurves` writes the losses and metrics of `fit` for TensorBoard: `tensorboard
-# --logdir logs` shows them while the model trains, of one run or of all in a folder. `plot_curves`
-# makes a picture of them. `finetune` and the recipes that resume write them to `OUTPUT/logs`.
+# --logdir logs` shows them while the model trains, of one run or of all in a folder. `finetune` and
+# the recipes that resume write them to `OUTPUT/logs`. A picture of one:
 
 # %%
 rate = keras_bert.WarmupLinearDecay(2e-4, warmup_steps=3, total_steps=32)
 classifier.compile(keras_bert.AdamW(rate))
 curves = keras_bert.callbacks.TrainingCurves("logs", every=2)
 classifier.fit(texts, labels, epochs=8, batch_size=4, verbose=0, callbacks=[curves])
-keras_bert.pictures.plot_curves({"help desk": "logs"}, names=["loss", "accuracy"])
+
+# %%
+import matplotlib.pyplot as plt
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+points = EventAccumulator("logs").Reload().Scalars("loss")
+plt.plot([point.step for point in points], [point.value for point in points])
 
 # %% [markdown]
 # ## Confused classes
@@ -134,12 +139,19 @@ keras_bert.pictures.show_explanation(text, explained)
 #
 # ## Vectors
 #
-# `plot_vectors` draws texts as points, by the two directions in which their vectors differ most.
+# Texts as points, by the two directions in which their vectors differ most:
 
 # %%
 embedder = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
 vectors = embedder.predict(texts, verbose=0)
-keras_bert.pictures.plot_vectors(vectors, labels)
+
+# %%
+from sklearn.decomposition import PCA
+
+points = PCA(2).fit_transform(vectors)  # [15, 2]
+for label in sorted(set(labels)):
+    plt.scatter(*points[np.array(labels) == label].T, label=label)
+plt.legend()
 
 # %% [markdown]
 # TensorBoard's projector shows them in three dimensions, with search and other maps. It reads two
@@ -163,6 +175,5 @@ with open("metadata.tsv", "w", encoding="utf-8") as file:
 #
 # ## In notebooks
 #
-# Every `plot_` function returns a figure, which a notebook shows. When `nbconvert` runs a notebook,
-# each update of a progress bar becomes a separate output: run it with `--coalesce-streams`, or pass
-# `verbose=2` to `fit`.
+# When `nbconvert` runs a notebook, each update of a progress bar becomes a separate output: run it
+# with `--coalesce-streams`, or pass `verbose=2` to `fit`.

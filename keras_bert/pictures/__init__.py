@@ -1,4 +1,4 @@
-"""Pictures of results, drawn by matplotlib (the extra `plots`)."""
+"""Attention and answers, to look at: pages, and figures of matplotlib (the extra `plots`)."""
 
 from keras_bert.lazy_names import lazy_names
 

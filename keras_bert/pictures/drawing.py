@@ -41,18 +41,3 @@ def save_figure(figure: Figure, path: str | os.PathLike | None) -> Figure:
         with whole_path(path) as unfinished, rc_context({"svg.hashsalt": "keras_bert"}):
             figure.savefig(unfinished, format=ending.removeprefix("."), metadata=metadata)
     return figure
-
-
-def plain(text: object, limit: int = 30) -> str:
-    """Returns a text as a short label on one line, in which `$` starts no formula.
-
-    Example:
-    >>> plain("refund of an order, abroad", 16)
-    'refund of …broad'
-    """
-    line = " ".join(str(text).split())
-    if len(line) > limit:
-        start = 2 * limit // 3
-        end = limit - 1 - start
-        line = f"{line[:start]}…{line[-end:]}"
-    return line.replace("$", r"\$")

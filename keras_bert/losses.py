@@ -234,8 +234,7 @@ class MarginMeanSquaredError(keras.losses.Loss):
             raise ValueError(
                 "MarginMeanSquaredError takes the teacher's margins [B] and logits [B, 2] of "
                 f"(query, positive, negative); got {tuple(y_true.shape)} and "
-                f"{tuple(y_pred.shape)}. Pairs (query, document) train with "
-                "loss='binary_crossentropy' or 'mean_squared_error'."
+                f"{tuple(y_pred.shape)}. For pairs (query, document), leave loss out of compile."
             )
         margins = ops.reshape(y_true, (-1,))  # [B]
         return ops.square(y_pred[:, 0] - y_pred[:, 1] - margins)

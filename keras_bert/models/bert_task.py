@@ -225,7 +225,7 @@ class BertTask(
         """Returns the `Data` that `fit` trains on; a task may change Keras's `arguments`."""
         if arguments.get("class_weight") is not None:
             raise ValueError(
-                f"class_weight is for classifiers; got a {type(self).__name__}. Give sample_weight."
+                f"class_weight is for a BertClassifier; got a {type(self).__name__}. Leave it out."
             )
         return data
 

@@ -158,10 +158,10 @@ class Retracing:
 def check_trainable(model):
     """Raises a ValueError if a model has no trainable weights."""
     if not model.trainable_variables:
-        raise ValueError(
-            f"This {type(model).__name__} has nothing to train: call backbone.unfreeze(), "
-            "enable_lora(rank), or set trainable = True."
-        )
+        fix = "call backbone.unfreeze() or enable_lora(rank)"
+        if not model.trainable:
+            fix = "set trainable = True"
+        raise ValueError(f"This {type(model).__name__} has nothing to train: {fix}.")
 
 
 def _check_optimizer(model):

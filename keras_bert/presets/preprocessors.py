@@ -98,9 +98,25 @@ def preprocessor_from(
             )
         return None
     tokenizer = _with_casing(tokenizer, lowercase, source)
+    if not (is_same_task or "sequence_length" in settings):
+        _warn_of_length(source, text.get("sequence_length"))
     with explained(source):
         tokenizer = (cls.tokenizer_class or tokenizer_class(tokenizer.get("family")))(**tokenizer)
         return cls(tokenizer, **{**text, **settings})
+
+
+def _warn_of_length(source, length):
+    """Warns if a preset's model was trained on shorter sequences than it can read."""
+    if length and isinstance(source, PresetFolder):
+        longest = source.backbone_config.value("max_sequence_length", 0)
+        if length < longest:
+            logger.warning(
+                "%s was trained on sequences of %s tokens, and longer texts are truncated to them: "
+                "pass sequence_length, up to %s, to read more.",
+                source,
+                length,
+                longest,
+            )
 
 
 def _warn_of_order(saved, given, source):

@@ -189,19 +189,11 @@ def test_left_to_right_predicts_every_next_word_and_masks_none(corpus, documents
             {**LEFT_TO_RIGHT, "whole_word_masking": True, "masked_lm_rate": 0.4},
             "omit masked_lm_rate, whole_word_masking",
         ),
-        ({"corpus": "/nothing"}, "/nothing is not a corpus folder"),
     ],
 )
 def test_arguments_out_of_range_are_refused(corpus, options, message):
     with pytest.raises(ValueError, match=message):
         pretraining_dataset(**{"corpus": corpus, "batch_size": 8, "epochs": 1, **options})
-
-
-def test_one_document_has_no_random_next_sentence(documents_of, tmp_path, batches):
-    corpus = documents_of(num_documents=1).write(tmp_path / "corpus", num_shards=1)
-    with pytest.raises(ValueError, match="1 document: .*--document_separator.*--no_next_sentence"):
-        pretraining_dataset(corpus, batch_size=2)
-    assert batches(corpus, next_sentence=False, batch_size=1)
 
 
 def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch, batches):

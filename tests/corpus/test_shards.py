@@ -92,7 +92,6 @@ def test_another_tokenizer_is_refused(folder, refused):
     corpus = Corpus(folder)
     corpus.check_tokenizer(words())
     refused("a different vocabulary", corpus.check_tokenizer, words(["[PAD]", "[UNK]", "b", "a"]))
-    refused("lowercase=True", corpus.check_tokenizer, words(lowercase=False))
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbled", "header"])

@@ -142,7 +142,6 @@ def test_answers_of_any_preprocessor_can_be_written(tmp_path):
         ({"dev": (TEXTS[:2], ["pro"])}, "2 .*1"),
         ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
-        ({"train": ({"token_ids": np.ones((2, 4))}, [0, 1])}, "train is {'token_ids'"),
         ({"select": "f2"}, "select must be one of 'accuracy', 'f1', 'mcc'; got 'f2'"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
         ({"epochs": 0}, "epochs.*got 0"),

@@ -408,14 +408,6 @@ def test_scores_of_pairs_are_read_by_their_name(make_backbone, letters):
     assert scores.tolist() == [0.0, 0.25, 0.5, 0.75]
 
 
-@pytest.mark.parametrize("loss", ["mse", keras.losses.CategoricalCrossentropy(True)])
-def test_a_loss_of_one_hot_labels_needs_them(classifier, loss, refused):
-    model = classifier()
-    model.compile(loss=loss, run_eagerly=True)
-    refused(r"takes one-hot labels.*np.eye\(2\)", model.fit, TEXTS, LABELS, verbose=0)
-    model.fit(TEXTS, np.eye(2)[[0, 1, 0, 1]], verbose=0)
-
-
 @pytest.mark.parametrize("metric", ["mae", keras.metrics.CosineSimilarity()])
 def test_a_metric_of_one_hot_labels_needs_them(classifier, metric, refused):
     model = classifier()

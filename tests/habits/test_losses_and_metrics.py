@@ -75,17 +75,6 @@ def test_losses_and_metrics_of_probabilities_are_refused(model, refused):
     refused(r"call scores\(x, y\)|from_logits=True", model.compile, metrics=["AUC"])
 
 
-def test_labels_of_another_loss_are_refused(model, texts, labels, refused):
-    one_hot = keras.utils.to_categorical(labels)
-    refused(r"y\.argmax\(axis=1\)", model.fit, texts, one_hot)
-
-    def fit_to_binary_labels():
-        model.compile(loss=keras.losses.BinaryCrossentropy(from_logits=True))
-        model.fit(texts, labels, verbose=0)
-
-    refused("leave it out of compile", fit_to_binary_labels)
-
-
 def test_a_regularizer_of_the_head(model, compiled, texts, labels, assert_close):
     loss, _ = compiled.evaluate(texts, labels, verbose=0)
     model.head.kernel_regularizer = keras.regularizers.L2(0.1)

@@ -28,23 +28,12 @@ def reranker(make_encoder, tokenizer):
     return BertReranker(make_encoder(), preprocessor=reader)
 
 
-def test_a_frozen_embedder_has_nothing_to_train(embedder, texts):
-    embedder.backbone.freeze()
-    with pytest.raises(ValueError, match=r"backbone\.unfreeze\(\)"):
-        embedder.fit((texts, texts[::-1]), verbose=0)
-
-
 def test_search_of_bfloat16_vectors(embedder, texts):
     dtypes = pytest.importorskip("ml_dtypes", reason="comes with TensorFlow and JAX")
     vectors = embedder.encode_document(texts)
     first = embedder.search("a b", vectors, top_k=3)
     second = embedder.search("a b", vectors.astype(dtypes.bfloat16), top_k=3)
     assert len(first) == len(second)
-
-
-def test_class_weights_of_other_tasks(reranker, texts):
-    with pytest.raises(ValueError, match="class_weight is for classifiers"):
-        reranker.fit((texts, texts), [0, 1] * 4, class_weight={0: 2.0}, verbose=0)
 
 
 def test_a_dict_of_losses(make_encoder):

@@ -79,14 +79,6 @@ def test_other_libraries_have_no_place_for_features(model, tmp_path, refused):
     refused("num_features=3.*save_to_preset", model.save_to_hugging_face, tmp_path / "theirs")
 
 
-def test_a_first_fit_without_features_says_what_to_give(make_backbone, letters, refused):
-    reader = BertClassifierPreprocessor(letters, sequence_length=12)
-    model = BertClassifier(make_backbone(), 2, reader, num_features=3)
-    rows = [{"text": text, "label": int(label)} for text, label in zip(TEXTS, LABELS, strict=True)]
-    for data in ((TEXTS, LABELS), ({"text": TEXTS}, LABELS), (rows,)):
-        refused("takes features alongside text: give", model.fit, *data)
-
-
 def test_a_row_without_features_among_others_is_refused(reader, refused):
     with_features, without = {"text": "a", "features": [1, 2, 3]}, {"text": "b"}
     message = "Example 1 .*unlike the first"

@@ -187,21 +187,14 @@ def test_arguments_of_another_kind_are_named(model, refused):
     for call in (model.fit, model.evaluate, model.batches):
         refused(r"batching must be a Batching.*got \{\}", call, ["a", "b"], [0, 1], batching={})
     for x in (["a"], {"token_ids": IDS}):
-        with pytest.raises(
-            TypeError, match=r"preprocessor.like.model.preprocessor, threshold=...."
-        ):
-            model.answer(x, threshold=0.3)
         with pytest.raises(TypeError, match="unexpected keyword argument 'n_best'"):
             model.answer(x, n_best=3)
-    with pytest.raises(TypeError, match=r"compile\(AdamW\(learning_rate\)\)"):
-        model.compile(learning_rate=1e-4)
     for format in ("tf_saved_model", "onnx"):
         refused("filepath must be a path.*got None", model.export, None, format=format)
 
 
 def test_attributes_of_other_libraries_lead_to_ours(model):
     for owner, name, ours in (
-        (model, "predict_proba", "write answer"),
         (model, "encode", "write predict.*encode_document"),
         (model, "save_pretrained", "write save_to_hugging_face"),
     ):

@@ -165,7 +165,6 @@ def test_examples_that_teach_nothing_are_refused(model, refused):
         (pairs, np.array(["1", "2"], object), "The scores of pairs must be numbers"),
         (pairs, [1], "There are 2 pairs but 1 scores"),
         ((*pairs, ["e", "f"]), [1, 2], "examples of 3 texts with y"),
-        (["a", "b"], None, "can't be trained on texts alone"),
         (["a", "b", "c"], ["x", "x", "y"], "Class 'y' has one text"),
         (["a", "b"] * 2, ["x", "x", None, None], "label is missing; number 2 is None"),
         (["a", "b"], ["x", "x"], "All 2 texts have the class 'x'"),

@@ -186,12 +186,6 @@ def test_dropout_acts_before_the_head_in_training_only(
     assert difference(model(inputs), model(inputs, training=True)) > 1e-4
 
 
-@each(["tags"])
-def test_class_weights_are_for_classifiers(made, refused):
-    task, x, y, *_ = made
-    refused("class_weight is for classifiers", task.fit, x, y, class_weight={0: 2.0, 1: 1.0})
-
-
 # `training/test_tpu_ready.py` has XLA translate the train steps of the others at each change.
 FOR_A_GPU = ("features", "windows", "vectors")
 

@@ -122,7 +122,6 @@ def test_extra_inputs_stay_with_their_texts():
         ),
         ([("a", "b", "c")], "got 3 together"),
         (("a", "b", "c"), "got 3 together"),
-        ((slices(["a", "b"]), ["c", "d"]), "Make one dataset of all"),
         ([slices(["a", "b"]), ["c", "d"]], "Make one dataset of all"),
         ({"text": slices(["a"])}, "Make one dataset of all"),
         ({"text": ["a"], "segment_ids": [[0, 1]]}, "makes segment_ids from the texts"),

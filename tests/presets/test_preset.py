@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor
+from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertEmbedder
 from keras_bert.files.whole import temporary_name
 
 FILES = ["README.md", "checksums.json", "config.json", "model.weights.h5"]
@@ -69,6 +69,15 @@ def test_another_number_of_classes_starts_a_new_head(classifier, saved, differen
     again = BertClassifier.from_preset(saved, num_classes=2, dropout=0.0)
     assert again.preprocessor.label_names == ["no", "yes"] and again.dropout == 0.0
     assert difference(again(inputs), classifier(inputs)) == 0.0
+
+
+def test_a_task_of_a_model_of_shorter_sequences_says_so(saved, caplog):
+    assert BertEmbedder.from_preset(saved).preprocessor.sequence_length == 12
+    assert "sequences of 12 tokens" in caplog.text and "up to 16, to read more" in caplog.text
+    caplog.clear()
+    BertEmbedder.from_preset(saved, sequence_length=12)
+    BertClassifier.from_preset(saved)
+    assert "sequences of" not in caplog.text
 
 
 def test_names_of_trained_classes_in_another_order_are_told(saved, caplog):

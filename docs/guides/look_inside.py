@@ -129,11 +129,10 @@ print(f"{before:+.2f} of padding, {after:+.2f} of the text; {explained['error']:
 keras_bert.pictures.show_explanation(text, explained)
 
 # %% [markdown]
-# Rerankers explain a score, span labelers an answer, token classifiers the tag of a word, found by
-# the place of its first character: `tagger.explain(text, text.index("Siena"))`. Embedders and
-# multiple choice have no such picture. Of real reviews, leaving out the ten heaviest words changed
-# [seven answers of ten](../results.md#probabilities-threshold-and-words-of-a-classifier), and ten
-# random words one of 25.
+# Rerankers explain the score of a query and a document. Of real reviews, leaving out the ten
+# heaviest words changed [seven answers of
+# ten](../results.md#probabilities-threshold-and-words-of-a-classifier), and ten random words one of
+# 25.
 #
 # Scores as a table: `pandas.DataFrame(history)` shows the epochs of `finetune`.
 #

@@ -108,54 +108,6 @@ class Answering:
             raise ValueError("There are no examples to answer.")
         return answers[0] if data.is_single else answers
 
-    def explain(self, x, target=None, *, steps=50, baseline="pad"):
-        """Computes how much each word of an example adds to a task's answer.
-
-        The weights are integrated gradients of the sum of token, segment and position embeddings,
-        along the way from a row in which all tokens but the special ones are blank. They add up to
-        `value - baseline_value`; `error` is the relative difference, which more `steps` reduce.
-        Source: Sundararajan et al. 2017.
-
-        Args:
-            x: a single example, as `answer` takes it. Of a long text, the part is explained that
-                the preprocessor's truncation keeps, or the window with the answer.
-            target: what to explain. For a classifier, a class, by name or number; by default the
-                most probable one. For a token classifier, the place of a character in the text:
-                the tag of its word. None for the others.
-            steps: int, points of the way; each takes a forward and a backward pass of the row.
-            baseline: `"pad"` or `"mask"`, the token that is blank.
-
-        Returns:
-            A dict.
-            - `target`: the class or tag, or the answer to a question; None for a score.
-            - `value`: float, the log-odds of the class or tag, a score, or the log-probability of
-              the answer's start and end.
-            - `baseline_value`: float, the value of the blank row.
-            - `error`: float.
-            - `word_text`, strings, `word_start` and `word_end`, int, `[W]`: the words, and their
-              characters in the text.
-            - `word_column`, int `[W]`: 0 in the first text, or the question; 1 in the second.
-            - `word_weight`, float `[W]`: above 0 for a word that speaks for the target.
-
-        Raises:
-            ValueError: if `x` isn't a single example, the target is unknown, the model is
-                quantized, or the task isn't a `BertClassifier`, `BertReranker`,
-                `BertTokenClassifier` or `BertSpanLabeler`.
-
-        Example:
-        >>> from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor
-        >>> from keras_bert import BertTokenizer, sizes
-        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "bad", "good"]
-        >>> tokenizer = BertTokenizer(words)
-        >>> preprocessor = BertClassifierPreprocessor(tokenizer, label_names=["no", "yes"])
-        >>> model = BertClassifier(BertBackbone(8, **sizes.tiny), preprocessor=preprocessor)
-        >>> model.explain("So good", "yes")["word_text"].tolist()
-        ['So', 'good']
-        """
-        from keras_bert.models.explaining import explain
-
-        return explain(self, x, target, steps, baseline)
-
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0, **options):
         """Answers examples as the task's `scorer` takes them; a task may override it."""
         return self.answer(x, batch_size, verbose=verbose, **options)

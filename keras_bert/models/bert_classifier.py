@@ -5,19 +5,22 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int, logger
+from keras_bert.messages import check_int, check_one_of, logger
 from keras_bert.metrics.calibration import (
     best_temperature,
     best_threshold,
     expected_calibration_error,
 )
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.explaining import explain, log_odds
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.batches import Batches, has_weights
 from keras_bert.preprocessing.class_labels import (
     check_one_hot,
+    class_number,
     class_targets,
     class_weights,
+    numbers_of,
     regression_targets,
     weighted_by_class,
     with_class_check,
@@ -222,6 +225,63 @@ class BertClassifier(BertTask):
         else:
             counts = np.bincount(labels, minlength=self.num_classes)
         return dict(zip(self._names(), counts.tolist(), strict=True))
+
+    def explain(self, x, target=None, *, steps=50, baseline="pad"):
+        """Computes how much each word of a text, or of a pair, adds to the answer.
+
+        The weights are integrated gradients of the sum of token, segment and position embeddings,
+        along the way from a row in which all tokens but the special ones are blank. They add up to
+        `value - baseline_value`; `error` is the relative difference, which more `steps` reduce.
+        Source: Sundararajan et al. 2017.
+
+        Args:
+            x: a single example, as `answer` takes it. Of a long text, the part is explained that
+                the preprocessor's truncation keeps.
+            target: the class to explain, by name or number; by default the most probable one.
+            steps: int, points of the way; each takes a forward and a backward pass of the row.
+            baseline: `"pad"` or `"mask"`, the token that is blank.
+
+        Returns:
+            A dict.
+            - `target`: the class; None for a score.
+            - `value`: float, the log-odds of the class, or the score.
+            - `baseline_value`: float, the value of the blank row.
+            - `error`: float.
+            - `word_text`, strings, `word_start` and `word_end`, int, `[W]`: the words, and their
+              characters in the text.
+            - `word_column`, int `[W]`: 0 in the first text, 1 in the second.
+            - `word_weight`, float `[W]`: above 0 for a word that speaks for the target.
+
+        Raises:
+            ValueError: if `x` isn't a single example, the target is unknown, or the model is
+                quantized.
+
+        Example:
+        >>> from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor
+        >>> from keras_bert import BertTokenizer, sizes
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "bad", "good"]
+        >>> tokenizer = BertTokenizer(words)
+        >>> preprocessor = BertClassifierPreprocessor(tokenizer, label_names=["no", "yes"])
+        >>> model = BertClassifier(BertBackbone(8, **sizes.tiny), preprocessor=preprocessor)
+        >>> model.explain("So good", "yes")["word_text"].tolist()
+        ['So', 'good']
+        """
+        reader = preprocessor_of(self)
+
+        def chosen(logits):
+            if reader.is_regression and len(reader.label_names) == 1:
+                check_one_of("target of a score", target, [None])
+                return None, lambda logits: logits[:, 0]
+            if target is None:
+                number = int(reader.less_threshold(logits[0]).argmax())
+            else:
+                number = class_number("target is", target, numbers_of(reader.label_names))
+            name = reader.label_names[number]
+            if reader.multi_label or reader.is_regression:
+                return name, lambda logits: logits[:, number]
+            return name, lambda logits: log_odds(logits, number)
+
+        return explain(self, x, chosen, steps, baseline)
 
     def calibrate(self, x, y=None, batch_size=None):
         """Scales the logits so that probabilities tell how often answers are right.

@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_bert.losses import BINARY
 from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
+from keras_bert.models.explaining import explain
 from keras_bert.models.several_texts import SeveralTexts
 from keras_bert.preprocessing.bert_reranker_preprocessor import checked_relevance, relevance_targets
 from keras_bert.preprocessing.texts import text_columns
@@ -62,6 +63,24 @@ class BertReranker(SeveralTexts):
     card_example = 'rank("Who wrote it?", ["a dull book", "Ada did"])'
     example_texts = ("Who wrote it?", "Ada wrote it.")
     name_of_texts = "documents"
+
+    def explain(self, x, *, steps=50, baseline="pad"):
+        """Computes how much each word adds to a document's score, as `BertClassifier.explain`.
+
+        Args:
+            x: `(query, document)`.
+            steps: int, points of the way.
+            baseline: `"pad"` or `"mask"`, the token that is blank.
+
+        Returns:
+            A dict as of `BertClassifier.explain`; `target` is None.
+
+        Raises:
+            ValueError: if `x` isn't a query and a document, or the model is quantized.
+        """
+        if len(x) != 2 or isinstance(x, str):
+            raise ValueError("explain takes a query and a document, as a tuple.")
+        return explain(self, x, lambda scores: (None, lambda scores: scores[:, 0]), steps, baseline)
 
     def rank(self, query, documents, top_k=None, batch_size=None):
         """Ranks documents by their scores for a query.

@@ -96,7 +96,7 @@ def show_explanation(x: str | Mapping | Sequence[str], explanation: Mapping) -> 
     AnswerView(2 marks; html() and save(path) show them)
     """
     if isinstance(x, Mapping):
-        x = (x["question"], x["context"]) if "question" in x else x["text"]
+        x = x["text"]
     texts = [x] if isinstance(x, str) else x
     weights = explanation["word_weight"]
     largest = max(map(abs, weights), default=0) or 1
@@ -108,9 +108,7 @@ def show_explanation(x: str | Mapping | Sequence[str], explanation: Mapping) -> 
         tint = f"rgb({color} / {abs(weight) / largest:.2f})"
         marks[explanation["word_column"][word]].append((start, end, tint, weight, ""))
     target = explanation["target"]
-    if target is None:
-        target = "the score"
-    heads = [f"Speaks for {target or 'no answer'}:", None]
+    heads = [f"Speaks for {'the score' if target is None else target}:", None]
     return AnswerView("\n".join(map(_marked, heads, texts, marks)))
 
 

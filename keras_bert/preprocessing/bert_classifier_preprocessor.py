@@ -4,22 +4,18 @@ import dataclasses
 import math
 from typing import Any
 
-import keras
 import numpy as np
 
-from keras_bert.messages import check_int, check_number, check_one_of
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
+from keras_bert.messages import check_int, check_number
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
     as_label_names,
-    class_number,
     class_targets,
     graph_class_numbers,
-    numbers_of,
     regression_targets,
 )
-from keras_bert.preprocessing.forms import Examples, Labels, Tensor
+from keras_bert.preprocessing.forms import Labels, Tensor
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
-from keras_bert.preprocessing.text_words import ExplainedRow, log_odds
 from keras_bert.saved import registered
 
 
@@ -137,28 +133,11 @@ class BertClassifierPreprocessor(BertPreprocessor):
             is_label = probabilities >= self.threshold
             return {"probabilities": probabilities, "is_label": is_label, "labels": labels}
         probabilities = ops.softmax(outputs)
-        best = ops.argmax(self._less_threshold(outputs), axis=-1)
+        best = ops.argmax(self.less_threshold(outputs), axis=-1)
         return {"probabilities": probabilities, "label": ops.take(names, best), "labels": labels}
 
-    def _less_threshold(self, outputs):
+    def less_threshold(self, outputs: Any) -> Any:
         """Shifts logits so that the class to answer with is the argmax."""
         if len(self.label_names) != 2 or self.multi_label:
             return outputs
         return outputs - np.array([0, self.threshold_logit], "float32")
-
-    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
-        row = self.explained_texts(x)
-        if self.is_regression and len(self.label_names) == 1:
-            check_one_of("target of a score", target, [None])
-            return row
-        if target is None:
-            logits = keras.ops.convert_to_numpy(predict(row.inputs)[0])
-            number = int(self._less_threshold(logits).argmax())
-        else:
-            number = class_number("target is", target, numbers_of(self.label_names))
-        row.target = self.label_names[number]
-        if self.multi_label or self.is_regression:
-            row.value = lambda logits: logits[:, number]
-        else:
-            row.value = lambda logits: log_odds(logits, number)
-        return row

@@ -18,7 +18,6 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, in_numpy, is_dataset
 from keras_bert.preprocessing.text_rows import Rows, TextRows
-from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 from keras_bert.preprocessing.texts import in_parts, text_columns, text_examples
 from keras_bert.saved import registered
 from keras_bert.text import numpy_ops
@@ -272,22 +271,6 @@ class BertPreprocessor:
             ValueError: if this preprocessor has no answers.
         """
         raise no_answers(f"model with a {type(self).__name__}")
-
-    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
-        """Reads an example for `explain`; `predict` computes the outputs of a row."""
-        raise ValueError(
-            f"A model with a {type(self).__name__} explains nothing; a BertClassifier, a "
-            "BertReranker, a BertTokenClassifier and a BertSpanLabeler do."
-        )
-
-    def explained_texts(self, x: Examples) -> ExplainedRow:
-        """Reads a text, or a pair, for `explain`."""
-        examples = self.listed(x)
-        self.rows(examples.columns, {}, ())  # raises an error at texts that it doesn't take
-        texts = list(map(self.located, examples.columns))
-        row = explained_row(self.packer, texts)
-        row.inputs |= examples.extra_inputs
-        return row
 
     def pooled(self, outputs: Outputs, rows: Rows | None) -> Outputs:
         """Pools outputs with one row for each of `rows` into one row per example."""

@@ -8,9 +8,8 @@ import numpy as np
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.checked_numbers import number_array, require
-from keras_bert.preprocessing.forms import Examples, Labels, Tensor, one_each
+from keras_bert.preprocessing.forms import Labels, Tensor, one_each
 from keras_bert.preprocessing.text_rows import PairRows, ops_of, row_by_row
-from keras_bert.preprocessing.text_words import ExplainedRow
 from keras_bert.saved import registered
 
 ACTIVATIONS = ("sigmoid", "linear")
@@ -79,14 +78,6 @@ class BertRerankerPreprocessor(BertPreprocessor):
         if rows is not None and rows.num_sequences == 1:
             scores = scores[:, 0]
         return {"score": scores}
-
-    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
-        check_one_of("target of a score", target, [None])
-        if len(x) != 2:
-            raise ValueError("explain takes a query and a document, as a tuple.")
-        row = self.explained_texts(x)
-        row.inputs = {name: values[:, None] for name, values in row.inputs.items()}  # [1, D, S]
-        return row
 
     def serve(self, predict: Predict, query: Tensor, documents: Tensor) -> dict:
         """Scores documents `[n]` for one query, `[1]`, or for a query each, `[n]`."""

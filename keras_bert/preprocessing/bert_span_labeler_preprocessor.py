@@ -3,10 +3,9 @@
 import dataclasses
 from typing import Any
 
-import keras
 import numpy.typing as npt
 
-from keras_bert.messages import check_int, check_number, check_one_of
+from keras_bert.messages import check_int, check_number
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, listed
 from keras_bert.preprocessing.question_windows import (
@@ -17,9 +16,8 @@ from keras_bert.preprocessing.question_windows import (
     trained_windows,
     windows_of,
 )
-from keras_bert.preprocessing.span_answers import span_answers, spans_of_windows
+from keras_bert.preprocessing.span_answers import span_answers
 from keras_bert.preprocessing.text_rows import LONGEST
-from keras_bert.preprocessing.text_words import ExplainedRow, explained_row
 from keras_bert.readers.squad import listed_answers
 from keras_bert.saved import registered
 
@@ -139,33 +137,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
         check_int("n_best", n_best)
         return span_answers(rows, outputs, self.max_answer_length, self.null_threshold, n_best)
-
-    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
-        check_one_of("target of an answer", target, [None])
-        [example] = self.listed(x)
-        rows = self.read(example)
-        outputs = predict(rows.as_batch()[0])
-        outputs = keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
-        [answer] = self.answers(outputs, rows)["answer"]
-        spans = spans_of_windows(rows, outputs, self.max_answer_length, 1)
-        if answer:
-            window = int(spans["score"].argmax())
-            start = int(spans["first"][window, 0])
-            end = int(spans["last"][window, 0])
-        else:
-            window = int(spans["null"].argmin())
-            start = end = 0  # [CLS]
-        question = self.located([example["question"]])
-        tokens = [column.take([window]) for column in rows.columns]
-        row = explained_row(self.packer, [question, rows.contexts], tokens, target=answer)
-
-        def value(outputs):
-            starts = keras.ops.log_softmax(outputs["start"])
-            ends = keras.ops.log_softmax(outputs["end"])
-            return starts[:, start] + ends[:, end]
-
-        row.value = value
-        return row
 
     def serve(self, predict: Predict, question: Tensor, context: Tensor) -> dict:
         """Answers questions `[B]` on contexts `[B]` of any length."""

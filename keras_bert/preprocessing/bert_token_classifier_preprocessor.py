@@ -5,24 +5,14 @@ import numbers
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import keras
-import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each, is_text
 from keras_bert.preprocessing.tagged_rows import NO_LABEL, Sentences, TaggedRows, holds_words
 from keras_bert.preprocessing.text_rows import ops_of
-from keras_bert.preprocessing.text_words import (
-    ExplainedRow,
-    TextWords,
-    explained_row,
-    find_entities,
-    log_odds,
-    text_words,
-)
+from keras_bert.preprocessing.text_words import TextWords, find_entities, text_words
 from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.saved import registered
 
@@ -158,22 +148,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                 answers[name] = ops.from_row_lengths(values, rows.lengths)
         answers["labels"] = ops.repeat(names[None], num_answers, axis=0)
         return answers
-
-    def explained(self, x: Examples, target: Any, predict: Predict) -> ExplainedRow:
-        text = self.located(super().listed(x).columns[0])
-        words = text_words(text, self.packer)
-        check_int("target, a character of the text,", target, at_least=0)
-        chosen = np.flatnonzero((words.start <= target) & (target < words.end))
-        if not chosen.size:
-            raise ValueError(f"target={target} is not inside a word of {shown(x)}.")
-        window = words.columns[0].take(words.window[chosen])
-        position = int(words.position[chosen[0]])
-        row = explained_row(self.packer, [text], [window])
-        logits = predict(row.inputs)[0, position]
-        number = int(keras.ops.argmax(logits))
-        row.target = self.label_names[number]
-        row.value = lambda logits: log_odds(logits[:, position], number)
-        return row
 
     def serve(self, predict: Predict, text: Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""

@@ -31,7 +31,7 @@ def span_answers(
     ops = windows.ops
     question = windows.question
     num_questions = ops.num_rows(windows.context)
-    spans = spans_of_windows(windows, outputs, max_answer_length, n_best)
+    spans = _spans_of_windows(windows, outputs, max_answer_length, n_best)
     best_of_window = spans["score"][:, 0]
     best = ops.segment_max(best_of_window, question, num_questions)  # [B]
     best_window = _first_window(best_of_window, best, question, ops)
@@ -61,7 +61,7 @@ def span_answers(
     return answers
 
 
-def spans_of_windows(
+def _spans_of_windows(
     windows: QuestionWindows, outputs: dict[str, Any], max_answer_length: int, n_best: int
 ) -> dict[str, Any]:
     """Finds each window's best spans, and its "no answer".

@@ -1,4 +1,4 @@
-"""Words of raw texts: the windows that hold them, and rows whose words `explain` weighs.
+"""Words of raw texts, the windows that hold them, and their entities.
 
 W words of N rows, S sequence, T tokens, C classes.
 """
@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import keras
 import numpy as np
 
 from keras_bert.metrics.entities import split_tag
 from keras_bert.preprocessing.text_rows import TextRows
-from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.basic_words import is_cjk, is_punctuation
-from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
+from keras_bert.text.tokens import SegmentPacker, TextTokens, numbered
 
 _PUNCTUATION = 1
 _CJK = 2
@@ -48,7 +46,7 @@ def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
     tokens = read.tokens
     ops = tokens.ops
     is_first = word_starts(read, packer.tokenizer)  # [T]
-    first, last = _word_bounds(is_first, ops)  # [W]
+    first, last = word_bounds(is_first, ops)  # [W]
     text_of_token, _ = numbered(tokens.lengths, ops)  # [T]
     text = ops.take(text_of_token, first)
     windows, window = tokens.central_windows(packer.sequence_length - 2, first, text)
@@ -103,7 +101,7 @@ def _previous(values, first, ops):
     return ops.concat([first, values], axis=0)[:-1]
 
 
-def _word_bounds(is_first, ops):
+def word_bounds(is_first: Any, ops: Any) -> tuple[Any, Any]:
     """Returns the first and the last token of each word, int64 `[W]`."""
     first = ops.flatnonzero(is_first)
     num_tokens = ops.num_rows(is_first)
@@ -201,56 +199,3 @@ def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) ->
     for name, value in values.items():
         entities[f"entity_{name}"] = ops.from_row_lengths(value, counts)
     return entities | {"num_entities": counts}
-
-
-@dataclasses.dataclass
-class ExplainedRow:
-    """A row, its words, and the number that is explained."""
-
-    inputs: dict[str, Any]  # of the model, `[1, S]`
-    words: dict[str, np.ndarray]  # `word_text`, `word_column`, `word_start`, `word_end`: `[W]`
-    word: np.ndarray  # int64 `[S]`, the word of each position; -1 at special tokens
-    target: Any = None  # what is explained, such as the name of a class
-    value: Callable[[Any], Any] = lambda outputs: outputs[:, 0]  # of B rows, `[B]`
-
-
-def explained_row(
-    packer: SegmentPacker,
-    texts: Sequence[TextTokens],
-    tokens: Sequence[Tokens] | None = None,
-    **options: Any,
-) -> ExplainedRow:
-    """Packs a text or two; with `tokens` only these, which are the part in a window.
-
-    Packing the number of each token's word in place of its id shows the word of each position.
-    """
-    if tokens is None:
-        tokens = [text.tokens for text in texts]
-    first_number = packer.tokenizer.vocabulary_size()  # above all ids of special tokens
-    words = {"word_text": [], "word_column": [], "word_start": [], "word_end": []}
-    word_numbers = []
-    for column, text in enumerate(texts):
-        is_first = word_starts(text, packer.tokenizer)  # [T]
-        numbers = first_number + len(words["word_text"]) - 1 + np.cumsum(is_first)
-        numbers = np.append(numbers, 0)
-        word_numbers.append(dataclasses.replace(tokens[column], values=numbers))
-        first, last = _word_bounds(is_first, numpy_ops)
-        starts = text.starts[first]
-        ends = text.ends[last]
-        words["word_text"].extend(numpy_ops.substrings(text.texts, 0 * first, starts, ends))
-        words["word_column"].extend([column] * len(first))
-        words["word_start"].extend(starts)
-        words["word_end"].extend(ends)
-    [width] = packer.lengths(*tokens)
-    numbers = packer(*word_numbers, width=width)["token_ids"][0] - first_number
-    numbers = np.maximum(numbers, -1)  # -1 at special tokens
-    packed_words, word = np.unique(numbers, return_inverse=True)
-    for name, values in words.items():
-        words[name] = np.array(values)[packed_words[1:]]
-    return ExplainedRow(packer(*tokens, width=width), words, word - 1, **options)
-
-
-def log_odds(logits: Any, index: int) -> Any:
-    """Computes log(p / (1 - p)) of the probability p of a class, `[B]`, from logits `[B, C]`."""
-    others = keras.ops.concatenate([logits[:, :index], logits[:, index + 1 :]], axis=-1)
-    return logits[:, index] - keras.ops.logsumexp(others, axis=-1)

@@ -382,14 +382,10 @@ def explain(case):
         if isinstance(x, dict)
         else x
     )
-    target = None
     if case.run["task"] == "reranker of triplets":
         x = x[:2]
-    if case.run["task"] == "tags":
-        x, target = " ".join(x), 0
-    if case.run["task"] == "labels":
-        target = "x"
-    found = case.model.explain(x, target, steps=8)
+    target = {"target": "x"} if case.run["task"] == "labels" else {}
+    found = case.model.explain(x, **target, steps=8)
     assert np.isfinite(found["value"]) and np.isfinite(found["word_weight"]).all()
 
 

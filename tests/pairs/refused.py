@@ -256,9 +256,9 @@ REFUSED = [
         "call `merge_lora` first",
     ),
     Refusal(
-        {"task": ("choices", *EMBEDDERS, *PRETRAINERS), "after": ("explain",)},
-        "explain",
-        "there is no single number to explain",
+        {"task": others("task", *CLASSIFIES, *RERANKERS), "after": ("explain",)},
+        None,
+        "`explain` is for classifiers and rerankers",
     ),
     Refusal(
         {"task": PRETRAINERS, "after": ("finetune", "finetune with a teacher")},

@@ -261,6 +261,11 @@ REFUSED = [
         "`explain` is for classifiers and rerankers",
     ),
     Refusal(
+        {"labels": ("in the examples",), "after": ("explain",)},
+        None,
+        "classifiers and rerankers are given labels apart",
+    ),
+    Refusal(
         {"task": PRETRAINERS, "after": ("finetune", "finetune with a teacher")},
         "finetune takes raw examples",
         "`fit` trains on a corpus",

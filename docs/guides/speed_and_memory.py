@@ -98,9 +98,9 @@ classifier.compute_dtype, classifier.variable_dtype
 # | PyTorch | all | `scaled_dot_product_attention` |
 # | others | all | plain attention |
 #
-# The kernels of cuDNN and PyTorch have no dropout, so a model that trains with it takes plain
-# attention; `BertBackbone(..., attention_dropout=0)` selects the kernel in training too. `predict`
-# always takes it. `keras.config.disable_flash_attention()` selects plain attention everywhere.
+# JAX's kernel has no dropout, so a model that trains with it takes plain attention;
+# `BertBackbone(..., attention_dropout=0)` selects the kernel in training too. `predict` always takes
+# it. `keras.config.disable_flash_attention()` selects plain attention everywhere.
 #
 # ## If memory is short
 #

@@ -14,22 +14,18 @@ def fused_kernel(query, visibility, dropout=None):
     | backend | device | kernel | dropout |
     |---|---|---|---|
     | JAX | GPU, from Ampere | `cudnn_attention`, in bfloat16 and float16 | no |
-    | PyTorch | all | `scaled_dot_product_attention` | no |
+    | PyTorch | all | `sdpa_attention` | yes |
 
-    cuDNN's takes no `position_bias`. `keras.config.disable_flash_attention()` turns all of
-    them off. The kernel has the arguments of `plain_attention`; it is None where only that runs.
+    cuDNN's takes no `position_bias`. `keras.config.disable_flash_attention()` turns both off. The
+    kernel has the arguments of `plain_attention`; it is None where only that runs.
     """
     if keras.config.is_flash_attention_enabled() is False:
         return None
     backend = keras.backend.backend()
+    if backend == "torch":
+        return sdpa_attention
     if backend == "jax" and visibility.position_bias is None:
         return _jax_kernel(query, visibility, dropout)
-    if backend != "torch":
-        return None
-    if dropout is None:
-        return sdpa_attention
-    if query.device.type != "cpu":  # on a CPU, plain attention takes little longer
-        _warn_of_dropout("PyTorch's scaled_dot_product_attention")
     return None
 
 
@@ -44,7 +40,7 @@ def _jax_kernel(query, visibility, dropout):
         return None
     if dropout is None:
         return cudnn_attention
-    _warn_of_dropout("cuDNN's flash attention")
+    _warn_of_dropout()
     return None
 
 
@@ -62,20 +58,24 @@ def jax_device():
 
 
 def sdpa_attention(query, key, value, visibility, dropout=None, training=False):
-    """Computes attention by PyTorch, by its best kernel for the device; see `attention`."""
+    """Computes attention by PyTorch's `scaled_dot_product_attention`; see `attention`.
+
+    Dropout draws from PyTorch's own generator, as it does in all layers without a seed.
+    """
     import torch
 
     bias = visibility_bias(query.shape[2], visibility)  # finite, also for rows of padding
     if bias is not None:
         bias = bias.to(query.dtype)
     kernel = torch.nn.functional.scaled_dot_product_attention
-    return kernel(query, key, value, attn_mask=bias)
+    rate = 0.0 if dropout is None else dropout.rate
+    return kernel(query, key, value, attn_mask=bias, dropout_p=rate)
 
 
 @functools.cache
-def _warn_of_dropout(kernel):
+def _warn_of_dropout():
     logger.warning(
-        "%s can't drop attention probabilities, so training takes plain attention, which writes "
-        "all scores. BertBackbone(attention_dropout=0) trains with the faster kernel.",
-        kernel,
+        "JAX's flash attention of cuDNN can't drop attention probabilities, so training takes "
+        "plain attention, which writes all scores. BertBackbone(attention_dropout=0) trains with "
+        "the faster kernel."
     )

@@ -92,7 +92,7 @@ def of_cudnn(dtype, **visible):
     return jax_value_and_gradient(attend, dtype, visible.get("padding_mask"))
 
 
-def of_torch(dtype, padding_mask=None, sequence_ids=None, **others):
+def of_torch(dtype, padding_mask=None, sequence_ids=None, dropout=None, **others):
     if keras.backend.backend() != "torch":
         pytest.skip("needs the PyTorch backend")
     gradient = ops.convert_to_tensor(upstream_of(padding_mask).astype("float32"))
@@ -102,7 +102,8 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, **others):
     )
     vectors = ops.cast(ops.convert_to_tensor(VECTORS), dtype).requires_grad_()
     visibility = Visibility(padding_mask, sequence_ids, **others)
-    value = fused_attention.sdpa_attention(*vectors.transpose(2, 3), visibility).transpose(1, 2)
+    heads = vectors.transpose(2, 3)
+    value = fused_attention.sdpa_attention(*heads, visibility, dropout).transpose(1, 2)
     value.backward(ops.cast(gradient, dtype))
     return value, vectors.grad
 
@@ -122,6 +123,40 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
         difference = np.abs(compared(visible, found - wanted))
         assert difference.max() <= tolerance * np.abs(wanted).max()
         assert np.isfinite(found).all(), "a row of padding alone stays finite"
+
+
+@pytest.mark.parametrize("visible", ["tokens", "earlier of sequences"])
+def test_torch_drops_probabilities_in_training_alone(visible, torch):
+    """The values are the identity, so that results are probabilities; then they are others."""
+    masks = {
+        name: ops.convert_to_tensor(mask) if name != "causal" else mask
+        for name, mask in VISIBLE[visible].items()
+    }
+    query, key = ops.convert_to_tensor(VECTORS[:2].swapaxes(2, 3))
+    ones = torch.eye(S).expand(B, N, S, S)
+    dropout = Dropout(0.25)
+
+    def draw(training=True):
+        arguments = {"query": query, "key": key, "value": ones, "dropout": dropout, **masks}
+        return ops.convert_to_numpy(attention(**arguments, training=training))[:2]
+
+    expected = ops.convert_to_numpy(plain_attention(query, key, ones, Visibility(**masks)))[:2]
+    np.testing.assert_allclose(draw(training=False), expected, atol=1e-6)
+    draws = np.stack([draw() for _ in range(40)])
+    seen = expected > 1e-6  # the last row sees nothing but padding
+    assert abs((draws[:, seen] == 0).mean() - 0.25) < 5 * (0.25 * 0.75 / 40 / seen.sum()) ** 0.5
+    deviations = (draws.mean(0) - expected)[seen] / expected[seen] / (0.25 / 0.75 / 40) ** 0.5
+    assert abs(deviations.mean()) < 5 / seen.sum() ** 0.5 and abs(deviations.std() - 1) < 0.05
+
+    torch.manual_seed(1)
+    factors = np.ones((B, N, S, S))
+    factors[:2] = np.where(draw() == 0, 0, 1 / 0.75)
+    torch.manual_seed(1)
+    found = of_torch("float32", **VISIBLE[visible], dropout=dropout)
+    expected = reference(**VISIBLE[visible], factors=factors)
+    for own, wanted, tolerance in zip(found, expected, TOLERANCES["float32"], strict=True):
+        difference = np.abs(ops.convert_to_numpy(own.detach()) - wanted)[..., :2, :, :, :]
+        assert difference.max() <= tolerance * np.abs(wanted).max()
 
 
 def device(platform, compute_capability=None):
@@ -153,12 +188,13 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         assert chosen is cudnn_attention
         assert choose(half, **biased) is None
     elif backend == "torch":
-        assert choose(short) is fused_attention.sdpa_attention
+        sdpa = fused_attention.sdpa_attention
+        assert choose(short) is choose(half, dropout=dropout) is sdpa
     else:
         assert choose(half) is choose(half, dropout=dropout) is None
         return
-    assert choose(half, dropout=dropout) is choose(half, dropout=dropout) is None
     if backend == "jax":
+        assert choose(half, dropout=dropout) is choose(half, dropout=dropout) is None
         [warning] = caplog.messages
         assert "attention_dropout=0" in warning
     keras.config.disable_flash_attention()

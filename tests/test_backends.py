@@ -45,9 +45,8 @@ def test_programs_of_keras_users_work_on_other_backends(backend, run_python):
 def test_what_backends_do_in_their_own_ways_is_right_on_all(backend, run_python):
     """Kernels and traced functions; on JAX, steps that are lowered for a GPU, too."""
     paths = ["layers/test_fused_attention.py", "models/test_retracing.py"]
-    paths += {"jax": ["training/test_gpu_ready.py"], "torch": ["layers/test_torch_block.py"]}[
-        backend
-    ]
+    if backend == "jax":
+        paths.append("training/test_gpu_ready.py")
     options = [*(f"tests/{path}" for path in paths), "-q", "-p", "no:cacheprovider"]
     said = run_python("-m", "pytest", *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)
     assert "passed" in said

@@ -147,6 +147,9 @@ for name, settings in {"int8 weights": {"config": weights_only}, "int8": {"mode"
     compare(name, quantized)
 
 # %% [markdown]
+# Keras collects garbage after each weight that it replaces: between `gc.freeze()` and `gc.unfreeze()`
+# it [takes less time](../results.md#quantization).
+#
 # On a CPU, `quantize("int8")` is slower than float32. LiteRT's [int8
 # export](hand_it_over.py) takes less than half of float32's time.
 #

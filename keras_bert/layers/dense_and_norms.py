@@ -1,7 +1,6 @@
 """Dense layers and normalizations, with BERT's initial weights and epsilon."""
 
 import functools
-import gc
 
 import keras
 import numpy as np
@@ -49,15 +48,6 @@ class Dense(keras.layers.Dense):
 
     def quantize(self, mode=None, type_check=True, config=None):
         super().quantize(mode, type_check=False, config=config)  # Keras asks subclasses to agree
-
-    def __delattr__(self, name):
-        was_frozen = gc.get_freeze_count() > 0
-        gc.freeze()  # Keras collects garbage after each weight it deletes: .2 s for all objects
-        try:
-            super().__delattr__(name)
-        finally:
-            if not was_frozen:  # what a program froze stays so
-                gc.unfreeze()
 
 
 def table(rows, width, name, layer=keras.layers.ReversibleEmbedding, dtype=None):

@@ -72,29 +72,7 @@ class EncoderBlock(SavedLayer):
         self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
         self.output_norm.build(x_shape)
 
-    def __call__(self, *args, **kwargs):
-        if self.built and kwargs.get("training") is False:
-            outputs = self._plainly(*args, **kwargs)
-            if outputs is not None:
-                return outputs
-        return super().__call__(*args, **kwargs)
-
-    def _plainly(self, x, padding_mask=None, sequence_ids=None, position_bias=None, training=None):
-        """Computes the block on PyTorch, without Keras's Python around its layers, if it may."""
-        is_tensor = keras.backend.backend() == "torch" and ops.is_tensor(x)
-        if training or not is_tensor or type(self) is not EncoderBlock:
-            return None
-        from keras_bert.layers.torch_block import is_plain, plain_block
-
-        if not is_plain(self, x):
-            return None
-        sequence_ids = packed_input("sequence_ids", sequence_ids)
-        return plain_block(self, x, padding_mask, sequence_ids, position_bias)
-
     def call(self, x, padding_mask=None, sequence_ids=None, position_bias=None, training=None):
-        outputs = self._plainly(x, padding_mask, sequence_ids, position_bias, training)
-        if outputs is not None:
-            return outputs
         sequence_ids = packed_input("sequence_ids", sequence_ids)
 
         def transform(x, bias=None):

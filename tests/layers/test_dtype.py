@@ -1,13 +1,11 @@
 """What layers share: configs with a dtype, and dropout; see `models/test_dtype.py`."""
 
-import gc
-
 import keras
 import numpy as np
 import pytest
 
 from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
-from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
+from keras_bert.layers.dense_and_norms import FeatureNormalization
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
@@ -74,12 +72,3 @@ def test_each_dropout_acts_in_training_only(name, randomized, difference):
         for part in dropouts:
             part.rate = 0.5 if part is each else 0.0
         assert difference(layer(*args, **kwargs, training=True), still) > 1e-3, each.path
-
-
-def test_what_a_program_froze_for_garbage_collection_stays_frozen_when_layers_are_quantized():
-    gc.freeze()
-    frozen = gc.get_freeze_count()
-    layer = dense(4, "dense")
-    layer(X)
-    layer.quantize("int8")
-    assert gc.get_freeze_count() >= frozen

@@ -13,7 +13,6 @@ PRIVATE_MODULES += ("tensorflow_text.core",)
 PUBLIC = {"_exit", "_replace", "_asdict", "_fields"}  # of os, and of named tuples
 # These lie below `training/`, so they can't import its functions.
 ALLOWED = {
-    "layers/torch_block.py": {"_forward_hooks", "_forward_pre_hooks"},  # of PyTorch's modules
     "graph/tensorflow_text.py": {"tensorflow_text.core.pybinds"},
 }
 

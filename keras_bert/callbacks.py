@@ -1,4 +1,4 @@
-"""Keras callbacks: a budget of time, logs of speed and perplexity, curves for TensorBoard."""
+"""Keras callbacks: logs of speed and perplexity, curves for TensorBoard."""
 
 import contextlib
 import math
@@ -18,9 +18,8 @@ from keras_bert.messages import check_int, check_path, missing
 from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.keras_internals import examples_so_far, learning_rate_at
 from keras_bert.training.processes import is_chief
-from keras_bert.training.time_budget import TimeBudget
 
-__all__ = ["Perplexity", "Throughput", "TimeBudget", "TrainingCurves"]
+__all__ = ["Perplexity", "Throughput", "TrainingCurves"]
 _FLUSH_SECONDS = 120  # between writes to the disk, which a bucket takes long for
 
 

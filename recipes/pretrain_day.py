@@ -68,6 +68,8 @@ def make_backbone(args, tokenizer):
 
 def make_model(args, corpus):
     """Makes and compiles the pre-trainer; returns it and its budget."""
+    from _time_budget import TimeBudget  # imports Keras: after parse_args
+
     tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
     if args.init:
         corpus.check_tokenizer(keras_bert.BertTokenizer.from_preset(args.init))
@@ -87,7 +89,7 @@ def make_model(args, corpus):
         continuous=True,
         final_fraction=args.final_fraction,
     )
-    return model, keras_bert.callbacks.TimeBudget(model.optimizer, schedule)
+    return model, TimeBudget(model.optimizer, schedule)
 
 
 def main(argv=None):

@@ -40,10 +40,12 @@ def parse_args(argv=None):
 
 def write_scores(model, args):
     """Writes scores.tsv, a line for each text."""
+    from _likelihoods import score_texts  # imports Keras: after parse_args
+
     text = Path(args.texts).read_text(encoding="utf-8-sig")
     texts = [line for line in text.split("\n") if line.strip()]
     lines = ["log_likelihood\ttokens\tperplexity\ttext"]
-    for text, score in zip(texts, model.score_texts(texts, args.batch_size), strict=True):
+    for text, score in zip(texts, score_texts(model, texts, args.batch_size), strict=True):
         numbers = score["log_likelihood"], len(score["tokens"]), score["perplexity"]
         lines.append("\t".join([*(f"{number:.6g}" for number in numbers), text]))
     path = Path(args.output) / "scores.tsv"

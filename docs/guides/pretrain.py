@@ -93,15 +93,13 @@ for step in (200, 400, 600, 800, 1000):
 #
 # ## How probable is a text?
 #
-# `score_texts` masks each token in turn, with no fine-tuning, and sums the logarithms of their
-# probabilities. `recipes/score_texts.py --minimal_pairs` tells how often the better text of a pair is
-# the more probable one, in the files of BLiMP and Zorro.
-
-# %%
-good = ["The function is called.", "A list of objects.", "It is an error."]
-bad = ["The function are called.", "A lists of objects.", "It are an error."]
-for score, text in zip(model.score_texts(good + bad), good + bad):
-    print(f"perplexity {score['perplexity']:6.1f}  {text}")
+# A recipe masks each token in turn, with no fine-tuning, and sums the logarithms of their
+# probabilities; with `--minimal_pairs` it tells how often the better text of a pair is the more
+# probable one, in the files of BLiMP and Zorro:
+#
+# ```bash
+# python recipes/score_texts.py --init pretrained --texts sentences.txt --output scores
+# ```
 
 # %% [markdown]
 # ## Keep it
@@ -155,7 +153,7 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # Each is an option of `pretrain_tpu.py`: `--no_next_sentence`, `--left_to_right`, the shares of
 # `[MASK]` and of random words (`--mask_token_rate`, `--random_token_rate`), the size.
 # A causal encoder, `BertBackbone(causal=True)`, is trained left to right and stays causal in every
-# task; `score_texts` then reads left to right too. `--bilstm_units` of the fine-tuning recipes puts
+# task; `score_texts.py` then reads left to right too. `--bilstm_units` of the fine-tuning recipes puts
 # an LSTM between an encoder and the head of a classifier, tagger or reader. `ablations.py` pre-trains the variants of a table,
 # 5 to 8, or of figure 5, judges them by the data you have, and writes the table alongside the
 # paper's.

@@ -1,6 +1,6 @@
 """BERT with the heads of pre-training."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import keras
 import numpy as np
@@ -8,12 +8,11 @@ import numpy as np
 from keras_bert.layers.dense_and_norms import dense, table
 from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
 from keras_bert.losses import LogitCrossentropy
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.scoring import token_likelihoods
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.task_checks import preprocessor_of
-from keras_bert.preprocessing.whole_texts import masked_inputs, whole_texts
+from keras_bert.preprocessing.whole_texts import masked_inputs
 from keras_bert.saved import registered
 from keras_bert.training.adamw import AdamW
 
@@ -158,15 +157,13 @@ class BertPretrainer(BertTask):
         >>> [best] = model.fill_mask("Rain in [MASK]", top_k=1)[0]
         >>> best["token"] in words, 0 < best["score"] <= 1
         (True, True)
-        >>> model.score_texts("Rain in Spain")["tokens"]
-        ['rain', 'in', 'spain']
         """
         check_int("top_k", top_k)
         check_int("batch_size", batch_size)
         if self.backbone.causal:
             raise ValueError(
                 "fill_mask needs a model that sees the words on both sides of a [MASK]; this "
-                "one is causal. score_texts says how probable it finds texts."
+                "one is causal. recipes/score_texts.py says how probable it finds texts."
             )
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k, batch_size)[0]
@@ -182,47 +179,6 @@ class BertPretrainer(BertTask):
                 slots = zip(best[row, :count], scores[row, :count], strict=True)
                 answers.append([_words(tokens, ids, of) for ids, of in slots])
         return answers
-
-    def score_texts(self, texts, batch_size=32):
-        """Scores how probable texts are to the model, without any fine-tuning.
-
-        A masked language model gives a pseudo-log-likelihood, the sum over the tokens, each masked
-        in turn and given all others: a text of n tokens takes n rows. A causal model gives the
-        log-likelihood, each token given those before it. The two are not comparable, nor are models
-        with other vocabularies. Source: Salazar et al. 2020, section 2.
-
-        Args:
-            texts: a str, or a list of them.
-            batch_size: int, the number of rows that the model takes at once.
-
-        Returns:
-            A dict for each text, or one for a single str:
-                `log_likelihood`: float, the sum over the text's tokens, in nats;
-                `perplexity`: float, e to the mean of their negatives;
-                `tokens`: list of str;
-                `token_log_likelihoods`: list of float.
-
-        Raises:
-            ValueError: if a text has no token or exceeds the preprocessor's `sequence_length`, or
-                the model has no preprocessor.
-        """
-        if isinstance(texts, str):
-            return self.score_texts([texts], batch_size)[0]
-        if isinstance(texts, Mapping):  # its keys would be scored
-            raise ValueError(f"texts must be a list of texts; got {shown(texts)}.")
-        preprocessor = preprocessor_of(self)
-        rows = whole_texts(texts, preprocessor)
-        tokens = preprocessor.tokenizer.get_vocabulary()
-        scores = []
-        for row, values in zip(rows, token_likelihoods(self, rows, batch_size), strict=True):
-            score = {
-                "log_likelihood": float(values.sum()),
-                "perplexity": float(np.exp(-values.mean())),
-                "tokens": [tokens[i] for i in row[1:-1]],
-                "token_log_likelihoods": values.tolist(),
-            }
-            scores.append(score)
-        return scores
 
     def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers

@@ -1,4 +1,4 @@
-"""Texts tokenized whole for a pre-trained model, optionally with [MASK]."""
+"""Texts with [MASK], tokenized whole for a pre-trained model."""
 
 import re
 from collections.abc import Sequence
@@ -13,25 +13,6 @@ from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.tokens import Tokens
 from keras_bert.text.vocabulary import MASK
-
-
-def whole_texts(texts: Sequence[str], preprocessor: Any) -> list[np.ndarray]:
-    """Tokenizes texts as `[CLS] text [SEP]`, without truncation."""
-    texts = [as_str(f"Text {index}", text) for index, text in enumerate(texts)]
-    tokenizer = preprocessor.tokenizer
-    room = preprocessor.sequence_length - 2  # without [CLS] and [SEP]
-    rows = []
-    for index, ids in enumerate(_ids_of_each(texts, tokenizer)):
-        if len(ids) == 0:
-            raise ValueError(f"Text {index} has no token to score: {shown(texts[index])}.")
-        if len(ids) > room:
-            raise ValueError(
-                f"Text {index} has {len(ids)} tokens, above the {room} of sequence_length="
-                f"{preprocessor.sequence_length}: {shown(texts[index])}."
-            )
-        row = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
-        rows.append(np.array(row, "int32"))
-    return rows
 
 
 def masked_inputs(

@@ -26,12 +26,11 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         peak * min((s + 1) / W, (N - s) / (N - W))
 
     With `final_fraction=f` the rate falls to f * peak: d, the factor after the warm-up, becomes
-    f + (1 - f) * d. A `keras_bert.callbacks.TimeBudget` counts in seconds instead of steps.
+    f + (1 - f) * d. `recipes/pretrain_day.py` counts in seconds instead of steps.
 
     Args:
         peak_learning_rate: float, the highest rate.
-        warmup_steps: int, W, in optimizer steps; 0 for no warm-up. For a `TimeBudget`, a number of
-            seconds.
+        warmup_steps: int, W, in optimizer steps; 0 for no warm-up; or a number of seconds.
         total_steps: int, N, in the same unit; more than `warmup_steps`.
         continuous: bool; False is Google's schedule.
         final_fraction: float, f, the last rate as a fraction of the peak, below 1.

@@ -68,7 +68,9 @@ def _read_lines(path):
 
 def minimal_pair_accuracy(model: Any, good: list, bad: list, batch_size: int) -> float:
     """Computes the share of pairs in which the acceptable text is more probable; ties are half."""
-    scores = model.score_texts([*good, *bad], batch_size)
+    from _likelihoods import score_texts  # imports Keras, which reading needs not
+
+    scores = score_texts(model, [*good, *bad], batch_size)
     likelihoods = np.reshape([score["log_likelihood"] for score in scores], (2, -1))
     difference = likelihoods[0] - likelihoods[1]
     return float(np.mean((difference > 0) + 0.5 * (difference == 0)))

@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 
+import _time_budget
 import keras_bert
 
 
@@ -46,8 +47,8 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     module, corpus, curves, tmp_path, monkeypatch, capsys
 ):
     ticks = functools.partial(next, itertools.count(step=0.25))  # each time it is read
-    budget = functools.partial(keras_bert.callbacks.TimeBudget, clock=ticks)
-    monkeypatch.setattr(keras_bert.callbacks, "TimeBudget", budget)
+    budget = functools.partial(_time_budget.TimeBudget, clock=ticks)
+    monkeypatch.setattr(_time_budget, "TimeBudget", budget)
     options = arguments(corpus, tmp_path, "--heldout", str(corpus), "--batch_size", "4")
     options += ["--sequence_length", "16", "--hours", "0.004"]
     module.main(options)

@@ -1,11 +1,11 @@
-"""How probable texts are, against one token of one row at a time, and words for [MASK]."""
+"""How probable texts are, against one token of one row at a time."""
 
 import keras
 import numpy as np
 import pytest
 
+from _likelihoods import score_texts
 from keras_bert import BertPreprocessor, BertPretrainer
-from keras_bert.preprocessing.whole_texts import masked_inputs
 
 TEXTS = ["a b c", "d", "e f g h i j k", "zz d", "o p q", "d"]
 
@@ -55,7 +55,7 @@ def expected(models):
 
 
 def test_scores_are_those_of_one_token_at_a_time(assert_close, model, expected):
-    scores = model.score_texts(TEXTS)
+    scores = score_texts(model, TEXTS)
     for score, (tokens, likelihoods) in zip(scores, expected[model.name], strict=True):
         assert score["tokens"] == tokens
         assert_close(score["token_log_likelihoods"], likelihoods)
@@ -63,53 +63,35 @@ def test_scores_are_those_of_one_token_at_a_time(assert_close, model, expected):
         assert score["perplexity"] == pytest.approx(np.exp(-np.mean(likelihoods)), rel=1e-5)
     assert len({round(score["log_likelihood"], 3) for score in scores}) == len(TEXTS) - 1
     assert scores[1] == scores[5]  # equal texts have equal scores, to the last bit
-    for score, other in zip(scores, model.score_texts(TEXTS, 3), strict=True):
+    for score, other in zip(scores, score_texts(model, TEXTS, 3), strict=True):
         assert_close(other["token_log_likelihoods"], score["token_log_likelihoods"])
 
 
 def test_one_text_gives_one_score(model):
-    alone, [among] = model.score_texts(TEXTS[0]), model.score_texts(TEXTS[:1])
+    alone, [among] = score_texts(model, TEXTS[0]), score_texts(model, TEXTS[:1])
     names = {"log_likelihood", "perplexity", "tokens", "token_log_likelihoods"}
     assert alone == among and alone.keys() == names
-    assert model.score_texts([]) == []
-    assert len(model.score_texts("b " * 10)["tokens"]) == 10  # as many as the preprocessor reads
+    assert score_texts(model, []) == []
+    assert len(score_texts(model, "b " * 10)["tokens"]) == 10  # as many as the preprocessor reads
 
 
 def test_equal_texts_have_equal_scores_in_whatever_batches_they_are(model):
     alike = [text.upper() for text in TEXTS]  # the same tokens
     for batch_size in (3, 5):
-        scores = [found["log_likelihood"] for found in model.score_texts(TEXTS + alike, batch_size)]
+        scores = [
+            found["log_likelihood"] for found in score_texts(model, TEXTS + alike, batch_size)
+        ]
         assert scores[: len(TEXTS)] == scores[len(TEXTS) :]
 
 
 def test_texts_that_have_no_score_are_refused(masked, refused):
-    refused("Text 2 has no token to score: ' '", masked.score_texts, ["a", "b", " "])
-    refused("texts must be a list of texts; got .'text': ", masked.score_texts, {"text": ["a"]})
+    refused("Text 2 has no token to score: ' '", score_texts, masked, ["a", "b", " "])
+    refused("texts must be a list of texts; got .'text': ", score_texts, masked, {"text": ["a"]})
     message = r"Text 1 has 11 tokens, .* sequence_length=12: 'b b"
-    refused(message, masked.score_texts, ["a", "b " * 11])
+    refused(message, score_texts, masked, ["a", "b " * 11])
 
 
 def test_what_scores_need_is_named(make_backbone, masked, refused):
     bare = BertPretrainer(make_backbone())
-    for call in (bare.score_texts, bare.fill_mask):
-        refused("Text needs a preprocessor", call, ["a"])
-    refused("batch_size", masked.score_texts, ["a"], 0)
-
-
-def test_masks_are_filled_with_the_tokens_of_the_largest_logits(masked, assert_close):
-    texts = ["a [MASK] c", "[MASK] b [MASK] d e", "[MASK]", "f g h i [MASK]"]
-    answers = masked.fill_mask(texts, top_k=3, batch_size=2)
-    assert [len(answer) for answer in answers] == [1, 2, 1, 1]
-    tokens = masked.preprocessor.tokenizer.get_vocabulary()
-    for text, answer in zip(texts, answers, strict=True):
-        inputs, [count] = masked_inputs([text], masked.preprocessor)
-        logits = np.asarray(masked.predict_on_batch(inputs)["masked_lm"][0])[:, : len(tokens)]
-        for slot in range(count):
-            likely = np.exp(logits[slot]) / np.exp(logits[slot]).sum()
-            best = np.argsort(-likely)[:3]
-            assert [word["token"] for word in answer[slot]] == [tokens[i] for i in best]
-            assert_close([word["score"] for word in answer[slot]], likely[best])
-    [alone] = masked.fill_mask(texts[0], top_k=3)
-    assert [word["token"] for word in alone] == [word["token"] for word in answers[0][0]]
-    every = masked.fill_mask("a [MASK]", top_k=32)[0]  # spare rows of the table are no words
-    assert {word["token"] for word in every} == set(tokens)
+    refused("Text needs a preprocessor", score_texts, bare, ["a"])
+    refused("batch_size", score_texts, masked, ["a"], 0)

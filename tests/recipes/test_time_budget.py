@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
+from _time_budget import TimeBudget
 from keras_bert import AdamW, TrainingCheckpoint, WarmupLinearDecay
-from keras_bert.callbacks import TimeBudget
 
 X = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
 Y = X.sum(axis=1)

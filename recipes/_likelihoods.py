@@ -1,18 +1,84 @@
 """Log-likelihoods of the tokens of texts under a pre-trained model."""
 
 import itertools
+from collections.abc import Mapping
 
 import keras
 import numpy as np
 
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.batches import by_length
+from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.text.base_tokenizer import as_str
 
 _LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
 _WIDTHS = 8  # rows and predictions are padded to a multiple of it, so few shapes are compiled
 
 
-def token_likelihoods(model, rows, batch_size):
+def score_texts(model, texts, batch_size=32):
+    """Scores how probable texts are to a `BertPretrainer`, without any fine-tuning.
+
+    A masked language model gives a pseudo-log-likelihood, the sum over the tokens, each masked
+    in turn and given all others: a text of n tokens takes n rows. A causal model gives the
+    log-likelihood, each token given those before it. The two are not comparable, nor are models
+    with other vocabularies. Source: Salazar et al. 2020, section 2.
+
+    Args:
+        model: a `BertPretrainer` with a preprocessor.
+        texts: a str, or a list of them.
+        batch_size: int, the number of rows that the model takes at once.
+
+    Returns:
+        A dict for each text, or one for a single str:
+            `log_likelihood`: float, the sum over the text's tokens, in nats;
+            `perplexity`: float, e to the mean of their negatives;
+            `tokens`: list of str;
+            `token_log_likelihoods`: list of float.
+
+    Raises:
+        ValueError: if a text has no token or exceeds the preprocessor's `sequence_length`, or
+            the model has no preprocessor.
+    """
+    if isinstance(texts, str):
+        return score_texts(model, [texts], batch_size)[0]
+    if isinstance(texts, Mapping):  # its keys would be scored
+        raise ValueError(f"texts must be a list of texts; got {shown(texts)}.")
+    preprocessor = preprocessor_of(model)
+    rows = _whole_texts(texts, preprocessor)
+    tokens = preprocessor.tokenizer.get_vocabulary()
+    scores = []
+    for row, values in zip(rows, _token_likelihoods(model, rows, batch_size), strict=True):
+        score = {
+            "log_likelihood": float(values.sum()),
+            "perplexity": float(np.exp(-values.mean())),
+            "tokens": [tokens[i] for i in row[1:-1]],
+            "token_log_likelihoods": values.tolist(),
+        }
+        scores.append(score)
+    return scores
+
+
+def _whole_texts(texts, preprocessor):
+    """Tokenizes texts as `[CLS] text [SEP]`, without truncation."""
+    texts = [as_str(f"Text {index}", text) for index, text in enumerate(texts)]
+    tokenizer = preprocessor.tokenizer
+    room = preprocessor.sequence_length - 2  # without [CLS] and [SEP]
+    rows = []
+    flat_ids, lengths = tokenizer.flat_ids(texts)
+    for index, ids in enumerate(np.split(flat_ids, np.cumsum(lengths)[:-1]) if texts else []):
+        if len(ids) == 0:
+            raise ValueError(f"Text {index} has no token to score: {shown(texts[index])}.")
+        if len(ids) > room:
+            raise ValueError(
+                f"Text {index} has {len(ids)} tokens, above the {room} of sequence_length="
+                f"{preprocessor.sequence_length}: {shown(texts[index])}."
+            )
+        row = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
+        rows.append(np.array(row, "int32"))
+    return rows
+
+
+def _token_likelihoods(model, rows, batch_size):
     """Returns the log-likelihood of each token of each row.
 
     Equal rows are scored once, so that they tie exactly. A causal model predicts all tokens of a

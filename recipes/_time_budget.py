@@ -8,10 +8,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.training.checkpointing import TrainingCheckpoint
+from keras_bert import TrainingCheckpoint, WarmupLinearDecay
 from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.processes import numbers_of_all
-from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 
 class TimeBudget(keras.callbacks.Callback):

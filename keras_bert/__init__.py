@@ -38,5 +38,5 @@ __all__ = [name for name in __all__ if name not in _NEEDED or find_spec(_NEEDED[
 # imported here, so that recipes print their help and corpora start their workers at once.
 if "keras" in sys.modules:
     for _name, _home in homes(__name__).items():
-        if _home.startswith("keras_bert.models.") or _name == "Lamb":
+        if _home.startswith("keras_bert.models."):
             import_module(_home)

@@ -56,7 +56,6 @@ from keras_bert.text.sentence_piece_tokenizer import (
 from keras_bert.text.tokenizer import BertTokenizer as BertTokenizer
 from keras_bert.training.adamw import AdamW as AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingCheckpoint
-from keras_bert.training.lamb import Lamb as Lamb
 from keras_bert.training.strategy import get_strategy as get_strategy
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay as WarmupLinearDecay
 

@@ -122,6 +122,15 @@ rate = keras_bert.WarmupLinearDecay(1e-4, warmup_steps=10_000, total_steps=1_000
 model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 
 # %% [markdown]
+# For batches of many thousands there is Keras's LAMB, here with the decay of You et al. (2020)
+# ([what differs](../fidelity.md#differences-in-training)):
+
+# %%
+optimizer = keras.optimizers.Lamb(1.76e-3, weight_decay=0.01, global_clipnorm=1.0, epsilon=1e-6)
+optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+model.compile(optimizer)
+
+# %% [markdown]
 # ## On TPUs, GPUs or a CPU
 #
 # `pretrain_tpu.py` has the paper's settings as defaults. The first 90 % of the steps use 128

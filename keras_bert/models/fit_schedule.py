@@ -8,7 +8,6 @@ from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.keras_internals import learning_rate_at, settings_of, updated_variables
-from keras_bert.training.lamb import Lamb
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
@@ -64,7 +63,7 @@ def warn_of_high_rate(task, arguments):
     """Logs a warning if a new optimizer has a rate that ruins a trained encoder in a few steps."""
     optimizer = getattr(task.optimizer, "inner_optimizer", task.optimizer)
     is_scheduled = _has_callback(arguments, keras.callbacks.LearningRateScheduler)
-    is_adam = isinstance(optimizer, _ADAMS) and not isinstance(optimizer, Lamb)
+    is_adam = isinstance(optimizer, _ADAMS)
     if is_scheduled or not is_adam or keras.ops.convert_to_numpy(optimizer.iterations) > 0:
         return
     rate = max(learning_rate_at(optimizer, 2**power) for power in range(20))

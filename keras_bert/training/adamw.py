@@ -78,8 +78,6 @@ class AdamW(SummedOptimizer):
     ['bias', 'gamma', 'beta']
     """
 
-    has_kernels = True  # of TensorFlow and PyTorch, for this class's update
-
     def __init__(
         self,
         learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 1e-4,
@@ -148,7 +146,7 @@ class AdamW(SummedOptimizer):
 
     def step_rates(self, learning_rate: Any) -> Any:
         """Computes what all variables share: on TensorFlow, the settings of its Adam kernel."""
-        if not self.has_kernels or keras.backend.backend() != "tensorflow":
+        if keras.backend.backend() != "tensorflow":
             return learning_rate
         rates = {}
         for dtype in sorted({moment.dtype for moment in self._first_moments}):
@@ -166,7 +164,7 @@ class AdamW(SummedOptimizer):
                 self._update_at_once(gradient, variable, index, learning_rate, settings)
                 return
         weight = ops.cast(variable, dtype)
-        update = self.direction(gradient, weight, index)
+        update = self._direction(gradient, weight, index)
         learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]
         self.assign(variable, weight - learning_rate * update)
 
@@ -174,7 +172,7 @@ class AdamW(SummedOptimizer):
         self, gradients: list, variables: list[keras.Variable], learning_rate: Any
     ) -> bool:
         """Updates all variables by PyTorch's kernel, if it can; returns whether it did."""
-        if not self.has_kernels or keras.backend.backend() != "torch":
+        if keras.backend.backend() != "torch":
             return False
         from keras_bert.training.torch_updates import fused_adamw_, has_fused_adamw
 
@@ -201,7 +199,7 @@ class AdamW(SummedOptimizer):
             )
         return True
 
-    def direction(self, gradient: Any, weight: Any, index: int) -> Any:
+    def _direction(self, gradient, weight, index):
         """Updates the moments and returns the update for a learning rate of 1."""
         m = self._first_moments[index]
         v = self._second_moments[index]

@@ -51,7 +51,6 @@ def classes():
         **{getattr(kb, f"Bert{kind}Preprocessor"): tokenizer for kind in KINDS},
         kb.Batching: {},
         kb.AdamW: {},
-        kb.Lamb: {},
         kb.WarmupLinearDecay: STEPS,
     }
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertClassifier, BertTask, Lamb, TrainingCheckpoint, WarmupLinearDecay
+from keras_bert import AdamW, BertClassifier, BertTask, TrainingCheckpoint, WarmupLinearDecay
 from keras_bert.models.fit_schedule import fit_steps, warn_of_high_rate
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(40, 5)).astype("int32")
@@ -142,7 +142,7 @@ BY_EPOCH = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-5)
         (lambda: keras.optimizers.RMSprop(COSINE), None, [], "0.002"),
         (lambda: keras.optimizers.LossScaleOptimizer(ADAM(1e-3)), None, [], "0.001"),
         (lambda: AdamW(5e-4), None, [], None),
-        (lambda: Lamb(1e-3), None, [], None),
+        (lambda: keras.optimizers.Lamb(1e-3), None, [], None),
         (lambda: "sgd", None, [], None),
         (lambda: "adam", None, [BY_EPOCH], None),
         (lambda: "adam", lambda model: model.backbone.freeze(), [], None),

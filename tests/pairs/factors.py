@@ -47,7 +47,7 @@ FACTORS = {
     "weights": ("none", "sample_weight", "class_weight"),
     "loss": ("default", "function"),
     "validation": ("none", "split", "in memory", "dataset"),
-    "optimizer": ("schedule", "constant", "layer decay", "Lamb", "EMA"),
+    "optimizer": ("schedule", "constant", "layer decay", "EMA"),
     "encoder": (
         "BERT",
         "DistilBERT",

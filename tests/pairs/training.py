@@ -94,7 +94,6 @@ def compile_model(model, run, steps=None):
         "default rate": lambda: AdamW(default_rate(model)),
         "constant": lambda: AdamW(rate),
         "layer decay": lambda: AdamW(rate, layer_decay=0.8),
-        "Lamb": lambda: keras_bert.Lamb(rate),
         "EMA": lambda: AdamW(rate, use_ema=True, ema_momentum=0.9),
     }
     arguments = {}
@@ -357,20 +356,10 @@ class Drifts(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         optimizer = self.model.optimizer
         step = int(keras.ops.convert_to_numpy(optimizer.iterations))
-        first, second = 1 - optimizer.beta_1**step, 1 - optimizer.beta_2**step
-        momenta, squares = moments_of(optimizer)
-        sizes = [np.sqrt(v / second) for v in squares]
+        _, squares = moments_of(optimizer)
+        sizes = [np.sqrt(v / (1 - optimizer.beta_2**step)) for v in squares]
         noise = rounding("float32", 100) * max(size.max() for size in sizes)
-        drifts = []
-        for index, (m, size) in enumerate(zip(momenta, sizes, strict=True)):
-            error = np.minimum(2, noise / (size + optimizer.epsilon))
-            if isinstance(optimizer, keras_bert.Lamb) and optimizer._decays[index]:
-                weight = keras.ops.convert_to_numpy(self.model.trainable_variables[index])
-                update = m / first / (size + optimizer.epsilon) + optimizer._decay(index) * weight
-                norm = max(np.linalg.norm(update), 1e-30)
-                error = error + np.abs(update) * np.linalg.norm(error) / norm
-                error *= 3**0.5 * np.linalg.norm(weight) / norm  # three arrays in one, at most
-            drifts.append(self.rate * error)
+        drifts = [self.rate * np.minimum(2, noise / (size + optimizer.epsilon)) for size in sizes]
         self.sums = drifts if self.sums is None else [*map(np.add, self.sums, drifts)]
 
 

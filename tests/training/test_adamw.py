@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert import WarmupLinearDecay
+from keras_bert import BertBackbone, BertClassifier, WarmupLinearDecay
 from keras_bert.training.adamw import AdamW
 
 KERNEL = [[0.5, -1.0], [2.0, 0.1]]
@@ -141,6 +141,31 @@ def test_biases_and_norms_alone_do_not_decay(variable, name):
     np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
     train(AdamW(0.1, weight_decay=0.5, no_decay=[name]), [weight], [([0.0, 0.0],)])
     np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
+
+
+def test_lower_layers_learn_more_slowly():
+    backbone = BertBackbone(50, 2, 2, 8, 16, dropout=0.0)
+    variables = BertClassifier(backbone, num_classes=2).trainable_variables
+    before = [ops.convert_to_numpy(variable).copy() for variable in variables]
+    rng = np.random.default_rng(1)
+    gradients = [ops.convert_to_tensor(np.float32(rng.normal(size=v.shape))) for v in variables]
+
+    def moved(layer_decay):
+        for variable, values in zip(variables, before, strict=True):
+            variable.assign(values)
+        AdamW(1e-3, layer_decay=layer_decay, weight_decay=0.0).apply(gradients, variables)
+        return {
+            variable.path: ops.convert_to_numpy(variable) - values
+            for variable, values in zip(variables, before, strict=True)
+        }
+
+    plain, decayed = moved(None), moved(0.5)
+    expected = {"embeddings/": 1 / 8, "block_0/": 1 / 4, "block_1/": 1 / 2}
+    for path, step in plain.items():
+        scale = next((value for part, value in expected.items() if part in path), 1.0)
+        # Weights of about 1 move by 1e-3, so a step is a difference that rounds at 2^-23.
+        np.testing.assert_allclose(decayed[path], scale * step, rtol=2e-3, atol=3e-7, err_msg=path)
+    assert {"pooler/kernel", "logits/kernel"} <= set(decayed)
 
 
 def test_config_round_trip_keeps_every_argument():

@@ -16,12 +16,23 @@ def added_regex(added: Mapping[str, bool]) -> str:
 
     As in `tokenizers`, those that are found in any case come after the others.
     """
-    ordered = sorted(added, key=lambda token: (added[token], -len(token), token))
-    patterns = []
-    for token in ordered:
-        letters = map(_any_case, token.lower()) if added[token] else map(re.escape, token)
-        patterns.append("".join(letters))
-    return "|".join(patterns)
+    exact = [[*map(re.escape, token)] for token in added if not added[token]]
+    any_case = [[*map(_any_case, token.lower())] for token in added if added[token]]
+    return "|".join(_longest(words) for words in (exact, any_case) if words)
+
+
+def _longest(words, depth=50):
+    """Returns a regular expression of the longest word at a place, each a list of letters.
+
+    What many words begin with is looked at once, whatever their number.
+    """
+    if len(words) < 9 or not depth:
+        return "|".join(map("".join, sorted(words, key=len, reverse=True)))
+    rests = {}
+    for letter, *rest in filter(None, words):
+        rests.setdefault(letter, []).append(rest)
+    parts = [f"{letter}(?:{_longest(rest, depth - 1)})" for letter, rest in rests.items()]
+    return "|".join(parts + [""] * ([] in words))
 
 
 def _any_case(letter):

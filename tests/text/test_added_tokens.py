@@ -1,11 +1,13 @@
 """Tokens that were added to a vocabulary stay whole, as in Hugging Face's `tokenizers`."""
 
 import random
+import re
 
 import pytest
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
 from keras_bert import BertTokenizer
+from keras_bert.text.added_tokens import added_regex
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = [*"acdefilmnoprsuvwx", "good", "film", "<", ">", "日"]
@@ -41,6 +43,25 @@ def test_tokens_and_places_are_those_of_tokenizers(lowercase, seed):
     again = BertTokenizer.from_config(tokenizer.get_config())
     assert again.added_tokens == tokenizer.added_tokens and again(texts) == ids
     assert tokenizer([]) == []
+
+
+@pytest.mark.parametrize("any_case", [False, True])
+def test_the_pattern_of_many_tokens_finds_what_a_list_of_them_finds(any_case):
+    generator = random.Random(1)
+    names = {"".join(generator.choices("abé<|", k=generator.randrange(1, 6))) for _ in range(300)}
+    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    listed = re.compile(longest_first, re.IGNORECASE if any_case else 0)
+    pattern = re.compile(added_regex(dict.fromkeys(names, any_case)))
+    for _ in range(100):
+        text = "".join(generator.choices("abéABÉ<| .", k=40))
+        assert pattern.findall(text) == listed.findall(text)
+
+
+def test_what_many_tokens_begin_with_is_looked_at_once():
+    pattern = added_regex(dict.fromkeys([f"<extra_{i}>" for i in range(1000)], False))
+    assert pattern.count("<") == pattern.count("x") == 1
+    nested = added_regex(dict.fromkeys(["a" * i for i in range(1, 200)], False))
+    assert re.findall(nested, "a" * 300) == ["a" * 199, "a" * 101]
 
 
 def test_they_must_be_tokens_of_the_vocabulary(refused):

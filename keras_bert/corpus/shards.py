@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import read_text, size_and_time
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import from_extra
@@ -36,6 +36,7 @@ FORMAT = 1
 SHARD_COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
 COUNTS = (*SHARD_COUNTS, "num_unknown")
 FIELDS = (*SHARD_COUNTS, "vocabulary_size", "vocabulary_sha256", "lowercase", "shards")
+SHARD_FIELDS = (*SHARD_COUNTS, "num_bytes", "name")
 
 
 def token_dtype(vocabulary_size: int) -> str:
@@ -223,4 +224,12 @@ def _read_description(folder):
             f"{path} has format {description.get('format')!r}; this version reads format {FORMAT}. "
             "Prepare the corpus again."
         )
+    fields = JsonFields(path, description)
+    for record in (fields, *fields.listed_fields("shards")):
+        for name in FIELDS if record is fields else SHARD_FIELDS:
+            if name not in record:
+                raise record.error(name, "given", None)
+        for name in COUNTS:
+            record.integer(name, high=2**63)
+        record.inner_path("name")
     return description

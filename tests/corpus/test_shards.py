@@ -83,6 +83,29 @@ def test_missing_and_changed_files_are_refused(folder, name, content, message, r
     refused(message, Corpus, folder)
 
 
+@pytest.mark.parametrize(
+    ("place", "key", "value", "message"),
+    [
+        ((), "num_tokens", None, "num_tokens must be given; got None"),
+        ((), "num_documents", "4", "num_documents must be an integer"),
+        ((), "shards", 3.5, "shards must be a list of objects; got 3.5"),
+        ((), "lowercase", None, "lowercase must be given"),
+        (("shards", 1), "num_bytes", None, r"shards\[1\].num_bytes must be given"),
+        (("shards", 1), "num_records", [6], r"shards\[1\].num_records must be an integer"),
+        (("shards", 0), "name", "../x", r"shards\[0\].name must be a path within the folder"),
+        (("shards", 0), "name", 5, r"shards\[0\].name must be a string"),
+    ],
+)
+def test_a_description_of_another_shape_is_refused(folder, place, key, value, message, refused):
+    description = json.loads((folder / "corpus.json").read_text())
+    record = description
+    for part in place:
+        record = record[part]
+    record[key] = value
+    (folder / "corpus.json").write_text(json.dumps(description))
+    refused(f"corpus.json: {message}", Corpus, folder)
+
+
 def test_line_endings_of_the_vocabulary_do_not_matter(folder):
     (folder / "vocab.txt").write_bytes(b"[PAD]\r\n[UNK]\r\na\r\nb\r\n")
     assert Corpus(folder).num_records == 6

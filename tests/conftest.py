@@ -1,5 +1,6 @@
 """Fixtures that several rooms' tests share."""
 
+import contextlib
 import gc
 import itertools
 import logging
@@ -130,18 +131,31 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def full_disk():
-    """Limits files to 3,000 bytes: a write then fails as it does at a quota."""
+def file_limit():
+    """A block in which files are limited to a size: a write then fails as it does at a quota."""
     import resource
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    logging.disable()  # pytest's own files are limited, too
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    logging.disable(logging.NOTSET)
-    signal.signal(signal.SIGXFSZ, handler)
+    @contextlib.contextmanager
+    def limited(num_bytes):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        logging.disable()  # pytest's own files are limited, too
+        resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            logging.disable(logging.NOTSET)
+            signal.signal(signal.SIGXFSZ, handler)
+
+    return limited
+
+
+@pytest.fixture
+def full_disk(file_limit):
+    """Limits files to 3,000 bytes."""
+    with file_limit(3000):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -179,14 +179,11 @@ def remove(path: str | os.PathLike) -> None:
 
 
 def _absolute(path):
-    """Returns a path as a str that stays valid when the working directory changes."""
-    if is_remote(path):
-        return str(path).rstrip("/")
-    path = Path(path)  # without a slash at its end, which would follow a link
-    # A symbolic link is kept; its target is replaced.
-    if path.is_symlink():
-        return os.path.realpath(path)
-    return str(path.absolute())
+    """Returns a path as a str that stays valid when the working directory changes.
+
+    A symbolic link is kept; its target is replaced.
+    """
+    return str(path).rstrip("/") if is_remote(path) else os.path.realpath(path)
 
 
 def _check_may_be_replaced(path, check):
@@ -197,6 +194,12 @@ def _check_may_be_replaced(path, check):
         is_folder = files.isdir(path)
     if exists and not is_folder:
         raise ValueError(f"{path} is a file. Choose another name for the folder.")
+    with contextlib.suppress(FileNotFoundError):  # a working directory that was removed
+        if os.path.ismount(path) or Path.cwd().is_relative_to(path):
+            raise ValueError(
+                f"{path} can't be replaced: it is a disk, or the working directory is in it. Give "
+                "a folder within it."
+            )
     if exists and check is not None:
         check(names_in(path))
 

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 from tqdm import tqdm
 
-from keras_bert.files.whole import whole_path
+from keras_bert.files.whole import whole_file
 from keras_bert.finetuning.settings import FineTuning
 from keras_bert.losses import Distillation
 from keras_bert.messages import check_all_finite, shown
@@ -203,8 +203,8 @@ def _open_arrays(folder, shapes):
     for index, shape in enumerate(shapes):
         path = folder / f"{index}.npy"
         if not path.exists():
-            with whole_path(path) as new:
-                np.lib.format.open_memmap(new, "w+", "float32", shape)[:] = np.nan
+            with whole_file(path, "wb") as file:  # writing to a map crashes at a full disk
+                np.save(file, np.full(shape, np.nan, "float32"))
         arrays.append(np.load(path, mmap_mode="r+"))
     return arrays
 

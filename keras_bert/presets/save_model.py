@@ -1,6 +1,7 @@
 """Saving of models: as presets, and as folders of other libraries."""
 
 import contextlib
+import math
 import os
 from functools import partial
 from pathlib import Path
@@ -73,7 +74,7 @@ def _write(model, folder, preprocessor):
         saved["training"] = training
     if preprocessor is not None:
         check_saves(type(preprocessor), preprocessor.get_config())
-    with new_folder(folder, 4 * model.count_params()) as unfinished:
+    with new_folder(folder, _num_bytes(model)) as unfinished:
         _save_weights(model, unfinished / "model.weights.h5")
         write_json(unfinished / "config.json", saved)
         if preprocessor is not None:
@@ -106,6 +107,12 @@ def _save_weights(model, path):
             model.save_weights(path)
     finally:
         model.optimizer = optimizer
+
+
+def _num_bytes(model):
+    """Returns what a model's weights take at most in HDF5, with 2 or 3 kilobytes of groups each."""
+    sizes = [math.prod(w.shape) * np.dtype(w.dtype).itemsize for w in model.weights]
+    return sum(sizes) + 2**13 * len(sizes)
 
 
 def checkpoint_of(model: keras.Model) -> Checkpoint:

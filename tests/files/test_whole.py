@@ -268,6 +268,33 @@ def test_what_a_link_leads_to_is_replaced(tmp_path):
     assert tree(tmp_path / "disk") == {"a.txt": b"new", "model/config.json": b"new"}
 
 
+@pytest.mark.parametrize(
+    ("here", "path"),
+    [("run", "."), ("run", "x/.."), ("run", "../run"), ("run/x", ".."), ("link", "../link")],
+)
+def test_the_working_directory_is_not_replaced(tmp_path, monkeypatch, here, path):
+    (tmp_path / "run/x").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("run")
+    monkeypatch.chdir(tmp_path / here)
+    with pytest.raises(ValueError, match="run can't be replaced: it is a disk, or the working"):
+        with whole_folder(path):
+            pytest.fail("the block ran")
+    assert os.listdir(tmp_path / "run") == ["x"] and Path.cwd().exists()
+    with whole_folder("new/../other") as new:
+        write(new / "a", "")
+    assert os.listdir("other") == ["a"]
+
+
+def test_a_process_without_a_working_directory_writes(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with whole_folder(tmp_path / "model") as new:
+        write(new / "a", "")
+    monkeypatch.chdir(tmp_path)
+    assert tree("model") == {"a": b""}
+
+
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full on this system")

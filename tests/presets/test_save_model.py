@@ -1,9 +1,125 @@
-"""Two processes save into one folder: it is always one of the whole models."""
+"""A folder is always one of the whole models, whoever writes or reads it, at whatever limit."""
 
+import contextlib
 import os
+import shutil
+import subprocess
 import tempfile
 
+import numpy as np
 import pytest
+
+from keras_bert import BertBackbone, BertClassifier, BertTask, TrainingCheckpoint
+from keras_bert.presets import preset_folder
+from keras_bert.presets.formats import tensor_files
+
+METHODS = ["save_to_preset", "save_to_hugging_face"]
+
+
+def filled(value):
+    """A model whose weights all have one value."""
+    backbone = BertBackbone(30, 2, 2, hidden_dim=8, intermediate_dim=12, max_sequence_length=16)
+    model = BertClassifier(backbone, num_classes=2)
+    for weight in model.weights:
+        weight.assign(np.full(weight.shape, value))
+    return model
+
+
+def values_in(model):
+    return set(np.concatenate([np.ravel(weight) for weight in model.get_weights()]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("change", ["replaces", "removes"])
+def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(
+    tmp_path, monkeypatch, method, change
+):
+    getattr(filled(1), method)(tmp_path / "model")
+    getattr(filled(2), method)(tmp_path / "other")
+    module, name = {
+        "save_to_preset": (preset_folder, "check_crc32"),
+        "save_to_hugging_face": (tensor_files, "safe_open"),
+    }[method]
+    real, calls = getattr(module, name), []
+
+    def meets_a_writer(path, *arguments, **options):
+        calls.append(path)
+        if len(calls) == 3:
+            (tmp_path / "model").rename(tmp_path / "old")
+            (tmp_path / "other").rename(tmp_path / "model")
+            if change == "removes":
+                (tmp_path / "old" / os.path.basename(path)).unlink()
+                raise OSError(f"{path} is gone")
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(module, name, meets_a_writer)
+    assert values_in(BertTask.from_preset(tmp_path / "model")) == {2} and len(calls) > 3
+
+
+def save_lora(model, folder):
+    folder.mkdir(exist_ok=True)
+    if not model.backbone.adapted:
+        model.enable_lora(2)
+    model.save_lora(folder / "adapters.safetensors")
+
+
+def save_checkpoint(model, folder):
+    model.compile("sgd", "mse")
+    checkpoint = TrainingCheckpoint(folder)
+    checkpoint.save(model, step=1)
+    checkpoint.wait()
+
+
+WRITERS = [
+    BertClassifier.save_to_preset,
+    BertClassifier.save_to_hugging_face,
+    save_lora,
+    save_checkpoint,
+]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_at_any_limit_of_file_size_what_was_there_stays(tmp_path, file_limit, write):
+    write(filled(1), tmp_path / "model")
+    before = contents(tmp_path)
+    largest = max(map(len, before.values()))
+    model = filled(2)
+    for limit in (1, largest // 9, largest // 2, largest * 7 // 8, largest - 1):
+        with (
+            file_limit(limit),
+            pytest.raises(OSError, match="The disk was full while .* written"),
+        ):
+            write(model, tmp_path / "model")
+        assert contents(tmp_path) == before
+    with file_limit(2 * largest + 2**19):
+        write(model, tmp_path / "model")
+    assert contents(tmp_path) != before
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_on_a_disk_of_any_size_what_was_there_stays(tmp_path, write):
+    write(filled(1), tmp_path / "other")
+    size = sum(-(-len(content) // 4096) * 4096 for content in contents(tmp_path).values())
+    for part in (1.3, 1.6, 1.9, 1.97):
+        disk = tmp_path / f"disk of {part}"
+        disk.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={int(part * size)}", "tmpfs", disk]
+        if subprocess.run(mount, capture_output=True).returncode:
+            pytest.skip("mounting a disk of a chosen size needs root")
+        try:
+            shutil.copytree(tmp_path / "other", disk / "model")
+            before = contents(disk)
+            with contextlib.suppress(OSError):
+                write(filled(2), disk / "model")
+                continue
+            assert contents(disk) == before
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
 
 # Each round starts from a model of zeros; two processes then save ones and twos at the same time.
 WRITERS = """

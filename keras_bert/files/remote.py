@@ -13,6 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
 
+from keras_bert.files.given import open_regular
+
 
 def _walk(folder):
     """Like `os.walk`, through links too, each folder once and without what is hidden."""
@@ -28,7 +30,7 @@ def _walk(folder):
 
 
 _LOCAL = SimpleNamespace(
-    GFile=open,
+    GFile=open_regular,
     exists=os.path.exists,
     glob=partial(glob.glob, recursive=True),
     isdir=os.path.isdir,

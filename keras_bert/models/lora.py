@@ -58,7 +58,8 @@ class Lora:
 
         All weights are trainable again: compile with a new optimizer before training. Weights in
         int8 are rounded again, which moves outputs by some percent; to avoid it, train and merge
-        adapters before `quantize`.
+        adapters before `quantize`. A thread that asks the model meanwhile gets wrong answers: merge
+        before you serve.
         """
         self.backbone.merge_lora()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import keras
 
+from keras_bert.files.given import of_one_version
 from keras_bert.other_libraries import ATTRIBUTES
 from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets import preset_arguments
@@ -150,6 +151,7 @@ class PresetModel:
         record_training(self, settings, scores)
 
     @classmethod
+    @of_one_version
     def from_preset(
         cls: type[Model],
         source: str | os.PathLike,
@@ -191,9 +193,9 @@ class PresetModel:
 
         Raises:
             ValueError: if the source is none of these, can't be reached or has no supported
-                architecture; if a file is missing or damaged; if an argument is unknown, or missing
-                in the source and the call; if the source lacks a layer of `keep_layers`; or if
-                `dtype` quantizes one.
+                architecture; if a file is missing, damaged, or a link out of its folder; if an
+                argument is unknown, or missing in the source and the call; if the source lacks a
+                layer of `keep_layers`; or if `dtype` quantizes one.
         """
         preset_arguments.check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded

@@ -10,6 +10,7 @@ from typing import Any, Self
 import keras
 import numpy as np
 
+from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields
 from keras_bert.lazy_names import homes
 from keras_bert.messages import check_finite, check_one_of
@@ -46,7 +47,7 @@ class PresetFolder:
 
     def file(self, name: str) -> Path:
         """Returns the path of a file; raises a ValueError if it is missing or was changed."""
-        path = self.path / name
+        path = file_in(self.path, name)
         if not path.is_file():
             raise ValueError(f"{self} is not a complete preset: {name} is missing.")
         check_crc32(path, self._checksums.integer(name, high=2**32 - 1))

@@ -11,6 +11,7 @@ import zipfile
 import keras
 import numpy as np
 
+from keras_bert.files.given import check_stored
 from keras_bert.files.remote import names_in, open_bytes
 from keras_bert.files.whole import remove, remove_unfinished, whole_file
 from keras_bert.messages import check_int, check_path
@@ -195,6 +196,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def _read(self, step):
         with open_bytes(self.path(step)) as file, zipfile.ZipFile(file) as archive:
+            check_stored(archive)
             file.seek(-12, 2)  # the number of members is stored here, at the end of a zip file
             count = int.from_bytes(file.read(2), "little")
             names = [f"{index:05d}.npy" for index in range(count - 1)] + [f"{_CLASSES}.npy"]

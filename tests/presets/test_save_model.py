@@ -57,10 +57,9 @@ def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(
 
 
 def save_lora(model, folder):
-    folder.mkdir(exist_ok=True)
     if not model.backbone.adapted:
         model.enable_lora(2)
-    model.save_lora(folder / "adapters.safetensors")
+    model.save_lora(folder, "user/base")
 
 
 def save_checkpoint(model, folder):

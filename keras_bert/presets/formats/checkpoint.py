@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,6 +158,16 @@ def check_size(backbone_class: type, sizes: dict, num_values: float, source: obj
             f"{source} describes a model of at least {described:,} weights, but the weight files "
             f"hold at most {num_values:,.0f}: they belong to different models."
         )
+
+
+def check_held(tensors: dict[str, Tensor], files: Iterable[Path], source: object) -> None:
+    """Raises a ValueError if tensors have more values than their files have bytes.
+
+    PyTorch and TensorFlow describe tensors of any shape that hold a single value.
+    """
+    num_values = sum(math.prod(tensor.shape) for tensor in tensors.values())
+    if num_values > sum(path.stat().st_size for path in files):
+        raise ValueError(f"{source} describes {num_values:,} values, more than its files hold.")
 
 
 def checked_layers(layers: Any, num_layers: int, source: object) -> list[int]:

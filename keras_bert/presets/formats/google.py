@@ -1,15 +1,18 @@
 """Google's TF1 folders: `bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`."""
 
+import glob
 import re
 from functools import partial
 from pathlib import Path
 
+from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_one_of, from_extra, logger
 from keras_bert.presets.formats import weight_names
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
+    check_held,
     explained,
     file_tensor,
     public_class,
@@ -57,7 +60,7 @@ def read_google(path: Path) -> Checkpoint:
     if head == "ForSequenceClassification":
         checkpoint.task_arguments["num_classes"] = checkpoint.weights["logits/kernel"].shape[-1]
     if (folder / "vocab.txt").is_file():
-        tokens = read_lines(folder / "vocab.txt")
+        tokens = read_lines(file_in(folder, "vocab.txt"))
         checkpoint.tokenizer = {"vocabulary": tokens, "lowercase": is_uncased(tokens)}
         if len(tokens) < backbone["vocabulary_size"]:
             logger.warning(
@@ -94,6 +97,8 @@ def _prefix(path):
 
 def _tensors(prefix, source):
     advice = "It consists of an .index file and .data-* files; download them again."
+    files = prefix.parent.glob(f"{glob.escape(prefix.name)}.*")
+    files = [file_in(prefix.parent, file.name) for file in files]
     with explained(source, "is truncated or not a checkpoint", advice):
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
@@ -103,6 +108,7 @@ def _tensors(prefix, source):
         if not _SLOTS.search(name):
             read = partial(reader.get_tensor, name)
             tensors[name] = file_tensor(source, name, tuple(shape), dtypes[name].name, read)
+    check_held(tensors, files, source)
     return tensors
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import logger
 from keras_bert.presets.formats import hugging_face_subwords as subwords
@@ -288,7 +289,7 @@ def _either(key, settings, other_key, normalizer):
 def _vocabulary(folder, fast, added, rows):
     """Returns tokens by id, from `vocab.txt` or else `tokenizer.json`, with added tokens."""
     if (folder / "vocab.txt").is_file():
-        tokens = dict(enumerate(read_lines(folder / "vocab.txt")))
+        tokens = dict(enumerate(read_lines(file_in(folder, "vocab.txt"))))
     else:
         ids = fast.fields("model").fields("vocab")
         tokens = {ids.integer(token): token for token in ids.values}

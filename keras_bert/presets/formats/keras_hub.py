@@ -9,6 +9,7 @@ from pathlib import Path
 
 import keras
 
+from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import from_extra, logger
 from keras_bert.presets.formats.checkpoint import (
@@ -52,7 +53,7 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     """Reads a preset of KerasHub's BERT: a folder, a name, or a `kaggle://` handle."""
     folder = Path(source) if Path(source).is_dir() else _download(str(source))
     for name in ("model.weights.h5", "task.weights.h5"):
-        safe_num_bytes(folder / name)
+        safe_num_bytes(file_in(folder, name))
     class_name = JsonFields(folder / "task.json").text("class_name")
     name = f"KerasHub preset {source}"
     advice = "Pass a complete preset of a BertBackbone, or of a task with one."
@@ -120,7 +121,7 @@ def _tensors(model, path):
 
 def _tokenizer(folder):
     config = JsonFields(folder / "tokenizer.json").fields("config")
-    path = folder / "assets" / "tokenizer" / "vocabulary.txt"
+    path = file_in(folder, "assets/tokenizer/vocabulary.txt")
     if not config or not path.is_file():
         return {}
     tokens = read_lines(path)

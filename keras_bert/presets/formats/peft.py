@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from safetensors.numpy import save_file
 
+from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, spell
@@ -27,7 +28,7 @@ def with_adapter(tensors: dict[str, Tensor], folder: Path, root: str) -> dict[st
     config = JsonFields(folder / ADAPTER)
     heads = {}
     pairs = {}
-    for name, tensor in read_safetensors(folder / _WEIGHTS).items():
+    for name, tensor in read_safetensors(file_in(folder, _WEIGHTS)).items():
         name = full_name(name.removeprefix(_PREFIX), root)
         layer, _, part = name.rpartition("lora_")
         if layer:

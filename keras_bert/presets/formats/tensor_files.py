@@ -10,8 +10,9 @@ from zipfile import ZipFile
 import numpy as np
 from safetensors import safe_open
 
+from keras_bert.files.given import check_stored, file_in
 from keras_bert.files.json_files import JsonFields
-from keras_bert.presets.formats.checkpoint import Tensor, explained, file_tensor
+from keras_bert.presets.formats.checkpoint import Tensor, check_held, explained, file_tensor
 
 FILES = (
     "model.safetensors",
@@ -37,13 +38,14 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     present = [name for name in FILES if name in names]
     if not present:
         raise ValueError(f"{folder} holds no weights, none of {', '.join(FILES)}; found {names}.")
-    paths = _shards(folder / present[0])
+    paths = _shards(file_in(folder, present[0]))
     if (folder / POOLER_FILE).is_file():
-        paths.append(folder / POOLER_FILE)
+        paths.append(file_in(folder, POOLER_FILE))
     tensors = {}
     for path in paths:
         read = {".safetensors": read_safetensors, ".h5": _tensorflow}.get(path.suffix, _pytorch)
         tensors |= read(path)
+    check_held(tensors, paths, folder)
     return tensors
 
 
@@ -58,8 +60,8 @@ def full_name(name: str, root: str) -> str:
 def safe_num_bytes(path: Path) -> int | None:
     """Checks a `.weights.h5` file and returns its size; None if there is no such file.
 
-    Keras reads an array before it compares its shape, and follows links. The arrays must therefore
-    be stored in the file itself, without compression.
+    Keras reads an array before it compares its shape. The arrays must therefore be stored in the
+    file itself, without compression: not in another one, by a link, as external or virtual.
     """
     import h5py
 
@@ -74,7 +76,11 @@ def safe_num_bytes(path: Path) -> int | None:
             for name, link in links.items():
                 if not isinstance(link, h5py.HardLink):
                     raise ValueError(f"{name} is a link")
-                stored += getattr(file[name], "nbytes", 0)
+                part = file[name]
+                if isinstance(part, h5py.Dataset):
+                    if part.external or part.is_virtual:
+                        raise ValueError(f"{name} lies in another file")
+                    stored += part.nbytes
         if stored > size:
             raise ValueError("it describes more data than it holds")
     return size
@@ -102,7 +108,7 @@ def _shards(path):
         return [path]
     names = JsonFields(path).fields("weight_map")
     shards = sorted({names.inner_path(name) for name in names.values})
-    paths = [path.parent / shard for shard in shards]
+    paths = [file_in(path.parent, shard) for shard in shards]
     missing = [shard.name for shard in paths if not shard.is_file()]
     if missing or not shards:
         raise ValueError(
@@ -145,9 +151,12 @@ def _pytorch(path):
     with explained(path, "is damaged or holds more than weights (code is never executed)"):
         with open(path, "rb") as file:
             is_zip = file.read(2) == b"PK"
-        damaged = ZipFile(path).testzip() if is_zip else None  # torch.load doesn't look
-        if damaged:
-            raise ValueError(f"{damaged} differs from its checksum")
+        if is_zip:
+            with ZipFile(path) as archive:
+                check_stored(archive)
+                damaged = archive.testzip()  # torch.load doesn't look
+            if damaged:
+                raise ValueError(f"{damaged} differs from its checksum")
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
         for name, tensor in dict(state).items():
             if not isinstance(tensor, torch.Tensor):

@@ -1,15 +1,25 @@
 """Files of strangers: nothing is built before it is checked, and no path leaves the folder."""
 
 import json
+import os
+import zipfile
 
 import h5py
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertTask, BertTokenizer
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertPreprocessor,
+    BertTask,
+    BertTokenizer,
+)
 from keras_bert.presets.preset import PresetModel
 
+SECRET = __file__  # of this machine
 FAST = {"normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"}}
 
 
@@ -116,11 +126,121 @@ def test_links_and_bombs_in_weight_files_are_refused(preset):
     for add in (
         lambda file: file.__setitem__("more", h5py.ExternalLink("other.h5", "/x")),
         lambda file: file.create_dataset("more", (10**9,), "float32", compression="gzip"),
+        lambda file: file.create_dataset("more", (9,), "float32", external=[(SECRET, 0, 36)]),
+        lambda file: file.create_virtual_dataset("more", h5py.VirtualLayout((9,), "float32")),
     ):
         path.write_bytes(whole)
         with h5py.File(path, "a") as file:
             add(file)
         assert_refused(preset, "model.weights.h5 is damaged, a truncated file or unsafe")
+
+
+def pipe(path, elsewhere):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def link(path, elsewhere):
+    """Replaces a file by a link out of its folder."""
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+@pytest.fixture
+def folder_of(backbone, words, google, tmp_path):
+    """Writes a whole folder of a format."""
+
+    def write(name):
+        if name == "google":
+            return google()
+        reader = BertPreprocessor(BertTokenizer(words), 16)
+        encoder = backbone(num_layers=1, activation="gelu_approximate")
+        model = BertEmbedder(encoder, preprocessor=reader)
+        getattr(model, f"save_to_{name}")(tmp_path / "theirs")
+        return tmp_path / "theirs"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "damage"),
+    [
+        ("preset", "config.json", pipe),
+        ("preset", "model.weights.h5", pipe),
+        ("preset", "model.weights.h5", link),
+        ("preset", "vocab.txt", link),
+        ("hugging_face", "config.json", pipe),
+        ("hugging_face", "modules.json", pipe),
+        ("hugging_face", "tokenizer_config.json", pipe),
+        ("hugging_face", "model.safetensors", pipe),
+        ("hugging_face", "model.safetensors", link),
+        ("hugging_face", "vocab.txt", link),
+        ("google", "bert_config.json", pipe),
+        ("google", "bert_model.ckpt.data-00000-of-00001", pipe),
+        ("google", "bert_model.ckpt.data-00000-of-00001", link),
+        ("google", "vocab.txt", link),
+    ],
+)
+def test_a_file_is_no_pipe_and_no_link_out_of_its_folder(
+    folder_of, tmp_path, name, file, damage, tensorflow
+):
+    folder = folder_of(name)
+    damage(folder / file, tmp_path / "elsewhere")
+    message = "is a pipe|must be a file" if damage is pipe else "must be a file, and no link"
+    assert_refused(folder, f"{file} ({message})", BertTask)
+
+
+def test_so_is_a_shard(encoder, folder, write_shards, tmp_path):
+    source = folder(None)
+    shard, _ = write_shards(encoder, source)
+    link(shard, tmp_path / "elsewhere")
+    assert_refused(source, "00001-of-00002.safetensors must be a file, and no link")
+
+
+def test_links_within_a_folder_and_in_the_cache_of_the_hub_are_followed(folder_of, tmp_path):
+    folder = folder_of("hugging_face")
+    cache = tmp_path / "models--a--b"
+    (cache / "blobs").mkdir(parents=True)
+    (cache / "snapshots/0123/1_Pooling").mkdir(parents=True)
+    for number, path in enumerate(path for path in folder.rglob("*") if path.is_file()):
+        linked = cache / "snapshots/0123" / path.relative_to(folder)
+        path.rename(cache / "blobs" / str(number))
+        linked.symlink_to(cache / "blobs" / str(number))
+        path.with_suffix(".whole").write_bytes(linked.read_bytes())
+        path.symlink_to(path.with_suffix(".whole").name)
+    for source in (cache / "snapshots/0123", folder):
+        assert BertTask.from_preset(source).preprocessor.tokenizer.vocabulary_size() == 30
+
+
+def test_a_slice_of_a_huge_tensor_is_refused(google, golden, tensorflow):
+    source = google(config={"vocab_size": 10**7})
+    names = list(golden["weight"])
+    slices = dict.fromkeys(names, "")
+    tensors = {**golden["weight"]}
+    name = "bert/embeddings/word_embeddings"
+    slices[name] = f"{10**7} {tensors[name].shape[1]} 0,1:0,{tensors[name].shape[1]}"
+    tensors[name] = tensors[name][:1]
+    tensorflow.raw_ops.SaveV2(
+        prefix=str(source / "bert_model.ckpt"),
+        tensor_names=names,
+        shape_and_slices=list(slices.values()),
+        tensors=list(tensors.values()),
+    )
+    assert_refused(source, "bert_model.ckpt describes .* values, more than its files", BertTask)
+
+
+@pytest.mark.slow
+def test_bombs_in_pytorch_files_are_refused(torch, encoder, folder):
+    source = folder(None, {"vocab_size": 10**7})
+    path = source / "pytorch_model.bin"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("archive/data.pkl", bytes(10**7))
+    assert path.stat().st_size < 1000
+    assert_refused(source, "is compressed, or names more than it holds")
+    state = {name: torch.tensor(tensor) for name, tensor in encoder.items()}
+    for huge in (torch.zeros(1, 8).expand(10**7, 8), torch.empty(10**7, 8, device="meta")):
+        torch.save({**state, "bert.embeddings.word_embeddings.weight": huge}, path)
+        assert_refused(source, "describes .* values, more than its files hold")
 
 
 def test_a_tokenizer_s_config_holds_no_path(words, tmp_path, refused):

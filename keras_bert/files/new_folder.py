@@ -37,10 +37,12 @@ BESIDE_WEIGHTS = (
 """The files of transformers and sentence-transformers that hold no weights."""
 
 # The other files that this library writes to a model folder: those of its presets, of transformers,
-# Google and KerasHub. It may replace them.
+# PEFT, Google and KerasHub. It may replace them.
 _WITH_WEIGHTS = (
     "model.safetensors",
     "pooler.safetensors",
+    "adapter_config.json",
+    "adapter_model.safetensors",
     "model.weights.h5",
     "checksums.json",
     "preprocessor.json",

@@ -16,7 +16,7 @@ from typing import IO
 
 from keras_bert.files.remote import file_system, full_disk_named, is_remote, names_in
 
-MARKS = ("config.json", "bert_config.json", "saved_model.pb")
+MARKS = ("config.json", "bert_config.json", "adapter_config.json", "saved_model.pb")
 """Files that identify a model folder; in a remote folder they are written last."""
 
 _LEFTOVER = re.compile(r"\.(unfinished|old)-[0-9a-f]{8}-(.+)", re.DOTALL)

@@ -72,11 +72,11 @@ pairs: .venv/ready-all ## Every pair of features, on each backend, from SEED=1; 
 .venv-consumers/ready:
 	$(PYTHON) -m venv .venv-consumers
 	.venv-consumers/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
-	  fastembed mediapipe openvino openvino-tokenizers 'sentence-transformers[onnx]<6' 'transformers<4.58'
+	  fastembed openvino openvino-tokenizers 'sentence-transformers[onnx]<6' 'transformers<4.58'
 	npm install --silent --ignore-scripts --prefix .venv-consumers @huggingface/transformers@4
 	@touch $@
 
-test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in other programs; needs Node, libegl1 and libgles2
+test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in other programs; needs Node
 	$(BIN)/python -m pytest -q tests/serving/test_consumers.py
 
 lint: .venv/ready ## What ruff says of the code

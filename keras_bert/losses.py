@@ -420,7 +420,7 @@ class Distillation(keras.losses.Loss):
         self.alpha = float(alpha)
         self._distance = None  # the squared error
         if isinstance(self.loss, _OF_CLASSES):
-            self._distance = divergence
+            self._distance = _divergence
         elif isinstance(self.loss, BINARY):
             self._distance = _binary_divergence
 
@@ -447,7 +447,7 @@ class Distillation(keras.losses.Loss):
         }
 
 
-def divergence(teacher: Any, student: Any) -> Any:
+def _divergence(teacher: Any, student: Any) -> Any:
     """Computes KL(softmax(teacher) || softmax(student)) over the last axis."""
     teacher = ops.log_softmax(teacher, axis=-1)
     student = ops.log_softmax(student, axis=-1)
@@ -458,7 +458,7 @@ def _binary_divergence(teacher, student):
     """Computes the mean over the last axis of each class's divergence, a class or not."""
     teacher = ops.stack([teacher, ops.zeros_like(teacher)], axis=-1)
     student = ops.stack([student, ops.zeros_like(student)], axis=-1)
-    return ops.mean(divergence(teacher, student), axis=-1)
+    return ops.mean(_divergence(teacher, student), axis=-1)
 
 
 def normalized(vectors: Any) -> Any:

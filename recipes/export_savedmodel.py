@@ -2,12 +2,11 @@
 
     python recipes/export_savedmodel.py reviews/best --output served/reviews --text "A fine book."
     python recipes/export_savedmodel.py reviews/best --output reviews_onnx --format onnx
-    python recipes/export_savedmodel.py reviews/best --output reviews_phone --format mediapipe
 
 The SavedModel, OUTPUT/1, has the layout of TensorFlow Serving, with the vocabulary inside. It runs
 with TensorFlow and TensorFlow Text alone, and can be moved. `--text` queries it from a process of
 its own. The last part of OUTPUT is the model's name. Other formats take token ids; they get the
-tokenizer's files. But "mediapipe" is a LiteRT file that MediaPipe runs on raw strings.
+tokenizer's files.
 """
 
 import json
@@ -34,7 +33,7 @@ def parse_args(argv=None):
     add = parser.add_argument
     add("preset", help="folder of a fine-tuned model, or any source that from_preset accepts")
     add("--output", required=True, help="output folder")
-    formats = ("tf_saved_model", "onnx", "litert", "openvino", "mediapipe")
+    formats = ("tf_saved_model", "onnx", "litert", "openvino")
     add("--format", choices=formats, default=formats[0], help="of the file, or of its runtime")
     add("--int8", action="store_true", help="smaller weights and faster products of these")
     add("--version", type=int, default=1, help="TensorFlow Serving serves the highest version")
@@ -52,11 +51,6 @@ def main(argv=None):
     import _bilstm  # noqa: F401 (its encoder can be in a preset)
 
     model = keras_bert.BertTask.from_preset(args.preset)
-    if args.format == "mediapipe":
-        from _mediapipe import export_mediapipe
-
-        print(f"Exported to {export_mediapipe(model, args.output, args.int8)}.")
-        return
     if args.format != "tf_saved_model":
         exported = model.export(args.output, format=args.format, int8=args.int8)
         print(f"Exported to {Path(exported).resolve()}.")

@@ -97,16 +97,6 @@ logits = run(
 print("LiteRT, int8:", logits.argmax(axis=-1))
 
 # %% [markdown]
-# MediaPipe's `TextClassifier` and `TextEmbedder` take raw strings, on Android, iOS and the web:
-# `python recipes/export_savedmodel.py FOLDER --output messages_phone --format mediapipe` writes a file
-# that holds the vocabulary and the names of the classes ([what differs](../formats.md#mediapipe)).
-#
-# ```py
-# from mediapipe.tasks.python.text import TextClassifier
-#
-# TextClassifier.create_from_model_path("messages_phone/model.tflite").classify("I paid twice.")
-# ```
-#
 # ## OpenVINO: servers with CPUs
 #
 # `format="openvino"` writes the folder that Optimum reads. With `int8=texts`, examples, fixed ranges

@@ -126,8 +126,7 @@ for name, model in {"teacher": teacher, "student": student, "small": small}.item
 # %% [markdown]
 # ## As commands
 #
-# Every recipe for fine-tuning takes the same settings. `distill.py` makes a small encoder of a large
-# one before any task, from plain text.
+# Every recipe for fine-tuning takes the same settings.
 #
 # ```bash
 # python recipes/finetune_classifier.py --init bert/preset --keep_layers 0 2 5 \

@@ -88,10 +88,6 @@ class SelfAttention(SavedLayer):
         context = ops.transpose(context, (0, 2, 1, 3))
         return self.output_dense(ops.reshape(context, ops.shape(x)))  # [B, S, H]
 
-    def parts(self, x):
-        """Projects `[B, S, H]` to queries, keys and values of all heads, `[B, S, H]` each."""
-        return ops.split(self.query_key_value(x), 3, axis=-1)
-
     def _heads(self, x, rotation=None):
         """Projects `[B, S, H]` to queries, keys and values, `[B, N, S, D]` each."""
         batch, length, _ = ops.shape(x)

@@ -148,13 +148,6 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
         """Computes the outputs of the embeddings and of all blocks, a list of `[B, S, H]`."""
         raise ValueError(f"{type(self).__name__} gives the vectors of its last layer alone.")
 
-    def attention_parts(self, inputs, layer=-1):
-        """Computes the queries, keys and values of a block, three `[B, S, H]` of all its heads.
-
-        Blocks are numbered from 0; -1 is the last. Blocks above are not part of a new model.
-        """
-        raise ValueError(f"{type(self).__name__} doesn't give its queries, keys and values.")
-
     def token_vectors(self, inputs):
         """Computes what heads of tokens read, `[B, S, H]`."""
         x = self(inputs)["sequence_output"]

@@ -203,10 +203,6 @@ class BertBackbone(Backbone):
         with packed_rows(packed):
             return _states(self.embeddings, self.blocks, inputs)
 
-    def attention_parts(self, inputs, layer=-1):
-        check_int("layer", layer, at_least=-self.num_layers, at_most=self.num_layers - 1)
-        return self.blocks[layer].attention.parts(self.hidden_states(inputs)[:-1][layer])
-
     def attention_probabilities(self, inputs):
         """Computes how much each token attends to each, a list of float32 `[B, N, S, S]`.
 

@@ -58,8 +58,6 @@ def test_other_formats_hold_the_model_and_its_tokenizer(module, classifier, tmp_
     files = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in (tmp_path / "films").iterdir()} == files
     assert "films/model.tflite." in capsys.readouterr().out
-    main([*arguments, str(tmp_path / "phone"), "--format", "mediapipe"])
-    assert [path.name for path in (tmp_path / "phone").iterdir()] == ["model.tflite"]
 
 
 def command(out, program):

@@ -26,7 +26,6 @@ RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 PATHS = sorted(RECIPES.glob("[a-z]*.py"))
 # A default differs only where the paper's numbers, or what is learned, do.
 OWN_DEFAULTS = {
-    "distill": {"batch_size": 256, "learning_rate": 1e-4, "steps": 100_000, "size": None},
     "few_labels": {"batch_size": 16, "learning_rate": 2e-5, "epochs": 20},
     "finetune_choice": {"batch_size": 16, "learning_rate": 2e-5},
     "finetune_embedder": {"learning_rate": 2e-5, "label_column": None},
@@ -48,7 +47,6 @@ PRETRAINING = ("dropout", "epochs", "warmup_proportion", "learning_rate")
 OWN_HELP = {(name, "pretrain_tpu") for name in PRETRAINING} | {("dev", "few_labels")}
 OWN_HELP |= {(name, "train_bilstm_tagger") for name in ("learning_rate", "select")}
 OWN_HELP |= {(name, "pretrain_day") for name in (*PRETRAINING, "attention_dropout")}
-OWN_HELP |= {(name, "distill") for name in ("teacher", "texts")}
 
 
 class Parsed(Exception):
@@ -165,7 +163,6 @@ def test_all_files_are_read_before_a_model_is_made(flags):
 FILES = "--init b --output o --train t --dev d"
 NEEDED = {
     "ablations": "--output o",
-    "distill": "--teacher b --output o --corpus c",
     "export_savedmodel": "reviews --output o --format onnx",
     "finetune_classifier": FILES,
     "finetune_embedder": FILES,
@@ -184,9 +181,6 @@ NEEDED = {
         ("ablations", "--table 5", "--corpus is needed"),
         ("ablations", "--table 7 --tags tags", "table 7 needs --init and --tags"),
         ("ablations", "--table 5 --corpus corpus", "give data to judge by"),
-        ("distill", "", "one of the arguments --keep_layers --size is required"),
-        ("distill", "--size tiny --texts t", "--texts: not allowed with argument --corpus"),
-        ("distill", "--size tiny --steps 9", "must be a multiple of --save_every=1000"),
         ("export_savedmodel", "--text a", "--text and --version are for SavedModels"),
         ("finetune_classifier", "--regression --class_weight balanced", "argument --regression"),
         ("finetune_classifier", "--regression --multi_label", "argument --regression"),

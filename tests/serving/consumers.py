@@ -60,19 +60,6 @@ def pipelines(root, texts):
     }
 
 
-def mediapipe(root, texts):
-    from mediapipe.tasks.python.text import TextClassifier, TextEmbedder
-
-    with TextClassifier.create_from_model_path(f"{root}/litert/classifier/model.tflite") as model:
-        scores = [model.classify(text).classifications[0].categories for text in texts]
-    with TextEmbedder.create_from_model_path(f"{root}/litert/embedder/model.tflite") as model:
-        vectors = [model.embed(text).embeddings[0].embedding for text in texts]
-    return {
-        "classifier": [[{"label": c.category_name, "score": c.score} for c in x] for x in scores],
-        "embedder": np.array(vectors).tolist(),
-    }
-
-
 def openvino(root, texts):
     """Answers raw strings in one graph, of a tokenizer and the model."""
     import openvino
@@ -89,5 +76,5 @@ def openvino(root, texts):
 
 if __name__ == "__main__":
     folder, given = sys.argv[1], json.loads(sys.argv[2])
-    programs = (fastembed, sentence_transformers, pipelines, openvino, mediapipe)
+    programs = (fastembed, sentence_transformers, pipelines, openvino)
     print(json.dumps({program.__name__: program(folder, given) for program in programs}))

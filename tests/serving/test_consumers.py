@@ -45,8 +45,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(minilm, folder):
     """Answers of models, which it exports."""
-    from _mediapipe import export_mediapipe
-
     answers = {}
     for name, (kind, arguments, examples) in MODELS.items():
         model = getattr(keras_bert, kind).from_preset(minilm, sequence_length=128, **arguments)
@@ -55,8 +53,6 @@ def expected(minilm, folder):
                 weight.assign(np.random.default_rng(1).normal(0, 0.3, weight.shape))
         for format in ("onnx", "openvino"):
             model.export(folder / format / name, format=format)
-        if name in ("classifier", "embedder"):
-            export_mediapipe(model, folder / "litert" / name)
         answers[name] = model.answer(examples)
     return answers
 
@@ -122,12 +118,6 @@ def test_pipelines_of_transformers_answer(assert_close, in_python, expected):
     assert_close(column(theirs["tagger"], "score"), np.array(entity["entity_score"]))
     for name in ("answer", "start", "end"):
         assert theirs["reader"][name] == expected["reader"][0][name]
-
-
-def test_mediapipe_answers_raw_strings(assert_close, in_python, expected):
-    theirs = in_python["mediapipe"]
-    assert_same_classes(assert_close, theirs["classifier"], expected)
-    assert_close(np.array(theirs["embedder"]), column(expected["embedder"], "embedding"))
 
 
 def test_openvino_answers_raw_strings_in_one_graph(assert_close, in_python, expected):

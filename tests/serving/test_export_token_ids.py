@@ -4,7 +4,6 @@ import json
 import os
 import re
 import warnings
-import zipfile
 from unittest.mock import Mock
 
 import keras
@@ -12,10 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tokenizers
-from tensorflow.lite.tools import flatbuffer_utils
 
 import keras_bert
-from _mediapipe import export_mediapipe
 from keras_bert.files.json_files import read_json
 from keras_bert.models.backbone import export_encoder
 from keras_bert.serving.export_token_ids import (
@@ -394,54 +391,6 @@ def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(
         refused('names="keras_bert"', make(name).export, tmp_path / "out", format="onnx")
     litert = {"format": "litert", "names": "hugging_face"}
     refused("'keras_bert'; got 'hugging_face'", make().export, tmp_path / "out", **litert)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_file_for_mediapipe_has_the_vocabulary_and_the_classes(
-    assert_close, monkeypatch, tmp_path
-):
-    model = with_preprocessor()
-    with_empty_line = [*WORDS[:-1], ""]
-    monkeypatch.setattr(model.preprocessor.tokenizer, "get_vocabulary", lambda: with_empty_line)
-    path = export_mediapipe(model, tmp_path / "out")
-    lite = flatbuffer_utils.read_model(path)
-    [number] = [each.buffer for each in lite.metadata if each.name == b"TFLITE_METADATA"]
-    metadata = bytes(lite.buffers[number].data)  # which test_consumers.py has MediaPipe read
-    assert metadata[4:8] == b"M001"
-    with zipfile.ZipFile(path) as files:  # MediaPipe skips empty lines
-        assert all(name.encode() in metadata for name in files.namelist())
-        assert files.read("vocab.txt").decode().split("\n") == [*WORDS[:-1], " ", ""]
-        assert files.read("labels.txt").decode().split() == ["x", "y", "z"]
-    run, probabilities = litert_runner(path), []
-    for text in TEXTS:
-        own = model.preprocessor([text])
-        inputs = {"ids": "token_ids", "mask": "padding_mask", "segment_ids": "segment_ids"}
-        found = run(**{theirs: own[name] for theirs, name in inputs.items()})
-        probabilities += [*found["probabilities"]]
-    expected = [answer["probabilities"] for answer in model.answer(TEXTS)]
-    assert_close(np.array(probabilities), np.array(expected))
-
-
-def test_what_mediapipe_cannot_run_says_why(tmp_path, refused):
-    tokenizer = keras_bert.BertTokenizer(WORDS)
-    cased = keras_bert.BertTokenizer(WORDS, lowercase=False)
-    added = keras_bert.BertTokenizer(WORDS, added_tokens={WORDS[-1]: True})
-    prompts = {"prompts": {"query": "a "}, "default_prompt_name": "query"}
-    classes = keras_bert.BertClassifierPreprocessor
-    vectors = keras_bert.BertEmbedderPreprocessor
-    for model, message in (
-        (make("tokens"), "runs a BertEmbedder, or .*; got BertTokenClassifier"),
-        (make("backbone"), "got BertBackbone"),
-        (make("features", preprocessor=classes(tokenizer, 12)), "without features"),
-        (make("embedder"), "has a preprocessor; got BertEmbedder"),
-        (make("embedder", preprocessor=vectors(cased, 12)), "lowercase=False"),
-        (make("embedder", preprocessor=vectors(added, 12)), "added_tokens="),
-        (make("embedder", preprocessor=vectors(tokenizer, 12, "tail")), "truncation=.tail"),
-        (make(preprocessor=classes(tokenizer, 12, window_stride=4)), "window_stride=4"),
-        (make("embedder", preprocessor=vectors(tokenizer, 12, **prompts)), "prompt='a '"),
-        (make("token vectors", preprocessor=vectors(tokenizer, 12)), "pooling=None"),
-    ):
-        refused(message, export_mediapipe, model, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 

@@ -16,15 +16,11 @@ os.environ["KERAS_BACKEND"] = BACKEND
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
 
 import contextlib  # noqa: E402
-from pathlib import Path  # noqa: E402
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
 import keras_bert  # noqa: E402
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "recipes"))
-from _relation_distiller import RelationDistiller  # noqa: E402
 
 SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
 ROWS, LENGTH, SLOTS, STEPS = 16, 12, 4, 20
@@ -157,11 +153,6 @@ def reranker(rng, rows, dropout):
     return model, x, rng.normal(size=rows).astype("float32"), weights
 
 
-def distiller(rng, rows, dropout):
-    teacher = backbone(0.1, hidden_dim=32, num_layers=2)
-    return RelationDistiller(backbone(dropout), teacher), inputs(rng, rows), None, None
-
-
 def backbone(dropout, **settings):
     settings = {**SIZE, "dropout": dropout, "max_sequence_length": LENGTH, **settings}
     return keras_bert.BertBackbone(40, **settings)
@@ -235,7 +226,7 @@ def train(
     if total % rows:  # the last batch is smaller; elsewhere training says enough
         scores = model.evaluate(x, y, sample_weight=weights, return_dict=True, **batches)
         # The outputs of packed rows have slots; those of two are the outputs of `embedder`.
-        if not task.startswith(("padded", "packed", "scored_embedder", "distiller")):
+        if not task.startswith(("padded", "packed", "scored_embedder")):
             predicted = keras.tree.flatten(model.predict(x, **batches))
     return {
         "repeats": repeats,

@@ -29,14 +29,12 @@ PLAIN = {
     "embedder": {"task": "embedder", "total": 134},
     "scored_embedder": {"task": "scored_embedder", "total": 134},
     "reranker": {"task": "reranker", "total": 134},
-    "distiller": {"task": "distiller", "total": 134},
 }
 IN_FOUR_PARTS = [
     {"task": "pretrainer", "accumulation_steps": 4},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 4, "steps_per_execution": 4},
     {"task": "embedder", "total": 134, "accumulation_steps": 4},
     {"task": "scored_embedder", "total": 134, "accumulation_steps": 2},
-    {"task": "distiller", "total": 134, "accumulation_steps": 4, "steps_per_execution": 3},
     {"task": "causal_pretrainer", "accumulation_steps": 4},  # weekly
 ]
 SPLIT = [
@@ -52,7 +50,6 @@ OF_EACH_CHANGE = [  # each loss; the others are split weekly. Nearly all of the 
     {"task": "span_labeler", "total": 134, "accumulation_steps": 4},
     {"task": "embedder", "total": 134, "accumulation_steps": 4},
     {"task": "scored_embedder", "accumulation_steps": 2},
-    {"task": "distiller", "accumulation_steps": 4},
 ]
 IN_MORE_PARTS = [
     {"task": "classifier", "total": 132, "accumulation_steps": 4},

@@ -13,6 +13,7 @@ from keras import ops
 
 from keras_bert.saved import SavedLayer, registered
 
+_LONGEST = 2**16  # tokens, of packed rows whose length a graph doesn't know
 _INPUTS = contextvars.ContextVar("packed_rows", default={})  # noqa: B039 (never changed)
 
 
@@ -123,12 +124,18 @@ def token_positions(token_ids, sequence_ids=None):
     array([[0, 1, 2, 0, 1, 0]], dtype=int32)
     """
     sequence_ids = packed_input("sequence_ids", sequence_ids)
+    rows = token_ids if sequence_ids is None else sequence_ids
+    positions = ops.arange(ops.shape(rows)[1], dtype="int32")
     if sequence_ids is None:
-        positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")
         return ops.expand_dims(positions, 0)
-    is_same = ops.equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
-    earlier = ops.tril(ops.cast(is_same, "int32"), -1)  # [B, S, S], the tokens of a position before
-    return ops.sum(earlier, axis=-1)
+    is_first = ops.not_equal(sequence_ids, ops.roll(sequence_ids, 1, axis=1))
+    starts = ops.where(is_first, positions, 0)  # [B, S]; its running maximum is each token's start
+    distance = 1
+    while distance < (sequence_ids.shape[1] or _LONGEST):
+        before = ops.where(positions >= distance, ops.roll(starts, distance, axis=1), 0)
+        starts = ops.maximum(starts, before)
+        distance *= 2
+    return ops.subtract(positions, starts)
 
 
 def gather_positions(x, positions):

@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_bert.messages import check_int, check_path, missing
 from keras_bert.training.divergence import optimizer_step
-from keras_bert.training.keras_internals import examples_so_far, learning_rate_at
+from keras_bert.training.keras_internals import learning_rate_at, output_losses
 from keras_bert.training.processes import is_chief
 
 __all__ = ["Perplexity", "Throughput", "TrainingCurves"]
@@ -108,7 +109,7 @@ class TrainingCurves(keras.callbacks.Callback):
     again replaces the curves. TensorFlow isn't needed.
 
     The names are those of the logs, such as `loss`, `masked_lm_accuracy` and `learning_rate`. A
-    point of a mean is the mean over the rows since the point before. Other logs of an epoch, such
+    point of a mean is the mean over what came since the point before. Other logs of an epoch, such
     as `tokens_per_second` and `validation/loss`, have a point at its end.
 
     Put this callback after those that add logs, such as `Throughput`, and before
@@ -160,7 +161,7 @@ class TrainingCurves(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         model = self.model
         self._is_writing = is_chief(model)
-        self._others = None  # metrics are built by the first step
+        self._means = None  # metrics are built by the first step
         # TensorBoard drops all points from this step on: those of a run that was killed.
         self._add(optimizer_step(model) + 1, {}, is_start=True)
 
@@ -168,7 +169,6 @@ class TrainingCurves(keras.callbacks.Callback):
         self._first = optimizer_step(self.model)
         self._parts = self.model.optimizer.gradient_accumulation_steps or 1
         self._done = self._written = 0  # batches of this epoch
-        self._rows = 0.0
         self._sums = {}
         self._logs = {}
 
@@ -201,18 +201,19 @@ class TrainingCurves(keras.callbacks.Callback):
     def _add_point(self):
         """Adds a point of every log of a batch: the mean since the last point, of means."""
         model = self.model
-        if self._others is None:
-            self._others = tuple(_endings_of_others(model))
+        if self._means is None:
+            self._means = _running_means(model)
         values = dict(self._logs)
-        rows = examples_so_far(model)
-        for name, value in self._logs.items():
-            if not f"_{name}".endswith(self._others):  # a running mean over the epoch
-                total = rows * value
-                values[name] = (total - self._sums.get(name, 0.0)) / (rows - self._rows)
-                self._sums[name] = total
+        for name in self._means.keys() & values.keys():
+            mean = self._means[name]
+            sums = np.array([keras.ops.convert_to_numpy(v) for v in (mean.total, mean.count)])
+            total, count = sums - self._sums.get(name, 0.0)
+            self._sums[name] = sums
+            values[name] = total / count if count else 0.0
+        for _, weight, mean in output_losses(model):
+            values["loss"] += weight * values[mean.name]
         values["learning_rate"] = learning_rate_at(model.optimizer, self._step())
         self._written = self._done
-        self._rows = rows
         self._add(self._step(), values)
 
     def _add(self, step, values, is_start=False):
@@ -250,12 +251,20 @@ class TrainingCurves(keras.callbacks.Callback):
         )
 
 
-def _endings_of_others(model):
-    """Yields endings of the names of logs that aren't means: the output's name may come first."""
+def _running_means(model):
+    """Returns the means over an epoch, by the names of their logs."""
+    named = {}
     for metric in model.metrics:
-        for part in getattr(metric, "metrics", [metric]):
-            if not isinstance(part, keras.metrics.Mean):
-                yield f"_{part.name}"
+        if hasattr(metric, "metrics"):  # those of `compile`
+            named |= zip(metric.result(), metric.metrics, strict=True)
+        else:
+            named[metric.name] = metric
+    return {name: metric for name, metric in named.items() if _is_mean(metric)}
+
+
+def _is_mean(metric):
+    """Returns whether a metric's result is its total by its count, not the root of it."""
+    return getattr(type(metric), "result", None) is keras.metrics.Mean.result
 
 
 class _EventFile:

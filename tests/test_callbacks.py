@@ -7,8 +7,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import TrainingCheckpoint, WarmupLinearDecay, callbacks
+from keras_bert import BertPretrainer, TrainingCheckpoint, WarmupLinearDecay, callbacks
 from keras_bert.callbacks import Perplexity, Throughput, TrainingCurves
+from keras_bert.preprocessing.forms import take
 
 X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
 Y = (X[:, :1] > 0).astype("float32")
@@ -59,6 +60,25 @@ def test_a_point_is_the_loss_of_its_step(assert_close, curves, tmp_path, size):
     rate = WarmupLinearDecay(0.1, 2, 24)
     rates = [float(rate(step)) for step in range(len(steps))]  # with which the step was taken
     assert np.allclose([*found["learning_rate"].values()], rates)
+
+
+def test_a_point_of_slots_is_the_mean_over_those_of_its_step(
+    assert_close, curves, make_backbone, pretraining_batch, tmp_path
+):
+    x, y, weights = pretraining_batch
+    weights["masked_lm"][:2, 1] = 0  # 4 predictions in the first step, 5 in the second
+    model = BertPretrainer(make_backbone(dropout=0.0))
+    defaults = model.default_compile_args()
+    is_eager = keras.backend.backend() != "jax"  # which compiles faster than it runs eagerly
+    model.compile(**{**defaults, "optimizer": keras.optimizers.SGD(0.0)}, run_eagerly=is_eager)
+    options = {"batch_size": 4, "verbose": 0}
+    curve = TrainingCurves(tmp_path / "logs", every=1)
+    model.fit(x, y, sample_weight=weights, shuffle=False, callbacks=[curve], **options)
+    found = curves(tmp_path)
+    for step, rows in enumerate((slice(4), slice(4, 8)), start=1):
+        inputs, labels, used = take((x, y, weights), rows)
+        expected = model.evaluate(inputs, labels, sample_weight=used, return_dict=True, **options)
+        assert_close({name: found[name][step] for name in expected}, expected)
 
 
 def test_points_lie_some_steps_apart_and_at_the_end_of_an_epoch_for_all_that_it_logs(

@@ -1,7 +1,6 @@
 """Losses of the global batch that don't depend on how it is split."""
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -9,23 +8,17 @@ import keras
 from keras_bert.messages import check_int, check_one_of
 from keras_bert.training.divergence import DivergenceMessage
 from keras_bert.training.keras_internals import (
+    CountedWeights,
     TrainerHooks,
     all_layers,
     compiled_losses,
-    loss_means,
+    output_losses,
     replaced_losses,
     step_loss,
-    track_loss,
     update_metrics,
 )
-from keras_bert.training.packed_slots import (
-    has_slots,
-    sequences_per_row,
-    slot_weights,
-    slots_as_rows,
-    used_slots,
-)
 from keras_bert.training.processes import is_chief
+from keras_bert.training.slots import as_labels, slot_weights, slots_as_rows, used_slots
 
 _BY_WEIGHTS = "mean_with_sample_weight"  # the reduction that divides by the weights
 _MEANS = ("sum_over_batch_size", "mean", _BY_WEIGHTS)
@@ -102,90 +95,84 @@ class GlobalLoss(TrainerHooks):
 
     def test_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = self.scaled_weights(x, y, sample_weight, training=False)
-        examples = keras.ops.cast(num_rows(x), "float32") * sequences_per_row(x, self.total)
-        self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
+        weights, densities = self.scaled_weights(x, y, sample_weight, training=False)
+        self.loss_and_metrics((x, y, sample_weight, weights), densities, training=False)
         return self.get_metrics_result()
 
-    def scaled_weights(self, x: Any, y: Any, sample_weight: Any, training: bool = True) -> Any:
+    def scaled_weights(self, x: Any, y: Any, sample_weight: Any, training: bool = True) -> tuple:
         """Scales sample weights so that the losses of parts have the global batch's mean.
 
-        `x`, `y` and `sample_weight` are this replica's, and the result is for its parts, in the
-        structure of `sample_weight` or of `y`. If batches are split, each loss must be a mean; only
-        training splits them into parts.
+        `x`, `y` and `sample_weight` are this replica's, and the weights are for its parts. If
+        batches are split, each loss must be a mean; only training splits them into parts.
+
+        Returns:
+            The weights, in the structure of labels, and for each output the mean over rows of what
+            its loss counts, such as slots: 1 if it counts rows.
         """
         losses = compiled_losses(self, y)
         if self.is_split if training else self.num_replicas > 1:
             for _, loss, _, name in losses:
                 hint = " Others depend on how a batch is split."
                 check_one_of(f"reduction of the loss {name!r}", loss.reduction, _MEANS, hint)
-        used = used_slots(x, y)
-        if used is not None:
-            sample_weight = slot_weights(self, used, y, sample_weight)
-        divisors = self._divisors(losses, used)
-        if sample_weight is None or not divisors:
-            return sample_weight
-        if None in divisors:
-            return self._divided_by_mean(sample_weight, divisors[None])
-        if not keras.tree.is_nested(sample_weight):
-            sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)
-        scaled = sample_weight.copy()
-        for output, weights in divisors.items():
-            scaled[output] = self._divided_by_mean(scaled[output], weights)
-        return scaled
-
-    def _divided_by_mean(self, weights, divisors):
-        """Divides weights by the mean of `divisors`, None for the weights, over all replicas."""
-        if weights is None:
-            return None
-        weights = keras.ops.cast(weights, "float32")
-        rows = self.total(keras.ops.cast(keras.ops.size(weights), "float32"))
-        sums = self.total(keras.ops.sum(weights if divisors is None else divisors))
-        return weights * keras.ops.divide_no_nan(rows, sums)
-
-    def _divisors(self, losses, used):
-        """Returns `{output: weights}`, the sums that losses are divided by in place of rows.
-
-        The output is None if the model has one; weights are None for those of the examples.
-        """
-        divisors = {}
+        slots = slot_weights(self, used_slots(x, y), y, sample_weight)
+        scaled = {output: weights for output, (_, weights) in slots.items()}
+        densities = dict.fromkeys(slots, 1.0)
         for path, loss, _, _ in losses:
             output = path[0] if path else None
-            if loss.reduction == _BY_WEIGHTS:
-                divisors[output] = None
-            elif used is not None and loss.reduction in _MEANS and has_slots(self, output):
-                divisors[output] = used
-        return divisors
+            counts, weights = slots[output]
+            divisors = weights if loss.reduction == _BY_WEIGHTS else counts
+            if divisors is None or loss.reduction not in _MEANS:
+                continue
+            divisors = keras.ops.cast(divisors, "float32")
+            sums = self.total(keras.ops.sum(divisors))
+            number = self.total(keras.ops.cast(keras.ops.size(divisors), "float32"))
+            weights = keras.ops.cast(weights, "float32")
+            scaled[output] = weights * keras.ops.divide_no_nan(number, sums)
+            slots_of_row = keras.ops.cast(keras.ops.size(divisors[:1]), "float32")
+            densities[output] = keras.ops.divide_no_nan(sums, number) * slots_of_row
+        return as_labels(scaled), densities
 
-    def loss_and_metrics(self, part: tuple, examples: Any, training: bool) -> Any:
+    def counted(self, weights: Any, densities: dict, rows: Any) -> CountedWeights:
+        """Returns the weights of a part of a batch, with what its losses count."""
+        rows = keras.ops.cast(rows, "float32")
+        counts = {output: rows * density for output, density in densities.items()}
+        return CountedWeights(weights, counts)
+
+    def loss_and_metrics(self, part: tuple, densities: dict, training: bool) -> Any:
         """Returns the loss of a part as if it were the entire batch; updates all metrics."""
         x, y, sample_weight, weights = part
+        weights = self.counted(weights, densities, num_rows(x))
         y_pred = self(x, training=training)
-        with losses_weighted_by(self, examples):
-            loss = step_loss(self, x, y, y_pred, weights, training)
-        track_loss(self, loss, examples)
+        loss = step_loss(self, x, y, y_pred, weights, training)
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss
 
-    def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
-        """Returns `(y, y_pred, sample_weight)` as a step's loss takes them."""
-        used = used_slots(x, y)
-        if used is None:
-            return y, y_pred, sample_weight
-        weights = slot_weights(self, used, y, sample_weight)
+    def loss_arguments(self, x: Any, y: Any, y_pred: Any, weights: Any) -> tuple:
+        """Returns `(y, y_pred, weights)` as a step's loss takes them."""
+        if used_slots(x, y) is None:
+            return y, y_pred, weights
         return tuple(slots_as_rows(self, values) for values in (y, y_pred, weights))
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
         used = used_slots(x, y)
-        if used is None:
-            return super().compute_metrics(x, y, y_pred, sample_weight)
-        unweighted = slot_weights(self, used, y, None)
-        weighted = slot_weights(self, used, y, sample_weight)
-        values = [slots_as_rows(self, part) for part in (y, y_pred, unweighted, weighted)]
+        slots = slot_weights(self, used, y, sample_weight)
+        counts, weights = (
+            as_labels({output: pair[index] for output, pair in slots.items()}) for index in (0, 1)
+        )
+        values = [y, y_pred, counts, weights]
+        if used is not None:
+            values = [slots_as_rows(self, each) for each in values]
         update_metrics(self, *values)
         return self.get_metrics_result()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """Returns the logs; the loss is the sum of its outputs' means, which differ in counts."""
+        logs = super().get_metrics_result()
+        for _, weight, mean in output_losses(self):
+            logs["loss"] += weight * mean.result()
+        return logs
 
     def compares_examples(self, y: Any) -> bool:
         """Returns whether a loss needs the outputs of all examples of the batch at once.
@@ -212,29 +199,6 @@ def num_rows(x: Any) -> Any:
     """Returns the number of rows of inputs, a tensor if their shapes don't tell it."""
     inputs = [values for values in keras.tree.flatten(x) if values is not None]
     return keras.ops.shape(inputs[0])[0]
-
-
-@contextlib.contextmanager
-def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
-    """Weights the means that track the loss of each output by the examples of a part.
-
-    Keras weights them by a static number of rows, or by 1, and counts unused slots of packed rows.
-    """
-
-    def weighted(update):
-        def update_by_examples(values, sample_weight=None):  # Keras's weight isn't read
-            return update(values, sample_weight=examples)
-
-        return update_by_examples
-
-    means = loss_means(model)
-    for mean in means:
-        mean.update_state = weighted(mean.update_state)
-    try:
-        yield
-    finally:
-        for mean in means:
-            del mean.update_state
 
 
 def _mean_over_rows(loss):

@@ -13,17 +13,15 @@ import keras
 import numpy as np
 from jax import numpy as jnp
 
-from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
+from keras_bert.training.global_loss import GlobalLoss, num_rows
 from keras_bert.training.keras_internals import (
     StateAfterErrors,
     dataset_specs,
     next_batches,
     state_shardings,
     step_loss,
-    track_loss,
     updated_variables,
 )
-from keras_bert.training.packed_slots import sequences_per_row
 from keras_bert.training.processes import check_same
 from keras_bert.training.strategy import ReplicatedBatches
 
@@ -57,10 +55,9 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         if self.is_split and self.compares_examples(y):
             return self._step_over_batch(state, x, y, sample_weight)
-        weights = self.scaled_weights(x, y, sample_weight)
+        weights, densities = self.scaled_weights(x, y, sample_weight)
         num_parts = self.accumulation_steps
         rows = num_rows(x)
-        density = sequences_per_row(x, self.total)
         # Gradients of parts of equal size are added unscaled, and scaled after the loop.
         scale = num_parts if rows % num_parts == 0 else 1
         gradient_of = jax.value_and_grad(self.compute_loss_and_updates, has_aux=True)
@@ -68,20 +65,18 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         def pass_part(carried, part):
             sums, others, metrics = carried
             x, y, sample_weight, weights = part
-            examples = num_rows(x) * density
-            with losses_weighted_by(self, examples):
-                (_, results), gradients = gradient_of(
-                    trainable,
-                    others,
-                    metrics,
-                    x,
-                    y,
-                    weights,
-                    training=True,
-                    optimizer_variables=optimizer,
-                )
-            loss, y_pred, others, metrics = results
-            metrics = self._updated(metrics, loss, examples, (x, y, y_pred, sample_weight))
+            (_, results), gradients = gradient_of(
+                trainable,
+                others,
+                metrics,
+                x,
+                y,
+                self.counted(weights, densities, num_rows(x)),
+                training=True,
+                optimizer_variables=optimizer,
+            )
+            _, y_pred, others, metrics = results
+            metrics = self._updated(metrics, x, y, y_pred, sample_weight)
             share = scale * num_rows(x) / rows
             sums = [s + share * g for s, g in zip(sums, gradients, strict=True)]
             return (sums, others, metrics), None
@@ -104,15 +99,15 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             return others, outputs
 
         _, outputs = _over_parts(embed, others, x, num_parts)
-        weights = self.scaled_weights(None, y, sample_weight)
+        weights = self.counted(*self.scaled_weights(None, y, sample_weight), rows)
         variables = self.metrics_variables + self.optimizer.variables
 
         def loss_of(outputs):
-            with _with_values(variables, [*metrics, *optimizer]):
+            with _with_values(variables, [*metrics, *optimizer]) as scope:
                 loss = step_loss(self, None, y, outputs, weights, True)
-                return self.optimizer.scale_loss(loss), loss
+                return self.optimizer.scale_loss(loss), self._metric_values(scope)
 
-        (_, loss), upstream = jax.value_and_grad(loss_of, has_aux=True)(outputs)
+        (_, metrics), upstream = jax.value_and_grad(loss_of, has_aux=True)(outputs)
 
         def add_gradients(carried, part):
             sums, others = carried
@@ -129,7 +124,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         carried = (_zeros(trainable), others)  # the same `others` repeat the dropout
         (gradients, others), _ = _over_parts(add_gradients, carried, (x, upstream), num_parts)
         trainable, optimizer = self._take_step(optimizer, gradients, trainable, others)
-        metrics = self._updated(metrics, loss, rows, (None, y, outputs, sample_weight))
+        metrics = self._updated(metrics, None, y, outputs, sample_weight)
         return self._logs(metrics), (trainable, others, optimizer, metrics)
 
     def _take_step(self, optimizer, gradients, trainable, others):
@@ -153,12 +148,11 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         trainable, others, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         weights = self.scaled_weights(x, y, sample_weight, training=False)
-        examples = num_rows(x) * sequences_per_row(x, self.total)
-        with losses_weighted_by(self, examples):
-            _, (loss, y_pred, others, metrics) = self.compute_loss_and_updates(
-                trainable, others, metrics, x, y, weights, training=False
-            )
-        metrics = self._updated(metrics, loss, examples, (x, y, y_pred, sample_weight))
+        weights = self.counted(*weights, num_rows(x))
+        _, (_, y_pred, others, metrics) = self.compute_loss_and_updates(
+            trainable, others, metrics, x, y, weights, training=False
+        )
+        metrics = self._updated(metrics, x, y, y_pred, sample_weight)
         return self._logs(metrics), (trainable, others, metrics)
 
     def make_predict_function(self, force=False):
@@ -242,11 +236,13 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     def _is_compiled(self):
         return bool(self.jit_compile and not self.run_eagerly)
 
-    def _updated(self, metrics, loss, examples, arguments):
+    def _updated(self, metrics, *arguments):
         """Returns new metric values; a JAX step can't assign variables."""
         with _with_values(self.metrics_variables, metrics) as scope:
-            track_loss(self, loss, examples)
             self.compute_metrics(*arguments)
+        return self._metric_values(scope)
+
+    def _metric_values(self, scope):
         return [scope.get_current_value(variable) for variable in self.metrics_variables]
 
     def _logs(self, metrics):

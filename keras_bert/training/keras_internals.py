@@ -13,7 +13,7 @@ release is checked only against this page. It is written for Keras 3.15 and 3.16
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras.dtype_policies import DTypePolicyMap
@@ -22,6 +22,13 @@ from keras.src.losses.loss import unscale_loss_for_distribution
 from keras.src.trainers.data_adapters import data_adapter_utils
 
 _LISTS = getattr(data_adapter_utils, "PartialBatchList", ())  # of batches, in Keras 3.16
+
+
+class CountedWeights(NamedTuple):
+    """Weights of a step's loss, which is tracked as a mean over what it counts."""
+
+    weights: Any
+    counts: dict  # by output, None if there is one: what its loss divides by, such as rows
 
 
 class TrainerHooks:
@@ -33,6 +40,7 @@ class TrainerHooks:
     |---|---|---|
     | `_compute_loss` | `loss_context` | the JAX trainer computes replica-dependent losses |
     | `_compute_loss` | `loss_arguments` | packed rows would have losses of rows with unused slots |
+    | `_compute_loss` | `CountedWeights` | the logged loss would depend on how rows are batched |
     | `_symbolic_build` | `batch_spec` | `fit` draws a batch, so shuffled data begins with pass 2 |
     | `_maybe_symbolic_build` | `batch_spec` | the same on TensorFlow; several workers crash |
     | `_resolve_auto_jit_compile` | `compiles_by_default` | no XLA under a strategy |
@@ -49,9 +57,17 @@ class TrainerHooks:
         return super()._resolve_auto_jit_compile()
 
     def _compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        arguments = self.loss_arguments(x, y, y_pred, sample_weight)
-        with self.loss_context():
-            return super()._compute_loss(x, *arguments, training)
+        is_counted = isinstance(sample_weight, CountedWeights)
+        weights, counts = sample_weight if is_counted else (sample_weight, {})
+        arguments = self.loss_arguments(x, y, y_pred, weights)
+        with self.loss_context(), output_means(self, counts) as losses:
+            loss = super()._compute_loss(x, *arguments, training)
+        # Keras's division by the replicas is undone: `GlobalLoss` weights them by their rows.
+        loss = unscale_loss_for_distribution(loss)
+        if is_counted:
+            [count, *_] = counts.values()
+            self._loss_tracker.update_state(loss - sum(losses), sample_weight=count)
+        return loss
 
     def _symbolic_build(self, iterator=None, data_batch=None):
         if data_batch is None:
@@ -131,13 +147,11 @@ def next_batches(iterator: Iterator, steps: int) -> tuple:
 def step_loss(
     model: keras.Model, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool
 ) -> Any:
-    """Computes the loss of a train or test step, as Keras's own train steps do.
+    """Computes and tracks the loss of a train or test step, as Keras's own train steps do.
 
     Unlike `compute_loss`, it supports a user's `compute_loss` without the argument `training`.
-    Keras's division by the replicas is undone: `GlobalLoss` weights them by their rows.
     """
-    loss = model._compute_loss(x, y, y_pred, sample_weight, training)
-    return unscale_loss_for_distribution(loss)
+    return model._compute_loss(x, y, y_pred, sample_weight, training)
 
 
 def build_from_batch(model: keras.Model, batch: tuple) -> None:
@@ -177,19 +191,43 @@ def replaced_losses(model: keras.Model, replacement: Callable) -> Iterator[None]
         compiled._flat_losses = losses
 
 
-def loss_means(model: keras.Model) -> list:
-    """Returns the means that track the losses of outputs; `model.metrics` doesn't tell them."""
-    return [] if model._compile_loss is None else model._compile_loss.metrics
+def output_losses(model: keras.Model) -> list:
+    """Returns the `(output, weight, mean)` of each loss, if a model of ours has several.
+
+    Its own mean, the log "loss", is only of what is added to these, such as regularizers.
+    """
+    compiled = getattr(model, "_compile_loss", None)
+    if compiled is None or not isinstance(model, TrainerHooks) or not compiled.metrics:
+        return []
+    found = []
+    for (path, _, weight, _), mean in zip(compiled._flat_losses, compiled.metrics, strict=True):
+        found.append((path[0], 1.0 if weight is None else weight, mean))
+    return found
 
 
-def track_loss(model: keras.Model, loss: Any, rows: Any) -> None:
-    """Adds a mean over `rows` to the mean that `fit` logs as "loss"."""
-    model._loss_tracker.update_state(loss, sample_weight=rows)
+@contextlib.contextmanager
+def output_means(model: keras.Model, counts: dict) -> Iterator[list]:
+    """Has each output's loss tracked as a mean over its `counts`; yields their weighted values.
 
+    Keras weights them by a static number of rows, or by 1.
+    """
+    losses = []
 
-def examples_so_far(model: keras.Model) -> float:
-    """Returns the number of rows that this epoch's running means are of."""
-    return float(keras.ops.convert_to_numpy(model._loss_tracker.count))
+    def counted(update, count, weight):
+        def update_by_count(value, sample_weight=None):  # Keras's weight isn't read
+            losses.append(weight * value)
+            return update(value, sample_weight=count)
+
+        return update_by_count
+
+    outputs = output_losses(model) if counts else []
+    for output, weight, mean in outputs:
+        mean.update_state = counted(mean.update_state, counts[output], weight)
+    try:
+        yield losses
+    finally:
+        for *_, mean in outputs:
+            del mean.update_state
 
 
 def dataset_specs(iterator: Any) -> Any:
@@ -221,11 +259,11 @@ def has_onednn() -> bool:
     return _pywrap_util_port.IsMklEnabled()
 
 
-def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, weighted: Any) -> None:
-    """Updates the metrics of `compile`, also the unweighted ones with weights.
+def update_metrics(model: keras.Model, y: Any, y_pred: Any, counts: Any, weights: Any) -> None:
+    """Updates the metrics of `compile`; the unweighted ones get the `counts` of slots.
 
-    Keras gives weights to `weighted_metrics` alone; unused slots would count in all other metrics.
-    `unweighted` and `weighted` are the weights for either kind.
+    Keras gives weights to `weighted_metrics` alone, so that unused slots would count in others. Its
+    means divide the sum of a row by its slots, and would count those of a short batch more.
     """
     compiled = model._compile_metrics
     if compiled is None:
@@ -235,10 +273,15 @@ def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, wei
     metrics = [*compiled._flat_metrics, *compiled._flat_weighted_metrics]
     labels = 2 * compiled._flatten_y(y)
     outputs = 2 * compiled._flatten_y(y_pred)
-    weights = compiled._flatten_y(unweighted) + compiled._flatten_y(weighted)
-    for metric, *values in zip(metrics, labels, outputs, weights, strict=True):
-        if metric is not None:
-            metric.update_state(*values)
+    weights = compiled._flatten_y(counts) + compiled._flatten_y(weights)
+    for of_output, *values, weight in zip(metrics, labels, outputs, weights, strict=True):
+        for metric in of_output.metrics if of_output else ():
+            is_mean = isinstance(metric, keras.metrics.Mean)
+            if is_mean and weight is not None and len(weight.shape) > 1:
+                slots = keras.ops.size(weight[:1])
+                metric.update_state(*values, weight * keras.ops.cast(slots, weight.dtype))
+            else:
+                metric.update_state(*values, weight)
 
 
 def given_metrics(model: keras.Model) -> list:

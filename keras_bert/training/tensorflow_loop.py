@@ -15,10 +15,8 @@ from keras_bert.training.keras_internals import (
     has_onednn,
     replica_specs,
     step_loss,
-    track_loss,
     without_tracing_warning,
 )
-from keras_bert.training.packed_slots import sequences_per_row
 from keras_bert.training.prediction import predict_each
 
 _ONE_AT_A_TIME = threading.RLock()  # replicas of several threads would miss rows
@@ -132,16 +130,14 @@ class TrainLoop(GlobalLoss):
 
     def _gradients(self, x, y, sample_weight):
         """Returns this replica's gradients of the global batch's loss."""
-        weights = self.scaled_weights(x, y, sample_weight)
+        weights, densities = self.scaled_weights(x, y, sample_weight)
         batch = (x, y, sample_weight, weights)
         rows = self.total(_num_rows(x))
-        density = sequences_per_row(x, self.total)
 
         def gradients_of(part):
-            part_rows = _num_rows(part[0])
             with tf.GradientTape() as tape:
-                loss = self.loss_and_metrics(part, part_rows * density, training=True)
-                share = tf.math.divide_no_nan(part_rows, rows)
+                loss = self.loss_and_metrics(part, densities, training=True)
+                share = tf.math.divide_no_nan(_num_rows(part[0]), rows)
                 loss *= tf.cast(share, loss.dtype)
                 loss = self.optimizer.scale_loss(loss)
             return _dense(tape.gradient(loss, self.trainable_variables))
@@ -229,12 +225,12 @@ class TrainLoop(GlobalLoss):
         labels = tf.nest.map_structure(_gathered, y)
         weights = tf.nest.map_structure(_gathered, sample_weight)
         weights = self.scaled_weights(None, labels, weights, training)
+        weights = self.counted(*weights, num_rows(outputs))
         with tf.GradientTape() as tape:
             tape.watch(outputs)
             loss = step_loss(self, None, labels, _gathered(outputs), weights, training)
             share = loss / self.num_replicas  # each adds its gradient of the same loss
             scaled = self.optimizer.scale_loss(share) if training else share
-        track_loss(self, loss, _num_rows(outputs))
         self.compute_metrics(None, y, outputs, sample_weight)
         return tape.gradient(scaled, outputs) if training else None
 

@@ -6,8 +6,7 @@ import keras
 import torch
 
 from keras_bert.training.global_loss import GlobalLoss, num_rows
-from keras_bert.training.keras_internals import step_loss, track_loss
-from keras_bert.training.packed_slots import sequences_per_row
+from keras_bert.training.keras_internals import step_loss
 
 
 class TrainLoop(GlobalLoss):
@@ -19,15 +18,13 @@ class TrainLoop(GlobalLoss):
         if self.is_split and self.compares_examples(y):
             self._add_gradients_over_batch(x, y, sample_weight)
             return self._take_step()
-        weights = self.scaled_weights(x, y, sample_weight)
+        weights, densities = self.scaled_weights(x, y, sample_weight)
         rows = num_rows(x)
-        density = sequences_per_row(x, self.total)
         self._clear_gradients()
         for index in range(min(num_parts, rows)):
             part = _rows_of((x, y, sample_weight, weights), slice(index, None, num_parts))
-            part_rows = num_rows(part[0])
-            loss = self.loss_and_metrics(part, part_rows * density, training=True)
-            loss = loss * (part_rows / rows)
+            loss = self.loss_and_metrics(part, densities, training=True)
+            loss = loss * (num_rows(part[0]) / rows)
             self.optimizer.scale_loss(loss).backward()  # adds to the gradients
         return self._take_step()
 
@@ -58,9 +55,8 @@ class TrainLoop(GlobalLoss):
         with torch.no_grad(), torch.random.fork_rng(devices):  # for the same dropout again
             outputs = torch.cat([self(part, training=True) for part in parts])
         outputs.requires_grad_()
-        weights = self.scaled_weights(None, y, sample_weight)
+        weights = self.counted(*self.scaled_weights(None, y, sample_weight), rows)
         loss = step_loss(self, None, y, outputs, weights, True)
-        track_loss(self, loss, rows)
         self.compute_metrics(None, y, outputs, sample_weight)
         [upstream] = torch.autograd.grad(self.optimizer.scale_loss(loss), outputs)
         for state, seed in zip(states, seeds, strict=True):

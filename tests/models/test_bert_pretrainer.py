@@ -1,5 +1,6 @@
 """Masked LM and next sentences."""
 
+import functools
 import warnings
 
 import keras
@@ -66,6 +67,25 @@ def test_the_loss_on_jax_is_that_of_keras(dtype):
     resolution = max(1e-5, float(jax.numpy.finfo(dtype).eps))  # 1e-5: logits up to 100 in float32
     gradient, of_keras = np.float32(gradient), np.float32(of_keras)
     np.testing.assert_allclose(gradient, of_keras, rtol=resolution, atol=1e-9)
+
+
+def test_slots_count_once_in_batches_of_any_size_and_width(model, pretraining_batch, assert_close):
+    """The third slot is never used, so the first batches may be narrower than the last."""
+    x, y, weights = pretraining_batch
+
+    def batches(*widths):
+        for start, width in widths:
+            rows = slice(start, start + 8 // len(widths))
+            batch = keras.tree.map_structure(lambda part: part[rows], (x, y, weights))  # noqa: B023
+            batch[0]["mask_positions"] = batch[0]["mask_positions"][:, :width]
+            for part in batch[1:]:
+                part["masked_lm"] = part["masked_lm"][:, :width]
+            yield batch
+
+    evaluate = functools.partial(model.evaluate, verbose=0, return_dict=True)
+    expected = evaluate(batches((0, 3)))
+    assert_close(evaluate(batches((0, 2), (4, 3))), expected)
+    assert_close(evaluate(batches((0, 3), (2, 2), (4, 3), (6, 2))), expected)
 
 
 def test_the_loss_is_0_without_predictions(model, pretraining_batch):

@@ -126,6 +126,24 @@ def test_answers_are_dicts_of_each_example_and_need_no_pipeline(
             assert value == answers[0][name], name
 
 
+@each(TASKS)
+def test_loss_and_metrics_do_not_depend_on_batches_or_padding(made, assert_close, request):
+    """The padding of questions takes part in their softmax, so theirs are padded alike."""
+    task, x, y, *_ = made
+    options = [{"batch_size": n} for n in (64, 1)]
+    options.append({"batching": Batching(3, pad_to="full")})
+    if "questions" in request.node.name:
+        options = [{"batching": Batching(n, pad_to="full")} for n in (64, 1, 3)]
+    weightings = [None]
+    if isinstance(task, (keras_bert.BertClassifier, keras_bert.BertReranker)):
+        weightings.append([0.5, 1.0, 2.0, 0.0])
+    for weights in weightings:
+        evaluate = functools.partial(task.evaluate, x, y, sample_weight=weights, verbose=0)
+        expected, *found = [evaluate(**each) for each in options]
+        for scores in found:
+            assert_close(np.array(scores), np.array(expected))
+
+
 @without("pairs")
 def test_fit_trains_on_batches_and_validates_on_the_last_examples(made):
     task, x, y, _, _ = made

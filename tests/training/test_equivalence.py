@@ -21,26 +21,26 @@ BACKENDS = [
     for name, spec in IS_THERE.items()
 ]
 PLAIN = {
-    "pretrainer": {"task": "pretrainer"},
+    "pretrainer": {"task": "pretrainer", "total": 134},
     "causal_pretrainer": {"task": "causal_pretrainer"},
     "classifier": {"task": "classifier", "total": 132},  # the last batch has 4 rows of 16
     "span_labeler": {"task": "span_labeler", "total": 134},  # 6 rows, which 4 parts don't divide
-    "token_classifier": {"task": "token_classifier"},
+    "token_classifier": {"task": "token_classifier", "total": 134},
     "embedder": {"task": "embedder", "total": 134},
     "scored_embedder": {"task": "scored_embedder", "total": 134},
     "reranker": {"task": "reranker", "total": 134},
 }
 IN_FOUR_PARTS = [
-    {"task": "pretrainer", "accumulation_steps": 4},
+    {"task": "pretrainer", "total": 134, "accumulation_steps": 4},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 4, "steps_per_execution": 4},
     {"task": "embedder", "total": 134, "accumulation_steps": 4},
     {"task": "scored_embedder", "total": 134, "accumulation_steps": 2},
     {"task": "causal_pretrainer", "accumulation_steps": 4},  # weekly
 ]
 SPLIT = [
-    {"task": "pretrainer", "accumulation_steps": 2, "steps_per_execution": 5},
+    {"task": "pretrainer", "total": 134, "accumulation_steps": 2, "steps_per_execution": 3},
     {"task": "classifier", "total": 132, "accumulation_steps": 2, "steps_per_execution": 3},
-    {"task": "token_classifier", "accumulation_steps": 2},
+    {"task": "token_classifier", "total": 134, "accumulation_steps": 2},
     {"task": "embedder", "total": 134, "steps_per_execution": 3},
     {"task": "reranker", "total": 134, "accumulation_steps": 2},
     *IN_FOUR_PARTS,
@@ -54,7 +54,7 @@ OF_EACH_CHANGE = [  # each loss; the others are split weekly. Nearly all of the 
 IN_MORE_PARTS = [
     {"task": "classifier", "total": 132, "accumulation_steps": 4},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 2},
-    {"task": "token_classifier", "accumulation_steps": 4, "remat": True},
+    {"task": "token_classifier", "total": 134, "accumulation_steps": 4, "remat": True},
     {"task": "embedder", "total": 134, "accumulation_steps": 2},
 ]
 PADDED = {"task": "padded_pretrainer", "rows": 32, "total": 640, "shuffle": False}
@@ -69,11 +69,11 @@ PACKED = [
     for parts in (1, 2)
 ]
 XLA = [
-    {"task": "pretrainer", "jit_compile": True, "accumulation_steps": 2},
+    {"task": "pretrainer", "total": 134, "jit_compile": True, "accumulation_steps": 2},
     {"task": "classifier", "total": 132, "jit_compile": True, "remat": True},
     {"task": "embedder", "total": 134, "jit_compile": True},
 ]
-DROPOUT = {"task": "pretrainer", "dropout": 0.1, "repeats": True}
+DROPOUT = {"task": "pretrainer", "total": 134, "dropout": 0.1, "repeats": True}
 TOGETHER = [  # what is used together with several devices, and how far numbers may be apart
     ({"task": "classifier", "total": 68, "use_ema": True, "reload": True}, 1e-5),
     ({"task": "classifier", "total": 68, "lora_rank": 2}, 1e-5),

@@ -27,10 +27,11 @@ class Answering:
         if not self.compiled:
             self.compile()
         self.check_whole_executions(kwargs)
-        data = data_of(self, x, y, sample_weight)
-        if data.pools_windows:
-            return _evaluate_pooled(data, batch_size, **kwargs)
         batching = Batching.of(batching, batch_size).for_evaluation()
+        most = batching.num_rows(kwargs.get("steps"))
+        data = data_of(self, x, y, sample_weight, most=most)
+        if data.pools_windows:
+            return _evaluate_pooled(data, batching.batch_size, most, **kwargs)
         x, y, sample_weight = data.for_keras(batching)
         batch_size = None if is_dataset(x) else batch_size
         kwargs = {"batch_size": batch_size, "sample_weight": sample_weight, **kwargs}
@@ -47,9 +48,10 @@ class Answering:
         examples in memory are read in batches of similar lengths, so that little is padding.
         """
         self.check_whole_executions({"steps": steps})
-        batch_size = Batching.of(batch_size=batch_size).batch_size
-        data = data_of(self, x, with_labels=False)
-        return data.outputs(batch_size, steps=steps, verbose=verbose, callbacks=callbacks)
+        batching = Batching.of(batch_size=batch_size)
+        data = data_of(self, x, with_labels=False, most=batching.num_rows(steps))
+        options = {"steps": steps, "verbose": verbose, "callbacks": callbacks}
+        return data.outputs(batching.batch_size, **options)
 
     def predict_rows(self, rows, batch_size=None, **kwargs):
         """Predicts rows that the preprocessor read; pools those of examples that have several."""
@@ -144,14 +146,9 @@ class Answering:
         return scorer.score(answers, x, y)
 
 
-def _evaluate_pooled(data, batch_size, return_dict=False, steps=None, **kwargs):
-    """Computes loss and metrics of whole examples, from the pooled logits of their windows."""
-    most = None
-    if steps is not None:
-        most = steps * Batching.of(batch_size=batch_size).batch_size
-    data = data.in_memory(most)
-    if most is not None:
-        data = data.part(slice(most))
+def _evaluate_pooled(data, batch_size, most, return_dict=False, steps=None, **kwargs):
+    """Computes loss and metrics of up to `most` examples, from the pooled logits of windows."""
+    data = data.in_memory(most).part(slice(most))
     if data.y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     task = data.task

@@ -266,7 +266,8 @@ class BertTask(
             x: raw examples (see the task) as lists, arrays, pandas columns, a `tf.data.Dataset` of
                 `(text, label)`, or any iterable of `(text, label)` or of dicts with `text` and
                 `label`: a generator, a data set, or a loader, which is read again for each epoch
-                while the model trains on the one before. Or prepared inputs.
+                while the model trains on the one before. With `steps_per_epoch`, each epoch goes on
+                after the last one. Or prepared inputs.
             y: labels, by name or by number, unless `x` contains them.
             batch_size: int; 32 by default.
             epochs: int, passes over the data.
@@ -302,20 +303,20 @@ class BertTask(
         batching = Batching.of(batching, batch_size)
         batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
         kwargs |= {"epochs": epochs, "verbose": verbose}
-        steps = kwargs.get("steps_per_epoch")
-        most = None if steps is None else steps * batching.batch_size
+        most = batching.num_rows(kwargs.get("steps_per_epoch"))
         data = data_of(self, x, y, sample_weight, most=most)
         held_out = None
+        to_validate = Batching(kwargs.get("validation_batch_size") or batching.batch_size)
         if validation_data is not None:
-            held_out = validation_data_of(self, validation_data)
+            most = to_validate.num_rows(kwargs.get("validation_steps"))
+            held_out = validation_data_of(self, validation_data, most)
         elif validation_split:
             data, held_out = data.split(validation_split)
         data = self.data_to_fit(data, kwargs)
-        passes = epochs - kwargs.get("initial_epoch", 0)
-        x, y, sample_weight = data.for_epochs(batching, passes)
+        x, y, sample_weight = data.for_epochs(batching, kwargs)
         x, y, sample_weight = self.batches_to_fit(x, y, sample_weight, kwargs)
         if held_out is not None:
-            validation_data = for_validation(held_out)
+            validation_data = for_validation(held_out, to_validate)
         is_batched = is_dataset(x) or isinstance(x, Batches)  # and shuffled already
         if not is_batched:
             kwargs["batch_size"] = batching.batch_size
@@ -332,9 +333,11 @@ class BertTask(
                 shuffle=batching.shuffle and not is_batched,
                 **kwargs,
             )
-        except UnboundLocalError as error:
-            if "'logs'" in str(error):  # of no step, in Keras's loop on JAX
-                raise ValueError(NO_EXAMPLES) from error
+        except Exception as error:
+            if data.error not in (None, error):
+                raise data.error from error
+            if isinstance(error, UnboundLocalError) and "'logs'" in str(error):
+                raise ValueError(NO_EXAMPLES) from error  # of no step, in Keras's loop on JAX
             raise
         if history.epoch and not history.history:
             raise ValueError(NO_EXAMPLES)

@@ -120,7 +120,8 @@ def _ids_of_texts(task, texts):
     reader = copy.copy(task.preprocessor)
     reader.tokenizer = copy.copy(reader.tokenizer)  # with no ids used yet
     reader.truncation = "tail"  # reads whole texts
-    for variant in (reader, *reader.variants().values()):
-        for chunk in data.chunks():
+    variants = (reader, *reader.variants().values())
+    for chunk in data.chunks():
+        for variant in variants:
             variant.read(chunk)
     return reader.tokenizer.used_ids

@@ -133,6 +133,10 @@ class Batching:
         """Returns a copy that batches every example once, in order."""
         return dataclasses.replace(self, shuffle=False, drop_remainder=False)
 
+    def num_rows(self, steps: int | None) -> int | None:
+        """Returns the rows of a number of batches; None, for all, stays None."""
+        return None if steps is None else steps * self.batch_size
+
     def check_unsorted(self, what: str) -> None:
         """Raises a ValueError if rows are sorted by length, which is impossible for `what`."""
         if self.bucket_lengths is not None:

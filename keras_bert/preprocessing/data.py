@@ -60,6 +60,7 @@ class Data:
     is_single = False  # whether `x` is one example
     is_streamed = False  # whether examples are read only when they are needed
     count = None  # the number of examples in memory
+    error = None  # of reading a pass, whose type TensorFlow's pipelines lose
 
     def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
         self.task = task
@@ -93,8 +94,8 @@ class Data:
         """Returns the `(x, y, sample_weight)` of `keras.Model.fit` and `evaluate`."""
         return self.in_memory().for_keras(batching)
 
-    def for_epochs(self, batching: Batching, epochs: int) -> tuple[Any, Any, Any]:
-        """Like `for_keras`, for several passes."""
+    def for_epochs(self, batching: Batching, arguments: dict) -> tuple[Any, Any, Any]:
+        """Like `for_keras`, for a `fit` with these arguments; may set their `steps_per_epoch`."""
         return self.for_keras(batching)
 
     def chunks(self) -> Iterator[Any]:
@@ -191,10 +192,8 @@ class RawExamples(Raw, InMemory):
         return self.preprocessor.parts(self.x)
 
     def outputs(self, batch_size, steps=None, **kwargs):
-        examples = self.checked()
-        if steps is not None:
-            examples = examples[: steps * batch_size]
-        rows = self.preprocessor.read(examples)
+        most = Batching(batch_size).num_rows(steps)
+        rows = self.preprocessor.read(self.checked()[:most])
         return self.task.predict_rows(rows, batch_size, **kwargs)
 
 
@@ -234,7 +233,7 @@ class RawDataset(Raw):
         preprocessor = self.preprocessor
         dataset = self.checked()
         if preprocessor.cuts_windows:
-            most = None if steps is None else steps * batch_size
+            most = Batching(batch_size).num_rows(steps)
             return self.in_memory(most).outputs(batch_size, steps, **kwargs)
         outputs = keras.tree.flatten(self.task.output)
         has_token_axis = any(None in output.shape[1:] for output in outputs)

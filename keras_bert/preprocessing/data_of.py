@@ -57,23 +57,23 @@ def data_of(
     return InputBatches(*given)
 
 
-def validation_data_of(task: keras.Model, data: Any) -> Data:
+def validation_data_of(task: keras.Model, data: Any, most: int | None = None) -> Data:
     """Returns the `Data` of the `validation_data` of `fit`, a tuple or a dataset."""
     are_columns = isinstance(data, (tuple, list)) and len(data) in (2, 3)
     if isinstance(data, tuple) and are_columns:
-        return data_of(task, *data)
+        return data_of(task, *data, most=most)
     if are_columns:  # Keras would take a list for a tuple
         are_columns = not isinstance(data[0], (str, bytes, tuple, dict))
     if are_columns or isinstance(data, tuple):
         raise ValueError(
             f"validation_data must be (x, y), (x, y, weights) or a dataset; got {shown(data)}."
         )
-    return data_of(task, data)
+    return data_of(task, data, most=most)
 
 
-def for_validation(data: Data) -> Any:
+def for_validation(data: Data, batching: Batching) -> Any:
     """Returns data as Keras's `validation_data`."""
-    x, y, sample_weight = data.for_keras(Batching().for_evaluation())
+    x, y, sample_weight = data.for_keras(batching.for_evaluation())
     return x if y is None else (x, y, sample_weight)
 
 

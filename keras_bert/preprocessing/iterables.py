@@ -12,10 +12,10 @@ import keras
 
 from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import Batches, alone
-from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import Data, RawExamples, unpacked
+from keras_bert.preprocessing.data import Data, RawExamples, on_backend, unpacked
 from keras_bert.preprocessing.forms import (
     first_element,
+    in_numpy,
     is_frame,
     is_raw,
     is_single,
@@ -37,13 +37,16 @@ _LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
 
 
 class RawPasses(Data):
-    """Raw examples of an iterable, read into memory in passes of up to `most` examples.
+    """Raw examples of an iterable, read into memory in passes.
 
     The iterable is a generator, a loader, or columns of a data set, and holds examples or batches
     of them. An example is what a list may hold, `(example, label)` or `(example, label, weight)`.
     It may also be a row, a dict with `text`, `label` and extra inputs by name; Hugging Face's names
     of texts and labels are known, and other columns are dropped. With labels, two bare strings are
-    a text and its label; without, a pair. `fit` may read another pass in each epoch.
+    a text and its label; without, a pair.
+
+    A loader is streamed: `fit` reads it again for each epoch. So is an iterator of which `most`
+    examples are needed at once, the most of a pass. Other iterables are read as a whole.
     """
 
     is_raw = True
@@ -51,20 +54,21 @@ class RawPasses(Data):
     def __init__(self, *given: Any, with_labels: bool, most: int | None):
         super().__init__(*given)
         self.with_labels = with_labels
-        self.most = most
         self.extra_names = list(extra_shapes(self.task))
+        is_apart = self.y is not None or self.sample_weight is not None
         is_read_once = hasattr(self.x, "__next__")
-        is_loader = not is_read_once and not hasattr(self.x, "__getitem__")
-        # Others hold the same examples in each pass, or have no more of them.
-        self.has_several = is_loader or (is_read_once and most is not None)
+        has_rows = hasattr(self.x, "__getitem__") and len(self.x) <= _MOST
+        if is_apart and not (is_read_once or has_rows):
+            raise ValueError(
+                f"A {type(self.x).__name__} may change its order: make it yield (text, label) or "
+                "(text, label, weight), and leave y and sample_weight out."
+            )
+        self.is_streamed = not (has_rows or is_apart or (is_read_once and most is None))
+        self.most = most if self.is_streamed and most else _MOST + 1
+        self.elements = self._elements()
 
     def in_memory(self, most=None):
         """Reads a pass, with its labels and weights or those given apart from it."""
-        if self.sample_weight is not None and self.has_several:
-            raise ValueError(
-                f"sample_weight has no place in a {type(self.x).__name__}, which may change its "
-                "order: make it yield (text, label, weight)."
-            )
         x, y, sample_weight = self.read()
         y = _only_one("their labels: leave y", y, self.y)
         sample_weight = _only_one(
@@ -72,34 +76,42 @@ class RawPasses(Data):
         )
         return RawExamples(self.task, x, y, sample_weight)
 
-    def for_epochs(self, batching, epochs):
-        """Reads the next pass while a model trains on this one, if passes may differ."""
-        is_apart = self.y is not None or self.sample_weight is not None
-        if is_apart or not self.has_several or epochs <= 1:
+    def for_epochs(self, batching, arguments):
+        if not self.is_streamed:
             return self.for_keras(batching)
+        passes = max(1, arguments["epochs"] - arguments.get("initial_epoch", 0))
 
-        def batches_of_pass(index):
+        def read(index):
             seed = None if batching.seed is None else batching.seed + index
-            examples = RawExamples(self.task, *self.read())
-            return examples.labelled_batches(dataclasses.replace(batching, seed=seed))
+            try:
+                examples = RawExamples(self.task, *self.read())
+                return examples.labelled_batches(dataclasses.replace(batching, seed=seed))
+            except Exception as error:
+                self.error = error
+                raise
 
-        return PassBatches(batches_of_pass, epochs), None, None
+        batches = PassBatches(read, passes, arguments.get("steps_per_epoch"))
+        arguments["steps_per_epoch"] = batches.steps
+        self.task.check_whole_executions(arguments)
+        return on_backend(batches, self.task), None, None
 
     def read(self) -> tuple[Any, list | None, list | None]:
         """Reads the next pass as `(x, y, sample_weight)`, in the forms of data in memory."""
         name = type(self.x).__name__
-        examples = []
-        for index, element in enumerate(itertools.islice(self._elements(), self.most)):
-            if index == _MOST:
-                raise ValueError(
-                    f"The {name} has no end after {_MOST:,} examples: give steps_per_epoch."
-                )
-            example = self._example(element)
-            examples.append(example)
+        elements = list(itertools.islice(self.elements, self.most))
+        if not elements:  # the end of a loader's pass
+            self.elements = self._elements()
+            elements = list(itertools.islice(self.elements, self.most))
+        if len(elements) > _MOST:
+            raise ValueError(
+                f"The {name} has no end after {_MOST:,} examples: give steps_per_epoch."
+            )
+        examples = list(map(self._example, elements))
+        for index, example in enumerate(examples):
             first = examples[0]
             if len(example) != len(first) or _names(example[0]) != _names(first[0]):
                 raise ValueError(
-                    f"Example {index} of the {name} is {shown(element)}, unlike the first: "
+                    f"Example {index} of the {name} is {shown(elements[index])}, unlike the first: "
                     f"{shown(alone(first))}."
                 )
         if not examples:
@@ -141,6 +153,7 @@ class RawPasses(Data):
         collate = getattr(self.x, "collate_fn", None)  # of a PyTorch loader
         makes_batches = collate is not None and self.x.batch_size is not None
         makes_columns = makes_batches and getattr(collate, "__name__", "") == "default_collate"
+        makes_columns |= type(self.x).__name__ == "BatchIterDataset"  # of grain
         for element in self.x:
             if makes_columns or _is_batch(element):
                 yield from _examples_of(element)
@@ -162,47 +175,35 @@ def _only_one(problem, of_examples, given):
 
 
 class PassBatches(Batches):
-    """Batches of several passes: while a model trains on one, a thread reads the next.
+    """Batches of several passes, one after the other: `steps` for each of some epochs.
 
-    `make` reads the pass of an index, and makes its `Batches`.
+    `read` reads the pass of an index, and makes its `Batches`. Without `steps`, an epoch has as
+    many as the first pass has batches. While a model trains on a pass, a thread reads the next.
     """
 
-    def __init__(self, make: Callable[[int], Batches], passes: int):
-        keras.utils.PyDataset.__init__(self)
-        self._futures = (_in_background(make, index) for index in range(1, passes))
-        self._now = make(0)
-        self._next = next(self._futures, None)
-        self._is_used = False
+    def __init__(self, read: Callable[[int], Batches], epochs: int, steps: int | None):
+        self._reading = _read_ahead(read, epochs)
+        self._now = next(self._reading)
+        self._start = 0  # the number of the first batch of this pass
+        self.steps = steps or len(self._now)
+        numbers = range(self.steps * epochs)
+        super().__init__(lambda generator: numbers, self._batch, self._now.batching)
 
-    @property
-    def batching(self) -> Batching:
-        return self._now.batching
+    def _batch(self, number):
+        while number - self._start >= len(self._now):
+            self._start += len(self._now)
+            self._now = next(self._reading)
+        now = self._now
+        return now._make(now._numbers[number - self._start])
 
-    def __len__(self):
-        return len(self._now)
 
-    def __getitem__(self, index):
-        return self._now[index]
-
-    def on_epoch_begin(self):
-        self._is_used = True
-
-    def __iter__(self):
-        self.on_epoch_end()
-        self._is_used = True
-        return iter(self._now)
-
-    def on_epoch_end(self):
-        """Moves on to the next pass if this one was used; building a model uses none."""
-        if self._next is None or not self._is_used:
-            return
-        self._is_used = False
-        following = self._next.result()
-        self._next = next(self._futures, None)
-        if len(following) != len(self._now):
-            sizes = f"{len(following)} batches, the first {len(self._now)}"
-            raise ValueError(f"A pass makes {sizes}: give steps_per_epoch.")
-        self._now = following
+def _read_ahead(read, epochs):
+    """Yields what is read of each pass; those of later epochs are read in a thread."""
+    following = None
+    for index in itertools.count():
+        batches = following.result() if following else read(index)
+        following = _in_background(read, index + 1) if index + 1 < epochs else None
+        yield batches
 
 
 def _in_background(function, *arguments):
@@ -305,4 +306,4 @@ def _examples_of(batch):
         return rows_of(map_values(_examples_of, batch))
     if isinstance(batch, (tuple, list)) and not all(isinstance(value, str) for value in batch):
         return list(zip(*map(_examples_of, batch), strict=True))
-    return list(batch)
+    return list(batch if isinstance(batch, (tuple, list)) else in_numpy(batch))

@@ -15,7 +15,6 @@ from keras_bert import (
     finetune,
 )
 from keras_bert.preprocessing.batches import prepared_batches
-from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.iterables import PassBatches
 
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
@@ -104,14 +103,6 @@ def test_each_pass_is_read_again(train, expected):
     assert found[0] == train(TEXTS[:2], LABELS[:2])[0] != found[1]
 
 
-def test_passes_of_unequal_length_are_refused(make, refused):
-    model, batching = make(), Batching(2, shuffle=False)
-    data = Loader(ROWS[:2], ROWS)  # before the passes, a look at the first example
-    batches, *_ = data_of(model, data).for_epochs(batching, 2)
-    assert len(list(batches)) == 3
-    refused("makes 1 batches.* 3", list, batches)
-
-
 def test_unlike_examples_and_missing_ones_are_refused(train, refused):
     for examples, words in (
         ([ROWS[0], (3, "bad")], "Text 1 is 3"),
@@ -144,7 +135,7 @@ def test_an_iterable_is_scored_and_split_like_a_list(make, eager_compile, tmp_pa
 def test_a_pass_that_is_being_read_keeps_no_program_alive():
     going_on, before = threading.Event(), set(threading.enumerate())
     batches = prepared_batches({"token_ids": [[5]]}, None, None, Batching().for_rows(1))
-    PassBatches(lambda number: going_on.wait(60) if number else batches, passes=2)
+    PassBatches(lambda number: going_on.wait(60) if number else batches, epochs=2, steps=None)
     [thread] = set(threading.enumerate()) - before
     assert thread.daemon  # Python waits for all others when it ends
     going_on.set()

@@ -1,0 +1,321 @@
+"""A stream is the same data as a list: each argument of each verb means the same for both.
+
+`FACTORS` are the levels of a `fit`. Each pair of levels meets in some run, but for those that are
+refused (`REFUSED`) and those that are known to be wrong (`WRONG`), which are run one by one. Other
+verbs run with all of their levels. Runs are compared by the
+batches of each epoch, each row with its label and weight.
+"""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert import Batching
+from keras_bert.training.keras_internals import build_from_batch
+from tests.habits.conftest import LETTERS, NAMES, Rows
+from tests.pairs.covering import Covering
+
+RANDOM = np.random.default_rng(3)
+TEXTS = {
+    "whole": [" ".join(RANDOM.choice(LETTERS, n)) for n in RANDOM.integers(1, 7, 24)],
+    "windows": [" ".join(RANDOM.choice(LETTERS, 10)) for row in range(24)],  # two windows each
+}
+LABELS = [row % 2 for row in range(24)]
+WEIGHTS = [1.0 + row % 3 for row in range(24)]
+LABELS[5] = 1  # so that classes differ in number
+
+ONCE = ("generator", "iterator")
+LOADERS = ("DataLoader", "loader", "grain")
+STREAMS = (*ONCE, "endless", *LOADERS)
+ROWS = ("list of rows", "data set of rows", "table", "grain of rows")
+BATCHES = ("tf.data", "tf.data of batches", "PyDataset")
+FORMS = (*ROWS, *STREAMS, *BATCHES)
+FACTORS = {
+    "form": FORMS,
+    "texts": ("whole", "windows"),
+    "weights": ("none", "sample_weight", "class_weight", "balanced"),
+    "validation": ("none", "split", "all", "two steps"),
+    "steps_per_epoch": (None, 2, 3),
+    "epochs": ("three", "one", "two of three"),
+    "batching": ("plain", "buckets", "tokens"),
+    "model": ("new", "evaluated"),
+}
+REFUSED = [
+    ({"form": ("endless",), "steps_per_epoch": (None,)}, "no end after 100"),
+    ({"form": ("endless",), "validation": ("all",)}, "no end after 100"),
+    (
+        {"form": ONCE, "steps_per_epoch": (3,), "epochs": ("three",), "texts": ("whole",)},
+        "has no more|is empty",
+    ),
+    ({"form": (*LOADERS, "endless", *BATCHES), "validation": ("split",)}, "pass validation_data"),
+    ({"form": ONCE, "validation": ("split",), "steps_per_epoch": (2, 3)}, "pass validation_data"),
+    ({"form": (*LOADERS, "endless", *BATCHES), "weights": ("balanced",)}, "counts the labels"),
+    ({"form": ONCE, "weights": ("balanced",), "steps_per_epoch": (2, 3)}, "counts the labels"),
+    ({"form": ("tf.data",), "batching": ("buckets", "tokens")}, "can't be sorted by length"),
+]
+WRONG = [
+    (
+        {"form": STREAMS, "batching": ("buckets", "tokens"), "steps_per_epoch": (2, 3)},
+        "a pass has steps_per_epoch x batch_size examples, and a bucket's batches end with it",
+    ),
+]
+BATCHINGS = {
+    "plain": Batching(4, shuffle=False),
+    "buckets": Batching(4, shuffle=False, bucket_lengths=(4, 8)),
+    "tokens": Batching(4, shuffle=False, bucket_lengths=(4, 8), tokens_per_batch=24),
+}
+EPOCHS = {
+    "three": {"epochs": 3},
+    "one": {"epochs": 1},
+    "two of three": {"epochs": 3, "initial_epoch": 1},
+}
+
+
+class Loader:
+    """Yields the same rows in each pass."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        return iter(self.rows)
+
+
+class Endless:
+    """Yields rows again and again, and counts them."""
+
+    def __init__(self, rows):
+        self.rows = itertools.cycle(rows)
+        self.drawn = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.drawn += 1
+        return next(self.rows)
+
+
+class BatchList(keras.utils.PyDataset):
+    """Batches of prepared inputs, as a user's own class."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        return self.batches[index]
+
+
+def streamed(form, model, batching, texts, labels=None, weights=None):
+    """Returns the arguments `(x, y, sample_weight)` of a form of data."""
+    columns = [column for column in (texts, labels, weights) if column is not None]
+    rows = list(zip(*columns, strict=True)) if len(columns) > 1 else texts
+    if form == "list of rows" and labels is not None:
+        return (rows,)
+    if form in ("data set of rows", "table", "list of rows"):
+        named = {"text": texts} if labels is None else {"text": texts, "label": labels}
+        if form == "table":
+            table = pytest.importorskip("pandas").DataFrame(named)
+        else:
+            table = Rows(
+                dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)
+            )
+        return (table if labels is not None or form != "table" else table["text"], None, weights)
+    if form == "generator":
+        return ((row for row in rows),)
+    if form == "iterator":
+        return (iter(rows),)
+    if form == "endless":
+        return (Endless(rows),)
+    if form == "loader":
+        return (Loader(rows),)
+    if form == "DataLoader":
+        loading = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
+        return (loading.DataLoader(rows, batch_size=3),)
+    if form in ("grain", "grain of rows"):
+        source = pytest.importorskip("grain", reason="grain is not installed").MapDataset.source(
+            rows
+        )
+        return (source if form == "grain of rows" else source.to_iter_dataset(),)
+    if form == "tf.data":
+        data = pytest.importorskip("tensorflow").data.Dataset
+        return (data.from_tensor_slices(tuple(columns) if len(columns) > 1 else texts),)
+    batches = list(model.batches(*columns, batching=batching))
+    if form == "PyDataset":
+        return (BatchList(batches),)
+    data = pytest.importorskip("tensorflow").data.Dataset
+    specs = keras.tree.map_structure(lambda a: data.from_tensors(a).element_spec, batches[0])
+
+    def any_size(spec):
+        return type(spec)([None] * len(spec.shape), spec.dtype)
+
+    specs = keras.tree.map_structure(any_size, specs)
+    return (data.from_generator(lambda: iter(batches), output_signature=specs),)
+
+
+@pytest.fixture(scope="module")
+def models(make_encoder, tokenizer):
+    """Two classifiers: one truncates texts, the other reads them in windows."""
+    made = {}
+    for texts, settings in (("whole", {}), ("windows", {"window_stride": 4})):
+        reader = keras_bert.BertClassifierPreprocessor(tokenizer, 8, label_names=NAMES, **settings)
+        model = keras_bert.BertClassifier(make_encoder(), preprocessor=reader, dropout=0.0)
+        model.head.kernel.assign(np.random.default_rng(6).normal(0, 0.7, model.head.kernel.shape))
+        made[texts] = model
+    return made
+
+
+class Steps(keras.callbacks.Callback):
+    """Takes no steps, but keeps the batches of each epoch, in training and in validation."""
+
+    def __init__(self):
+        super().__init__()
+        self.epochs = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epochs.append({"train": [], "test": []})
+
+    def on_test_begin(self, logs=None):
+        if not self.epochs:
+            self.epochs.append({"test": []})
+
+    def step(self, kind):
+        def step(*arguments):  # on JAX, a state before the data
+            *state, data = arguments
+            self.epochs[-1][kind].append(rows_of_batch(data))
+            logs = {"loss": keras.ops.zeros(())}
+            return (logs, state[0]) if state else logs
+
+        return step
+
+
+def rows_of_batch(data):
+    """Returns the rows of a batch, whatever its padding: token ids, labels and weights."""
+    x, *targets = (part for part in keras.utils.unpack_x_y_sample_weight(data) if part is not None)
+    columns = [keras.ops.convert_to_numpy(part).tolist() for part in (x["token_ids"], *targets)]
+    columns[0] = [[token for token in row if token] for row in columns[0]]
+    return list(zip(*columns, strict=True))
+
+
+@pytest.fixture(scope="module")
+def model_of(models):
+    """Compiles a classifier whose steps are kept; an evaluated one has its metrics built."""
+
+    def get(texts, state):
+        model = models[texts]
+        model.stop_training = False
+        loss = model.default_compile_args()["loss"]
+        model.compile("sgd", loss, run_eagerly=True)
+        if state == "evaluated":
+            [batch] = model.batches(TEXTS[texts][:1], LABELS[:1])
+            build_from_batch(model, batch)
+        steps = Steps()
+        model.train_step = steps.step("train")
+        model.test_step = steps.step("test")
+        return model, steps
+
+    return get
+
+
+def columns_of(run):
+    weights = WEIGHTS if run["weights"] == "sample_weight" else None
+    return TEXTS[run["texts"]], LABELS, weights
+
+
+def trained(model, steps, run, form):
+    """Returns the batches of the epochs of a run, and how many rows it drew without end."""
+    batching = BATCHINGS[run["batching"]]
+    columns = columns_of(run)
+
+    def given(batching=batching):
+        return columns if form == "lists" else streamed(form, model, batching, *columns)
+
+    options = {**EPOCHS[run["epochs"]], "steps_per_epoch": run["steps_per_epoch"]}
+    if run["weights"] == "class_weight":
+        options["class_weight"] = {"no": 2.0, "yes": 0.5}
+    elif run["weights"] == "balanced":
+        options["class_weight"] = "balanced"
+    x, y, sample_weight = (*given(), None, None)[:3]
+    streams = [x]
+    if run["validation"] == "split":
+        options["validation_split"] = 0.25
+    elif run["validation"] != "none":
+        data = given(Batching(batching.batch_size, shuffle=False))
+        options["validation_data"] = data if len(data) > 1 else data[0]
+        streams.append(data[0])
+    if run["validation"] == "two steps":
+        options["validation_steps"] = 2
+    weights = {"sample_weight": sample_weight, "batching": batching, "callbacks": [steps]}
+    model.fit(x, y, verbose=0, **weights, **options)
+    return steps.epochs, [data.drawn for data in streams if isinstance(data, Endless)]
+
+
+def runs():
+    """Returns the runs of `fit`: what is right, what is refused and what is known to be wrong."""
+    covering = Covering(FACTORS, [levels for levels, _ in REFUSED + WRONG], seed=1)
+    params = [pytest.param(run, None, id=name_of(run)) for run in covering]
+    plain = {name: levels[0] for name, levels in FACTORS.items()}
+    for levels, message in REFUSED + WRONG:
+        for chosen in itertools.product(*levels.values()):
+            run = {**plain, **dict(zip(levels, chosen, strict=True))}
+            if run["form"] == "endless" and "steps_per_epoch" not in levels:
+                run["steps_per_epoch"] = 2
+            if (levels, message) in WRONG:
+                run["epochs"] = "two of three"
+                mark = pytest.mark.xfail(strict=True, raises=AssertionError, reason=message)
+                params.append(pytest.param(run, None, id=f"wrong {name_of(run)}", marks=mark))
+            else:
+                params.append(pytest.param(run, message, id=f"refused {name_of(run)}"))
+    return params
+
+
+def name_of(run):
+    return ", ".join(str(level) for level in run.values())
+
+
+@pytest.fixture(scope="module")
+def expected(model_of):
+    """The batches of a run on lists."""
+    batches = {}
+
+    def of(run):
+        name = name_of({**run, "form": "lists", "model": "new"})
+        if name not in batches:
+            batches[name], _ = trained(*model_of(run["texts"], "new"), run, "lists")
+        return batches[name]
+
+    return of
+
+
+@pytest.fixture(autouse=True)
+def few_are_most(monkeypatch):
+    """Ends the reading of streams without end soon."""
+    monkeypatch.setattr("keras_bert.preprocessing.iterables._MOST", 100)
+
+
+@pytest.mark.parametrize(("run", "message"), runs())
+def test_a_stream_trains_like_lists(run, message, model_of, expected, refused):
+    model, steps = model_of(run["texts"], run["model"])
+    if message is not None:
+        refused(message, trained, model, steps, run, run["form"])
+        return
+    batches, drawn = trained(model, steps, run, run["form"])
+    assert batches == expected(run)
+    epochs = EPOCHS[run["epochs"]]
+    passes = epochs["epochs"] - epochs.get("initial_epoch", 0)
+    most = [passes * BATCHINGS[run["batching"]].num_rows(run["steps_per_epoch"] or 0), 2 * 4]
+    assert all(count <= limit for count, limit in zip(drawn, most, strict=False))
+
+
+def test_an_epoch_of_lists_goes_on_with_the_next_rows(expected):
+    run = {name: levels[0] for name, levels in FACTORS.items()} | {"steps_per_epoch": 2}
+    epochs = [sum(epoch["train"], []) for epoch in expected(run)]
+    labels = [[label for _, label, *_ in epoch] for epoch in epochs]
+    assert labels == [LABELS[:8], LABELS[8:16], LABELS[16:]]

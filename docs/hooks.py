@@ -80,10 +80,12 @@ def public_names():
     """Returns the public names of each room, with their modules."""
     rooms = {name: [f"keras_bert.{name}"] for name in ("losses", "callbacks", "estimators")}
     for stub in sorted((ROOT / "keras_bert").rglob("__init__.pyi")):
+        package = ".".join(stub.parent.relative_to(ROOT).parts)
         for node in ast.parse(stub.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ImportFrom) and node.module.count(".") > 1:
-                room = node.module.split(".")[1]
-                rooms.setdefault(room, []).extend(f"{node.module}.{a.name}" for a in node.names)
+            if isinstance(node, ast.ImportFrom) and node.module:
+                module = f"{package}.{node.module}"
+                room = module.split(".")[1]
+                rooms.setdefault(room, []).extend(f"{module}.{a.name}" for a in node.names)
     return rooms
 
 

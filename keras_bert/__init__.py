@@ -17,8 +17,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from keras_bert.lazy_names import homes, lazy_names
-from keras_bert.other_libraries import CLASSES
+from lazy_loader import attach_stub
 
 __version__ = "0.2.0"
 
@@ -28,7 +27,7 @@ if Path(__file__).with_name("bert.py").exists():  # keras-bert has that file, th
         "uninstall keras-bert keras3-bert, then pip install keras3-bert."
     )
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, CLASSES)
+_load, __dir__, __all__ = attach_stub(__name__, __file__)
 # `from keras_bert import *` takes what can be imported.
 _NEEDED = {"heldout_dataset": "tensorflow", "pretraining_dataset": "tensorflow"}
 _NEEDED |= {"learn_vocabulary": "tokenizers", "prepare_corpus": "sentencex"}
@@ -37,6 +36,19 @@ __all__ = [name for name in __all__ if name not in _NEEDED or find_spec(_NEEDED[
 # Keras creates the objects of a .keras file only from registered classes. Without Keras nothing is
 # imported here, so that recipes print their help and corpora start their workers at once.
 if "keras" in sys.modules:
-    for _name, _home in homes(__name__).items():
-        if _home.startswith("keras_bert.models."):
-            import_module(_home)
+    for _page in Path(__file__).with_name("models").glob("*bert_*.py"):
+        import_module(f"keras_bert.models.{_page.stem}")
+
+
+def __getattr__(name):
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow" or "keras" in sys.modules:
+            raise
+        backends = [backend for backend in ("jax", "torch") if find_spec(backend)]
+        fix = f"set the environment variable KERAS_BACKEND={backends[0]}, or " if backends else ""
+        raise ImportError(
+            f"Keras's backend is TensorFlow here, which is not installed: {fix}pip install "
+            '"keras3-bert[tensorflow]".'
+        ) from None  # of Keras's twenty lines

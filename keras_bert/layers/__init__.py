@@ -1,5 +1,5 @@
 """BERT's layers: embeddings, attention, the encoder block and heads. They need Keras only."""
 
-from keras_bert.lazy_names import lazy_names
+from lazy_loader import attach_stub
 
-__all__, __getattr__, __dir__ = lazy_names(__name__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,1 +1,1 @@
-from keras_bert.layers.layer_combination import LayerCombination as LayerCombination
+from .layer_combination import LayerCombination as LayerCombination

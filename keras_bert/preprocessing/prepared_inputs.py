@@ -6,7 +6,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.other_libraries import INPUTS
 from keras_bert.preprocessing.checked_numbers import (
     require,
     require_integers,
@@ -62,10 +61,7 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
     hint = ""
     if unknown:
         problem = f"has no input {unknown[0]!r}"
-        name_here = INPUTS.get(unknown[0])
-        if name_here in model.input:
-            hint = f" {unknown[0]} is called {name_here} here."
-        elif unknown[0] in PACKED:
+        if unknown[0] in PACKED:
             hint = " Packed rows are for pre-training: batch by length, with bucket_lengths."
     raise ValueError(
         f"{type(model).__name__} {problem}; it takes a dict of {', '.join(taken)}.{hint}"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 import keras
 
 from keras_bert.files.given import of_one_version
-from keras_bert.other_libraries import ATTRIBUTES
 from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets import preset_arguments
 from keras_bert.presets.formats.checkpoint import public_class
@@ -42,20 +41,6 @@ class PresetModel:
     card_task = "has a task of its own"  # after "A model that"
     card_example: str | None = None  # a call of one of its methods
     example_texts: tuple[str, ...] = ("What a book!",)  # that a tokenizer reads
-
-    if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
-
-        def __getattr__(self, name):
-            ours = ATTRIBUTES.get(name)
-            if hasattr(self.__dict__.get("_preprocessor"), name):
-                ours = f"preprocessor.{name}"
-            if ours is not None:
-                raise AttributeError(f"{type(self).__name__} has no {name}: write {ours}.")
-            return getattr(super(), "__getattr__", super().__getattribute__)(name)
-
-        @classmethod
-        def from_pretrained(cls, *args, **kwargs):  # no __getattr__ finds what a class lacks
-            raise AttributeError(f"{cls.__name__} has no from_pretrained: write from_preset.")
 
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class

@@ -6,7 +6,6 @@ from typing import Any
 import keras
 
 from keras_bert.messages import did_you_mean
-from keras_bert.other_libraries import ARGUMENTS
 from keras_bert.saved import argument_names
 from keras_bert.training.keras_internals import all_layers, writes_assets
 
@@ -57,8 +56,8 @@ def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueE
 
 
 def _did_you_mean(unknown, names):
-    """Returns hints at our names for unknown ones, or at those they are most like; or ""."""
-    return "".join(did_you_mean(ARGUMENTS.get(name, name), names, 0.75) for name in unknown)
+    """Returns hints at the names that unknown ones are most like; or ""."""
+    return "".join(did_you_mean(name, names, 0.75) for name in unknown)
 
 
 def check_spelling(cls: type, given: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields
-from keras_bert.lazy_names import homes
 from keras_bert.messages import check_finite, check_one_of
 from keras_bert.presets.formats.checkpoint import (
     check_size,
@@ -181,7 +181,7 @@ def _registered(saved, base):
     """Returns the class that an object of a file names, one of this library or of a user."""
     name = saved.text("class", "")
     package, _, short = name.rpartition(">")
-    if package == "keras_bert" and short in homes("keras_bert"):
+    if package == "keras_bert" and short in import_module("keras_bert").__all__:
         cls = public_class(short)
     else:
         cls = keras.saving.get_registered_object(name)

@@ -60,8 +60,6 @@ def test_misspelt_arguments_are_named_with_the_right_ones(make_backbone, preproc
         (lambda: BertClassifier(backbone, 2, preprocesor=preprocessor), "preprocessor"),
         (lambda: BertBackbone(9, 1, 1, 4, 4, drop_out=0.2), "dropout"),
         (lambda: BertClassifier.from_preset("x", num_clases=2), "num_classes"),
-        (lambda: BertClassifier(backbone, num_labels=2), "num_classes"),
-        (lambda: BertClassifier.from_preset("x", num_labels=2), "num_classes"),
         (lambda: BertClassifier.from_preset("x", lable_names=["a", "b"]), "label_names"),
     ):
         refused(rf"has no argument .*Did you mean '{right}'\?", make)

@@ -9,10 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import keras
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.lazy_names import homes
 from keras_bert.messages import check_finite, shortened, shown
 from keras_bert.text.base_tokenizer import Tokenizer
 
@@ -128,11 +128,12 @@ def task_with_head(head: str) -> type | None:
 
     Tasks that sentence-transformers wraps are left out, as they share their heads with others.
     """
-    for name, module in homes("keras_bert").items():
-        if module.startswith("keras_bert.models.bert_"):
-            model_class = public_class(name)
-            if model_class.their_head == head and model_class.their_wrapper is None:
-                return model_class
+    for name in import_module("keras_bert").__all__:
+        if not name.startswith("Bert"):
+            continue
+        cls = public_class(name)
+        if issubclass(cls, keras.Model) and cls.their_head == head and cls.their_wrapper is None:
+            return cls
     return None
 
 

@@ -281,11 +281,6 @@ ADVICE = [
         lambda: task().preprocessor.label_names,
     ),
     (
-        lambda: task().predict_proba(X),
-        'answer(texts) "probabilities"',
-        lambda: task().answer(X)[0]["probabilities"],
-    ),
-    (
         lambda: task().answer("a", threshold=0.3),
         "model.preprocessor.like(model.preprocessor, threshold=",
         lambda: after(

@@ -42,6 +42,14 @@ class PresetModel:
     card_example: str | None = None  # a call of one of its methods
     example_texts: tuple[str, ...] = ("What a book!",)  # that a tokenizer reads
 
+    if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
+
+        def __getattr__(self, name):
+            if hasattr(self.__dict__.get("_preprocessor"), name):
+                ours = f"write model.preprocessor.{name}"
+                raise AttributeError(f"{type(self).__name__} has no {name}: {ours}.")
+            return getattr(super(), "__getattr__", super().__getattribute__)(name)
+
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class
             preset_arguments.check_spelling(cls, kwargs)

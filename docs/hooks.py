@@ -32,7 +32,7 @@ ROOT_PAGES["CONTRIBUTING.md"] = "contributing.md"
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # Classes that show what they inherit from classes without a page. Others don't repeat it.
 BASES = ("BertTask", "Backbone", "BertPreprocessor")
-BASES += ("BertTokenizer", "BytePairTokenizer", "SentencePieceTokenizer")
+BASES += ("BertTokenizer", "FastTokenizer")
 INHERITED = """compile fit evaluate predict answer scores batches export from_preset
 save_to_preset save_to_hugging_face record_training push_to_hub enable_lora trim_vocabulary
 tokenize_with_offsets""".split()

@@ -30,7 +30,7 @@ if Path(__file__).with_name("bert.py").exists():  # keras-bert has that file, th
 _load, __dir__, __all__ = attach_stub(__name__, __file__)
 # `from keras_bert import *` takes what can be imported.
 _NEEDED = {"heldout_dataset": "tensorflow", "pretraining_dataset": "tensorflow"}
-_NEEDED |= {"learn_vocabulary": "tokenizers", "prepare_corpus": "sentencex"}
+_NEEDED |= {"prepare_corpus": "sentencex"}
 __all__ = [name for name in __all__ if name not in _NEEDED or find_spec(_NEEDED[name])]
 
 # Keras creates the objects of a .keras file only from registered classes. Without Keras nothing is

@@ -49,10 +49,7 @@ from .preprocessing.bert_span_labeler_preprocessor import (
 from .preprocessing.bert_token_classifier_preprocessor import (
     BertTokenClassifierPreprocessor as BertTokenClassifierPreprocessor,
 )
-from .text.byte_pair_tokenizer import BytePairTokenizer as BytePairTokenizer
-from .text.sentence_piece_tokenizer import (
-    SentencePieceTokenizer as SentencePieceTokenizer,
-)
+from .text.fast_tokenizer import FastTokenizer as FastTokenizer
 from .text.tokenizer import BertTokenizer as BertTokenizer
 from .training.adamw import AdamW as AdamW
 from .training.checkpointing import TrainingCheckpoint as TrainingCheckpoint

@@ -33,9 +33,9 @@ print(*lines[:4], "...", *lines[-3:], sep="\n")
 # |---|---|
 # | a model on the Hugging Face hub | `"hf://google-bert/bert-base-uncased"` |
 # | a DistilBERT or an ELECTRA | `"hf://distilbert/distilbert-base-uncased"` |
-# | an XLM-RoBERTa, a CamemBERT, a multilingual MiniLM or E5 (extra `sentencepiece`) | `"hf://intfloat/multilingual-e5-small"` |
-# | a ModernBERT or an Ettin, for up to 8,192 tokens (extra `corpus`) | `"hf://jhu-clsp/ettin-encoder-17m"` |
-# | a RoBERTa (extra `corpus`) | `"hf://distilbert/distilroberta-base"` |
+# | an XLM-RoBERTa, a CamemBERT, a multilingual MiniLM or E5 | `"hf://intfloat/multilingual-e5-small"` |
+# | a ModernBERT or an Ettin, for up to 8,192 tokens | `"hf://jhu-clsp/ettin-encoder-17m"` |
+# | a RoBERTa | `"hf://distilbert/distilroberta-base"` |
 # | an MPNet | `"hf://sentence-transformers/all-mpnet-base-v2"` |
 # | a revision of one | `"hf://google-bert/bert-base-cased@main"` |
 # | one by its name in transformers | `"bert-base-uncased"` |

@@ -95,10 +95,10 @@ def prepare_corpus(
     ```
     """
     is_plain = isinstance(tokenizer, BertTokenizer) and tokenizer.strip_accents
-    if not is_plain or tokenizer.family or tokenizer.added_tokens or tokenizer.nfc:
+    if not is_plain or tokenizer.family or tokenizer.added_tokens:
         raise ValueError(
             "A corpus has the tokens of a BertTokenizer with family=None and no added_tokens, "
-            f"which strips accents if it lowercases, and nfc=False; got {tokenizer!r}."
+            f"which strips accents if it lowercases; got {tokenizer!r}."
         )
     output = os.fspath(output)
     settings = Settings(

@@ -26,7 +26,6 @@ from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import read_text, size_and_time
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import from_extra
-from keras_bert.text.sentence_piece import encode_field, encode_varint
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import vocabulary_sha256
 
@@ -187,15 +186,29 @@ def finish_corpus(
 def _example(document_id, sentence_lengths, token_ids):
     """Serializes a `tf.train.Example`; its features are sorted, as protobuf sorts them."""
     features = (
-        (b"document_id", 3, encode_field(1, encode_varint(document_id))),  # int64_list
-        (b"sentence_lengths", 1, encode_field(1, sentence_lengths)),  # bytes_list
-        (b"token_ids", 1, encode_field(1, token_ids)),
+        (b"document_id", 3, _field(1, _varint(document_id))),  # int64_list
+        (b"sentence_lengths", 1, _field(1, sentence_lengths)),  # bytes_list
+        (b"token_ids", 1, _field(1, token_ids)),
     )
     entries = []
     for name, kind, values in features:
-        entry = encode_field(1, name) + encode_field(2, encode_field(kind, values))
-        entries.append(encode_field(1, entry))
-    return encode_field(1, b"".join(entries))
+        entry = _field(1, name) + _field(2, _field(kind, values))
+        entries.append(_field(1, entry))
+    return _field(1, b"".join(entries))
+
+
+def _field(number, contents):
+    """Encodes a field of Protocol Buffers that holds a string, bytes or a message."""
+    return _varint(number << 3 | 2) + _varint(len(contents)) + contents
+
+
+def _varint(value):
+    """Encodes an int of Protocol Buffers."""
+    digits = bytearray()
+    while value > 127:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*digits, value])
 
 
 def _tfrecord(data):

@@ -21,10 +21,6 @@ CARD_MARK = "<!-- Written by keras_bert, which replaces it. To keep an edit, rem
 BESIDE_WEIGHTS = (
     "config.json",
     "vocab.txt",
-    "sentencepiece.bpe.model",
-    "byte_pairs.json",
-    "vocab.json",
-    "merges.txt",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

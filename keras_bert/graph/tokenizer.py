@@ -9,12 +9,9 @@ import tensorflow as tf
 
 from keras_bert.graph import graph_ops, normalization
 from keras_bert.graph.added_tokens import GraphAddedTokens
-from keras_bert.graph.composed import GraphComposed
 from keras_bert.graph.normalization import CASED, Casing
 from keras_bert.graph.tensorflow_text import num_bytes, tf_text, wordpiece_builder
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.sentence_piece import SPACES
-from keras_bert.text.sentence_piece_tokenizer import SentencePieceTokenizer
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import TextTokens, Tokens
 from keras_bert.text.vocabulary import UNK
@@ -38,72 +35,29 @@ def graph_text_tokens(preprocessor: Any, texts: tf.Tensor) -> TextTokens:
     return TextTokens.of(texts, ids.values, starts.values, ends.values, lengths, graph_ops)
 
 
-def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphSentencePiece":
+def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphAddedTokens":
     """Makes a tokenizer's graph, or returns the one of an equal tokenizer.
 
-    Raises a ValueError if there is no graph of its kind.
+    Raises a ValueError if it isn't a `BertTokenizer`.
     """
-    tokens = tuple(tokenizer.get_vocabulary())
-    composes = False
-    if isinstance(tokenizer, SentencePieceTokenizer):
-        pieces = GraphSentencePiece(tokenizer.proto, tokenizer.unk_token_id, tokenizer.shift)
-    elif isinstance(tokenizer, BertTokenizer):
-        casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)
-        pieces = _built(tokens, casing, tokenizer.max_word_characters)
-        composes = tokenizer.nfc
-    else:
+    if not isinstance(tokenizer, BertTokenizer):
         raise ValueError(
-            f"TensorFlow has no ops for a {type(tokenizer).__name__}: give texts in memory, not in "
-            "a tf.data.Dataset, and export the model with a format that takes token ids."
+            f"TensorFlow has no ops for a {type(tokenizer).__name__}. Give texts from Python: "
+            "dataset.as_numpy_iterator(), or a generator, in place of a tf.data.Dataset of texts; "
+            "a SavedModel takes the token ids of preprocessor(texts)."
         )
+    tokens = tuple(tokenizer.get_vocabulary())
+    casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)
+    pieces = _built(tokens, casing, tokenizer.max_word_characters)
     if tokenizer.added_tokens:
-        pieces = GraphAddedTokens(tokenizer.added_tokens, tokens, pieces)
-    return GraphComposed(pieces) if composes else pieces
+        return GraphAddedTokens(tokenizer.added_tokens, tokens, pieces)
+    return pieces
 
 
 @functools.lru_cache(maxsize=4)
 def _built(*arguments):
     with tf.init_scope(), tf.device("CPU:0"):
         return GraphTokenizer(*arguments)
-
-
-class GraphSentencePiece:
-    """Tokenizes tensors of strings as `SentencePieceTokenizer` does, by TensorFlow Text's op.
-
-    Each graph has an op that reads the model: one outside would lose it when TensorFlow clears its
-    kernels, as `keras.utils.set_random_seed` does.
-    """
-
-    def __init__(self, proto: bytes, unknown: int, shift: int):
-        self._proto = proto
-        self._unknown = unknown
-        self._shift = shift
-
-    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Turns strings `[N]` into int32 ids `[N, (T)]`."""
-        with tf.device("CPU:0"):
-            return self._ids_of_pieces(self._model().tokenize(texts))
-
-    def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
-        """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
-        with tf.device("CPU:0"):
-            ids, starts, ends = self._model().tokenize_with_offsets(texts)
-            starts = tf.cast(starts.values, tf.int64)
-            ends = tf.cast(ends.values, tf.int64)
-            texts = tf.gather(texts, ids.value_rowids())
-            tokens = tf.strings.substr(texts, starts, ends - starts)
-            tokens = tf.strings.regex_replace(tokens, f"^{SPACES}+", "")
-            starts = ends - num_bytes(tokens)
-            tokens = tf.strings.regex_replace(tokens, f"{SPACES}+$", "")
-            ends = starts + num_bytes(tokens)
-            return self._ids_of_pieces(ids), ids.with_values(starts), ids.with_values(ends)
-
-    def _model(self):
-        return tf_text.SentencepieceTokenizer(self._proto, out_type=tf.int32)
-
-    def _ids_of_pieces(self, ids):
-        values = tf.where(ids.values == 0, self._unknown, ids.values + self._shift)
-        return ids.with_values(values)
 
 
 class GraphTokenizer:

@@ -10,6 +10,7 @@ from keras_bert.models.lora import adapters
 from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.presets.preset_folder import built_with_zeros
+from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.training_record import start_record, training_of
 
@@ -35,8 +36,9 @@ class Trimming:
             A new task of this class on the same devices, not compiled.
 
         Raises:
-            ValueError: if there is no preprocessor, `texts` are not what it reads or a corpus of
-                another vocabulary, `keep` has an unknown word, or LoRA is enabled.
+            ValueError: if there is no preprocessor or its tokenizer is not a `BertTokenizer`,
+                `texts` are not what it reads or a corpus of another vocabulary, `keep` has an
+                unknown word, or LoRA is enabled.
 
         Example:
         >>> from keras_bert import BertBackbone, BertEmbedder, BertEmbedderPreprocessor
@@ -82,6 +84,11 @@ def _trimmed(weight, shape, ids):
 
 def _needed_ids(task, texts, keep):
     tokenizer = preprocessor_of(task).tokenizer
+    if not isinstance(tokenizer, BertTokenizer):
+        raise ValueError(
+            "trim_vocabulary takes a model with a BertTokenizer; the vocabulary of a "
+            f"{type(tokenizer).__name__} can't be trimmed, as its tokens are made of one another."
+        )
     vocabulary = tokenizer.get_vocabulary()
     needed = set(tokenizer.special_ids)
     for token in vocabulary:

@@ -51,9 +51,8 @@ class BertPreprocessor:
     `listed`, `labels_in`, `rows_of`, `answers`, `serve` and `signature`.
 
     Args:
-        tokenizer: a `BertTokenizer`; or a `SentencePieceTokenizer` or `BytePairTokenizer`, whose
-            special tokens take the place of [CLS], [SEP] and [PAD], with two of [SEP] in a pair's
-            middle.
+        tokenizer: a `BertTokenizer`; or a `FastTokenizer`, whose special tokens take the place of
+            [CLS], [SEP] and [PAD], perhaps with two of [SEP] in a pair's middle.
         sequence_length: int, S, the most tokens of a row, special ones included: at least 3; a pair
             needs at least 5, for one token of each text.
         truncation: the part of a long text to keep. `"head"` keeps the beginning, `"tail"` the
@@ -85,7 +84,7 @@ class BertPreprocessor:
     sequence_length: int = 128
     truncation: str = "head"
 
-    # That of presets; None means the tokenizer of their family.
+    # That of presets; None means the one that their vocabulary is for.
     tokenizer_class: ClassVar[type[Tokenizer] | None] = None
     max_texts = 2  # the most texts that one example may have
     prompt = ""  # before each text
@@ -382,8 +381,8 @@ class BertPreprocessor:
     @classmethod
     def from_config(cls, config):
         tokenizer = config["tokenizer"]
-        family = tokenizer_class(tokenizer.get("family"))
-        return cls(**{**config, "tokenizer": family.from_config(tokenizer)})
+        tokenizer = tokenizer_class(tokenizer).from_config(tokenizer)
+        return cls(**{**config, "tokenizer": tokenizer})
 
     def __repr__(self):
         config = self.get_config()

@@ -31,7 +31,7 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
 
     For a model of the Hugging Face hub, only the small files are downloaded.
     """
-    if str(source).endswith(".txt") and issubclass(cls, tokenizer_class(None)):
+    if str(source).endswith(".txt") and issubclass(cls, tokenizer_class({})):
         return cls(source, lowercase=lowercase is not False)
     path = Path(local_source(source, weights=False))
     if _is_hugging_face(path):
@@ -42,7 +42,7 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
         source = read_source(path if (path / "preprocessor.json").is_file() else source)
         arguments, _ = source.text()
     arguments = _with_casing(_with_vocabulary(arguments, source), lowercase, source)
-    source_class = tokenizer_class(arguments.get("family"))
+    source_class = tokenizer_class(arguments)
     if issubclass(source_class, cls):
         cls = source_class
     elif not issubclass(cls, source_class):
@@ -105,7 +105,7 @@ def preprocessor_from(
     if not (is_same_task or "sequence_length" in settings):
         _warn_of_length(source, text.get("sequence_length"))
     with explained(source):
-        tokenizer = (cls.tokenizer_class or tokenizer_class(tokenizer.get("family")))(**tokenizer)
+        tokenizer = (cls.tokenizer_class or tokenizer_class(tokenizer))(**tokenizer)
         return cls(tokenizer, **{**text, **settings})
 
 

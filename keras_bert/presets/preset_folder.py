@@ -110,8 +110,7 @@ class PresetFolder:
         if not self._settings:
             return {}, {}
         tokenizer = self._settings.fields("tokenizer").values
-        with explained(self):
-            asset = tokenizer_class(tokenizer.get("family")).asset
+        asset = tokenizer_class(tokenizer).asset
         text = {}
         for name in ("sequence_length", "truncation"):
             if name in self._settings.values:

@@ -34,7 +34,12 @@ def export_saved_model(task: keras.Model, path: str | os.PathLike, *, version: i
                 signatures[name] = _text_signature(task, variant)
         else:
             name = type(preprocessor.tokenizer).__name__
-            logger.warning("TensorFlow has no %s: %s takes token ids, no raw strings.", name, path)
+            logger.warning(
+                "TensorFlow has no %s: %s takes token ids, no raw strings: give it "
+                "model.preprocessor(texts).",
+                name,
+                path,
+            )
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
         save_quietly(str(folder), signatures)
     del cast

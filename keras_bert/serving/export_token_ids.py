@@ -13,12 +13,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import BESIDE_WEIGHTS, README, check_replaces, new_folder
 from keras_bert.messages import check_one_of, logger, missing
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.text_rows import LONGEST
-from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer
+from keras_bert.presets.formats.hugging_face_tokenizer import write_tokenizer_json
 from keras_bert.presets.save_model import truncation_of, write_preprocessor
 from keras_bert.serving.export_saved_model import save_quietly, token_id_function
 from keras_bert.serving.hugging_face_export import (
@@ -208,9 +207,8 @@ _LEAST_LENGTH = 0.75  # of the longest example for int8, as a share of `sequence
 
 def write_own_files(preprocessor: BertPreprocessor, folder: Path) -> None:
     """Writes `tokenizer.json`, the vocabulary, and `preprocessor.json` of `save_to_preset`."""
-    longest = preprocessor.sequence_length
-    fast = fast_tokenizer(preprocessor.tokenizer, longest, truncation_of(preprocessor))
-    write_json(folder / "tokenizer.json", fast)
+    truncation = truncation_of(preprocessor)
+    write_tokenizer_json(preprocessor.tokenizer, preprocessor.sequence_length, truncation, folder)
     write_preprocessor(preprocessor, folder)
 
 

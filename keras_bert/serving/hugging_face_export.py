@@ -15,6 +15,7 @@ from keras_bert.files.whole import whole_file
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.hugging_face import write_description
 from keras_bert.presets.save_model import checkpoint_of
+from keras_bert.text.vocabulary import TOKENIZER_FILE
 
 _INPUTS = {
     "token_ids": "input_ids",
@@ -108,9 +109,19 @@ def _examples(checkpoint, path):
     is_pair = len(model_class.example_texts) > 1
     is_onnx = path.startswith("onnx/")
     template = _ONNX if is_onnx else _OPENVINO
+    settings = ""
+    tokenizer = checkpoint.own_tokenizer
+    if tokenizer.asset == TOKENIZER_FILE:  # it has the settings of its source
+        pad_token = tokenizer.id_to_token(tokenizer.pad_token_id)
+        settings = f"tokenizer.enable_padding(pad_id={tokenizer.pad_token_id}, {pad_token=})\n"
+        if checkpoint.truncation not in ("head_tail", None):
+            side = "left" if checkpoint.truncation == "tail" else "right"
+            length = checkpoint.sequence_length
+            settings += f'tokenizer.enable_truncation({length}, direction="{side}")\n'
     yield template.substitute(
         path=path,
         texts=f"({texts})" if is_pair else texts,
+        settings=settings,
         segments=_SEGMENTS if checkpoint.backbone.get("num_segments") else "",
     )
     if not is_onnx or model_class.javascript_pipeline is None:

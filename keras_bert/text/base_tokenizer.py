@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -18,41 +17,31 @@ from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.text.wordpieces import byte_offsets
 
 _ROLES = ("pad", "unk", "cls", "sep", "mask")
-_SET_WITH_THE_TOKENS = re.compile("_tokens|_ids|_pieces|_cutter|.*_token_id")
+_SET_WITH_THE_TOKENS = re.compile("_tokens|_ids|_pieces|_data|_cutter|.*_token_id")
 
 
 class Tokenizer:
     """Base class of tokenizers: turns texts into ids, with the place of each token.
 
-    A family of tokenizers is a subclass that defines `families`, `asset`, `special` and the methods
-    that raise a NotImplementedError: `read`, `contents` and `join`. It also defines `flat_ids` and
-    `flat_ids_with_offsets`, or its `read` sets `_cutter`, whose `ids` and `ids_and_offsets` do the
-    same. `_CLASSES` lists it.
+    A subclass defines `asset`, `special` and the methods that raise a NotImplementedError.
 
     Attributes:
-        families: the `family` names that it reads, each the `model_type` of its models; None stands
-            for vocabularies that other models have, too.
         asset: str, the file of the vocabulary in presets and `.keras` files.
         special: list of str, the tokens for padding, unknown words, [CLS], [SEP] and [MASK].
         pad_token_id, unk_token_id, cls_token_id, sep_token_id, mask_token_id: int, their ids.
         num_separators: int, the [SEP] tokens between the texts of a pair. With one, the second text
             is segment 1. Two replace segments, which are all 0.
         splits_at_spaces: bool, whether the tokens before a space don't depend on what follows.
-        added_tokens: dict of tokens that stay whole in texts to whether they do in any case.
         has_graph: bool, whether TensorFlow has ops for it, for `tf.data` and SavedModels.
     """
 
-    families: Sequence[str | None]
     asset: str
     special: Sequence[str]
     num_separators = 1
     splits_at_spaces = False
     has_graph = True
-    added_tokens: Mapping[str, bool] = MappingProxyType({})
 
-    def __init__(self, vocabulary: Any, family: str | None):
-        check_one_of("family", family, self.families)
-        self.family = family
+    def __init__(self, vocabulary: Any):
         self._saved = vocabulary if isinstance(vocabulary, SavedVocabulary) else None
         if self._saved is None:
             self._set_tokens(vocabulary)
@@ -72,7 +61,7 @@ class Tokenizer:
             `(ids, lengths)`: int32 `[T]`, the ids of all T tokens in the order of the texts; and
             int64 `[N]`, the number of tokens of each text.
         """
-        return self._cutter.ids(texts)
+        raise NotImplementedError
 
     def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
         """Turns a list of N str into arrays of ids and their offsets in characters.
@@ -81,7 +70,7 @@ class Tokenizer:
             `(ids, starts, ends, lengths)`: int32 and twice int64 `[T]`, as `flat_ids` and
             `tokenize_with_offsets` describe them; and int64 `[N]`, the tokens of each text.
         """
-        return self._cutter.ids_and_offsets(texts)
+        raise NotImplementedError
 
     def join(self, tokens: Sequence[str]) -> str:
         """Joins tokens into a text."""
@@ -97,24 +86,7 @@ class Tokenizer:
 
     def settings(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the vocabulary."""
-        return {"family": self.family}
-
-    @property
-    def special_ids(self) -> set[int]:
-        """The ids of the tokens that a trimmed vocabulary must have."""
-        return {self._ids[token] for token in self.special}
-
-    @property
-    def used_ids(self) -> set[int]:
-        """The ids of all pieces so far, with those of words that then became unknown."""
-        return self._refuse_trimming()
-
-    def with_tokens(self, ids: Sequence[int]) -> Self:
-        """Returns a tokenizer with some of the tokens, the special ones among them, ascending."""
-        return self._refuse_trimming()
-
-    def _refuse_trimming(self):
-        raise ValueError(f"The vocabulary of a {type(self).__name__} can't be trimmed.")
+        raise NotImplementedError
 
     def _set_tokens(self, vocabulary):
         self._tokens = self.read(vocabulary)
@@ -269,18 +241,10 @@ class Tokenizer:
         return self.from_config, (self.get_config(),)
 
 
-# The public classes of this library, by name, because they load on first use.
-_CLASSES = ("BertTokenizer", "SentencePieceTokenizer", "BytePairTokenizer")
-
-
-def tokenizer_class(family: str | None) -> type[Tokenizer]:
-    """Returns the tokenizer class for a `family`; None means `BertTokenizer`."""
-    classes = {}
-    for name in _CLASSES:
-        cls = getattr(import_module("keras_bert"), name)
-        classes |= dict.fromkeys(cls.families, cls)
-    check_one_of("family", family, classes)
-    return classes[family]
+def tokenizer_class(arguments: Mapping[str, Any]) -> type[Tokenizer]:
+    """Returns the class of a tokenizer with these arguments."""
+    name = "FastTokenizer" if "mask_token" in arguments else "BertTokenizer"
+    return getattr(import_module("keras_bert"), name)
 
 
 def _contents(vocabulary, cls):

@@ -5,10 +5,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_bert.messages import check_int, shown
+import numpy as np
+
+from keras_bert.messages import check_int, check_one_of, shown
 from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.base_tokenizer import Tokenizer
-from keras_bert.text.composed import Composed
 from keras_bert.text.vocabulary import SPECIAL_TOKENS_OF, ascii_words, read_vocabulary
 from keras_bert.text.wordpieces import Wordpieces
 
@@ -37,7 +38,6 @@ class BertTokenizer(Tokenizer):
             vocabularies that have them, such as those of German ELECTRAs.
         added_tokens: dict of tokens of the vocabulary that stay whole wherever a text has them,
             within words, too, to whether they are found in any case: `{"[user]": False}`.
-        nfc: bool, whether a letter and its marks first become one character, as in Unicode's NFC.
 
     Call arguments:
         text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
@@ -61,7 +61,6 @@ class BertTokenizer(Tokenizer):
     'unaffable !'
     """
 
-    families = tuple(SPECIAL_TOKENS_OF)
     asset = "vocab.txt"
     splits_at_spaces = True
 
@@ -73,8 +72,8 @@ class BertTokenizer(Tokenizer):
         family: str | None = None,
         strip_accents: bool = True,
         added_tokens: Mapping[str, bool] | None = None,
-        nfc: bool = False,
     ):
+        check_one_of("family", family, tuple(SPECIAL_TOKENS_OF))
         check_int("max_word_characters", max_word_characters)
         if not isinstance(added_tokens or {}, Mapping):
             raise ValueError(
@@ -84,10 +83,10 @@ class BertTokenizer(Tokenizer):
         self.lowercase = bool(lowercase)
         self.strip_accents = bool(strip_accents)
         self.added_tokens = dict(added_tokens or {})
-        self.nfc = bool(nfc)
         self.max_word_characters = int(max_word_characters)
+        self.family = family
         self.num_separators = 2 if family else 1
-        super().__init__(vocabulary, family)
+        super().__init__(vocabulary)
         if self._saved is None:
             self._warn_of_other_casing()
 
@@ -102,12 +101,16 @@ class BertTokenizer(Tokenizer):
         )
         if self.added_tokens:
             self._cutter = AddedTokens(self.added_tokens, tokens, self._cutter)
-        if self.nfc:
-            self._cutter = Composed(self._cutter)
         return tokens
 
     def contents(self) -> list[str]:
         return self.get_vocabulary()
+
+    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        return self._cutter.ids(texts)
+
+    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
+        return self._cutter.ids_and_offsets(texts)
 
     @classmethod
     def from_preset(
@@ -140,18 +143,21 @@ class BertTokenizer(Tokenizer):
 
     @property
     def special_ids(self) -> set[int]:
+        """The ids of the tokens that a trimmed vocabulary must have."""
         return {self._ids[token] for token in (*self.special, *self.added_tokens)}
 
     @property
     def used_ids(self) -> set[int]:
+        """The ids of all pieces so far, with those of words that then became unknown."""
         return self._cutter.used
 
     def with_tokens(self, ids: Sequence[int]) -> "BertTokenizer":
+        """Returns a tokenizer with some of the tokens, the special ones among them, ascending."""
         tokens = [self._tokens[index] for index in ids]
         return type(self)(tokens, **self.settings())
 
     def settings(self) -> dict[str, Any]:
-        names = "lowercase max_word_characters family strip_accents added_tokens nfc"
+        names = "lowercase max_word_characters family strip_accents added_tokens"
         return {name: getattr(self, name) for name in names.split()}
 
     def _warn_of_other_casing(self):

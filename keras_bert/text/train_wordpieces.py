@@ -6,12 +6,10 @@ import itertools
 import sys
 from collections.abc import Mapping
 
-from keras_bert.messages import from_extra
+import tokenizers
+
 from keras_bert.text.basic_words import BasicWords, chunks
 from keras_bert.text.vocabulary import SPECIAL_TOKENS, UNK
-
-with from_extra("corpus"):
-    import tokenizers
 
 _MAX_WORD_CHARACTERS = 200  # longer words are [UNK] to BERT
 _MAX_COUNT = 1 << 30  # the trainer counts pairs in 32 bits

@@ -14,8 +14,8 @@ from keras_bert.messages import check_path, shown
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SPECIAL_TOKENS_OF = {None: SPECIAL_TOKENS, "mpnet": ("<pad>", UNK, "<s>", "</s>", "<mask>")}
 """The special tokens of each `family` of WordPiece vocabularies."""
-BYTE_PAIRS = {"roberta": ("<pad>", "<unk>", "<s>", "</s>", "<mask>"), "modernbert": SPECIAL_TOKENS}
-"""The special tokens of each `family` of byte pairs."""
+TOKENIZER_FILE = "tokenizer.json"
+"""The file of Hugging Face's `tokenizers`, which a `FastTokenizer` reads."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -61,9 +61,8 @@ class Wordpieces:
         spans = np.frombuffer(b"".join(rows), np.int32)
         ids, starts, ends = spans.reshape(-1, 3).T
         counts = np.fromiter(map(len, rows), np.int64) // 12  # tokens of each chunk
-        code = np.minimum(code_points(joined), _NO_SPACE)
-        is_space = _IS_SPACE[code]
-        begins = 1 + np.flatnonzero(is_space[:-1] & ~is_space[1:])  # of the chunks
+        spaces = is_space(joined)
+        begins = 1 + np.flatnonzero(spaces[:-1] & ~spaces[1:])  # of the chunks
         sizes = [len(text) + 1 for text in texts]
         text_begins = np.cumsum([1, *sizes])
         first = np.searchsorted(begins, text_begins)  # chunk of each text
@@ -150,6 +149,11 @@ class _Cache(dict):
 def code_points(text: str) -> np.ndarray:
     """Returns the code points of a text."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+
+
+def is_space(text: str) -> np.ndarray:
+    """Returns whether each character of a text is white space, bool."""
+    return _IS_SPACE[np.minimum(code_points(text), _NO_SPACE)]
 
 
 def byte_offsets(text: str) -> np.ndarray:

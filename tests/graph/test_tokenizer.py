@@ -2,10 +2,8 @@
 
 import importlib
 import itertools
-import random
 import sys
 import unicodedata
-import warnings
 
 import pytest
 import tensorflow as tf
@@ -53,19 +51,6 @@ def test_accents_that_are_kept_give_the_tokens_of_python(alphabet, varied_charac
     words = alphabet(map(str.lower, varied_characters), lowercase=False)
     tokenizer = BertTokenizer(words, lowercase=True, strip_accents=False)
     assert_same(tokenizer, in_one_context(varied_characters))
-
-
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_composed_letters_give_the_tokens_of_python(alphabet, varied_characters, lowercase):
-    characters = [c for c in varied_characters if unicodedata.normalize("NFD", c) != c]
-    characters += filter(unicodedata.combining, varied_characters)
-    every = "".join(characters) + unicodedata.normalize("NFC", "".join(characters))
-    words = alphabet([*every, *every.lower()], lowercase=False)
-    with warnings.catch_warnings(action="ignore"):  # "badly cut", for its capital letters
-        tokenizer = BertTokenizer(words, lowercase, strip_accents=False, nfc=True)
-    generator = random.Random(0)
-    texts = ["".join(generator.choices(characters, k=6)) for _ in range(2000)]
-    assert_same(tokenizer, ["", *in_one_context(characters), *texts])
 
 
 @pytest.mark.weekly

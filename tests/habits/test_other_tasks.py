@@ -66,24 +66,3 @@ def test_a_dataset_of_unknown_length(sgd_model, texts, labels, plain, trained_as
 
 def test_tags_of_bilou_without_types():
     assert tagged_entities(["B", "L", "O", "U"]) == [("", 0, 2), ("", 3, 4)]
-
-
-def test_seeds_between_fits_of_sentence_piece(tmp_path, texts, labels, make_encoder):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
-    sentencepiece = pytest.importorskip("sentencepiece", reason='pip install ".[sentencepiece]"')
-    prefix = str(tmp_path / "pieces")
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["a b c d e f g h k m n o p"] * 50),
-        model_prefix=prefix,
-        vocab_size=18,
-        model_type="unigram",
-        minloglevel=2,
-    )
-    tokenizer = keras_bert.SentencePieceTokenizer(f"{prefix}.model")
-    reader = keras_bert.BertPreprocessor(tokenizer, 8)
-    dataset = tf.data.Dataset.from_tensor_slices(texts)
-    first = [batch["token_ids"].numpy() for batch in reader.batches(dataset)]
-    keras.utils.set_random_seed(2)
-    second = [batch["token_ids"].numpy() for batch in reader.batches(dataset)]
-    np.testing.assert_array_equal(first[0], second[0])

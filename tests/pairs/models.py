@@ -2,15 +2,13 @@
 
 import contextlib
 import functools
-import io
-import tempfile
-from pathlib import Path
 
 import keras
 import numpy as np
 
 import keras_bert
-from keras_bert import BertTokenizer, BytePairTokenizer, SentencePieceTokenizer
+from keras_bert import BertTokenizer, FastTokenizer
+from tests import vocabularies
 from tests.pairs.examples import LENGTH, LETTERS, NAMES, TOKENS
 
 ENCODERS = {
@@ -54,27 +52,10 @@ def kind_of(task):
 @functools.cache
 def tokenizer_of(encoder):
     if encoder == "RoBERTa":
-        import tokenizers
-
-        letters = [*sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())]
-        words = [f"\u0120{letter}" for letter in LETTERS]
-        tokens = ["<s>", "<pad>", "</s>", "<unk>", *letters, *words, "<mask>"]
-        merges = [("\u0120", letter) for letter in LETTERS]
-        ids = {token: number for number, token in enumerate(tokens)}
-        return BytePairTokenizer({"vocab": ids, "merges": merges})
+        return FastTokenizer(vocabularies.byte_pairs(texts=[" ".join(LETTERS)] * 20))
     if encoder == "XLM-RoBERTa":
-        import sentencepiece
-
-        data, path = io.BytesIO(), Path(tempfile.mkdtemp()) / "sentencepiece.bpe.model"
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter([" ".join(LETTERS)] * 20),
-            model_writer=data,
-            vocab_size=60,
-            hard_vocab_limit=False,
-            minloglevel=2,
-        )
-        path.write_bytes(data.getvalue())
-        return SentencePieceTokenizer(path, "xlm-roberta")
+        tokens = ["▁", *LETTERS, *(f"▁{letter}" for letter in LETTERS)]
+        return FastTokenizer(vocabularies.unigrams(tokens))
     if encoder == "MPNet":
         return BertTokenizer(["<s>", "<pad>", "</s>", "[UNK]", *LETTERS, "<mask>"], family="mpnet")
     return BertTokenizer(TOKENS)

@@ -259,7 +259,7 @@ def saved_model(case):
     key = {"BertClassifier": "probabilities", "BertReranker": "score", "BertEmbedder": "embedding"}
     key = key.get(type(case.model).__name__)
     key = "score" if case.run["task"].startswith("regression") else key
-    has_ops = case.run["encoder"] != "RoBERTa"  # which read texts
+    has_ops = "RoBERTa" not in case.run["encoder"]  # which read texts
     if key is None or not has_ops or case.run["task"] in ("features", "reranker of triplets"):
         return
     x = case.x[0] if key == "embedding" and isinstance(case.x, tuple) else case.x

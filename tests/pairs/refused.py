@@ -39,6 +39,7 @@ REGRESSIONS = tasks("regression")
 UNLABELLED = (*tasks("spans", "choices", "embedder of p", "embedder of t"), *PRETRAINERS)
 CLASSIFIERS = ("classes", "binary", "pairs", "windows", "features")
 CLASSIFIES = (*CLASSIFIERS, "labels", *REGRESSIONS)
+HAVE_FAST = ("RoBERTa", "XLM-RoBERTa")
 EXPORTS = ("SavedModel", "ONNX", "LiteRT", "OpenVINO")
 DATASETS = ("tf.data of texts", "prepared tf.data", "prepared tf.data of unknown length")
 DATASETS += ("prepared PyDataset",)
@@ -131,9 +132,9 @@ REFUSED = [
         "texts with classes are paired at random",
     ),
     Refusal(
-        {"encoder": ("RoBERTa",), "data": ("tf.data of texts",)},
-        "no ops for a BytePairTokenizer",
-        "TensorFlow has no ops for byte pairs: give texts in memory",
+        {"encoder": HAVE_FAST, "data": ("tf.data of texts",)},
+        "no ops for a FastTokenizer",
+        "TensorFlow has no ops for a `FastTokenizer`: give `dataset.as_numpy_iterator()`",
     ),
     Refusal(
         {"task": ("windows",), "data": ("prepared PyDataset",), "weights": ("class_weight",)},
@@ -246,9 +247,9 @@ REFUSED = [
         "a regression has no probabilities",
     ),
     Refusal(
-        {"encoder": ("RoBERTa",), "after": ("trim_vocabulary",)},
-        "BytePairTokenizer can't be trimmed",
-        "merges of byte pairs need each other",
+        {"encoder": HAVE_FAST, "after": ("trim_vocabulary",)},
+        "FastTokenizer can't be trimmed",
+        "the tokens of a `FastTokenizer` are made of one another",
     ),
     Refusal(
         {"lora": ("yes",), "after": ("trim_vocabulary",)},

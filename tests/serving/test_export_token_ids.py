@@ -21,6 +21,7 @@ from keras_bert.serving.export_token_ids import (
     _write_onnx,
     write_own_files,
 )
+from tests import vocabularies
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -338,6 +339,7 @@ MPNET = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
         ("openvino", "ElectraFor", ELECTRA),
         pytest.param("onnx", "MPNetFor", MPNET, marks=pytest.mark.weekly),
         ("openvino", "MPNetFor", MPNET),
+        ("openvino", "BertFor", {}),
     ],
 )
 def test_a_stranger_runs_the_lines_of_the_folder(
@@ -349,6 +351,9 @@ def test_a_stranger_runs_the_lines_of_the_folder(
         reader = model.preprocessor
         words = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>", *WORDS[5:]]
         reader.tokenizer = keras_bert.BertTokenizer(words, family="mpnet")
+    if architecture == "BertFor":
+        data = vocabularies.composed_wordpieces(WORDS[:-1])
+        model.preprocessor.tokenizer = keras_bert.FastTokenizer(data)
     model.export(tmp_path / "out", format=format)
     [named] = read_json(tmp_path / "out" / "config.json")["architectures"]
     assert named == f"{architecture}SequenceClassification"

@@ -40,7 +40,7 @@ class Checkpoint:
     """A model in transit: arguments of our classes, weights under our names, a tokenizer.
 
     `weights` are empty if they lie elsewhere, as in an exported graph. `tokenizer` has a source's
-    arguments, with its `family` if it isn't a `BertTokenizer`; without a vocabulary it is empty.
+    arguments, for its `tokenizer_class`; without a vocabulary it is empty.
     """
 
     source: str  # its format and location, for messages

@@ -1,30 +1,32 @@
-"""Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer.json`, `tokenizer_config.json`."""
+"""Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer.json`, `tokenizer_config.json`.
+
+A `BertTokenizer` reads a vocabulary of WordPiece if its tokens are exactly those of the folder's
+tokenizer; a `FastTokenizer` reads every other `tokenizer.json`.
+"""
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.messages import logger
-from keras_bert.presets.formats import hugging_face_subwords as subwords
 from keras_bert.presets.formats.checkpoint import Checkpoint, explained
-from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
+from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.text.vocabulary import (
-    BYTE_PAIRS,
     SPECIAL_TOKENS_OF,
+    TOKENIZER_FILE,
     is_uncased,
     read_lines,
 )
 
 _ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-_READS_ALL = "PreTrainedTokenizerFast"  # of tokenizer.json; others make their own normalizer
-_CLASSES = {
-    None: "BertTokenizer",
-    "mpnet": "MPNetTokenizer",
-    "modernbert": _READS_ALL,
-    **subwords.CLASSES,
-}
+_ANY_CLASS = "PreTrainedTokenizer"  # without "Fast", which reads any tokenizer.json
+_OF_ANY_KIND = ("", _ANY_CLASS, "TokenizersBackend")
 _SAME_AS_BERTS = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer")
+_CASING = {  # of tokenizer_config.json and of a BertNormalizer
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
     "BertBackbone.from_preset."
@@ -40,6 +42,10 @@ class _AddedToken(NamedTuple):
     is_plain: bool = True  # neither only a whole word, nor with the spaces around it
 
 
+class _OtherTokens(Exception):
+    """Says why a `BertTokenizer` would have other tokens than a folder's tokenizer."""
+
+
 def read_tokenizer(
     folder: Path, rows: int = 2**20, lowercases: bool = False
 ) -> tuple[dict[str, Any], int]:
@@ -48,75 +54,139 @@ def read_tokenizer(
     `lowercases` says that text is lowercased before. Returns the tokenizer's arguments, none
     without a vocabulary, and the longest sequence.
     """
-    with explained(f"The tokenizer of {folder}", "can't be used", _ADVICE):
-        settings = JsonFields(folder / "tokenizer_config.json")
-        fast = JsonFields(folder / "tokenizer.json")
-        added = _added_tokens(settings, fast, JsonFields(folder / "added_tokens.json"))
-        name = settings.text("tokenizer_class", "").removesuffix("Fast")
-        family = subwords.subword_family(name, folder, fast)
-        if family:
-            vocabulary = subwords.read_subwords(family, folder, settings, fast)
-            arguments = _with_added_tokens(vocabulary, family, folder, added)
-        else:
-            arguments = _wordpieces(name, folder, settings, fast, added, rows)
-        if lowercases and arguments and not arguments.get("lowercase"):
+    source = f"The tokenizer of {folder}"
+    with explained(source, "can't be used", _ADVICE):
+        files = _Files(folder)
+        try:
+            arguments = _wordpieces(files, rows)
+        except _OtherTokens as difference:
+            if not files.model:
+                raise ValueError(
+                    f"{source} can't be used: it {difference}, and has no {TOKENIZER_FILE}. These "
+                    "lines make one, with the packages transformers, sentencepiece and protobuf:\n"
+                    "    from transformers import AutoTokenizer\n"
+                    f"    AutoTokenizer.from_pretrained({str(folder)!r}).save_pretrained("
+                    f"{str(folder)!r})\n{_ADVICE}"
+                ) from None
+            arguments = _fast(files)
+        if lowercases and arguments and not files.lowercases(arguments):
             raise ValueError("its model lowercases text, but has a cased vocabulary")
-        return arguments, settings.integer("model_max_length", high=10**31) or 512
+        return arguments, files.settings.integer("model_max_length", high=10**31) or 512
 
 
-def _with_added_tokens(vocabulary, family, folder, added):
-    """Returns the arguments of a tokenizer of subwords: byte pairs, or a SentencePiece model."""
-    special = BYTE_PAIRS.get(family, subwords.SPECIAL_TOKENS)
-    own = [token for token in added if token.content not in special]
-    if family in BYTE_PAIRS:
-        ids = {token.content: token.id for token in added}
-        vocabulary["vocab"] = {**ids, **vocabulary["vocab"]}
-        vocabulary["added_tokens"] = _whole(folder, own, ids, family)
-        return {"vocabulary": vocabulary, "family": family}
-    whole = {}
-    if own:
-        own.sort(key=lambda token: token.id)
-        names = {token.content for token in own}
-        first = subwords.num_tokens(family, vocabulary)
-        follow = [token.id for token in own] == [*range(first, first + len(own))]
-        whole = _whole(folder, own, names if follow else (), family)
-    added_tokens = dict.fromkeys(whole, False)
-    return {"vocabulary": vocabulary, "family": family, "added_tokens": added_tokens}
+class _Files:
+    """What the files of a folder say of its tokenizer."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.settings = JsonFields(folder / "tokenizer_config.json")
+        self.fast = JsonFields(folder / TOKENIZER_FILE)
+        self.model = self.fast.fields("model")
+        self.class_name = self.settings.text("tokenizer_class", "").removesuffix("Fast")
+        self.added = _added_tokens(
+            self.settings, self.fast, JsonFields(folder / "added_tokens.json")
+        )
+        steps = self.fast.fields("normalizer")
+        steps = [*steps.listed_fields("normalizers")] or [steps]
+        self.steps = {step.text("type", "?"): step for step in steps if step}
+        self.normalizer = self.steps.pop("BertNormalizer", JsonFields(self.fast.path, {}))
+
+    def casing(self, settings: JsonFields) -> list[bool | None]:
+        """Returns the values of `_CASING` in settings, `null` too, or else in the normalizer."""
+        values = []
+        for key, other_key in _CASING.items():
+            is_set = key in settings.values
+            values.append(settings.boolean(key) if is_set else self.normalizer.boolean(other_key))
+        return values
+
+    def special_tokens(self) -> dict[str, str | None]:
+        """Returns `{role: token}`, or None for one that isn't named."""
+        special_map = JsonFields(self.folder / "special_tokens_map.json")
+        tokens = {}
+        for role in _ROLES:
+            fields = special_map if role in special_map.values else self.settings
+            key = role
+            if isinstance(fields.value(role), dict):
+                fields = fields.fields(role)
+                key = "content"
+            tokens[role] = fields.text(key)
+        return tokens
+
+    def lowercases(self, arguments: dict[str, Any]) -> bool:
+        """Returns whether a tokenizer with these arguments lowercases text."""
+        if "lowercase" in arguments:
+            return arguments["lowercase"]
+        return self.normalizer.boolean("lowercase", False) or "Lowercase" in self.steps
+
+
+def _fast(files):
+    """Returns the arguments of a `FastTokenizer`."""
+    vocab = files.model.value("vocab", {})
+    if isinstance(vocab, list):
+        vocab = dict(vocab)
+    known = {token.text("content") for token in files.fast.listed_fields("added_tokens")}
+    splitter = files.fast.fields("pre_tokenizer")
+    spaces = splitter.boolean("add_prefix_space"), files.settings.boolean("add_prefix_space")
+    faults = [token.content for token in files.added if token.content not in known | vocab.keys()]
+    without_settings = files.casing(JsonFields(files.settings.path, {}))
+    is_same = _effective(files.casing(files.settings)) == _effective(without_settings)
+    if files.normalizer and not is_same:
+        faults += list(_CASING)
+    if None not in spaces and spaces[0] != spaces[1]:
+        faults.append("add_prefix_space")
+    if faults:
+        raise ValueError(
+            f"its tokenizer_config.json has {', '.join(faults)} other than {TOKENIZER_FILE}: load "
+            "it with transformers' AutoTokenizer, and save it again"
+        )
+    special = files.special_tokens()
+    arguments = {role: special[role] for role in ("pad_token", "unk_token", "mask_token")}
+    return {"vocabulary": str(file_in(files.folder, TOKENIZER_FILE)), **arguments}
+
+
+def _effective(casing):
+    """Returns casing with the defaults of a `BertNormalizer`."""
+    lowercase, accents, chinese = casing
+    return lowercase, lowercase if accents is None else accents, chinese is not False
 
 
 def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes all that programs in Python, Rust and JavaScript look for."""
     tokenizer = checkpoint.own_tokenizer
-    subwords.write_subwords(tokenizer, folder)
-    fast = fast_tokenizer(tokenizer, checkpoint.sequence_length, checkpoint.truncation)
-    write_json(folder / "tokenizer.json", fast)
+    write_tokenizer_json(tokenizer, checkpoint.sequence_length, checkpoint.truncation, folder)
     special = _own_special_tokens(tokenizer)
     write_json(folder / "special_tokens_map.json", special)
     settings = {
-        "tokenizer_class": _CLASSES[tokenizer.family],
+        "tokenizer_class": f"{_ANY_CLASS}Fast",
         "model_max_length": checkpoint.sequence_length,
         **special,
     }
-    if tokenizer.family in BYTE_PAIRS:
-        settings["add_prefix_space"] = tokenizer.add_prefix_space
-    if "lowercase" in tokenizer.settings():
+    if tokenizer.asset != TOKENIZER_FILE:
         settings |= {
+            "tokenizer_class": "MPNetTokenizer" if tokenizer.family else "BertTokenizer",
             "do_lower_case": tokenizer.lowercase,
             "strip_accents": _strips_accents(tokenizer),
             "tokenize_chinese_chars": True,
             "max_input_chars_per_word": tokenizer.max_word_characters,
         }
-    if tokenizer.settings().get("nfc"):
-        settings["tokenizer_class"] = _READS_ALL
-    if tokenizer.family or not checkpoint.backbone.get("num_segments"):
+    if tokenizer.num_separators == 2 or not checkpoint.backbone.get("num_segments"):
         settings["model_input_names"] = ["input_ids", "attention_mask"]
     write_json(folder / "tokenizer_config.json", settings)
+
+
+def write_tokenizer_json(
+    tokenizer: Tokenizer, sequence_length: int, truncation: str | None, folder: Path
+) -> None:
+    """Writes the vocabulary, and a `tokenizer.json`: that of a `FastTokenizer` is unchanged."""
+    tokenizer.save_assets(folder)
+    if tokenizer.asset != TOKENIZER_FILE:
+        write_json(folder / TOKENIZER_FILE, fast_tokenizer(tokenizer, sequence_length, truncation))
 
 
 def fast_tokenizer(
     tokenizer: Tokenizer, sequence_length: int, truncation: str | None
 ) -> dict[str, Any]:
-    """Describes a tokenizer in the format of Hugging Face `tokenizers`.
+    """Describes a tokenizer of WordPiece in the format of Hugging Face `tokenizers`.
 
     It adds [CLS] and [SEP], cuts rows to `sequence_length` unless the `truncation` is
     `"head_tail"` or None, and pads a batch to its longest row. Unless it is `"longest_first"`, a
@@ -173,7 +243,7 @@ def fast_tokenizer(
                 for token in (cls, sep)
             },
         },
-        **(subwords.fast_subwords(tokenizer) or _fast_wordpiece(tokenizer)),
+        **_fast_wordpiece(tokenizer),
     }
 
 
@@ -182,17 +252,14 @@ def _strips_accents(tokenizer):
 
 
 def _fast_wordpiece(tokenizer):
-    normalizer = {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": _strips_accents(tokenizer),
-        "lowercase": tokenizer.lowercase,
-    }
-    if tokenizer.nfc:
-        normalizer = {"type": "Sequence", "normalizers": [{"type": "NFC"}, normalizer]}
     return {
-        "normalizer": normalizer,
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": _strips_accents(tokenizer),
+            "lowercase": tokenizer.lowercase,
+        },
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
         "model": {
@@ -216,87 +283,80 @@ def _own_special_tokens(tokenizer):
     return {role: tokenizer.id_to_token(getattr(tokenizer, f"{role}_id")) for role in _ROLES}
 
 
-def _wordpieces(name, folder, settings, fast, added, rows):
-    normalizer, steps = _normalizer(fast)
-    _check_algorithm(name, folder, fast, normalizer)
-    if name in subwords.OF_ANY_KIND:  # the model decides
-        name = JsonFields(folder / "config.json").text("model_type", "")
+def _wordpieces(files, rows):
+    """Returns the arguments of a `BertTokenizer`; none without a vocabulary."""
+    name = files.class_name
+    _check_algorithm(files, name)
+    if name in _OF_ANY_KIND:  # the model decides
+        name = JsonFields(files.folder / "config.json").text("model_type", "")
     family = "mpnet" if name.lower().startswith("mpnet") else None
-    special_map = JsonFields(folder / "special_tokens_map.json")
-    special = _special_tokens(settings, special_map, SPECIAL_TOKENS_OF[family])
-    vocabulary = _vocabulary(folder, fast, added, rows)
+    vocabulary = _vocabulary(files, rows)
     if not vocabulary:
+        others = [*files.folder.glob("*.model"), *files.folder.glob("vocab.json")]
+        if others:  # of SentencePiece, or of byte pairs
+            raise _OtherTokens(f"is in {others[0].name}")
         return {}
-    lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
+    lowercase, accents, chinese = files.casing(files.settings)
     if lowercase is None:
         lowercase = is_uncased(vocabulary)
-    accents = _either("strip_accents", settings, "strip_accents", normalizer)
-    chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
     strips_accents = accents is not False
-    keeps_accents = not (lowercase and strips_accents)
-    if steps - ({"NFC"} if keeps_accents else {"NFC", "NFD"}):
-        _refuse(f"normalizes text with {', '.join(sorted(steps))}", "NFC and BertNormalizer")
+    allowed = {"NFC", "NFD"} if lowercase and strips_accents else set()
+    if files.steps.keys() - allowed:
+        raise _OtherTokens(f"normalizes text with {', '.join(files.steps)}")
     if accents and not lowercase:
-        _refuse("has strip_accents=True with do_lower_case=False", "False")
+        raise _OtherTokens("has strip_accents=True with do_lower_case=False")
     if chinese is False:
-        _refuse("has tokenize_chinese_chars=False", "True")
-    key = "max_input_chars_per_word"
-    longest_word = fast.fields("model").integer(key, 100, low=1)
+        raise _OtherTokens("has tokenize_chinese_chars=False")
+    special = {}
+    named = files.special_tokens().values()
+    for theirs, ours in zip(named, SPECIAL_TOKENS_OF[family], strict=True):
+        special[theirs or ours] = ours
     known = set(vocabulary)
+    added_tokens = {}
+    for token in files.added:
+        if token.content in special:
+            continue
+        if not token.is_plain or not token.content.strip() or token.content not in known:
+            raise _OtherTokens(f"has an added token {token.content!r} of an unknown kind")
+        added_tokens[token.content] = lowercase and token.is_normalized
     renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
-    others = [token for token in added if token.content not in special]
-    whole = _whole(folder, others, known, family)
+    key = "max_input_chars_per_word"
+    longest_word = files.model.integer(key, 100, low=1)
     return {
         "vocabulary": [renamed.get(token, token) for token in vocabulary],
         "lowercase": lowercase,
-        "max_word_characters": settings.integer(key, longest_word, low=1),
+        "max_word_characters": files.settings.integer(key, longest_word, low=1),
         "family": family,
         "strip_accents": strips_accents or not lowercase,
-        "added_tokens": {token: lowercase and in_any_case for token, in_any_case in whole.items()},
-        "nfc": bool(steps) and keeps_accents,
+        "added_tokens": added_tokens,
     }
 
 
-def _check_algorithm(name, folder, fast, normalizer):
-    if name not in (*_SAME_AS_BERTS, *subwords.OF_ANY_KIND):
-        _refuse(f"is a {name}", "BERT's algorithm")
-    model = fast.fields("model").text("type", "WordPiece")
-    if model != "WordPiece" and not (folder / "vocab.txt").is_file():
-        _refuse(f"is of type {model}", "WordPiece")
-    if name not in ("", *_SAME_AS_BERTS) and fast:
-        first, second = [fast.fields(key).text("type") for key in ("normalizer", "pre_tokenizer")]
-        if not normalizer or second != "BertPreTokenizer":
-            _refuse(f"splits text with {first} and {second}", "BERT's own two steps")
+def _check_algorithm(files, name):
+    if name not in (*_SAME_AS_BERTS, *_OF_ANY_KIND):
+        raise _OtherTokens(f"is a {name}")
+    if not files.model:
+        return
+    has_words = isinstance(files.model.value("vocab"), dict) and "merges" not in files.model
+    model = files.model.text("type", "WordPiece" if has_words else "?")
+    if model != "WordPiece":
+        raise _OtherTokens(f"is of type {model}")
+    splitter = files.fast.fields("pre_tokenizer").text("type")
+    if name in _OF_ANY_KIND and (not files.normalizer or splitter != "BertPreTokenizer"):
+        raise _OtherTokens(f"normalizes text with {', '.join(files.steps)} and splits it otherwise")
 
 
-def _normalizer(fast):
-    """Returns the `BertNormalizer` of a `tokenizer.json`, and the types of the steps beside it."""
-    normalizer = fast.fields("normalizer")
-    steps = [*normalizer.listed_fields("normalizers")] or [normalizer]
-    types = {step.text("type", "?"): step for step in steps if step}
-    return types.pop("BertNormalizer", JsonFields(fast.path, {})), types.keys()
-
-
-def _refuse(fault, supported):
-    raise ValueError(f"it {fault}; BertTokenizer supports only {supported}")
-
-
-def _either(key, settings, other_key, normalizer):
-    """Returns a setting of either file; `null` in the first counts as a value, as it means None."""
-    return settings.boolean(key) if key in settings.values else normalizer.boolean(other_key)
-
-
-def _vocabulary(folder, fast, added, rows):
+def _vocabulary(files, rows):
     """Returns tokens by id, from `vocab.txt` or else `tokenizer.json`, with added tokens."""
-    if (folder / "vocab.txt").is_file():
-        tokens = dict(enumerate(read_lines(file_in(folder, "vocab.txt"))))
+    if (files.folder / "vocab.txt").is_file():
+        tokens = dict(enumerate(read_lines(file_in(files.folder, "vocab.txt"))))
     else:
-        ids = fast.fields("model").fields("vocab")
+        ids = files.model.fields("vocab")
         tokens = {ids.integer(token): token for token in ids.values}
         tokens.pop(None, None)
     if not tokens:
         return []
-    for token in added:
+    for token in files.added:
         tokens.setdefault(token.id, token.content)
     last = max(tokens)
     if last > rows + 2**20:  # a smaller excess is compared with the table by the caller
@@ -305,23 +365,6 @@ def _vocabulary(folder, fast, added, rows):
             "rows: they belong to different models"
         )
     return [tokens.get(index, "") for index in range(last + 1)]
-
-
-def _whole(folder, added, known, family):
-    """Returns the added tokens that can stay whole, and warns of those that will be split."""
-    whole = {}
-    split = []
-    for token in added:
-        has_text = token.content.strip() or family in BYTE_PAIRS  # to which spaces are text
-        if token.is_plain and token.content in known and has_text:
-            whole[token.content] = token.is_normalized
-        else:
-            split.append(token.content)
-    if split:
-        name = tokenizer_class(family).__name__
-        message = "%s: %s were added to the vocabulary as unsplit tokens; %s splits them."
-        logger.warning(message, folder, ", ".join(sorted(split)), name)
-    return whole
 
 
 def _added_tokens(settings, fast, file):
@@ -335,15 +378,3 @@ def _added_tokens(settings, fast, file):
         is_plain = not any(fields.boolean(flag, False) for flag in flags)
         added[token] = _AddedToken(token, index, fields.boolean("normalized", False), is_plain)
     return [token for token in added.values() if None not in (token.content, token.id)]
-
-
-def _special_tokens(settings, special_map, own):
-    """Returns `{their token: our token}` of [PAD], [UNK], [CLS], [SEP] and [MASK]."""
-    tokens = {}
-    for role, ours in zip(_ROLES, own, strict=True):
-        fields = special_map if role in special_map.values else settings
-        if isinstance(fields.value(role), dict):
-            fields = fields.fields(role)
-            role = "content"
-        tokens[fields.text(role) or ours] = ours
-    return tokens

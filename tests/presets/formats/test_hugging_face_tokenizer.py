@@ -2,14 +2,22 @@
 
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertTokenizer
+from keras_bert import BertBackbone, BertClassifier
 from keras_bert.presets.formats.hugging_face import read_hugging_face
-from keras_bert.presets.formats.hugging_face_tokenizer import fast_tokenizer, read_tokenizer
+from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 
 ADVICE = "from_preset.*preprocessor=.*or load only the encoder with BertBackbone.from_preset"
 
-BERT_S = {"type": "BertNormalizer", "lowercase": True}
-NFC = {"type": "Sequence", "normalizers": [{"type": "NFC"}, BERT_S]}
+MAKES_ONE = r"""has no tokenizer.json.*
+    from transformers import AutoTokenizer
+    AutoTokenizer.from_pretrained\('.*theirs'\).save_pretrained\('.*theirs'\)
+"""
+
+
+def after(step, lowercase):
+    """A normalizer with a step before BERT's."""
+    berts = {"type": "BertNormalizer", "lowercase": lowercase}
+    return {"type": "Sequence", "normalizers": [{"type": step}, berts]}
 
 
 def tokenizer_json(tokens, normalizer=(), **model):
@@ -79,16 +87,6 @@ def test_casing_comes_from_tokenizer_config_json_or_else_the_vocabulary(read, wo
             assert read(files, f"{by_vocabulary} {lowercase}")[1]["lowercase"] is lowercase
 
 
-def test_letters_are_composed_where_accents_stay(read, words):
-    files = {"tokenizer.json": {**tokenizer_json(words), "normalizer": NFC}}
-    assert read(files)[1]["nfc"] is False
-    files["tokenizer_config.json"] = {"strip_accents": False}
-    vocabulary, arguments = read(files, "kept")
-    assert arguments["nfc"] is True
-    written = fast_tokenizer(BertTokenizer(vocabulary, **arguments), 8, None)
-    assert read({"tokenizer.json": written}, "again") == (vocabulary, arguments)
-
-
 def test_accents_may_stay(read, words, cased):
     for lowercase in (True, False):
         settings = {"do_lower_case": lowercase, "strip_accents": False}
@@ -107,42 +105,86 @@ def test_special_tokens_may_have_other_names(read, words, where):
     assert vocabulary == [*words[5:], *words[:5]]
 
 
-def test_added_tokens_keep_their_ids_and_stay_whole(read, words, caplog):
-    files = {"vocab.txt": lines(words[:27]), "added_tokens.json": {"<user>": 27, "<at>": 29}}
+def test_added_tokens_keep_their_ids_and_stay_whole(read, words):
+    files = {"vocab.txt": lines(words[:27]), "added_tokens.json": {"<user>": 27}}
     decoder = {"28": {"content": "<url>", "normalized": True}}
-    decoder["29"] = {"content": "<at>", "single_word": True}
     files["tokenizer_config.json"] = {"added_tokens_decoder": decoder, "do_lower_case": True}
     vocabulary, arguments = read(files)
-    assert vocabulary[27:] == ["<user>", "<url>", "<at>"]
+    assert vocabulary[27:] == ["<user>", "<url>"]
     assert arguments["added_tokens"] == {"<user>": False, "<url>": True}
-    assert "<at> were added to the vocabulary as unsplit tokens" in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("settings", "fast", "message"),
+    ("settings", "fast"),
     [
-        ({"do_lower_case": False, "strip_accents": True}, None, "strip_accents=True with do_low"),
-        ({"tokenize_chinese_chars": False}, None, "tokenize_chinese_chars=False"),
-        ({"tokenizer_class": "BertJapaneseTokenizer"}, None, "is a BertJapaneseTokenizer"),
-        ({}, {"model": {"type": "BPE"}}, "is of type BPE; .* only WordPiece"),
-        ({}, {"pre_tokenizer": {"type": "Whitespace"}}, "splits .* BertNormalizer and Whitespace"),
-        ({}, {"normalizer": {**NFC, "normalizers": [{"type": "NFKC"}, BERT_S]}}, "with NFKC"),
-        (
-            {"do_lower_case": False},
-            {"normalizer": {**NFC, "normalizers": [{"type": "NFD"}, BERT_S]}},
-            "with NFD",
-        ),
-        ({}, {"normalizer": None}, "splits text with None and BertPreTokenizer"),
+        ({"strip_accents": True}, {"normalizer": {"lowercase": False, "strip_accents": True}}),
+        ({"do_lower_case": True}, {"normalizer": {"handle_chinese_chars": False}}),
+        ({"tokenizer_class": "BertJapaneseTokenizer"}, {}),
+        ({"tokenizer_class": "PreTrainedTokenizerFast"}, {"pre_tokenizer": {"type": "Whitespace"}}),
+        ({}, {"normalizer": after("NFC", False)}),
+        ({}, {"normalizer": after("NFKC", True)}),
+        ({}, {"normalizer": None}),
+        ({}, {"added_tokens": [{"id": 5, "content": "a", "single_word": True}]}),
     ],
 )
-def test_a_tokenizer_with_another_algorithm_is_refused(read, words, settings, fast, message):
-    settings = {"do_lower_case": True, **settings}
-    files = {"vocab.txt": lines(words)}
-    if fast is not None:
-        files = {"tokenizer.json": {**tokenizer_json(words), **fast}}
-        settings["tokenizer_class"] = "PreTrainedTokenizerFast"
-    with pytest.raises(ValueError, match=f"{message}.*{ADVICE}"):
-        read({**files, "tokenizer_config.json": settings})
+def test_other_tokens_than_bert_s_are_those_of_tokenizer_json(read, words, settings, fast):
+    normalizer = {"strip_accents": None, "handle_chinese_chars": True, "clean_text": True}
+    content = tokenizer_json(words, normalizer)
+    for key, value in fast.items():
+        is_berts = key == "normalizer" and value and "type" not in value
+        content[key] = {**content[key], **value} if is_berts else value
+    settings = {"pad_token": "[PAD]", **settings}
+    vocabulary, arguments = read({"tokenizer.json": content, "tokenizer_config.json": settings})
+    assert vocabulary.endswith("tokenizer.json")
+    names = {"pad_token": "[PAD]", "unk_token": None, "mask_token": None}
+    assert arguments == names
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"sentencepiece.bpe.model": "x"}, "is in sentencepiece.bpe.model"),
+        ({"vocab.json": {"a": 0}, "merges.txt": "a b"}, "is in vocab.json"),
+        ({"tokenizer_config.json": {"tokenizer_class": "XLMRobertaTokenizer"}}, "is a XLMRob"),
+        (
+            {"vocab.txt": "a\nb", "tokenizer_config.json": {"tokenize_chinese_chars": False}},
+            "has tokenize_chinese_chars=False",
+        ),
+    ],
+)
+def test_without_tokenizer_json_other_tokens_are_refused_with_the_lines_that_make_it(
+    read, files, reason
+):
+    with pytest.raises(ValueError, match=f"(?s)theirs can't be used: it {reason}.*{MAKES_ONE}"):
+        read(files)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fast", "fault"),
+    [
+        ({"do_lower_case": True}, {"normalizer": after("NFC", False)}, "do_lower_case"),
+        ({"added_tokens_decoder": {"5": {"content": "<url>"}}}, {}, "<url>"),
+        ({"add_prefix_space": True}, {"pre_tokenizer": {"add_prefix_space": False}}, "add_prefix"),
+    ],
+)
+def test_files_that_differ_are_refused(read, words, settings, fast, fault):
+    content = {**tokenizer_json(words), "model": {"type": "BPE", "vocab": {}}, **fast}
+    files = {"tokenizer.json": content, "tokenizer_config.json": settings}
+    with pytest.raises(ValueError, match=f"has {fault}.* other than tokenizer.json.*{ADVICE}"):
+        read(files)
+
+
+def test_text_that_is_lowercased_before_needs_an_uncased_vocabulary(folder, words):
+    cases = [({"type": "Lowercase"}, True), ({"type": "NFC"}, False)]
+    cases += [(after("NFKC", is_uncased), is_uncased) for is_uncased in (True, False)]
+    for index, (normalizer, is_uncased) in enumerate(cases):
+        content = {**tokenizer_json(words), "normalizer": normalizer}
+        path = folder(None, files={"tokenizer.json": content}, name=f"folder {index}")
+        if is_uncased:
+            assert read_tokenizer(path, lowercases=True)
+        else:
+            with pytest.raises(ValueError, match="lowercases text, but has a cased vocabulary"):
+                read_tokenizer(path, lowercases=True)
 
 
 def test_a_refused_tokenizer_can_be_replaced_or_left_out(
@@ -151,7 +193,10 @@ def test_a_refused_tokenizer_can_be_replaced_or_left_out(
     settings = {"do_lower_case": True, "tokenize_chinese_chars": False}
     source = folder(encoder, files={"vocab.txt": lines(words), "tokenizer_config.json": settings})
     refused(
-        f"tokenize_chinese_chars=False.*{ADVICE}", BertClassifier.from_preset, source, num_classes=2
+        f"(?s)tokenize_chinese_chars=False.*{ADVICE}",
+        BertClassifier.from_preset,
+        source,
+        num_classes=2,
     )
     model = BertClassifier.from_preset(source, num_classes=2, preprocessor=preprocessor)
     assert model.preprocessor.tokenizer is preprocessor.tokenizer

@@ -1,0 +1,221 @@
+"""Tokens of a `tokenizer.json` are those of `tokenizers`, and of `sentencepiece` for its models."""
+
+import io
+import pickle
+import subprocess
+import sys
+
+import pytest
+import tokenizers
+
+from keras_bert import FastTokenizer
+from tests import vocabularies
+from tests.vocabularies import BERT, LANGUAGES, ODD, TRAINING, changed, odd_texts
+
+TEXTS = [*LANGUAGES, *ODD, *odd_texts(2000)]
+LETTERS = sorted({letter for text in LANGUAGES for letter in text if not letter.isspace()})
+MAKE = {
+    "roberta": vocabularies.byte_pairs,
+    "xlm-roberta": vocabularies.unigrams,
+    "modernbert": lambda: vocabularies.byte_pairs(BERT, nfc=True),
+    "composed": lambda: vocabularies.composed_wordpieces(
+        [*BERT, *LETTERS, *(f"##{letter}" for letter in LETTERS), "é", "##é"]
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=MAKE)
+def data(request):
+    return MAKE[request.param]()
+
+
+@pytest.fixture(scope="module")
+def roberta():
+    return vocabularies.byte_pairs()
+
+
+def test_ids_and_offsets_are_those_of_tokenizers(data):
+    theirs = tokenizers.Tokenizer.from_buffer(data)
+    own = FastTokenizer(data)
+    rows = theirs.encode_batch(TEXTS, add_special_tokens=False)
+    ids, starts, ends = own.tokenize_with_offsets(TEXTS)
+    assert ids == own(TEXTS) == [row.ids for row in rows]
+    for text, row, *places in zip(TEXTS, rows, starts, ends, strict=True):
+        for token, span, start, end in zip(row.tokens, row.offsets, *places, strict=True):
+            piece = text[slice(*span)]
+            if token.strip("▁ĠĊĉ"):  # else it is white space, or the mark of a word's beginning
+                first = span[0] + len(piece) - len(piece.lstrip())
+                assert (start, end) == (first, first + len(piece.strip()))
+            assert start == end if not token.strip("▁Ġ") else text[start:end] == piece.strip()
+
+
+def test_ids_are_those_of_sentencepiece():
+    sentencepiece = pytest.importorskip("sentencepiece", reason='pip install ".[dev]"')
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TRAINING),
+        model_writer=model,
+        vocab_size=400,
+        hard_vocab_limit=False,
+        normalization_rule_name="nmt_nfkc",
+        minloglevel=2,
+    )
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    pieces = [(theirs.id_to_piece(i), theirs.get_score(i)) for i in range(3, len(theirs))]
+    special = [(token, 0.0) for token in vocabularies.ROBERTA[:4]]
+    model = tokenizers.models.Unigram([*special, *pieces], 3, False)
+    converted = vocabularies.with_metaspaces(tokenizers.Tokenizer(model))
+    table = normalizer_table(theirs.serialized_model_proto())
+    converted.normalizer = tokenizers.normalizers.Precompiled(table)
+    own = FastTokenizer(vocabularies.finished(converted, vocabularies.ROBERTA))
+
+    def differ(text):
+        ids = [3 if index == 0 else index + 1 for index in theirs.encode(text)]
+        return own(text) != ids
+
+    assert not any(map(differ, LANGUAGES))
+    assert sum(map(differ, odd_texts(2000))) <= 5  # in U+0085 and Arabic ligatures before marks
+
+
+def normalizer_table(proto):
+    """Returns the table of characters of a SentencePiece model: field 2 of its field 3."""
+    fields = dict(protobuf_fields(dict(protobuf_fields(proto))[3]))
+    return fields[2]
+
+
+def protobuf_fields(message):
+    """Yields `(number, contents)`; sentencepiece's own class needs a newer protobuf."""
+    place = 0
+
+    def varint():
+        nonlocal place
+        value = shift = 0
+        while True:
+            byte = message[place]
+            place += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while place < len(message):
+        number, kind = divmod(varint(), 8)
+        size = {0: lambda: 0, 1: lambda: 8, 2: varint, 5: lambda: 4}[kind]()
+        if kind == 0:
+            varint()
+        yield number, message[place : place + size]
+        place += size
+
+
+def test_copies_have_the_same_bytes_and_tokens(data, tmp_path):
+    own = FastTokenizer(data)
+    own.save_vocabulary(tmp_path / "tokenizer.json")
+    assert (tmp_path / "tokenizer.json").read_bytes() == data
+    copies = [FastTokenizer(tmp_path / "tokenizer.json"), pickle.loads(pickle.dumps(own))]
+    copies.append(FastTokenizer.from_config(own.get_config()))
+    for copy in copies:
+        assert copy.get_config() == own.get_config()
+        assert copy(LANGUAGES) == own(LANGUAGES)
+    tokens = own.get_vocabulary()
+    assert own.vocabulary_size() == len(tokens) == 1 + own.token_to_id(tokens[-1])
+    assert own.id_to_token(own.mask_token_id) == own.mask_token
+
+
+def test_texts_come_back(roberta):
+    own = FastTokenizer(roberta)
+    texts = [*LANGUAGES, *ODD]
+    assert own.detokenize(own(texts)) == texts
+    unigrams = FastTokenizer(vocabularies.unigrams())
+    assert unigrams.detokenize(unigrams(LANGUAGES)) == LANGUAGES
+    assert own.detokenize([own.pad_token_id, *own("fox")]) == "fox"
+
+
+def test_words_are_those_within_a_text(roberta):
+    own = FastTokenizer(roberta)
+    ids, lengths = own.ids_of_words(["fox", "dogs"])
+    assert ids.tolist() == own(" fox dogs") and lengths.tolist() == [
+        *map(len, own([" fox", " dogs"]))
+    ]
+
+
+def test_bytes_are_texts_and_have_offsets(roberta):
+    own = FastTokenizer(roberta)
+    text = "fﬁ é".encode() + b"\xff b"
+    ids, starts, ends = own.tokenize_with_offsets(text, unit="bytes")
+    assert (ids[0], ids[-1]) == (own("f")[0], own("x b")[-1])
+    assert (starts[0], ends[-1]) == (0, len(text)) and text[starts[-1] : ends[-1]] == b"b"
+    assert [part.dtype for part in own.flat_ids_with_offsets([])] == ["int32"] + ["int64"] * 3
+    assert [part.size for part in own.flat_ids([])] == [0, 0]
+
+
+@pytest.mark.parametrize(("make", "separators"), [("roberta", 2), ("modernbert", 1)])
+def test_special_tokens_are_those_of_the_file(make, separators):
+    own = FastTokenizer(MAKE[make]())
+    special = BERT if make == "modernbert" else vocabularies.ROBERTA
+    names = ["cls_token", "pad_token", "sep_token", "unk_token", "mask_token"]
+    assert [getattr(own, name) for name in names] == list(special)
+    ids = [getattr(own, f"{name}_id") for name in names]
+    assert [own.id_to_token(index) for index in ids] == list(special)
+    assert own.num_separators == separators
+    named = FastTokenizer(MAKE[make](), mask_token="<num>")
+    assert named.mask_token_id == named.token_to_id("<num>") == named("a<num>")[-1]
+    assert named.get_config()["mask_token"] == "<num>"
+
+
+def only_after(*special):
+    """A post-processor whose rows have these special tokens after the text."""
+    pieces = [{"Sequence": {"id": "A", "type_id": 0}}]
+    pieces += [{"SpecialToken": {"id": token, "type_id": 0}} for token in special]
+    ids = {token: {"id": token, "ids": [2], "tokens": [token]} for token in special}
+    pair = [*pieces, {"Sequence": {"id": "B", "type_id": 0}}]
+    return {"type": "TemplateProcessing", "single": pieces, "pair": pair, "special_tokens": ids}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": "7.0"}, "tokenizers [0-9.]+ can't read the vocabulary.*version '7.0'"),
+        ({"model": {"type": "Unigram", "vocab": {"a": 1}}}, "can't read the vocabulary"),
+        ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}, "can't read"),
+        ({"post_processor": None}, r"adds \[\] to a text and \[\] to a pair"),
+        ({"post_processor": only_after("</s>")}, "adds .'</s>'. to a text"),
+    ],
+)
+def test_other_files_are_refused(roberta, refused, changes, message):
+    refused(message, FastTokenizer, changed(roberta, **changes))
+
+
+def test_arguments_of_another_kind_are_refused(roberta, refused, tmp_path):
+    refused("can't read the vocabulary, which begins with b'{\"a", FastTokenizer, b'{"a": 1}')
+    no_mask = vocabularies.byte_pairs(("<s>", "<pad>", "</s>", "<unk>", "<blank>"))
+    refused(r"lacks <mask> and \[MASK\]: give mask_token=", FastTokenizer, no_mask)
+    assert FastTokenizer(no_mask, mask_token="<blank>").mask_token == "<blank>"
+    refused("lacks <x>: give unk_token=", FastTokenizer, roberta, unk_token="<x>")
+    refused("must be a path", FastTokenizer, ["a", "b"])
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(roberta)
+    refused("must hold its vocabulary", FastTokenizer.from_config, {"vocabulary": str(path)})
+
+
+FORKED = """
+import os, sys
+from keras_bert.text.fast_tokenizer import FastTokenizer
+assert "tokenizers" not in sys.modules
+tokenizer = FastTokenizer(sys.argv[1])
+expected = tokenizer(["a b c"] * 64)
+child = os.fork()
+if child == 0:
+    os._exit(int(tokenizer(["a b c"] * 64) != expected))
+assert os.waitpid(child, 0)[1] == 0
+assert tokenizer(["a b c"] * 64) == expected
+assert "TOKENIZERS_PARALLELISM" not in os.environ
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+def test_forks_are_quiet(roberta, tmp_path, monkeypatch):
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    (tmp_path / "tokenizer.json").write_bytes(roberta)
+    command = [sys.executable, "-c", FORKED, tmp_path / "tokenizer.json"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (0, "")

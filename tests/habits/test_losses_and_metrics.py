@@ -65,16 +65,6 @@ def test_one_hot_labels_that_are_smoothed(model, labels, trains_as):
     trains_as(model, loss, smoothed, y=keras.utils.to_categorical(labels))
 
 
-def test_losses_and_metrics_of_probabilities_are_refused(model, refused):
-    logits = r"SparseCategoricalCrossentropy\(from_logits=True\)"
-    refused(logits, model.compile, loss="sparse_categorical_crossentropy")
-    refused(logits, model.compile, loss=keras.losses.SparseCategoricalCrossentropy())
-    refused(logits, model.compile, metrics=[keras.metrics.SparseCategoricalCrossentropy()])
-    counts = [keras.metrics.Precision(), keras.metrics.Recall()]
-    refused(r"call scores\(x, y\) after training", model.compile, metrics=counts)
-    refused(r"call scores\(x, y\)|from_logits=True", model.compile, metrics=["AUC"])
-
-
 def test_a_regularizer_of_the_head(model, compiled, texts, labels, assert_close):
     loss, _ = compiled.evaluate(texts, labels, verbose=0)
     model.head.kernel_regularizer = keras.regularizers.L2(0.1)

@@ -13,7 +13,7 @@ from keras_bert.metrics.calibration import (
 )
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.explaining import explain, log_odds
-from keras_bert.models.task_parts import head_policy, number_of_classes
+from keras_bert.models.task_parts import number_of_classes, score_policy
 from keras_bert.preprocessing.batches import Batches, has_weights
 from keras_bert.preprocessing.class_labels import (
     check_one_hot,
@@ -98,7 +98,7 @@ class BertClassifier(BertTask):
         dtype=None,
         **kwargs,
     ):
-        policy = head_policy(self, backbone, dtype, "pooled_output")
+        policy = score_policy(self, backbone, dtype, "pooled_output")
         num_classes = number_of_classes(self, num_classes, preprocessor, at_least=1)
         check_int("num_features", num_features, at_least=0)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)

@@ -66,7 +66,8 @@ class BertTask(
             examples; or None. Any other `BertPreprocessor` is converted, with that class's
             defaults.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's. A
-            subclass also gives it to the layers of its head.
+            subclass also gives it to the layers of its head; scores that are compared, such as
+            logits of classes and of documents, are float32 in place of half precision.
         trainable: bool; False freezes the whole model, its backbone included.
         **kwargs: those of `keras.Model`.
 

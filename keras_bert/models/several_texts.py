@@ -5,7 +5,7 @@ from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.backbone import token_inputs
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_parts import head_policy
+from keras_bert.models.task_parts import score_policy
 
 
 class SeveralTexts(BertTask):
@@ -14,7 +14,7 @@ class SeveralTexts(BertTask):
     name_of_texts: str
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        policy = head_policy(self, backbone, dtype, "pooled_output")
+        policy = score_policy(self, backbone, dtype, "pooled_output")
         inputs = token_inputs(backbone.input, (None, None))
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(1, "logits", dtype=policy)

@@ -29,6 +29,13 @@ def head_policy(task, backbone, dtype, output="sequence_output"):
     return own_policy(backbone.dtype_policy if dtype is None else dtype)
 
 
+def score_policy(task, backbone, dtype, output="sequence_output"):
+    """Like `head_policy`, but float32 in place of half precision, in which scores tie."""
+    policy = head_policy(task, backbone, dtype, output)
+    is_half = policy.compute_dtype in ("bfloat16", "float16")
+    return keras.DTypePolicy("float32") if is_half and type(policy) is keras.DTypePolicy else policy
+
+
 def warn_if_causal(task, backbone):
     """Warns if a task that judges each token gets an encoder whose tokens see no later ones."""
     if backbone.causal:

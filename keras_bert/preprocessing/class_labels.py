@@ -17,6 +17,7 @@ _ELEMENTWISE = tuple(
     "auc binary categorical cosine f1score fbetascore hinge huber kl logcosh mae meanabsolute "
     "meansquared mse poisson r2 rootmean squaredhinge topkcategorical".split()
 )
+_ONE_HOT = "loss=keras.losses.CategoricalCrossentropy(from_logits=True)"
 _RENUMBER = (
     "Number the classes from 0, name them in label_names, or make the model with a larger "
     "num_classes; scores need a regression (num_classes=1)."
@@ -267,13 +268,15 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
             raise ValueError(
                 f"Labels are class names or numbers, [n]; {_name(part)} takes one-hot labels, "
                 f"[n, {num_classes}]: leave it out of compile, or give np.eye({num_classes})"
-                "[numbers]. keras_bert.losses.LogitCrossentropy takes label_smoothing."
+                f"[numbers] and {_ONE_HOT}. keras_bert.losses.LogitCrossentropy takes "
+                "label_smoothing."
             )
     is_one_hot = shape == (num_classes,) and not _is_names(row)
     if is_one_hot and "sparse" in _name(loss).lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
-            "y.argmax(axis=1). For several labels of a text, set the preprocessor's multi_label."
+            f"y.argmax(axis=1), or compile with {_ONE_HOT}. For several labels of a text, set the "
+            "preprocessor's multi_label."
         )
 
 

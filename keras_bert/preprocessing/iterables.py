@@ -136,6 +136,9 @@ class RawPasses(Data):
         if is_unlabelled or not isinstance(element, tuple):
             return (element,)
         x, *targets = element
+        if self.task.takes_columns and is_single(element[:2]) and len(targets) == 2:
+            x = element[:2]  # a pair and its score
+            del targets[0]
         return x, *map(_plain, targets)
 
     def _example_of_row(self, row, names):

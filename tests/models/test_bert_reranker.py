@@ -1,5 +1,7 @@
 """Queries with documents."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -19,6 +21,17 @@ def bare(backbone, randomized, eager):
 @pytest.fixture
 def model(backbone, make_case, varied, eager):
     return eager(varied(make_case("documents", backbone)))
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_scores_do_not_tie_in_half_precision(make_backbone, make_case, policy):
+    model = make_case("documents", make_backbone(dtype=policy))
+    generator = np.random.default_rng(5)
+    for weight in model.trainable_weights:
+        if weight.path.endswith(("kernel", "embeddings")):  # larger ones saturate the pooler
+            weight.assign(generator.normal(0, 0.2, weight.shape))
+    pairs = [("a", " ".join(letters)) for letters in itertools.permutations("bcdefghi", 2)]
+    assert len(np.unique(model.predict(pairs, verbose=0))) == len(pairs)
 
 
 def score_of(model, pairs):

@@ -82,6 +82,16 @@ def test_it_trains_on_what_people_have(model, eager, x, y, labels):
     assert losses[-1] < losses[0] - 0.1
 
 
+def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close):
+    rows = [*zip(ANCHORS, POSITIVES, SCORES, strict=True)]
+    pairs = [((anchor, positive), score) for anchor, positive, score in rows]
+    eager(model)
+    for verb in (model.scores, lambda *data: model.evaluate(*data, verbose=0)):
+        expected = verb((ANCHORS, POSITIVES), SCORES)
+        for data in (rows, pairs, iter(rows)):
+            assert_close(verb(data), expected)
+
+
 def test_streams_that_teach_nothing_are_refused(tensorflow, model, refused):
     data = tensorflow.data.Dataset.from_tensor_slices
     refused("must yield .anchor, positive", model.batches, data((ANCHORS, np.arange(8))))

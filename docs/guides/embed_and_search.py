@@ -54,7 +54,7 @@ print(model.similarity_pairwise(questions[:2], [notices[0], notices[2]]).round(2
 # `search` is exact: it compares a question with every document, in hardly more time than the matrix
 # product takes ([measured](../results.md#search)). Many millions of documents, ids of their own,
 # removal, small vectors and an index on disk are the business of libraries such as
-# [usearch](https://unum-cloud.github.io/usearch/python/) or faiss (`pip install ".[guides]"`):
+# [usearch](https://unum-cloud.github.io/usearch/python/) or faiss (`pip install ".[recipes]"`):
 
 # %%
 from usearch.index import Index
@@ -75,7 +75,7 @@ matches.keys, 1 - matches.distances
 # Vectors find other wordings of the same thing, keywords names and numbers that no encoder has
 # learned. Both searches together find more than either: each document gets the reciprocals of its
 # ranks ([measured](../results.md#keywords-and-vectors)). The package `bm25s` searches
-# keywords (`pip install ".[guides]"`):
+# keywords (`pip install ".[recipes]"`):
 
 # %%
 from collections import Counter

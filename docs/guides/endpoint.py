@@ -4,7 +4,7 @@
 # `answer` returns plain Python, which is JSON, and threads may share a model. So a web server in
 # Python needs few lines around it, on any of the three backends. This guide trains a model that
 # sorts messages to a shop, serves it with FastAPI, and asks it from 32 clients at a time. It needs
-# `pip install ".[guides]"`, or fastapi and uvicorn.
+# `pip install ".[recipes]"`, or fastapi and uvicorn.
 
 # %%
 import keras_bert

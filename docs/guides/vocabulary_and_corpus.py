@@ -125,7 +125,7 @@ print(f"packed:               {(packed['sequence_ids'].numpy() > 0).mean():.0%}"
 # %% [markdown]
 # ## As commands
 #
-# The corpus resumes if you rerun it. The last runs on Apache Beam (`pip install ".[beam]"`).
+# The corpus resumes if you rerun it. The last runs on Apache Beam.
 #
 # ```bash
 # python recipes/learn_vocabulary.py books/*.txt --output_file vocab.txt --vocabulary_size 500

@@ -86,7 +86,7 @@ def run_on_beam(
     options: Sequence[str],
 ) -> Iterator[Slice]:
     """Runs `work` on all slices with Beam; then yields them."""
-    with from_extra("beam"):
+    with from_extra("corpus"):
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
     with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:

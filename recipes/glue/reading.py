@@ -7,7 +7,7 @@ import numpy as np
 
 from glue.tasks import glue_task, task_key
 from keras_bert.files.remote import names_in
-from keras_bert.messages import check_one_of, logger, missing
+from keras_bert.messages import check_one_of, logger
 from keras_bert.readers.separated import separated_rows
 from keras_bert.reports import Reports
 
@@ -105,10 +105,8 @@ def read_glue(folder: str | os.PathLike, task: str, split: str) -> GlueExamples:
 
 def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
     """Reads a split as `read_glue` does, in the order of GLUE's files, downloading it if needed."""
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise missing("tensorflow-datasets", "tfds") from error
+    import tensorflow_datasets as tfds
+
     description = glue_task(task)
     dataset, info = tfds.load(
         f"glue/{task_key(task)}",

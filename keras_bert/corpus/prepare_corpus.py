@@ -74,8 +74,8 @@ def prepare_corpus(
         num_workers: number of processes; by default one per available core, or fewer for small
             inputs. 1 means this process itself.
         beam_options: list of str, the pipeline options with which slices run on Apache Beam, for
-            example `["--runner=DirectRunner"]` (`pip install keras3-bert[corpus]`). All workers must
-            reach the inputs and the output by the same paths.
+            example `["--runner=DirectRunner"]`. All workers must reach the inputs and the output by
+            the same paths.
         progress: whether to show a progress bar and print a summary.
 
     Returns:

@@ -14,6 +14,8 @@ import numpy as np
 
 logger = logging.getLogger("keras_bert")
 
+NO_EXAMPLES = "There are no examples: the dataset is empty."
+
 
 def check_int(
     name: str,

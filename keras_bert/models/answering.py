@@ -7,10 +7,11 @@ from typing import Any, overload
 import keras
 import numpy as np
 
+from keras_bert.messages import NO_EXAMPLES
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.forms import NO_EXAMPLES, as_arrays, is_dataset
+from keras_bert.preprocessing.forms import as_arrays, is_dataset
 from keras_bert.preprocessing.task_checks import check_columns, example_weights, preprocessor_of
 
 
@@ -61,12 +62,10 @@ class Answering:
         pooled = self.preprocessor.pooled(outputs, rows)
         return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
 
-    def predict_batches(self, x, batch_size=None, **kwargs):
+    def predict_batches(self, x, batch_size=None, callbacks=None, **kwargs):
         """Predicts prepared inputs that were checked before."""
-        try:
-            return super().predict(x, batch_size=batch_size, **kwargs)
-        except UnboundLocalError as error:  # Keras has no outputs to return
-            raise ValueError(NO_EXAMPLES) from error
+        callbacks = [PredictCallbacks(callbacks, model=self)]
+        return super().predict(x, batch_size=batch_size, callbacks=callbacks, **kwargs)
 
     @overload
     def answer(self, x: str, *args: Any, **options: Any) -> dict[str, Any]: ...
@@ -144,6 +143,37 @@ class Answering:
         if isinstance(answers, dict):
             answers = [answers]
         return scorer.score(answers, x, y)
+
+
+class PredictCallbacks(keras.callbacks.CallbackList):
+    """The callbacks of a call of `predict`; raises a ValueError at its end if no batch came.
+
+    They get the user's model; on JAX, Keras's loop works on a copy, which stops when the model is
+    told to.
+    """
+
+    copy = None
+    is_empty = True
+
+    def set_model(self, model):
+        if self.copy is None:  # the user's, not yet Keras's
+            super().set_model(model)
+        self.copy = model
+
+    def on_predict_begin(self, logs=None):
+        self.model.stop_predicting = False
+        super().on_predict_begin(logs)
+
+    def on_predict_batch_end(self, batch, logs=None):
+        super().on_predict_batch_end(batch, logs)
+        self.is_empty = False
+        if self.callbacks:  # another thread's may have told the model to stop
+            self.copy.stop_predicting = self.model.stop_predicting
+
+    def on_predict_end(self, logs=None):
+        super().on_predict_end(logs)
+        if self.is_empty:  # Keras has no outputs to return
+            raise ValueError(NO_EXAMPLES)
 
 
 def _evaluate_pooled(data, batch_size, most, return_dict=False, steps=None, **kwargs):

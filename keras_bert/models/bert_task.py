@@ -6,7 +6,7 @@ from typing import Any, TypedDict, Unpack
 import keras
 
 import keras_bert
-from keras_bert.messages import check_number
+from keras_bert.messages import NO_EXAMPLES, check_number
 from keras_bert.models import compiling
 from keras_bert.models.answering import Answering
 from keras_bert.models.backbone import export_encoder
@@ -20,7 +20,7 @@ from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
-from keras_bert.preprocessing.forms import NO_EXAMPLES, is_dataset
+from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
@@ -183,7 +183,10 @@ class BertTask(
             weighted_metrics = metrics
             metrics = None
         with scope_of(self):
-            defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
+            defaults = {}
+            has_own = type(self).default_compile_args is not BertTask.default_compile_args
+            if has_own or (optimizer is None and loss is None):
+                defaults = self.default_compile_args()
             arguments = compiling.arguments(
                 defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
             )
@@ -337,8 +340,6 @@ class BertTask(
         except Exception as error:
             if data.error not in (None, error):
                 raise data.error from error
-            if isinstance(error, UnboundLocalError) and "'logs'" in str(error):
-                raise ValueError(NO_EXAMPLES) from error  # of no step, in Keras's loop on JAX
             raise
         if history.epoch and not history.history:
             raise ValueError(NO_EXAMPLES)

@@ -40,16 +40,6 @@ def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
     }
 
 
-def defaults(task, is_needed):
-    """The task's `default_compile_args`; none if it has no loss of its own, unless it is needed."""
-    try:
-        return task.default_compile_args()
-    except ValueError:
-        if is_needed:
-            raise
-        return {}
-
-
 def check_no_rate(arguments):
     """Raises a TypeError at a `learning_rate` among the arguments of `compile` or `fit`."""
     if "learning_rate" in arguments:

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import is_missing, shown
+from keras_bert.messages import NO_EXAMPLES, is_missing, shown
 
 if TYPE_CHECKING:
     from tensorflow import Tensor
@@ -28,8 +28,6 @@ texts is a tuple. A question is a dict, and several are a list. A dict may add e
 class ExampleList(Sequence):
     """Raw examples in the one form that a preprocessor's `listed` makes of all others."""
 
-
-NO_EXAMPLES = "There are no examples: the dataset is empty."
 
 Labels: TypeAlias = npt.ArrayLike | Sequence[Collection[str]] | Mapping[str, npt.ArrayLike]
 """Labels of raw examples: names, numbers, several names for each example, or a dict of labels."""

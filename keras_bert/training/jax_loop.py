@@ -13,6 +13,7 @@ import keras
 import numpy as np
 from jax import numpy as jnp
 
+from keras_bert.messages import NO_EXAMPLES
 from keras_bert.training.global_loss import GlobalLoss, num_rows
 from keras_bert.training.keras_internals import (
     StateAfterErrors,
@@ -43,6 +44,8 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     - `predict` returns all outputs to every process, and threads may call it at once;
     - a model keeps its weights if data or a callback raise an error, or the user interrupts.
     """
+
+    has_stepped = True
 
     def predict_step(self, state, data):
         if not self._is_compiled():
@@ -188,6 +191,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         self.predict_function = function
 
     def make_train_function(self, force=False):
+        self.has_stepped = False  # in this `fit`
         if self.train_function is None or force:
             self.train_function = self._many_steps(self.train_step, state=(0, 1, 2, 3))
 
@@ -213,7 +217,13 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
 
         def function(state, iterator):
             nonlocal checked
-            batches = next_batches(iterator, self.steps_per_execution)
+            try:
+                batches = next_batches(iterator, self.steps_per_execution)
+            except StopIteration:
+                if self.has_stepped:
+                    raise
+                raise ValueError(NO_EXAMPLES) from None  # Keras has no logs to return
+            self.has_stepped = True
             if checked is not iterator:
                 _check_same_batch(batches[0])
                 checked = iterator

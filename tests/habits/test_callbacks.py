@@ -214,3 +214,64 @@ def test_a_progress_bar(sgd_model, texts, labels, capsys, caplog):
     assert not caplog.text
     loss = sgd_model.fit(texts, labels, batch_size=4, verbose=2).history["loss"][0]
     assert f"loss: {loss:.4f}" in capsys.readouterr().out
+
+
+HOOKS = [
+    f"on_{verb}_{moment}"
+    for verb in ("train", "test", "predict")
+    for moment in ("begin", "batch_begin", "batch_end", "end")
+]
+
+
+def test_callbacks_get_the_user_s_model(sgd_model):
+    seen = []
+
+    class Notes(keras.callbacks.Callback):
+        def set_model(self, model):
+            super().set_model(model)
+            seen.append(model)
+
+    def note(self, *args, **kwargs):
+        seen.append(self.model)
+
+    for hook in HOOKS:
+        setattr(Notes, hook, note)
+    inputs = sgd_model.preprocessor(TEXTS)
+    options = {"callbacks": [Notes()], "verbose": 0}
+    sgd_model.fit(TEXTS, LABELS, validation_data=VALIDATION, **options)
+    sgd_model.evaluate(inputs, np.array(LABELS), **options)
+    assert len(seen) >= 12
+    for x in (TEXTS, inputs):
+        before = len(seen)
+        sgd_model.predict(x, 4, **options)
+        assert len(seen) > before + 4
+    assert all(model is sgd_model for model in seen)
+
+
+def test_a_callback_stops_the_prediction_of_inputs(compiled):
+    inputs = compiled.preprocessor(TEXTS)
+    expected = compiled.predict(inputs, 2, verbose=0)
+
+    def stop(batch, logs):
+        compiled.stop_predicting = batch == 1
+
+    stops = keras.callbacks.LambdaCallback()
+    stops.on_predict_batch_end = stop
+    np.testing.assert_array_equal(
+        compiled.predict(inputs, 2, verbose=0, callbacks=[stops]), expected[:4]
+    )
+    assert len(compiled.predict(inputs, 2, verbose=0)) == 8
+
+
+@pytest.mark.parametrize("verb", ["train", "predict"])
+def test_an_unbound_variable_of_a_user_s_callback_is_named(verb, sgd_model):
+    class Broken(keras.callbacks.Callback):
+        def note(self, logs=None):
+            raise UnboundLocalError("cannot access local variable 'logs'")
+
+    setattr(Broken, f"on_{verb}_begin", Broken.note)
+    inputs = sgd_model.preprocessor(TEXTS)
+    call = {"train": lambda **o: sgd_model.fit(inputs, np.array(LABELS), **o)}
+    call["predict"] = lambda **o: sgd_model.predict(inputs, **o)
+    with pytest.raises(UnboundLocalError, match="'logs'"):
+        call[verb](callbacks=[Broken()], verbose=0)

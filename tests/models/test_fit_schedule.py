@@ -201,3 +201,13 @@ def test_the_steps_of_a_dataset(tf):
 def test_a_task_without_a_loss_asks_for_one(backbone, refused):
     own = BertTask(backbone.input, backbone.output, backbone)
     refused("BertTask has no default_compile_args: call compile", own.fit, X, Y)
+
+
+def test_an_error_of_default_compile_args_is_the_user_s(backbone, refused):
+    class Misspelt(BertClassifier):
+        def default_compile_args(self):
+            return {"optimizer": "adam", "loss": keras.losses.get("no_such_loss")}
+
+    own = Misspelt(backbone, num_classes=2)
+    for call in (own.compile, lambda: own.compile("sgd"), lambda: own.fit(X, Y)):
+        refused("no_such_loss", call)

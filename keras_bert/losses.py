@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from keras_bert.messages import check_number, check_rate, shown
-from keras_bert.saved import registered
+from keras_bert.saved import Saved, registered
 
 __all__ = [
     "CoSENT",
@@ -31,7 +31,7 @@ _OF_CLASSES = (
 )
 
 
-class BatchLoss(keras.losses.Loss):
+class BatchLoss(Saved, keras.losses.Loss):
     """Base of losses that compare the vectors of all examples in a batch.
 
     The train loops give such a loss the global batch, whatever the number of replicas and of
@@ -70,13 +70,6 @@ class BatchLoss(keras.losses.Loss):
     def __repr__(self):
         dims = f", matryoshka_dims={self.matryoshka_dims}" if self.matryoshka_dims else ""
         return f"{type(self).__name__}(scale={self.scale:g}{dims})"
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.scale,
-            "matryoshka_dims": self.matryoshka_dims,
-        }
 
 
 @registered
@@ -362,7 +355,7 @@ class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
 
 
 @registered
-class Distillation(keras.losses.Loss):
+class Distillation(Saved, keras.losses.Loss):
     """A task's loss, and the distance to the outputs of a teacher: `finetune(..., teacher=...)`.
 
     With t and s the logits of teacher and student, and T the temperature, the loss is
@@ -437,14 +430,6 @@ class Distillation(keras.losses.Loss):
             T = self.temperature
             soft = T**2 * self._distance(teacher / T, y_pred / T)
         return self.alpha * soft + (1 - self.alpha) * hard
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "loss": keras.saving.serialize_keras_object(self.loss),
-            "temperature": self.temperature,
-            "alpha": self.alpha,
-        }
 
 
 def _divergence(teacher: Any, student: Any) -> Any:

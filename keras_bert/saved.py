@@ -1,39 +1,117 @@
 """What Keras saves of an object of this library: its class by name, and its arguments."""
 
+import functools
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 import keras
+import numpy as np
 
 registered = keras.saving.register_keras_serializable(package="keras_bert")
 
-
-def argument_names(cls: type, base: type) -> list[str]:
-    """Returns the parameters of the constructors of a class and its ancestors below `base`."""
-    ancestors = cls.__mro__[: cls.__mro__.index(base)]
-    names = {}
-    for ancestor in reversed(ancestors):
-        names |= inspect.signature(ancestor.__init__).parameters
-    return list(names)
+_MISSING = inspect.Parameter.empty
+_OF_KERAS = {*dir(keras.Model), *dir(keras.Optimizer)}
 
 
-def own_arguments(instance: Any, base: type) -> dict[str, Any]:
-    """Returns the arguments of constructors below `base` that it hasn't itself, by attributes.
+class KeepsArguments:
+    """Mixin of a base class: constructors of its subclasses record what they are given.
 
-    A layer is none: a subclass with layers as arguments serializes them in its `get_config`.
+    The record has the arguments of the class's constructor, by name; the names of all constructors'
+    arguments; those of ancestors that the class's doesn't take; and, of the arguments given, the
+    attributes of their names that were something else after construction.
     """
-    known = {"dtype", *inspect.signature(base.__init__).parameters}
+
+    __constructed__ = ({}, {}, set(), {})
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and KeepsArguments not in cls.__bases__:
+            cls.__init__ = _recording(cls.__init__)
+
+
+def _recording(init):
+    signature = inspect.signature(init)
+    spec = inspect.getfullargspec(init)
+    named = spec.args + spec.kwonlyargs
+
+    @functools.wraps(init)
+    def __init__(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        of_ancestor, names, fixed, _ = self.__constructed__
+        given = signature.bind(self, *args, **kwargs).arguments
+        del given[spec.args[0]]
+        if given.pop(spec.varargs, ()):  # whose names only the ancestor knows
+            given = of_ancestor | given
+        given |= given.pop(spec.varkw, {})
+        set_here = of_ancestor if spec.varkw else names  # but for those that it was given
+        fixed = fixed.union(set_here).difference(given, named)
+        names = names | dict.fromkeys([*named, *given])
+        stored = {}
+        for name, argument in given.items():
+            value = _attribute(self, name)
+            if argument is None and value is not _MISSING:
+                continue  # None stands for a default
+            if not np.array_equal(argument, value):
+                stored[name] = value
+        vars(self)["__constructed__"] = given, names, fixed, stored
+
+    __init__.__signature__ = signature  # Keras doesn't look for what is wrapped
+    return __init__
+
+
+def _attribute(instance, name):
+    """Returns an attribute that isn't one of Keras's methods and properties."""
+    if name in _OF_KERAS and name not in vars(instance):
+        return _MISSING
+    return getattr(instance, name, _MISSING)
+
+
+def own_arguments(instance: KeepsArguments, others: Iterable[str] = ()) -> dict[str, Any]:
+    """Returns the arguments of an instance's constructors, and others by name, as they are now.
+
+    An argument is the attribute of its name. If there is none, or the constructor stored something
+    else that hasn't changed since, it is what the constructor was given.
+    """
+    given, names, _, stored = instance.__constructed__
     own = {}
-    for name in argument_names(type(instance), base):
-        if name not in known and hasattr(instance, name):
-            value = getattr(instance, name)
-            if not isinstance(value, keras.Layer):
-                own[name] = value
+    for name in [*others, *names]:
+        value = _attribute(instance, name)
+        if name in stored and np.array_equal(value, stored[name]):
+            value = given[name]
+        if value is not _MISSING:
+            own[name] = value
     return own
 
 
-class SavedLayer(keras.layers.Layer):
-    """A layer whose arguments are attributes; its config holds them."""
+def saved_arguments(instance: KeepsArguments, own: dict[str, Any]) -> dict[str, Any]:
+    """Serializes `own_arguments`, but for those of ancestors that the class doesn't take."""
+    _, _, fixed, _ = instance.__constructed__
+    saved = {name: value for name, value in own.items() if name not in fixed}
+    return keras.saving.serialize_keras_object(saved)
+
+
+def with_objects(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns a config with the objects that were serialized for it."""
+    objects = {}
+    for name, value in config.items():
+        if isinstance(value, (dict, list)):  # a str may be the name of a registered class
+            value = keras.saving.deserialize_keras_object(value)
+        objects[name] = value
+    return objects
+
+
+class Saved(KeepsArguments):
+    """Mixin of a class of Keras's, whose config also holds the arguments of subclasses."""
 
     def get_config(self):
-        return {**super().get_config(), **own_arguments(self, SavedLayer)}
+        own = saved_arguments(self, own_arguments(self))
+        return {**own, **super().get_config()}
+
+    @classmethod
+    def from_config(cls, config):
+        return super().from_config(with_objects(config))
+
+
+class SavedLayer(Saved, keras.layers.Layer):
+    """A layer whose config holds its arguments."""

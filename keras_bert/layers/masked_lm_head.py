@@ -64,7 +64,7 @@ class HeadTransform(SavedLayer):
 
 
 @registered
-class MaskedLMHead(keras.layers.Layer):
+class MaskedLMHead(SavedLayer):
     """Masked-LM head: logits over the vocabulary at the masked positions.
 
     It is a transform to the token table's width, and the transposed table with its own bias.
@@ -102,16 +102,3 @@ class MaskedLMHead(keras.layers.Layer):
         logits = _decoded(self.token_embedding, self.transform(x))  # [B, P, V]
         logits = ops.cast(logits, "float32") + self.bias
         return ops.cast(logits, self.compute_dtype) if training else logits
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "token_embedding": keras.saving.serialize_keras_object(self.token_embedding),
-            "transform": keras.saving.serialize_keras_object(self.transform),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        names = ("token_embedding", "transform")
-        shared = {name: keras.saving.deserialize_keras_object(config[name]) for name in names}
-        return cls(**{**config, **shared})

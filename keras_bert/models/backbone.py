@@ -17,7 +17,7 @@ from keras_bert.presets.preset_arguments import (
     model_from_config,
     unknown_arguments,
 )
-from keras_bert.saved import own_arguments
+from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
 from keras_bert.serving.check_export import check_backend, check_folder
 from keras_bert.training.keras_internals import all_layers, merge_lora
 from keras_bert.training.strategy import scope_of
@@ -25,12 +25,12 @@ from keras_bert.training.strategy import scope_of
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 
 
-class Backbone(PresetModel, Retracing, RowInputs, Model):
+class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
     """An encoder of token ids, on which any task of this library works.
 
     Subclass it for an encoder of your own: make the layers, call them, give their inputs, outputs
-    and sizes to `super().__init__`, keep your arguments as attributes, which `get_config` returns,
-    and register the class for Keras.
+    and sizes to `super().__init__`, and register the class for Keras. What your constructor is
+    given is saved; an argument that is also an attribute, as it is then.
     Layers that mix tokens read `packed_input("sequence_ids")`, or the class sets
     `takes_packed_rows = False`. Override `hidden_states` for an embedder of several layers,
     `token_embedding` for tied tables, and `unused_by` if heads leave variables without a gradient.
@@ -232,10 +232,10 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
         return export_encoder(self, filepath, format, **kwargs)
 
     def get_config(self):
-        names = ("name", "trainable", "vocabulary_size", "hidden_dim", "max_sequence_length")
         return {
-            **own_arguments(self, Backbone),
-            **{name: getattr(self, name) for name in names},
+            **saved_arguments(self, own_arguments(self)),
+            "name": self.name,
+            "trainable": self.trainable,
             **policy_config(self.given_policy),
             **layers_config(self),
         }

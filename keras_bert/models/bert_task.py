@@ -28,7 +28,7 @@ from keras_bert.presets.preset_arguments import (
     layers_config,
     model_from_config,
 )
-from keras_bert.saved import own_arguments
+from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.serving.check_export import check_backend, check_folder
 from keras_bert.training.keras_internals import drop_metrics, updated_variables
@@ -49,14 +49,23 @@ class KerasFit(TypedDict, total=False):
 
 
 class BertTask(
-    PresetModel, Lora, Trimming, Answering, compiling.Retracing, TrainLoop, RowInputs, Model
+    PresetModel,
+    Lora,
+    Trimming,
+    Answering,
+    compiling.Retracing,
+    TrainLoop,
+    RowInputs,
+    KeepsArguments,
+    Model,
 ):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;
     `answer` gives what an exported model gives, `scores` the task's official metrics. Subclass it
     for a task of your own: make the layers, call `super().__init__`, and override
-    `preprocessor_class` and `default_compile_args`. Its arguments are attributes, for `get_config`.
+    `preprocessor_class` and `default_compile_args`. What its constructor is given is saved; an
+    argument that is also an attribute, as it is then.
 
     Args:
         inputs: a dict of Keras inputs, those of `backbone.input` among them.
@@ -205,7 +214,8 @@ class BertTask(
             "schedules_fit": self._schedules_fit,  # Keras ignores this and the next, in clones too
             "optimized": [variable.path for variable in updated_variables(self.optimizer)],
         }
-        return {**config, "optimizer": optimizer}
+        scales = isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer)
+        return {**config, "optimizer": optimizer, "auto_scale_loss": scales}
 
     def compile_from_config(self, config):
         optimizer = config["optimizer"]
@@ -424,15 +434,18 @@ class BertTask(
 
     def own_arguments(self):
         """Returns the arguments that other tasks don't have."""
-        return own_arguments(self, BertTask)
+        own = own_arguments(self)
+        for name in ("backbone", "preprocessor", "dtype"):
+            own.pop(name, None)
+        return own
 
     def get_config(self):
         return {
+            **saved_arguments(self, self.own_arguments()),
             "name": self.name,
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": preprocessor_config(self.preprocessor),
-            **self.own_arguments(),
             **policy_config(self.given_policy),
             **layers_config(self),
         }
@@ -448,10 +461,6 @@ class BertTask(
     def from_config(cls, config):
         if config.get("preprocessor") is not None:
             cls.preprocessor_class()  # its import registers the class that Keras looks up
-        config = dict(config)
-        for name in ("backbone", "preprocessor"):
-            if isinstance(config.get(name), dict):
-                config[name] = keras.saving.deserialize_keras_object(config[name])
         return model_from_config(cls, config)
 
     def _compile(self, schedules_fit, arguments):

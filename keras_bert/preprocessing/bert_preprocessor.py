@@ -19,7 +19,7 @@ from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, in_numpy, is_dataset
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.texts import in_parts, text_columns, text_examples
-from keras_bert.saved import registered
+from keras_bert.saved import KeepsArguments, own_arguments, registered, with_objects
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
 from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens, ids_of_texts
@@ -36,7 +36,7 @@ Predict: TypeAlias = "Callable[[dict[str, tf.Tensor]], Outputs]"
 
 @registered
 @dataclasses.dataclass(eq=False, repr=False)
-class BertPreprocessor:
+class BertPreprocessor(KeepsArguments):
     """Preprocessor that packs texts as `[CLS] A [SEP]` and pairs as `[CLS] A [SEP] B [SEP]`.
 
     Texts that are too long are truncated. In a pair, the longer text loses a token until both fit,
@@ -337,15 +337,20 @@ class BertPreprocessor:
     @classmethod
     def like(cls, preprocessor: BertPreprocessor, **changes: Any) -> Self:
         """Makes an instance of this class from another preprocessor, with changed settings."""
-        config = preprocessor.get_config()
-        settings = {name: config[name] for name in cls.arguments() if name in config}
+        settings = preprocessor.get_config()
+        del settings["tokenizer"]
+        if cls is not type(preprocessor):
+            known = cls.arguments()
+            settings = {name: value for name, value in settings.items() if name in known}
         return cls(preprocessor.tokenizer, **(settings | changes))
 
     @classmethod
     def arguments(cls) -> list[str]:
         """Returns the names of the constructor's arguments, except the tokenizer."""
-        names = inspect.signature(cls.__init__).parameters
-        return [name for name in names if name not in ("self", "tokenizer", "kwargs")]
+        spec = inspect.getfullargspec(cls.__init__)
+        others = cls.__base__.arguments() if spec.varkw else []
+        known = {"self", "tokenizer", *others}
+        return others + [name for name in spec.args + spec.kwonlyargs if name not in known]
 
     @classmethod
     def from_preset(cls, source: str | os.PathLike, **settings: Any) -> Self:
@@ -365,24 +370,19 @@ class BertPreprocessor:
 
     def settings(self) -> dict:
         """Returns the config without the vocabulary, as stored in `preprocessor.json`."""
-        return {**self.get_config(), "tokenizer": self.tokenizer.settings()}
+        settings = {**self.get_config(), "tokenizer": self.tokenizer.settings()}
+        return keras.saving.serialize_keras_object(settings)
 
     def get_config(self):
-        config = {
-            "sequence_length": self.sequence_length,
-            "truncation": self.truncation,
-            "tokenizer": self.tokenizer.get_config(),
-        }
-        for name in self.arguments():
-            if hasattr(self, name):
-                config[name] = getattr(self, name)
-        return config
+        own = own_arguments(self, self.arguments())
+        return {**own, "tokenizer": self.tokenizer.get_config()}
 
     @classmethod
     def from_config(cls, config):
-        tokenizer = config["tokenizer"]
+        config = {**config}
+        tokenizer = config.pop("tokenizer")
         tokenizer = tokenizer_class(tokenizer).from_config(tokenizer)
-        return cls(**{**config, "tokenizer": tokenizer})
+        return cls(tokenizer, **with_objects(config))
 
     def __repr__(self):
         config = self.get_config()

@@ -13,6 +13,7 @@ from keras_bert.presets.formats.sentence_transformers import read_sentence_trans
 from keras_bert.presets.preset_arguments import unknown_arguments
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.read_source import local_source, read_source
+from keras_bert.saved import with_objects
 from keras_bert.text.base_tokenizer import tokenizer_class
 
 
@@ -80,9 +81,12 @@ def preprocessor_from(
         cls = source_class
     _check_settings(cls, settings)
     saved = {}
-    for name in source_class.arguments():
-        if name in values and name not in ("sequence_length", "truncation"):
+    known = values if isinstance(source, PresetFolder) else source_class.arguments()
+    for name in known:
+        others = ("class", "tokenizer", "sequence_length", "truncation")
+        if name in values and name not in others:
             saved[name] = values[name]
+    saved = with_objects(saved)
     if is_same_task and issubclass(cls, source_class):
         _warn_of_order(saved.get("label_names"), settings.get("label_names"), source)
         if num_classes not in (None, len(saved.get("label_names") or [])):

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 
 from keras_bert.messages import did_you_mean
-from keras_bert.saved import argument_names
+from keras_bert.saved import with_objects
 from keras_bert.training.keras_internals import all_layers, writes_assets
 
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
@@ -121,18 +121,25 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
             f"{name} can't be saved: loading couldn't find the class, which isn't registered. "
             "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
         )
+    arguments = shared_arguments(config)
     try:
-        inspect.signature(cls.__init__).bind(cls, **shared_arguments(config))
-    except TypeError as error:
+        inspect.signature(cls.__init__).bind(cls, **arguments)
+        for part in ("backbone", "preprocessor", "tokenizer"):  # which are checked themselves
+            arguments.pop(part, None)
+        with_objects(arguments)
+    except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name} can't be saved: get_config and the constructor differ ({error}). get_config "
-            "must return every argument, under its name."
+            f"{name} can't be saved: loading couldn't make it from its config ({error}). "
+            "get_config must return every argument, under its name, and functions and classes "
+            "among them must be registered with Keras."
         ) from error
 
 
 def accepted_arguments(cls: type) -> set[str]:
     """Lists the names of arguments that a caller may give; Keras itself silently accepts any."""
-    names = {"name", "trainable", *argument_names(cls, keras.Model)}
+    names = {"name", "trainable"}
+    for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
+        names |= inspect.signature(ancestor.__init__).parameters.keys()
     made_here = {"inputs", "outputs", "embeddings", "blocks", "head", "backbone", "preprocessor"}
     return names - {"self", "args", "kwargs", *made_here}
 
@@ -165,14 +172,14 @@ def layers_config(model: keras.Model) -> dict[str, Any]:
 
 def model_from_config(cls: type, config: dict[str, Any]) -> keras.Model:
     """Makes `cls(**config)`, with its layers as `layers_config` described them."""
-    config = {**config}
+    config = with_objects(config)
     quantized = config.pop("quantized_layers", {})
     frozen = config.pop("frozen_layers", [])
     lora = config.pop("lora", None)
     model = cls(**config)
     for layer in all_layers(model):
         if layer.path in quantized and layer.quantization_mode is None:
-            layer.quantize(config=keras.saving.deserialize_keras_object(quantized[layer.path]))
+            layer.quantize(config=quantized[layer.path])
     if frozen:
         for layer in all_layers(model, include_self=False):  # outer layers first
             if layer.trainable is (layer.path in frozen):

@@ -73,7 +73,7 @@ def _write(model, folder, preprocessor):
     if training:
         saved["training"] = training
     if preprocessor is not None:
-        check_saves(type(preprocessor), preprocessor.get_config())
+        check_saves(type(preprocessor), preprocessor.settings())
     with new_folder(folder, _num_bytes(model)) as unfinished:
         _save_weights(model, unfinished / "model.weights.h5")
         write_json(unfinished / "config.json", saved)

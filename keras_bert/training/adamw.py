@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert.messages import check_number
-from keras_bert.saved import own_arguments, registered
+from keras_bert.saved import registered
 from keras_bert.training.keras_internals import SummedOptimizer
 
 
@@ -283,6 +283,3 @@ class AdamW(SummedOptimizer):
         else:
             rate = rate["config"]  # the name of a function
         return f"{type(self).__name__}({rate}, weight_decay={self.weight_decay})"
-
-    def get_config(self):
-        return {**own_arguments(self, SummedOptimizer), **super().get_config()}

@@ -21,6 +21,8 @@ from keras.src.backend.common import global_state
 from keras.src.losses.loss import unscale_loss_for_distribution
 from keras.src.trainers.data_adapters import data_adapter_utils
 
+from keras_bert.saved import Saved
+
 _LISTS = getattr(data_adapter_utils, "PartialBatchList", ())  # of batches, in Keras 3.16
 
 
@@ -308,7 +310,7 @@ def state_shardings(model: keras.Model) -> tuple:
     return model._get_state_sharding_spec()
 
 
-class SummedOptimizer(keras.optimizers.Optimizer):
+class SummedOptimizer(Saved, keras.optimizers.Optimizer):
     """An optimizer that clips after the sum over replicas, and decays weights in `update_step`.
 
     Keras on TensorFlow clips each replica's gradients and then sums them, so with N replicas the

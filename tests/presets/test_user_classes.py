@@ -1,15 +1,23 @@
 """A user's own classes: refused when they are saved, if loading couldn't find or make them."""
 
+import copy
+import pickle
+
+import h5py
 import keras
+import numpy as np
 import pytest
 
 from keras_bert import (
+    AdamW,
     BertBackbone,
     BertClassifier,
     BertClassifierPreprocessor,
     BertEmbedder,
     BertTask,
 )
+from keras_bert.layers.pooling import Pooling
+from keras_bert.losses import EmbeddingLoss
 
 register = keras.saving.register_keras_serializable(package="my")
 
@@ -164,14 +172,203 @@ def test_configs_that_lack_an_argument_are_refused_when_they_are_saved(make_back
         def __init__(self, backbone, num_classes, grade, preprocessor=None, **kwargs):
             super().__init__(backbone, num_classes, preprocessor, **kwargs)
 
+        def get_config(self):
+            config = super().get_config()
+            del config["grade"]
+            return config
+
+    with pytest.raises(ValueError, match="Forgetful can't be saved: .*'grade'"):
+        Forgetful(make_backbone(), 2, "A").save_to_preset(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+KEEPS = {  # what a constructor does with an argument
+    "its attribute": lambda self, scale: setattr(self, "scale", scale),
+    "another attribute": lambda self, scale: setattr(self, "_s", scale),
+    "nothing": lambda self, scale: None,
+    "another value": lambda self, scale: setattr(self, "scale", 2 * scale),
+}
+BASES = (BertClassifier, BertBackbone, BertClassifierPreprocessor, Pooling, AdamW, EmbeddingLoss)
+
+
+def users_class(base, kept):
+    """A subclass of a subclass, which hands its arguments on."""
+
+    class Scaled(base):
+        def __init__(self, *args, scale=1.0, **kwargs):
+            super().__init__(*args, **kwargs)
+            KEEPS[kept](self, scale)
+            self.was_given = scale
+
+    class Below(Scaled):
+        def __init__(self, *args, **options):
+            extra = options.pop("extra", 1.0)
+            super().__init__(*args, **options)
+            self.extra = extra
+            self.options = options
+
+    Below.__name__ = Below.__qualname__ = f"{base.__name__} {kept}"
+    globals()[Below.__name__] = Below  # for pickle
+    return register(Below)
+
+
+@pytest.fixture
+def make_scaled(make_backbone, preprocessor):
+    """Makes an object of a user's subclass with `scale=3.0` and `extra=4.0`."""
+
+    def make(base, kept):
+        cls = users_class(base, kept)
+        options = {"scale": 3.0, "extra": 4.0}
+        if base is BertClassifier:
+            return cls(make_backbone(), 2, preprocessor, **options)
+        if base is BertBackbone:
+            return cls.from_config({**make_backbone().get_config(), **options})
+        if base is BertClassifierPreprocessor:
+            return cls.like(preprocessor, label_names=["no", "yes"], **options)
+        return cls(**options)
+
+    return make
+
+
+def by_file(model, folder):
+    model.save(folder / "model.keras")
+    return keras.models.load_model(folder / "model.keras")
+
+
+def by_preset(model, folder):
+    base = BertTask if isinstance(model, BertTask) else BertBackbone
+    model.save_to_preset(folder / "preset")
+    return base.from_preset(folder / "preset")
+
+
+COPIES = {
+    "config": lambda model, folder: type(model).from_config(model.get_config()),
+    "preset": by_preset,
+    "file": by_file,
+    "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
+    "deepcopy": lambda model, folder: copy.deepcopy(model),
+}
+
+
+@pytest.mark.parametrize("kept", KEEPS)
+@pytest.mark.parametrize("base", [BertClassifier, BertBackbone])
+def test_a_model_s_copies_get_the_arguments_it_was_given(base, kept, make_scaled, tmp_path):
+    model = make_scaled(base, kept)
+    for way, copied in COPIES.items():
+        made = copied(model, tmp_path)
+        assert type(made) is type(model), way
+        assert (made.was_given, made.extra) == (3.0, 4.0), way
+    if kept == "its attribute":
+        model.scale = 5.0
+        assert COPIES["config"](model, tmp_path).was_given == 5.0
+
+
+@pytest.mark.parametrize("kept", KEEPS)
+@pytest.mark.parametrize("base", BASES[2:])
+def test_an_object_s_copies_get_the_arguments_it_was_given(base, kept, make_scaled):
+    made = make_scaled(base, kept)
+    saved = keras.saving.serialize_keras_object(made)
+    for each in (
+        type(made).from_config(made.get_config()),
+        keras.saving.deserialize_keras_object(saved),
+    ):
+        assert type(each) is type(made) and (each.was_given, each.extra) == (3.0, 4.0)
+    if base is Pooling:
+        inputs = keras.Input((None, 4))
+        clone = keras.models.clone_model(keras.Model(inputs, made(inputs)))
+        assert clone.layers[-1].was_given == 3.0
+    if base is BertClassifierPreprocessor:
+        assert each.label_names == ["no", "yes"]
+        assert type(made).like(pickle.loads(pickle.dumps(made))).was_given == 3.0
+
+
+def test_a_preprocessor_s_arguments_are_in_the_preset_of_its_model(make_scaled, tmp_path):
+    reader = make_scaled(BertClassifierPreprocessor, "another attribute")
+    model = BertClassifier(make_scaled(BertBackbone, "nothing"), 2)
+    model.preprocessor = reader
+    made = by_preset(model, tmp_path).preprocessor
+    assert (made.was_given, made.extra, made.label_names) == (3.0, 4.0, ["no", "yes"])
+
+
+@register
+def squared(x):
+    return x * x
+
+
+@register
+class Adapted(BertClassifier):
+    """A head that begins with a layer and a function of a user's own."""
+
+    def __init__(self, backbone, adapter=None, act=None, weights=None, policy=None, **kwargs):
+        super().__init__(backbone, **kwargs)
+        self.adapter = adapter
+        self._others = (act, weights, policy)
+
+
+def test_layers_functions_arrays_and_policies_are_arguments_too(make_backbone, tmp_path):
+    adapter = keras.layers.Dense(4, "relu", name="adapter")
+    array = np.array([1.0, 2.0], "float32")
+    policy = keras.DTypePolicy("mixed_bfloat16")
+    model = Adapted(make_backbone(), adapter, squared, array, policy, num_classes=2)
+    for way, copied in COPIES.items():
+        made = copied(model, tmp_path)
+        act, weights, its_policy = made._others
+        assert made.adapter is not adapter and made.adapter.get_config() == adapter.get_config()
+        assert act is squared and its_policy == policy, way
+        np.testing.assert_array_equal(weights, array)
+
+
+def test_what_a_constructor_sets_for_its_ancestor_is_no_argument(make_backbone, tmp_path):
+    @register
+    class Fixed(BertClassifier):
+        def __init__(self, backbone, preprocessor=None, **kwargs):
+            super().__init__(backbone, 2, preprocessor, dropout=0.3, **kwargs)
+
     @register
     class Strict(BertClassifier):
         def __init__(self, backbone, preprocessor=None, *, name=None, trainable=True):
-            super().__init__(backbone, 2, preprocessor, name=name, trainable=trainable)
+            super().__init__(backbone, 3, preprocessor, name=name, trainable=trainable)
 
-    backbone = make_backbone()
-    with pytest.raises(ValueError, match="Forgetful can't be saved: .* differ .*'grade'"):
-        Forgetful(backbone, 2, "A").save_to_preset(tmp_path / "model")
-    with pytest.raises(ValueError, match="Strict can't be saved: .* differ .*'num_classes'"):
-        Strict(backbone).save_to_preset(tmp_path / "model")
+    for cls, num_classes, dropout in ((Fixed, 2, 0.3), (Strict, 3, 0.1)):
+        made = by_preset(cls(make_backbone()), tmp_path)
+        assert (type(made), made.num_classes, made.dropout) == (cls, num_classes, dropout)
+        made.save_to_hugging_face(tmp_path / "theirs")
+        assert BertTask.from_preset(tmp_path / "theirs").num_classes == num_classes
+
+
+def test_a_function_that_loading_could_not_find_is_refused_when_it_is_saved(
+    make_backbone, tmp_path
+):
+    def cubed(x):
+        return x * x * x
+
+    model = Adapted(make_backbone(), act=cubed, num_classes=2)
+    with pytest.raises(ValueError, match="Adapted can't be saved: .*cubed.*registered"):
+        model.save_to_preset(tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_preprocessor_s_function_is_saved(make_backbone, preprocessor, tmp_path):
+    reader = Marked.like(preprocessor, label_names=["no", "yes"], mark=squared)
+    model = BertClassifier(make_backbone(), 2, reader)
+    for way, copied in COPIES.items():
+        assert copied(model, tmp_path).preprocessor.mark is squared, way
+
+
+@pytest.mark.parametrize("scales", [True, False])
+def test_whether_losses_are_scaled_is_saved(scales, make_backbone, tmp_path):
+    model = BertClassifier(make_backbone(dtype="mixed_float16"), 2)
+    model.compile("sgd", auto_scale_loss=scales, loss_weights=2.0, steps_per_execution=3)
+    made = by_file(model, tmp_path)
+    assert type(made.optimizer) is type(model.optimizer)
+    assert made.steps_per_execution == 3
+    assert made.get_compile_config()["loss_weights"] == 2.0
+
+
+def test_what_is_recorded_is_not_in_the_weights(make_backbone, tmp_path):
+    model = Adapted(make_backbone(), keras.layers.Dense(4, name="adapter"), num_classes=2)
+    model.save_weights(tmp_path / "model.weights.h5")
+    paths = []
+    with h5py.File(tmp_path / "model.weights.h5") as file:
+        file.visit(paths.append)
+    assert "layers" in paths and not any("constructed" in path for path in paths)

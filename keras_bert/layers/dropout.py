@@ -47,14 +47,10 @@ class Dropout(SavedLayer):
         dropped = round(self.rate * 2**16)
         dropped = min(max(dropped, 1), 2**16 - 1)
         draw = _drawn_by_jax if keras.backend.backend() == "jax" else _drawn_by_tensorflow
-        keep = draw(inputs, self.next_seed(), dropped)
+        keep = draw(inputs, self._seeds().next(), dropped)
         scale = 2**16 / (2**16 - dropped)
         scaled = inputs * ops.cast(scale, inputs.dtype)
         return ops.where(keep, scaled, ops.cast(0, inputs.dtype))
-
-    def next_seed(self):
-        """Draws the seed of a mask, uint32 `[2]`, for kernels that drop by themselves."""
-        return self._seeds().next()
 
     def _seeds(self):
         return getattr(_given, "seeds", {}).get(id(self), self.seed_generator)

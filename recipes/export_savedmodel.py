@@ -35,14 +35,11 @@ def parse_args(argv=None):
     add("--output", required=True, help="output folder")
     formats = ("tf_saved_model", "onnx", "litert", "openvino")
     add("--format", choices=formats, default=formats[0], help="of the file, or of its runtime")
-    add("--int8", action="store_true", help="smaller weights and faster products of these")
     add("--version", type=int, default=1, help="TensorFlow Serving serves the highest version")
     add("--text", nargs="*", default=[], help="texts to query the exported SavedModel with")
     args = parser.parse_args(argv)
     if args.format != formats[0] and (args.text or args.version != 1):
         parser.error("--text and --version are for SavedModels")
-    if args.int8 and args.format == formats[0]:
-        parser.error("--int8 is for the other formats")
     return args
 
 
@@ -52,7 +49,7 @@ def main(argv=None):
 
     model = keras_bert.BertTask.from_preset(args.preset)
     if args.format != "tf_saved_model":
-        exported = model.export(args.output, format=args.format, int8=args.int8)
+        exported = model.export(args.output, format=args.format)
         print(f"Exported to {Path(exported).resolve()}.")
         return
     ranks = getattr(model.preprocessor, "signature", {})  # export refuses a model without one

@@ -80,13 +80,12 @@ print("predict:", model.predict(texts, verbose=0).argmax(axis=-1))
 #
 # ## LiteRT: phones
 #
-# LiteRT was TensorFlow Lite. With `int8=True` the file has a quarter of the size, and a CPU computes
-# its products in int8. The package `ai-edge-litert` runs it.
+# LiteRT was TensorFlow Lite. The package `ai-edge-litert` runs its file.
 
 # %%
 from ai_edge_litert.interpreter import Interpreter
 
-path = model.export("messages_litert", format="litert", int8=True)
+path = model.export("messages_litert", format="litert")
 print(f"{Path(path).stat().st_size / 1e6:.1f} MB")
 run = Interpreter(path).get_signature_runner()
 logits = run(
@@ -94,23 +93,53 @@ logits = run(
     segment_ids=np.array([row.type_ids for row in rows], "int32"),
     padding_mask=np.array([row.attention_mask for row in rows], "int32"),
 )["logits"]
-print("LiteRT, int8:", logits.argmax(axis=-1))
+print("LiteRT: ", logits.argmax(axis=-1))
 
 # %% [markdown]
 # ## OpenVINO: servers with CPUs
 #
-# `format="openvino"` writes the folder that Optimum reads. With `int8=texts`, examples, fixed ranges
-# of int8 are taken from them. Where a processor has bfloat16, OpenVINO computes in it by default, up
-# to 1e-3 from float32 in embeddings: compile the model with `{"INFERENCE_PRECISION_HINT": "f32"}`
-# for `predict`'s outputs.
+# `format="openvino"` writes the folder that Optimum reads. Where a processor has bfloat16, OpenVINO
+# computes in it by default, up to 1e-3 from float32 in embeddings: compile the model with
+# `{"INFERENCE_PRECISION_HINT": "f32"}` for `predict`'s outputs.
+#
+# ## int8
+#
+# Each runtime has a quantizer, which makes files of a quarter of the size; a CPU computes them
+# faster. transformers.js looks for ONNX Runtime's under this name:
+
+# %%
+from onnxruntime.quantization import quantize_dynamic
+
+folder = "messages_onnx/onnx"
+quantize_dynamic(f"{folder}/model.onnx", f"{folder}/model_quantized.onnx", per_channel=True)
+
+# %% [markdown]
+# LiteRT's converter makes its file from a SavedModel:
+
+# %%
+import tensorflow as tf
+
+saved = model.export("served/messages")
+converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=["token_ids"])
+converter.optimizations = [tf.lite.Optimize.DEFAULT]
+Path("messages_int8.tflite").write_bytes(converter.convert())
+
+# %% [markdown]
+# OpenVINO's is NNCF (`pip install nncf`); `nncf.quantize` takes examples, for activations in int8:
+#
+# ```py
+# model = openvino.Core().read_model("messages_openvino/openvino/openvino_model.xml")
+# openvino.save_model(nncf.compress_weights(model), "messages_int8/openvino_model.xml")
+# ```
+#
+# [Which format for which runtime](../formats.md#int8) has scores and speeds.
 #
 # ## Reference: what is in the folders
 #
-# | format | the model's file | with `int8` | inputs |
-# |---|---|---|---|
-# | `"onnx"` | `onnx/model.onnx` | `onnx/model_quantized.onnx` | int64 `input_ids`, `attention_mask`, `token_type_ids` |
-# | `"openvino"` | `openvino/openvino_model.xml` and `.bin` | the same files | the same |
-# | `"litert"` | `model.tflite` | the same file | int32 `token_ids`, `padding_mask`, `segment_ids` |
+# | format | the model's file | inputs |
+# |---|---|---|
+# | `"onnx"` | `onnx/model.onnx` | int64 `input_ids`, `attention_mask`, `token_type_ids` |
+# | `"openvino"` | `openvino/openvino_model.xml` and `.bin` | the same |
+# | `"litert"` | `model.tflite` | int32 `token_ids`, `padding_mask`, `segment_ids` |
 #
-# The folder has the tokenizer's files, too. Outputs are those of `predict`, within 1e-5 without
-# int8. Windows of long texts, entities and spans are in the [SavedModel](serve.py) alone.
+# The folder has the tokenizer's files, too. Outputs are those of `predict`, within 1e-5. Windows of long texts, entities and spans are in the [SavedModel](serve.py) alone.

@@ -150,8 +150,8 @@ for name, settings in {"int8 weights": {"config": weights_only}, "int8": {"mode"
 # Keras collects garbage after each weight that it replaces: between `gc.freeze()` and `gc.unfreeze()`
 # it [takes less time](../results.md#quantization).
 #
-# On a CPU, `quantize("int8")` is slower than float32. LiteRT's [int8
-# export](hand_it_over.py) takes less than half of float32's time.
+# On a CPU, `quantize("int8")` is slower than float32. LiteRT's [int8](hand_it_over.py#int8) takes less
+# than half of float32's time.
 #
 # ## Files from strangers
 #

@@ -398,10 +398,7 @@ class BertTask(
             **kwargs: of a SavedModel, `version`, int, which is written to `filepath/version`:
                 TensorFlow Serving serves the highest, also of those that are added while it runs.
                 Of the others, `names` of inputs and outputs: `"hugging_face"`, by default for ONNX
-                and OpenVINO, or `"keras_bert"`; and `int8`, bool: products in int8, with weights of
-                a quarter of the size; for OpenVINO also examples, best 300, from which the ranges
-                of activations are taken. `opset_version`, int, of ONNX; `compress_to_fp16`, bool,
-                of OpenVINO, for weights in float16.
+                and OpenVINO, or `"keras_bert"`.
 
         Returns:
             The path of the SavedModel's version, or of the model's file.

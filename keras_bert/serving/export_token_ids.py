@@ -1,6 +1,5 @@
 """Models of token ids for runtimes other than TensorFlow's: ONNX, LiteRT and OpenVINO."""
 
-import inspect
 import os
 import tempfile
 from collections.abc import Callable
@@ -14,16 +13,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.new_folder import BESIDE_WEIGHTS, README, check_replaces, new_folder
-from keras_bert.messages import check_one_of, logger, missing
+from keras_bert.messages import check_one_of, missing
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.presets.formats.hugging_face_tokenizer import write_tokenizer_json
 from keras_bert.presets.save_model import truncation_of, write_preprocessor
 from keras_bert.serving.export_saved_model import save_quietly, token_id_function
 from keras_bert.serving.hugging_face_export import (
     described_for_hugging_face,
     hugging_face_function,
-    their_inputs,
     write_hugging_face_files,
 )
 from keras_bert.training.keras_internals import all_layers
@@ -42,31 +39,29 @@ def export_token_ids(
     `predict` returns for prepared inputs.
     """
     target = _FORMATS[format]
-    int8 = options.get("int8", False)
+    for name in options:
+        advice = ""
+        if name == "int8":
+            advice = (
+                f" Quantize the file with {target.quantizer}: the guide hand_it_over.py shows it."
+            )
+        raise ValueError(f"format={format!r} takes names; got {name}.{advice}")
     if names is None:
         names = next(iter(target.paths))
     check_one_of("names", names, target.paths)
-    _check_arguments(format, target.write, options)
     _check_precision(model, format)
     if names == "hugging_face":
         checkpoint = described_for_hugging_face(model)
         function = hugging_face_function(model, checkpoint)
     else:
         function = token_id_function(model)
-    if not isinstance(int8, bool):
-        options["int8"] = _calibration(model, int8)
-        if names == "hugging_face":
-            options["int8"] = [their_inputs(checkpoint, row) for row in options["int8"]]
-    for package in target.packages[: 2 if int8 else 1]:
-        if find_spec(package) is None:
-            raise missing(package, "export")
+    if target.package is not None and find_spec(target.package) is None:
+        raise missing(target.package, "export")
     path = target.paths[names]
-    if format == "onnx" and int8:
-        path = path.replace("model.onnx", "model_quantized.onnx")  # which transformers.js looks for
     own = (*target.written, *BESIDE_WEIGHTS, "preprocessor.json", README)
     with new_folder(folder, check=partial(check_replaces, folder, own=own, marks=())) as new:
         (new / path).parent.mkdir(exist_ok=True)
-        target.write(function, new / path, **options)
+        target.write(function, new / path)
         if names == "hugging_face":
             write_hugging_face_files(checkpoint, new, path)
         elif model.preprocessor is not None:
@@ -74,31 +69,19 @@ def export_token_ids(
     return os.path.join(os.fspath(folder), path)
 
 
-def _write_onnx(function, path, opset_version=None, int8=False):
+def _write_onnx(function, path):
     import onnx
     import tf2onnx
 
     specs = function.input_signature
     converted, _ = tf2onnx.convert.from_function(
-        function, specs, opset=opset_version, custom_op_handlers={"Erfc": (_write_erfc, [])}
+        function, specs, custom_op_handlers={"Erfc": (_write_erfc, [])}
     )
     outputs = sorted(function.get_concrete_function().structured_outputs)  # as TensorFlow flattens
     _rename_outputs(converted.graph, outputs)
     _name_axes(converted.graph)
     onnx.checker.check_model(converted)
-    if not int8:
-        onnx.save(converted, path)
-        return
-    from onnxruntime.quantization import quantize_dynamic
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-
-    with tempfile.TemporaryDirectory() as folder:
-        exact = os.path.join(folder, "exact.onnx")
-        prepared = os.path.join(folder, "prepared.onnx")
-        onnx.save(converted, exact)
-        # Without it onnxruntime warns. Its optimizations make no difference.
-        quant_pre_process(exact, prepared, skip_optimization=True, skip_symbolic_shape=True)
-        quantize_dynamic(prepared, path, per_channel=True)
+    onnx.save(converted, path)
 
 
 def _write_erfc(graph, node, name, args):
@@ -113,69 +96,27 @@ def _write_erfc(graph, node, name, args):
     graph.make_node("Sub", inputs, outputs=[output], name=name, shapes=[shape], dtypes=[dtype])
 
 
-def _write_litert(function, path, int8=False):
+def _write_litert(function, path):
     with tempfile.TemporaryDirectory() as folder:
         _save(function, folder)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder)
-        converter.optimizations = [tf.lite.Optimize.DEFAULT] if int8 else []
         path.write_bytes(converter.convert())
 
 
-def _write_openvino(function, path, compress_to_fp16=False, int8=False):
+def _write_openvino(function, path):
     import openvino
 
     with tempfile.TemporaryDirectory() as folder:
         _save(function, folder)
         # Not convert_model, which reports each use to OpenVINO's developers.
         converted = openvino.Core().read_model(folder)
-        if int8:
-            converted = _in_int8(converted, int8)
-        openvino.save_model(converted, path, compress_to_fp16=compress_to_fp16)
-
-
-def _in_int8(model, examples):
-    """Quantizes OpenVINO's model: its weights, or activations too, by a list of inputs."""
-    import nncf
-
-    if examples is True:
-        return nncf.compress_weights(model)
-    options = {"model_type": nncf.ModelType.TRANSFORMER, "subset_size": len(examples)}
-    return nncf.quantize(model, nncf.Dataset(examples), **options)
-
-
-def _calibration(model, texts):
-    """Makes the inputs of examples, one by one, from which the ranges of activations are taken."""
-    if model.preprocessor is None:
-        raise ValueError("int8=texts needs a preprocessor, which reads them. int8=True needs none.")
-    rows = model.preprocessor.read(texts)
-    lengths = rows.num_tokens()
-    num_rows = len(lengths)
-    longest = model.preprocessor.sequence_length
-    if num_rows < _LEAST_TEXTS:
-        raise ValueError(
-            f"int8 takes the ranges of activations from examples: give at least {_LEAST_TEXTS}, "
-            f"best {_MOST_TEXTS}; got {num_rows}. int8=True needs none."
-        )
-    if max(lengths) < _LEAST_LENGTH * longest:
-        logger.warning(
-            "int8=texts fits texts like these, of up to %d tokens; the model takes %d, and answers "
-            "of longer ones may be far off. Give texts of all lengths, or load the model with "
-            "sequence_length=%d.",
-            max(lengths),
-            longest,
-            max(lengths),
-        )
-    chosen = np.random.default_rng(0).permutation(num_rows)[:_MOST_TEXTS]
-    examples = []
-    for index in chosen:
-        inputs, *_ = rows.batch(np.array([index]), LONGEST)
-        examples.append({name: inputs[name] for name in model.input if name in inputs})
-    return examples
+        openvino.save_model(converted, path, compress_to_fp16=False)
 
 
 class _Format(NamedTuple):
     write: Callable
-    packages: tuple[str, ...]  # that the writer needs, and for int8
+    package: str | None  # that the writer needs
+    quantizer: str  # that makes its file smaller
     written: tuple[str, ...]  # all names that the writer gives
     paths: dict[str, str]  # of the model by `names`, the default first
 
@@ -183,26 +124,26 @@ class _Format(NamedTuple):
 _FORMATS = {
     "onnx": _Format(
         _write_onnx,
-        ("tf2onnx", "onnxruntime"),
-        ("onnx", "model.onnx", "model_quantized.onnx"),
+        "tf2onnx",
+        "onnxruntime.quantization.quantize_dynamic",
+        ("onnx", "model.onnx"),
         {"hugging_face": "onnx/model.onnx", "keras_bert": "model.onnx"},
     ),
     "openvino": _Format(
         _write_openvino,
-        ("openvino", "nncf"),
+        "openvino",
+        "nncf.compress_weights",
         ("openvino", "model.xml", "model.bin"),
         {"hugging_face": "openvino/openvino_model.xml", "keras_bert": "model.xml"},
     ),
     "litert": _Format(
         _write_litert,
-        (),
+        None,
+        "tf.lite.TFLiteConverter, from a SavedModel",
         ("model.tflite",),
         {"keras_bert": "model.tflite"},
     ),
 }
-_LEAST_TEXTS = 32
-_MOST_TEXTS = 300
-_LEAST_LENGTH = 0.75  # of the longest example for int8, as a share of `sequence_length`
 
 
 def write_own_files(preprocessor: BertPreprocessor, folder: Path) -> None:
@@ -241,18 +182,6 @@ def _name_axes(graph):
         for dim, name in zip(dims, names, strict=True):
             if not dim.HasField("dim_value"):
                 dim.dim_param = name
-
-
-def _check_arguments(format, write, options):
-    known = list(inspect.signature(write).parameters)[2:]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise ValueError(f"format={format!r} takes {', '.join(known)}; got {', '.join(unknown)}.")
-    if format != "openvino" and not isinstance(options.get("int8", False), bool):
-        raise ValueError(
-            f"format={format!r} takes the ranges of activations as it runs: give int8=True, not "
-            "examples."
-        )
 
 
 def _check_precision(model, format):

@@ -7,7 +7,6 @@ from pathlib import Path
 from string import Template
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.new_folder import CARD_MARK, README
@@ -72,17 +71,6 @@ def hugging_face_function(model: keras.Model, checkpoint: Checkpoint) -> Callabl
         return {_OUTPUTS.get(name, name): tensor for name, tensor in outputs.items()}
 
     return predict
-
-
-def their_inputs(checkpoint: Checkpoint, inputs: dict) -> dict:
-    """Renames prepared inputs; a reranker's lose the axis of documents."""
-    theirs = {}
-    for name, array in inputs.items():
-        array = np.asarray(array, "int64")
-        if checkpoint.model_class.their_wrapper == "CrossEncoder":
-            array = array.reshape(-1, array.shape[-1])
-        theirs[_INPUTS[name]] = array
-    return theirs
 
 
 def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) -> None:

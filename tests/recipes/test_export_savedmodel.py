@@ -54,7 +54,7 @@ def test_an_encoder_of_the_recipes_is_known(run_python, recipe, module, classifi
 @pytest.mark.slow
 def test_other_formats_hold_the_model_and_its_tokenizer(module, classifier, tmp_path, capsys):
     main, arguments = module.main, [str(classifier[1]), "--output"]
-    main([*arguments, str(tmp_path / "films"), "--format", "litert", "--int8"])
+    main([*arguments, str(tmp_path / "films"), "--format", "litert"])
     files = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in (tmp_path / "films").iterdir()} == files
     assert "films/model.tflite." in capsys.readouterr().out

@@ -1,7 +1,6 @@
 """ONNX, LiteRT and OpenVINO answer as `predict` does, in their own runtimes."""
 
 import json
-import os
 import re
 import warnings
 from unittest.mock import Mock
@@ -17,7 +16,6 @@ from keras_bert.files.json_files import read_json
 from keras_bert.models.backbone import export_encoder
 from keras_bert.serving.export_token_ids import (
     _FORMATS,
-    _calibration,
     _write_onnx,
     write_own_files,
 )
@@ -194,30 +192,6 @@ def test_a_quantized_model_runs_in_onnx_runtime_alone(assert_close, tmp_path):
         model.export(tmp_path / "other", format="litert")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("format", "options", "low", "high"),
-    [
-        *((format, {"int8": True}, 1e-4, 1) for format in ("litert", "onnx", "openvino")),
-        ("openvino", {"int8": TEXTS * 8}, 1e-4, 1),
-        ("openvino", {"compress_to_fp16": True}, 1e-5, 1e-2),
-    ],
-)
-def test_smaller_weights_change_the_outputs_little(
-    difference, tmp_path, format, options, low, high
-):
-    needed({"onnx": "tf2onnx", "litert": "tensorflow"}.get(format, format))
-    model = with_preprocessor(num_layers=2, hidden_dim=96)
-    sizes = []
-    for own in ({}, options):
-        path = model.export(tmp_path / "out", format=format, names="keras_bert", **own)
-        sizes.append(os.path.getsize(path.replace(".xml", ".bin")))
-    assert path.endswith("model_quantized.onnx") == (format == "onnx")
-    assert low < difference(*of_both(model, RUN[format](path))) < high
-    assert sizes[1] < 0.6 * sizes[0]
-    assert len([*(tmp_path / "out").glob("*model*")]) == (2 if format == "openvino" else 1)
-
-
 def fast_tokenizer(preprocessor, folder):
     """The tokenizer in the files beside an export."""
     write_own_files(preprocessor, folder)
@@ -373,24 +347,6 @@ def test_the_folder_tells_of_a_threshold(tmp_path):
     assert "from a probability of 0.8750 on" in (tmp_path / "README.md").read_text()
 
 
-def test_examples_for_int8_are_checked_before_anything_is_written(tmp_path, refused):
-    for model, format, texts, message in (
-        (with_preprocessor(), "onnx", TEXTS * 8, "give int8=True, not examples"),
-        (with_preprocessor(), "openvino", TEXTS, "at least 32, best 300; got 5"),
-        (make(), "openvino", TEXTS * 8, "int8=texts needs a preprocessor"),
-    ):
-        refused(message, model.export, tmp_path / "out", format=format, int8=texts)
-    assert not list(tmp_path.iterdir())
-
-
-def test_examples_for_int8_that_are_all_short_are_told(caplog):
-    model = with_preprocessor()  # of 12 tokens
-    _calibration(model, ["a b c"] * 31 + ["a b c d e f g"])  # 9, with two special tokens
-    assert not caplog.text
-    _calibration(model, ["a b c"] * 31 + ["a b c d e f"])
-    assert "texts like these, of up to 8 tokens; the model takes 12" in caplog.text
-
-
 def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(tmp_path, refused):
     for name in ("pretrainer", "features", "layers", "token vectors"):
         refused('names="keras_bert"', make(name).export, tmp_path / "out", format="onnx")
@@ -404,10 +360,10 @@ def fake_writer(monkeypatch):
     """Gives a format a writer that takes no time and needs no package."""
 
     def fake(format, write=lambda: b"model"):
-        def write_path(function, path, int8=False):
+        def write_path(function, path):
             path.write_bytes(write())
 
-        fast = _FORMATS[format]._replace(write=write_path, packages=())
+        fast = _FORMATS[format]._replace(write=write_path, package=None)
         monkeypatch.setitem(_FORMATS, format, fast)
 
     return fake
@@ -449,10 +405,10 @@ def test_a_folder_for_hugging_faces_tools_describes_the_model(fake_writer, tmp_p
     assert model.export(folder, format="onnx") == str(folder / "onnx" / "model.onnx")
     (folder / "README.md").write_text("Mine.")
     model.quantize("int8")  # its weights are in the graph alone
-    model.export(folder, format="onnx", int8=True)
+    model.export(folder, format="onnx")
     files = "config.json vocab.txt tokenizer.json tokenizer_config.json special_tokens_map.json"
     assert {path.name for path in folder.iterdir()} == {*files.split(), "README.md", "onnx"}
-    assert [path.name for path in (folder / "onnx").iterdir()] == ["model_quantized.onnx"]
+    assert [path.name for path in (folder / "onnx").iterdir()] == ["model.onnx"]
     assert read_json(folder / "config.json")["id2label"] == {"0": "x", "1": "y", "2": "z"}
     assert (folder / "README.md").read_text() == "Mine."
     for format in ("litert", "openvino"):
@@ -466,16 +422,19 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path, refused):
     for export in (keras_bert.BertTask.export, export_encoder):
         for format, message in (("tflite", "'torch'; got 'tflite'"), (None, "got None")):
             refused(message, export, None, folder, format)
-    message = "format='litert' takes int8; got opset_version"
+    message = "format='litert' takes names; got opset_version"
     refused(message, model.export, folder, format="litert", opset_version=17)
+    for format, quantizer in (("onnx", "quantize_dynamic"), ("openvino", "nncf")):
+        refused(rf"got int8.*Quantize the file with .*{quantizer}", model.export, folder,
+                format=format, int8=True)  # fmt: skip
     mixed = keras_bert.BertBackbone(9, 1, 2, 8, 8, dtype="mixed_bfloat16")
     message = "bfloat16, which format='openvino' can't hold.*, dtype=.float32"
     refused(message, mixed.export, folder, format="openvino")
     module = "keras_bert.serving.export_token_ids.find_spec"
-    for format, package in ((f, p) for f, kind in _FORMATS.items() for p in kind.packages):
+    for format, package in (("onnx", "tf2onnx"), ("openvino", "openvino")):
         monkeypatch.setattr(module, lambda name, package=package: None if name == package else name)
         with pytest.raises(ImportError, match=rf"{package}.*keras3-bert\[export"):
-            model.export(folder, format=format, int8=True)
+            model.export(folder, format=format)
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     refused("KERAS_BACKEND=tensorflow", model.export, folder, format="litert")
     assert not list(tmp_path.iterdir())

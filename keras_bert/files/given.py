@@ -43,20 +43,21 @@ def check_stored(archive: ZipFile) -> None:
 
 
 def of_one_version(load: Load) -> Load:
-    """Decorates `load(cls, folder, ...)`: a folder that is replaced meanwhile is loaded again."""
+    """Decorates `load(folder)`: a folder that is replaced meanwhile is loaded again."""
 
     @functools.wraps(load)
-    def load_whole(cls, folder, *args, **kwargs):
-        while True:
+    def load_whole(folder):
+        for _ in range(20):
             before = _version(folder)
             try:
-                loaded = load(cls, folder, *args, **kwargs)
+                loaded = load(folder)
             except Exception:
                 if _version(folder) == before:
                     raise
             else:
                 if _version(folder) == before:
                     return loaded
+        raise OSError(f"{folder} is replaced faster than it can be read. Load it again later.")
 
     return load_whole
 

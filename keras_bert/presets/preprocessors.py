@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from keras_bert.files.given import of_one_version
 from keras_bert.files.json_files import read_json
 from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import Checkpoint, explained
@@ -17,16 +16,13 @@ from keras_bert.saved import with_objects
 from keras_bert.text.base_tokenizer import tokenizer_class
 
 
-@of_one_version
 def load_preprocessor(cls: type, source: str | os.PathLike, settings: dict[str, Any]) -> Any:
     """Loads the preprocessor of a source, as `BertPreprocessor.from_preset` does."""
-    settings = {**settings}
     lowercase = settings.pop("lowercase", None)
     preprocessor = preprocessor_from(read_source(source), cls, None, settings, lowercase)
     return _with_vocabulary(preprocessor, source)
 
 
-@of_one_version
 def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None = None) -> Any:
     """Loads the tokenizer of a source, as `BertTokenizer.from_preset` does.
 

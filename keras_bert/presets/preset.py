@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import keras
 
-from keras_bert.files.given import of_one_version
 from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets import preset_arguments
 from keras_bert.presets.formats.checkpoint import public_class
@@ -144,7 +143,6 @@ class PresetModel:
         record_training(self, settings, scores)
 
     @classmethod
-    @of_one_version
     def from_preset(
         cls: type[Model],
         source: str | os.PathLike,

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
+from keras_bert.files.given import of_one_version
 from keras_bert.files.json_files import JsonFields, read_json
 from keras_bert.files.whole import recover
 from keras_bert.messages import check_path, shown
@@ -28,6 +29,7 @@ for _handle in KNOWN_PRESETS:
         _HANDLES[_handle.rpartition("/")[2]] = _handle
 
 
+@of_one_version
 def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
     """Reads a model in any supported format; `PresetModel.from_preset` lists the sources."""
     check_path("source", source)

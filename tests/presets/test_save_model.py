@@ -1,6 +1,7 @@
 """A folder is always one of the whole models, whoever writes or reads it, at whatever limit."""
 
 import contextlib
+import itertools
 import os
 import shutil
 import subprocess
@@ -10,10 +11,9 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertTask, TrainingCheckpoint
-from keras_bert.presets import preset_folder
+from keras_bert.files import given
+from keras_bert.presets import preset
 from keras_bert.presets.formats import tensor_files
-
-METHODS = ["save_to_preset", "save_to_hugging_face"]
 
 
 def filled(value):
@@ -29,31 +29,28 @@ def values_in(model):
     return set(np.concatenate([np.ravel(weight) for weight in model.get_weights()]))
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("change", ["replaces", "removes"])
-def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(
-    tmp_path, monkeypatch, method, change
+@pytest.mark.parametrize(("when", "value"), [("opened", 2), ("gone", 2), ("loaded", 1)])
+def test_a_folder_that_is_replaced_while_it_is_read_is_one_of_two(
+    tmp_path, monkeypatch, when, value
 ):
-    getattr(filled(1), method)(tmp_path / "model")
-    getattr(filled(2), method)(tmp_path / "other")
-    module, name = {
-        "save_to_preset": (preset_folder, "check_crc32"),
-        "save_to_hugging_face": (tensor_files, "safe_open"),
-    }[method]
+    filled(1).save_to_hugging_face(tmp_path / "model")
+    filled(2).save_to_hugging_face(tmp_path / "other")
+    module, name = (preset, "load_checkpoint") if when == "loaded" else (tensor_files, "safe_open")
     real, calls = getattr(module, name), []
 
-    def meets_a_writer(path, *arguments, **options):
-        calls.append(path)
-        if len(calls) == 3:
+    def meets_a_writer(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == 1:
             (tmp_path / "model").rename(tmp_path / "old")
             (tmp_path / "other").rename(tmp_path / "model")
-            if change == "removes":
-                (tmp_path / "old" / os.path.basename(path)).unlink()
-                raise OSError(f"{path} is gone")
-        return real(path, *arguments, **options)
+            shutil.rmtree(tmp_path / "old")
+            if when == "gone":
+                raise OSError("the file is gone")
+        return real(*arguments, **options)
 
     monkeypatch.setattr(module, name, meets_a_writer)
-    assert values_in(BertTask.from_preset(tmp_path / "model")) == {2} and len(calls) > 3
+    assert values_in(BertTask.from_preset(tmp_path / "model")) == {value}
+    assert len(calls) == (1 if when == "loaded" else 2)
 
 
 def save_lora(model, folder):
@@ -118,6 +115,14 @@ def test_on_a_disk_of_any_size_what_was_there_stays(tmp_path, write):
             assert contents(disk) == before
         finally:
             subprocess.run(["umount", disk], check=True)
+
+
+def test_a_folder_that_never_stays_is_an_error(tmp_path, monkeypatch):
+    filled(1).save_to_preset(tmp_path / "model")
+    versions = itertools.count()
+    monkeypatch.setattr(given, "_version", lambda folder: next(versions))
+    with pytest.raises(OSError, match="model is replaced faster than it can be read"):
+        BertTask.from_preset(tmp_path / "model")
 
 
 # Each round starts from a model of zeros; two processes then save ones and twos at the same time.

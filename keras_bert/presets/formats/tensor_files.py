@@ -119,20 +119,15 @@ def _shards(path):
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """Reads the tensors of a file, each one on demand."""
-
-    def read(name):
-        with safe_open(path, framework="numpy") as file:  # unmaps the file's pages at the end
-            return file.get_tensor(name)
-
+    """Reads the tensors of a file, each one on demand, of what the path names now."""
     tensors = {}
     with explained(path, "is truncated or not a safetensors file", "Download it again."):
-        with safe_open(path, framework="numpy") as file:
-            for name in file.keys():
-                header = file.get_slice(name)
-                shape = tuple(header.get_shape())
-                dtype = header.get_dtype()
-                tensors[name] = file_tensor(path, name, shape, dtype, partial(read, name))
+        file = safe_open(path, framework="numpy")
+        for name in file.keys():  # noqa: SIM118
+            header = file.get_slice(name)
+            shape = tuple(header.get_shape())
+            read = partial(file.get_tensor, name)
+            tensors[name] = file_tensor(path, name, shape, header.get_dtype(), read)
     return tensors
 
 
@@ -176,21 +171,20 @@ def _tensorflow(path):
     import h5py
 
     def read(name):
-        with h5py.File(path, "r") as file:
-            array = file[name][()]
+        array = file[name][()]
         return array.T if name.endswith("kernel:0") else array
 
     tensors = {}
     found = {}
     safe_num_bytes(path)
-    with h5py.File(path, "r") as file:
-        file.visititems(found.__setitem__)
-        for name, part in found.items():
-            if isinstance(part, h5py.Dataset) and name.count("/") > 2:
-                shape = part.shape[::-1] if name.endswith("kernel:0") else part.shape
-                read_it = partial(read, name)
-                theirs = _name_in_pytorch(name)
-                tensors[theirs] = file_tensor(path, name, shape, str(part.dtype), read_it)
+    file = h5py.File(path, "r")
+    file.visititems(found.__setitem__)
+    for name, part in found.items():
+        if isinstance(part, h5py.Dataset) and name.count("/") > 2:
+            shape = part.shape[::-1] if name.endswith("kernel:0") else part.shape
+            read_it = partial(read, name)
+            theirs = _name_in_pytorch(name)
+            tensors[theirs] = file_tensor(path, name, shape, str(part.dtype), read_it)
     return tensors
 
 

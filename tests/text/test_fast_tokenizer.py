@@ -50,7 +50,7 @@ def test_ids_and_offsets_are_those_of_tokenizers(data):
 
 
 def test_ids_are_those_of_sentencepiece():
-    sentencepiece = pytest.importorskip("sentencepiece", reason='pip install ".[dev]"')
+    sentencepiece = pytest.importorskip("sentencepiece", reason='pip install ".[parity]"')
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(TRAINING),

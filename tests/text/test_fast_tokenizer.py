@@ -49,6 +49,7 @@ def test_ids_and_offsets_are_those_of_tokenizers(data):
             assert start == end if not token.strip("▁Ġ") else text[start:end] == piece.strip()
 
 
+@pytest.mark.slow
 def test_ids_are_those_of_sentencepiece():
     sentencepiece = pytest.importorskip("sentencepiece", reason='pip install ".[parity]"')
     model = io.BytesIO()

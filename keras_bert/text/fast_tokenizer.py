@@ -1,11 +1,9 @@
 """`FastTokenizer`: the tokens of a `tokenizer.json`, by Hugging Face's `tokenizers`."""
 
-import functools
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +22,6 @@ _SPELLINGS = {
 _TEXTS_AT_ONCE = 4096  # bounds the memory of their encodings
 _MOST_UNUSED_IDS = 2**20
 _NOT_UTF8 = dict.fromkeys(range(0xD800, 0xE000), "\ue000")  # which no vocabulary has
-_PARALLELISM = "TOKENIZERS_PARALLELISM"
 
 
 class FastTokenizer(Tokenizer):
@@ -176,7 +173,8 @@ class FastTokenizer(Tokenizer):
 
 def _loaded(data):
     """Returns the `tokenizers.Tokenizer`, and the special tokens of a row and of a pair."""
-    tokenizers = _tokenizers()
+    import tokenizers
+
     text = decoded(data, f"the vocabulary, which begins with {data[:20]!r}")
     try:
         pieces = tokenizers.Tokenizer.from_str(text)
@@ -196,31 +194,6 @@ def _loaded(data):
         ids = [index for index, sequence in sequences if sequence is None]
         special.append(list(map(pieces.id_to_token, ids)))
     return pieces, *special
-
-
-@functools.cache
-def _tokenizers() -> ModuleType:
-    """Imports `tokenizers`, and has forked processes use one core.
-
-    They can't use its threads. It warns of that at each fork, unless the environment says so.
-    """
-    import tokenizers
-
-    decided = []
-
-    def decide():
-        if _PARALLELISM not in os.environ:
-            os.environ[_PARALLELISM] = "false"
-            decided.append(True)
-
-    def undo():
-        if decided:
-            decided.clear()
-            os.environ.pop(_PARALLELISM, None)
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=decide, after_in_parent=undo)
-    return tokenizers
 
 
 def _encoded(encode: Callable, texts: Sequence[str]) -> Iterator[Any]:

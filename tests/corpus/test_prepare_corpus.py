@@ -85,7 +85,7 @@ def test_documents_are_shuffled_within_a_shard_by_the_seed(inputs, tmp_path, pre
 def test_workers_write_the_same_bytes(inputs, tmp_path, prepare, small_slices, name):
     options = {"num_workers": 2}
     if name == "beam":
-        pytest.importorskip("apache_beam", reason='pip install ".[beam]"')
+        pytest.importorskip("apache_beam", reason='pip install ".[corpus]"')
         options = {"beam_options": ["--runner=DirectRunner"]}
     (inputs / "more.txt.bz2").write_bytes(bz2.compress(b"Word1 word2. Word3."))
     rows = [{"text": some_text(5, seed)} for seed in range(60, 90)] * 2

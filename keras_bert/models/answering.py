@@ -51,8 +51,7 @@ class Answering:
         self.check_whole_executions({"steps": steps})
         batching = Batching.of(batch_size=batch_size)
         data = data_of(self, x, with_labels=False, most=batching.num_rows(steps))
-        options = {"steps": steps, "verbose": verbose, "callbacks": callbacks}
-        return data.outputs(batching.batch_size, **options)
+        return data.outputs(batching.batch_size, steps=steps, verbose=verbose, callbacks=callbacks)
 
     def predict_rows(self, rows, batch_size=None, **kwargs):
         """Predicts rows that the preprocessor read; pools those of examples that have several."""

@@ -135,7 +135,7 @@ class Batching:
 
     def num_rows(self, steps: int | None) -> int | None:
         """Returns the rows of a number of batches; None, for all, stays None."""
-        return None if steps is None else steps * self.batch_size
+        return steps and steps * self.batch_size
 
     def check_unsorted(self, what: str) -> None:
         """Raises a ValueError if rows are sorted by length, which is impossible for `what`."""

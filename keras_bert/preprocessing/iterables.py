@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import numbers
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -63,7 +62,7 @@ class RawPasses(Data):
                 f"A {type(self.x).__name__} may change its order: make it yield (text, label) or "
                 "(text, label, weight), and leave y and sample_weight out."
             )
-        self.is_streamed = not (has_rows or is_apart or (is_read_once and most is None))
+        self.is_streamed = not (has_rows or is_apart or is_read_once and most is None)
         self.most = most if self.is_streamed and most else _MOST + 1
         self.elements = self._elements()
 
@@ -90,7 +89,7 @@ class RawPasses(Data):
                 self.error = error
                 raise
 
-        batches = PassBatches(read, passes, arguments.get("steps_per_epoch"))
+        batches = _PassBatches(read, passes, arguments.get("steps_per_epoch"))
         arguments["steps_per_epoch"] = batches.steps
         self.task.check_whole_executions(arguments)
         return on_backend(batches, self.task), None, None
@@ -115,7 +114,7 @@ class RawPasses(Data):
                     f"{shown(alone(first))}."
                 )
         if not examples:
-            raise ValueError(f"There are no examples: the {name} is empty.")
+            raise ValueError(f"There are no examples: the {name} is empty, or has no more.")
         if len(examples[0]) > 3:
             raise ValueError(
                 f"Example 0 of the {name} is {shown(examples[0])}: more than an example, its label "
@@ -177,14 +176,14 @@ def _only_one(problem, of_examples, given):
     return of_examples
 
 
-class PassBatches(Batches):
+class _PassBatches(Batches):
     """Batches of several passes, one after the other: `steps` for each of some epochs.
 
     `read` reads the pass of an index, and makes its `Batches`. Without `steps`, an epoch has as
     many as the first pass has batches. While a model trains on a pass, a thread reads the next.
     """
 
-    def __init__(self, read: Callable[[int], Batches], epochs: int, steps: int | None):
+    def __init__(self, read, epochs, steps):
         self._reading = _read_ahead(read, epochs)
         self._now = next(self._reading)
         self._start = 0  # the number of the first batch of this pass
@@ -209,13 +208,13 @@ def _read_ahead(read, epochs):
         yield batches
 
 
-def _in_background(function, *arguments):
-    """Calls a function in a daemon thread, which doesn't keep an ending program alive."""
+def _in_background(read, index):
+    """Reads a pass in a daemon thread, which doesn't keep an ending program alive."""
     future = Future()
 
     def run():
         try:
-            future.set_result(function(*arguments))
+            future.set_result(read(index))
         except BaseException as error:
             future.set_exception(error)
 

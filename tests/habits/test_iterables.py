@@ -34,15 +34,6 @@ def test_zip_trains_as_by_hand(sgd_model, texts, names, plain, trained_as):
     trained_as(sgd_model, history, plain(2))
 
 
-def test_steps_per_epoch_of_an_endless_generator(sgd_model, examples, plain, trained_as):
-    def generate():
-        while True:
-            yield from examples
-
-    history = sgd_model.fit(generate(), steps_per_epoch=2, epochs=2, **PLAIN)
-    trained_as(sgd_model, history, plain(2))
-
-
 def test_a_generator_of_batches(sgd_model, plain, trained_as):
     trained_as(sgd_model, sgd_model.fit(batches_of_arrays(), **PLAIN), plain())
 
@@ -100,18 +91,6 @@ def test_rows_of_hugging_face(sgd_model, rows, plain, trained_as, reads_as_lists
     trained_as(sgd_model, sgd_model.fit(rows, **PLAIN), plain())
     reads_as_lists(rows["text"], rows["label"])
     reads_as_lists(list(rows))
-
-
-def test_iterables_are_evaluated_predicted_and_answered(
-    compiled, examples, rows, torch, texts, expected_loss, assert_close
-):
-    loader = torch.utils.data.DataLoader(examples, batch_size=3)
-    for data in (iter(examples), loader, rows):
-        assert_close(compiled.evaluate(data, verbose=0)[0], expected_loss)
-    predicted = compiled.predict((text for text in texts), verbose=0)
-    assert_close(predicted, compiled.predict(texts, verbose=0))
-    answers = [answer["label"] for answer in compiled.answer(list(rows))]
-    assert answers == [answer["label"] for answer in compiled.answer(texts)]
 
 
 def test_what_cannot_be_iterated_is_refused(sgd_model, texts, labels, examples, refused):

@@ -15,7 +15,7 @@ from keras_bert import (
     finetune,
 )
 from keras_bert.preprocessing.batches import prepared_batches
-from keras_bert.preprocessing.iterables import PassBatches
+from keras_bert.preprocessing.iterables import _PassBatches
 
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
 LABELS, NUMBERS = ["good", "bad"] * 3, [1, 0] * 3
@@ -114,11 +114,6 @@ def test_unlike_examples_and_missing_ones_are_refused(train, refused):
         refused(words, train, iter(examples))
 
 
-def test_examples_without_end_need_steps(train, monkeypatch, refused):
-    monkeypatch.setattr("keras_bert.preprocessing.iterables._MOST", 100)
-    refused("100.*steps_per_epoch", train, forever(ROWS))
-
-
 def test_an_iterable_is_scored_and_split_like_a_list(make, eager_compile, tmp_path):
     model, start = BertClassifier.from_config(make().get_config()), make().get_weights()
     model.set_weights(start)
@@ -135,7 +130,7 @@ def test_an_iterable_is_scored_and_split_like_a_list(make, eager_compile, tmp_pa
 def test_a_pass_that_is_being_read_keeps_no_program_alive():
     going_on, before = threading.Event(), set(threading.enumerate())
     batches = prepared_batches({"token_ids": [[5]]}, None, None, Batching().for_rows(1))
-    PassBatches(lambda number: going_on.wait(60) if number else batches, epochs=2, steps=None)
+    _PassBatches(lambda number: going_on.wait(60) if number else batches, epochs=2, steps=None)
     [thread] = set(threading.enumerate()) - before
     assert thread.daemon  # Python waits for all others when it ends
     going_on.set()

@@ -205,8 +205,7 @@ class TrainingCurves(keras.callbacks.Callback):
             self._means = _running_means(model)
         values = dict(self._logs)
         for name in self._means.keys() & values.keys():
-            mean = self._means[name]
-            sums = np.array([keras.ops.convert_to_numpy(v) for v in (mean.total, mean.count)])
+            sums = np.array([*map(keras.ops.convert_to_numpy, self._means[name].variables)])
             total, count = sums - self._sums.get(name, 0.0)
             self._sums[name] = sums
             values[name] = total / count if count else 0.0
@@ -253,18 +252,13 @@ class TrainingCurves(keras.callbacks.Callback):
 
 def _running_means(model):
     """Returns the means over an epoch, by the names of their logs."""
-    named = {}
+    means = {}
     for metric in model.metrics:
+        named = [(metric.name, metric)]
         if hasattr(metric, "metrics"):  # those of `compile`
-            named |= zip(metric.result(), metric.metrics, strict=True)
-        else:
-            named[metric.name] = metric
-    return {name: metric for name, metric in named.items() if _is_mean(metric)}
-
-
-def _is_mean(metric):
-    """Returns whether a metric's result is its total by its count, not the root of it."""
-    return getattr(type(metric), "result", None) is keras.metrics.Mean.result
+            named = zip(metric.result(), metric.metrics, strict=True)
+        means |= {name: each for name, each in named if isinstance(each, keras.metrics.Mean)}
+    return means
 
 
 class _EventFile:

@@ -181,7 +181,8 @@ class BertTask(
             loss_weights: as in Keras.
             metrics: as in Keras; if left out with the loss, those of `default_compile_args`. Those
                 of texts read in windows are weighted.
-            weighted_metrics: as in Keras; those of tasks on tokens, some of which don't count.
+            weighted_metrics: as in Keras. Either kind leaves out slots of weight 0, such as tokens
+                that have no label.
             **kwargs: the others of `keras.Model.compile`.
 
         Raises:

@@ -16,11 +16,6 @@ def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
         optimizer = defaults.get("optimizer", "rmsprop")  # Keras's own default
     own = defaults.get("loss")
     has_metrics = metrics is not None or weighted_metrics is not None
-    if metrics is not None and "weighted_metrics" in defaults:
-        raise ValueError(
-            "Metrics of this task leave out tokens by their weight: pass weighted_metrics, or "
-            "leave metrics out for the task's own."
-        )
     check_takes_logits("loss", loss, own, own)
     for given in (metrics, weighted_metrics):
         check_takes_logits("metric", given, own, own if loss is None else loss)

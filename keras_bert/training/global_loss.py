@@ -114,23 +114,21 @@ class GlobalLoss(TrainerHooks):
             for _, loss, _, name in losses:
                 hint = " Others depend on how a batch is split."
                 check_one_of(f"reduction of the loss {name!r}", loss.reduction, _MEANS, hint)
-        slots = slot_weights(self, used_slots(x, y), y, sample_weight)
-        scaled = {output: weights for output, (_, weights) in slots.items()}
-        densities = dict.fromkeys(slots, 1.0)
+        counts, weights = slot_weights(self, used_slots(x, y), y, sample_weight)
+        densities = dict.fromkeys(counts, 1.0)
         for path, loss, _, _ in losses:
             output = path[0] if path else None
-            counts, weights = slots[output]
-            divisors = weights if loss.reduction == _BY_WEIGHTS else counts
+            divisors = (weights if loss.reduction == _BY_WEIGHTS else counts)[output]
             if divisors is None or loss.reduction not in _MEANS:
                 continue
             divisors = keras.ops.cast(divisors, "float32")
             sums = self.total(keras.ops.sum(divisors))
             number = self.total(keras.ops.cast(keras.ops.size(divisors), "float32"))
-            weights = keras.ops.cast(weights, "float32")
-            scaled[output] = weights * keras.ops.divide_no_nan(number, sums)
+            given = keras.ops.cast(weights[output], "float32")
+            weights[output] = given * keras.ops.divide_no_nan(number, sums)
             slots_of_row = keras.ops.cast(keras.ops.size(divisors[:1]), "float32")
             densities[output] = keras.ops.divide_no_nan(sums, number) * slots_of_row
-        return as_labels(scaled), densities
+        return as_labels(weights), densities
 
     def counted(self, weights: Any, densities: dict, rows: Any) -> CountedWeights:
         """Returns the weights of a part of a batch, with what its losses count."""
@@ -157,11 +155,7 @@ class GlobalLoss(TrainerHooks):
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
         used = used_slots(x, y)
-        slots = slot_weights(self, used, y, sample_weight)
-        counts, weights = (
-            as_labels({output: pair[index] for output, pair in slots.items()}) for index in (0, 1)
-        )
-        values = [y, y_pred, counts, weights]
+        values = [y, y_pred, *map(as_labels, slot_weights(self, used, y, sample_weight))]
         if used is not None:
             values = [slots_as_rows(self, each) for each in values]
         update_metrics(self, *values)

@@ -31,13 +31,14 @@ def used_slots(x: Any, y: Any) -> Any:
     return ops.cast(slots < count, "float32")
 
 
-def slot_weights(model: keras.Model, used: Any, y: Any, sample_weight: Any) -> dict:
-    """Returns `{output: (counts, weights)}`; the output is None if the model has one.
+def slot_weights(model: keras.Model, used: Any, y: Any, sample_weight: Any) -> tuple[dict, dict]:
+    """Returns `(counts, weights)` by output, which is None if the model has one.
 
     `counts` are 1 at slots that count and 0 at others, None for rows without slots. `weights` are
     those given, 0 at slots that don't count.
     """
-    found = {}
+    all_counts = {}
+    all_weights = {}
     for name in y if isinstance(y, dict) else [None]:
         weights = sample_weight
         if name is not None and isinstance(sample_weight, dict):
@@ -48,8 +49,9 @@ def slot_weights(model: keras.Model, used: Any, y: Any, sample_weight: Any) -> d
             weights = used if weights is None else used * ops.cast(weights, "float32")
         elif weights is not None and 1 < len(weights.shape) < _rank(model, name):
             counts = ops.cast(ops.not_equal(weights, 0), "float32")
-        found[name] = counts, weights
-    return found
+        all_counts[name] = counts
+        all_weights[name] = weights
+    return all_counts, all_weights
 
 
 def as_labels(values: dict) -> Any:

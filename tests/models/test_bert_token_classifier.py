@@ -49,6 +49,9 @@ def test_loss_and_accuracy_are_means_over_what_has_a_weight(bare, randomized, in
     assert found["loss"] == pytest.approx((losses * weights).sum() / weights.sum(), rel=1e-4)
     right = (logits.argmax(-1) == labels) * weights
     assert found["accuracy"] == pytest.approx(right.sum() / weights.sum(), rel=1e-5)
+    bare.compile("sgd", metrics=["accuracy"], run_eagerly=True)
+    halves = bare.evaluate(inputs, labels, sample_weight=weights / 2, verbose=0, return_dict=True)
+    assert halves == pytest.approx(found, rel=1e-5)
 
 
 def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):

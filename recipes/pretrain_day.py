@@ -152,8 +152,7 @@ def main(argv=None):
         perplexity = logs["masked_lm_perplexity"]
         print(f"Held out: perplexity {perplexity:,.1f}.")
         scores = {"held-out text": {"perplexity": perplexity}}
-    model.record_training(settings | {"hours": args.hours}, scores)
-    model.save_to_preset(f"{args.output}/preset")
+    model.save_to_preset(f"{args.output}/preset", settings | {"hours": args.hours}, scores)
     print(f"Pre-trained to step {done:,}. Preset: {args.output}/preset. Logs: {args.output}/logs.")
 
 

@@ -167,8 +167,7 @@ def main(argv=None):
     def keep_preset(epoch, logs):
         step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
         if args.preset_every and step % args.preset_every == 0:
-            model.record_training(settings)
-            model.save_to_preset(f"{preset}_{step}")
+            model.save_to_preset(f"{preset}_{step}", settings)
 
     callbacks = [
         keras_bert.callbacks.Throughput(args.batch_size * args.phase),
@@ -196,8 +195,7 @@ def main(argv=None):
         keras_bert.callbacks.Perplexity().on_epoch_end(done, logs)
         scores["held-out text"] = {"perplexity": logs["masked_lm_perplexity"]}
         print(f"Held out: perplexity {logs['masked_lm_perplexity']:,.1f} at step {done:,}.")
-    model.record_training(settings, scores)
-    model.save_to_preset(preset)
+    model.save_to_preset(preset, settings, scores)
     print(f"Pre-trained to step {done:,}. Preset: {preset}. Logs: {args.output}/logs.{rest}")
 
 

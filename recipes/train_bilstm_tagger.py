@@ -174,7 +174,7 @@ def main(argv=None):
     dev_batches = batches(features["dev"], classes["dev"], args)
     best = output / "best.keras"
 
-    def save(predicted):
+    def save(predicted, scores):
         _runs.keep_model(model, best)
         dev.write_predictions(output / "dev_predictions.txt", predicted)
 

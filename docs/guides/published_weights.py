@@ -80,12 +80,12 @@ for folder in ("minilm", "minilm_hf"):
 #
 # Presets and folders for transformers have a model card, `README.md`: task, sizes, labels, how the
 # model was trained, its scores, and how to load it. `finetune` and `pretrain_tpu.py` record
-# settings and scores for it; after a `fit` of your own, `record_training` does. A card
+# settings and scores for it; after a `fit` of your own, give yours to `save_to_preset`. A card
 # without its last line, a comment that names keras_bert, is yours and is kept.
 
 # %%
-classifier.record_training({"corpus": "reviews", "epochs": 3}, scores={"dev": {"accuracy": 0.91}})
-classifier.save_to_preset("reviews_bert")
+settings = {"corpus": "reviews", "epochs": 3}
+classifier.save_to_preset("reviews_bert", settings, scores={"dev": {"accuracy": 0.91}})
 with open("reviews_bert/README.md") as file:
     print(file.read())
 

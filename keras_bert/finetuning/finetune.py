@@ -19,7 +19,7 @@ from keras_bert.finetuning.teaching import (
     rows_with_teacher,
     start_teaching,
 )
-from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
+from keras_bert.finetuning.train_epochs import best_epoch, shown_scores, train_epochs
 from keras_bert.messages import check_number, check_one_of, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.compiling import check_trainable
@@ -32,7 +32,6 @@ from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, trains_alone, wait_for_all
 from keras_bert.training.strategy import Strategy, scope_of
-from keras_bert.training.training_record import record_scores, record_training
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 
@@ -131,7 +130,6 @@ def finetune(
     run = run._replace(settings=_with_defaults(run))
     rows = _training_rows(run)
     _compile(run, settings.epochs * len(_batches(run, rows, 0)))
-    record_training(model, card_settings(run))
     if strategy is not None:
         parts = settings.accumulation_steps
         setup = describe_training(strategy, _batch_size(batching), model, parts)
@@ -153,7 +151,7 @@ def finetune(
         with scope_of(strategy):
             model.compile(loss=settings.loss if teaching.needs_labels else None)
     if test is not None:
-        _answer_test(run, test)
+        _answer_test(run, test, history)
     print(f"The best model is the preset {run.best}; its answers and scores are in {output}.")
     return history
 
@@ -347,7 +345,6 @@ def _score_dev(run, answers):
         run.model.preprocessor, scores = run.model.scorer.tuned(answers, dev.x, dev.y)
     else:
         scores = _user_scores(run, answers, dev)
-    record_scores(run.model, {"dev": scores})
     return scores
 
 
@@ -357,14 +354,14 @@ def _user_scores(run, answers, part):
     return {name: float(value) for name, value in scores.items()}
 
 
-def _save_best(run, answers):
-    """Saves the model as the best one, with its answers to the dev set."""
-    run.model.save_to_preset(run.best)
+def _save_best(run, answers, scores):
+    """Saves the model as the best one, with its answers to the dev set and their scores."""
+    run.model.save_to_preset(run.best, card_settings(run), {"dev": scores})
     if is_chief(run.model):
         run.model.scorer.write(run.output, "dev", answers, run.dev.x, run.dev.y)
 
 
-def _answer_test(run, test):
+def _answer_test(run, test, history):
     """Writes the best model's answers to the test set, and their scores if it has labels."""
     with scope_of(run.strategy):
         model = type(run.model).from_preset(run.best)
@@ -381,6 +378,6 @@ def _answer_test(run, test):
     print("test:", shown_scores(scores))
     if is_chief(model):
         write_json(run.output / "test_scores.json", scores)
-    record_scores(model, {"test": scores})
     wait_for_all("the test scores", model)  # every process has loaded the preset
-    model.save_to_preset(run.best)
+    of_dev = history[best_epoch(history, run.settings.select)]
+    model.save_to_preset(run.best, card_settings(run), {"dev": of_dev, "test": scores})

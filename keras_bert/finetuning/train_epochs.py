@@ -31,8 +31,8 @@ def train_epochs(
 
     `batches(epoch)`, from 0, gives batches of known length, and `predict()` the predictions of the
     dev set. `score(predictions)` returns a dict of floats, of which `settings.select` decides, the
-    first of equal epochs winning; other values are only kept in `scores.json`. `save(predictions)`
-    saves each new best model, and what belongs to it; each of several processes calls it.
+    first of equal epochs winning; other values are only kept in `scores.json`. `save(predictions,
+    scores)` saves each new best model, and what belongs to it; each of several processes calls it.
 
     Returns the scores of each trained epoch. Of the settings, those of epochs and parts count;
     other arguments and the folder are those of `finetune`.
@@ -56,7 +56,7 @@ def train_epochs(
         on_epoch_end=lambda *_: setattr(model, "stop_training", True),  # each `fit` is one epoch
     )
     for epoch in range(len(scores), epochs):
-        if patience and scores and epoch - 1 - _best(scores, select) >= patience:
+        if patience and scores and epoch - 1 - best_epoch(scores, select) >= patience:
             print(f"No better {select} in {patience} epochs: stopped early.")
             break
         model.fit(
@@ -78,13 +78,13 @@ def train_epochs(
         done_steps = len(scores) * steps
         curves.write(done_steps, {f"dev/{name}": value for name, value in scores[-1].items()})
         print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
-        if _best(scores, select) == epoch:
-            save(predictions)
+        if best_epoch(scores, select) == epoch:
+            save(predictions, scores[-1])
         if is_chief(model):
             write_json(output / "scores.json", scores)
         checkpoint.save(model, done_steps)
     checkpoint.wait()
-    best = _best(scores, select)
+    best = best_epoch(scores, select)
     print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {shown_scores(scores[best])}")
     return scores
 
@@ -125,7 +125,7 @@ def _read_scores(output, step, steps_per_epoch, select):
     return scores[:done]
 
 
-def _best(scores, select):
+def best_epoch(scores: list[dict[str, float]], select: str) -> int:
     """Returns the index of the best epoch; among equal epochs, the first."""
     return max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
 

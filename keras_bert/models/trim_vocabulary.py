@@ -5,14 +5,12 @@ import copy
 import keras
 
 from keras_bert.corpus.shards import Corpus
-from keras_bert.files.json_files import JsonFields
 from keras_bert.models.lora import adapters
 from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.presets.preset_folder import built_with_zeros
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.strategy import scope_of
-from keras_bert.training.training_record import start_record, training_of
 
 
 class Trimming:
@@ -70,7 +68,7 @@ class Trimming:
         for new, old in zip(small.weights, self.weights, strict=True):
             new.assign(_trimmed(old, new.shape, ids))
             new.trainable = old.trainable
-        start_record(small, None, JsonFields("the record", training_of(self)), True)
+        small.backbone.published_source = self.backbone.published_source
         return small
 
 

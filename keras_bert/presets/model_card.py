@@ -3,8 +3,13 @@
 Metadata: https://huggingface.co/docs/hub/model-cards.
 """
 
+import math
+import ntpath
+import numbers
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -14,24 +19,28 @@ from keras_bert.files.new_folder import CARD_MARK, README
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import shortened
 from keras_bert.presets.preset_arguments import shared_arguments
-from keras_bert.training.training_record import training_of
 
 FOLDER = "path/to/this/folder"  # in the card of a folder; `hub_card` replaces it
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic scripts
 
 
-def write_card(model: keras.Model, folder: Path, has_hugging_face: bool = False) -> None:
+def write_card(
+    model: keras.Model,
+    folder: Path,
+    settings: dict[str, Any] | None = None,
+    scores: dict[str, dict[str, float]] | None = None,
+    has_hugging_face: bool = False,
+) -> None:
     """Writes the model card of a model to the new folder that it was saved to."""
-    training = training_of(model)
     encoder = code(_architecture(model) or type(model.backbone).__name__)
     sections = [
-        f"---\n{_metadata(model, training, has_hugging_face).to_yaml()}\n---",
+        f"---\n{_metadata(model, has_hugging_face).to_yaml()}\n---",
         f"# {type(model).__name__}",
         f"A model that {model.card_task}, with the encoder {encoder}. Saved by keras_bert "
         f"{keras_bert.__version__}.",
         "## Model",
         "\n".join(_facts(model)),
-        *_training(training),
+        *_training(model.backbone.published_source, settings or {}, scores or {}),
         "## Use",
     ]
     if has_hugging_face:
@@ -77,14 +86,14 @@ def _architecture(model):
     return backbone.architecture if _is_ours(type(backbone)) else None
 
 
-def _metadata(model, training, has_hugging_face):
+def _metadata(model, has_hugging_face):
     from huggingface_hub import ModelCardData
 
     library = "keras_bert"
     if has_hugging_face:
         library = "sentence-transformers" if model.their_wrapper else "transformers"
     tags = [_architecture(model), "keras", "keras_bert"]
-    base = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(@.+)?", training.get("source", ""))
+    base = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(@.+)?", model.backbone.published_source or "")
     return ModelCardData(
         library_name=library,
         pipeline_tag=model.hub_pipeline,
@@ -104,21 +113,50 @@ def _facts(model):
     return _listed({n: value for n, value in facts.items() if value not in (None, False, [], {})})
 
 
-def _training(training):
-    if training.keys() & {"source", "runs"}:
+def _training(source, settings, scores):
+    settings = {name: _plain(value) for name, value in settings.items() if value is not None}
+    if source is not None or settings:
         yield "## Training"
-    if "source" in training:
-        yield f"Training started from the weights of {code(training['source'])}."
-    verb = "Trained"
-    for run in training.get("runs", []):
-        yield f"{verb} as a {code(run['task'])}:"
-        yield "\n".join(_listed(run["settings"]))
-        verb = "Then trained"
-    if "scores" in training:
+    if source is not None:
+        yield f"Training started from the weights of {code(source)}."
+    if settings:
+        yield "\n".join(_listed(settings))
+    if scores:
         yield "## Scores"
-    for name, scores in training.get("scores", {}).items():
+    for name, values in scores.items():
         yield f"On {code(name)}:"
-        yield "\n".join(f"- {code(score)}: {value:.4g}" for score, value in scores.items())
+        finite = {score: value for score, value in values.items() if _is_finite(value)}
+        yield "\n".join(f"- {code(score)}: {value:.4g}" for score, value in finite.items())
+
+
+def check_card(settings: dict[str, Any] | None, scores: dict[str, dict[str, float]] | None) -> None:
+    """Raises a ValueError unless a card can show the settings and the scores."""
+    if settings is not None and not isinstance(settings, dict):
+        raise ValueError(f"settings must be a dict, such as {{'epochs': 3}}; got {settings!r}")
+    is_dict = isinstance(scores or {}, dict)
+    if not is_dict or not all(isinstance(values, dict) for values in (scores or {}).values()):
+        raise ValueError(
+            f"scores must be a dict of dicts, such as {{'dev': {{'accuracy': 0.91}}}}; got {scores}"
+        )
+
+
+def _is_finite(value):
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def _plain(value):
+    """Returns a setting as a number or a string; a path without its folders: cards are public."""
+    if isinstance(value, numbers.Real):
+        return value if isinstance(value, numbers.Integral) else float(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(_plain(item)) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_plain(item)}" for key, item in value.items())
+    if not isinstance(value, (str, os.PathLike, type(None))):
+        return type(value).__name__
+    text = str(value)
+    is_path = "://" in text or text.startswith("~") or ntpath.isabs(text) or os.path.isabs(text)
+    return ntpath.basename(text.rstrip("/\\")) if is_path else text
 
 
 def _our_lines(model):

@@ -18,7 +18,6 @@ from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
 from keras_bert.presets.save_model import save_hugging_face, save_preset
 from keras_bert.training.keras_internals import all_layers
-from keras_bert.training.training_record import record_training, start_record
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -31,6 +30,7 @@ class PresetModel:
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
     load_report: LoadReport | None = None  # of the preset that it was loaded from
+    published_source: str | None = None  # of an encoder: what its training started from
     # What the Hugging Face Hub and other libraries call such a model; None if they have no name.
     hub_pipeline: str | None = None
     javascript_pipeline: str | None = None  # in transformers.js
@@ -61,7 +61,12 @@ class PresetModel:
         """Returns the class of preprocessor that reads this task's examples; None for encoders."""
         return None
 
-    def save_to_preset(self, folder: str | os.PathLike) -> None:
+    def save_to_preset(
+        self,
+        folder: str | os.PathLike,
+        settings: dict[str, Any] | None = None,
+        scores: dict[str, dict[str, float]] | None = None,
+    ) -> None:
         """Writes a folder from which `from_preset` loads this model.
 
         It holds `config.json`, `model.weights.h5`, for a preprocessor `preprocessor.json` and
@@ -71,14 +76,22 @@ class PresetModel:
 
         Args:
             folder: a path; an earlier preset there is replaced.
+            settings: dict of the training's settings, which the model card shows. Absolute paths
+                are shortened to their last part, because cards are public.
+            scores: scores that the card shows, `{name of the examples: {name: number}}`.
 
         Raises:
             ValueError: if the folder holds something that is not a preset; or if the model couldn't
                 be loaded again: a class isn't registered, or a config lacks an argument.
         """
-        save_preset(self, folder)
+        save_preset(self, folder, settings=settings, scores=scores)
 
-    def save_to_hugging_face(self, folder: str | os.PathLike) -> None:
+    def save_to_hugging_face(
+        self,
+        folder: str | os.PathLike,
+        settings: dict[str, Any] | None = None,
+        scores: dict[str, dict[str, float]] | None = None,
+    ) -> None:
         """Writes this model as a folder that Hugging Face's transformers loads.
 
         It holds `config.json`, `model.safetensors`, a model card, and the tokenizer of a model with
@@ -87,6 +100,8 @@ class PresetModel:
 
         Args:
             folder: a path; an earlier model there is replaced.
+            settings: as of `save_to_preset`.
+            scores: as of `save_to_preset`.
 
         Raises:
             ValueError: if none of transformers' encoders that this library loads can hold the
@@ -101,9 +116,15 @@ class PresetModel:
         >>> BertClassifier.from_preset(folder).num_classes
         2
         """
-        save_hugging_face(self, folder)
+        save_hugging_face(self, folder, settings, scores)
 
-    def push_to_hub(self, name: str, **options: Any) -> str:
+    def push_to_hub(
+        self,
+        name: str,
+        settings: dict[str, Any] | None = None,
+        scores: dict[str, dict[str, float]] | None = None,
+        **options: Any,
+    ) -> str:
         """Uploads this model to the Hugging Face Hub, as a preset with a model card, in one commit.
 
         The model is created on the hub if it isn't there. Files of an earlier model there are
@@ -112,6 +133,8 @@ class PresetModel:
 
         Args:
             name: `"user/name"` or `"organization/name"`.
+            settings: as of `save_to_preset`.
+            scores: as of `save_to_preset`.
             **options: `private`, a bool for a new model, by default as set on the hub; `token`, by
                 default `HF_TOKEN` or that of `hf auth login`; and `commit_message`.
 
@@ -121,26 +144,7 @@ class PresetModel:
         Raises:
             ValueError: if the name is invalid, or the hub refuses or can't be reached.
         """
-        return push_to_hub(self, name, **options)
-
-    def record_training(
-        self, settings: dict[str, Any], scores: dict[str, dict[str, float]] | None = None
-    ) -> None:
-        """Records how this model was trained, for the model card that saving it writes.
-
-        `finetune` and the recipes do this. After a `fit` of your own, the card has what Keras
-        knows, unless you call this method before saving. Each call with other settings adds a run.
-        Absolute paths are shortened to their last part, because cards are public.
-
-        Args:
-            settings: dict from names to numbers, strings, bools, None, and lists or dicts of them;
-                of another object, the name of its class is recorded.
-            scores: scores of the model, `{name of the examples: {name: number}}`; or None.
-
-        Raises:
-            ValueError: if the settings are no dict, or the scores no dict of dicts.
-        """
-        record_training(self, settings, scores)
+        return push_to_hub(self, name, settings, scores, **options)
 
     @classmethod
     def from_preset(
@@ -235,7 +239,7 @@ class PresetModel:
         if name is not None:  # not the folder of the cache
             model.load_report.source = name
         unused = {variable.path for variable in model.unused_variables()}
-        start_record(model, name, source.training, bool(model.load_report.new.keys() - unused))
+        model.backbone.published_source = name or source.published_source
         model.load_report.log(unused)
         return model
 

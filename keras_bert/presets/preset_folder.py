@@ -75,9 +75,9 @@ class PresetFolder:
         return config.fields("backbone").fields("config")
 
     @property
-    def training(self) -> JsonFields:
-        """The record of the model's training; see `training_of`."""
-        return self._saved.fields("training")
+    def published_source(self) -> str | None:
+        """The published weights that the model's training started from."""
+        return self._saved.text("source")
 
     @cached_property
     def _settings(self) -> JsonFields:

@@ -4,6 +4,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -18,6 +19,8 @@ from keras_bert.training.processes import is_chief, wait_for_all
 def push_to_hub(
     model: keras.Model,
     name: str,
+    settings: dict[str, Any] | None = None,
+    scores: dict[str, dict[str, float]] | None = None,
     *,
     private: bool | None = None,
     token: str | None = None,
@@ -44,7 +47,7 @@ def push_to_hub(
             )
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "model"
-        model.save_to_preset(folder)
+        model.save_to_preset(folder, settings, scores)
         if is_chief(model):
             handle = _upload(api, name, folder, commit_message)
     wait_for_all("an upload", model)

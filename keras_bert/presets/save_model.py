@@ -20,29 +20,41 @@ from keras_bert.presets.formats.hugging_face import (
 )
 from keras_bert.presets.formats.peft import write_adapter
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
-from keras_bert.presets.model_card import write_card
+from keras_bert.presets.model_card import check_card, write_card
 from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.presets.preset_folder import FORMAT, num_weights
 from keras_bert.training.keras_internals import all_layers, exact_lora, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
-from keras_bert.training.training_record import training_of
 
 
-def save_preset(model: keras.Model, folder: str | os.PathLike, preprocessor: Any = None) -> None:
+def save_preset(
+    model: keras.Model,
+    folder: str | os.PathLike,
+    preprocessor: Any = None,
+    settings: dict[str, Any] | None = None,
+    scores: dict[str, dict[str, float]] | None = None,
+) -> None:
     """Writes a model, or a backbone with a preprocessor; see `PresetModel.save_to_preset`."""
+    check_card(settings, scores)
     if is_chief(model):
-        _write(model, folder, model.preprocessor or preprocessor)
+        _write(model, folder, model.preprocessor or preprocessor, settings, scores)
     wait_for_all("a preset", model)
 
 
-def save_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
+def save_hugging_face(
+    model: keras.Model,
+    folder: str | os.PathLike,
+    settings: dict[str, Any] | None = None,
+    scores: dict[str, dict[str, float]] | None = None,
+) -> None:
     """Writes a folder of Hugging Face's; see `PresetModel.save_to_hugging_face`."""
+    check_card(settings, scores)
     checkpoint = checkpoint_of(model)
     for name, array in _float_weights(model).items():
         checkpoint.weights[name] = Tensor(tuple(array.shape), partial(np.asarray, array))
     with new_folder(folder, 4 * model.count_params()) as unfinished:
         write_hugging_face(checkpoint, unfinished)
-        write_card(model, unfinished, has_hugging_face=True)
+        write_card(model, unfinished, settings, scores, has_hugging_face=True)
 
 
 def save_adapter(model: keras.Model, folder: str | os.PathLike, base: str) -> None:
@@ -56,7 +68,7 @@ def save_adapter(model: keras.Model, folder: str | os.PathLike, base: str) -> No
         write_adapter(checkpoint, model.backbone.lora_layers(), base, unfinished)
 
 
-def _write(model, folder, preprocessor):
+def _write(model, folder, preprocessor, settings, scores):
     description = _description(model)
     config = description["config"]
     if model.backbone is not model:
@@ -69,9 +81,8 @@ def _write(model, folder, preprocessor):
         "config": config,
         "num_weights": num_weights(model),
     }
-    training = training_of(model)
-    if training:
-        saved["training"] = training
+    if model.backbone.published_source is not None:
+        saved["source"] = model.backbone.published_source
     if preprocessor is not None:
         check_saves(type(preprocessor), preprocessor.settings())
     with new_folder(folder, _num_bytes(model)) as unfinished:
@@ -81,7 +92,7 @@ def _write(model, folder, preprocessor):
             write_preprocessor(preprocessor, unfinished)
         checksums = {path.name: crc32_of(path) for path in sorted(unfinished.iterdir())}
         write_json(unfinished / CHECKSUMS, checksums)
-        write_card(model, unfinished)
+        write_card(model, unfinished, settings, scores)
 
 
 def write_preprocessor(preprocessor: Any, folder: Path) -> None:

@@ -34,7 +34,7 @@ def batches(epoch, size=4):
 def run(output, *scores, model=None, **options):
     model, kept, scores = model or make_model(), [], [*scores]
 
-    def save(predictions):
+    def save(predictions, scores):
         assert predictions == "predictions"
         kept.append(int(model.optimizer.iterations) // 3)
         keep_model(model, output / "best.keras")

@@ -11,9 +11,8 @@ import yaml
 import keras_bert
 from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertTask
 from keras_bert.files.new_folder import CARD_MARK, is_own_card
-from keras_bert.presets.model_card import code
+from keras_bert.presets.model_card import code, write_card
 from keras_bert.presets.preset import PresetModel
-from keras_bert.training.training_record import record_training
 
 TASKS = {
     "BertBackbone": "feature-extraction",
@@ -128,56 +127,23 @@ def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, e
     keras_bert.finetune(classifier, examples, examples, tmp_path, settings, test=examples)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
-    lines = ["Trained as a `BertClassifier`:", "- `training examples`: `8`", "On `dev`:"]
+    lines = ["- `training examples`: `8`", "On `dev`:"]
     lines += ["- `learning rate`: `3e-05`", "- `batch size`: `32`", "- `epochs`: `1`", "On `test`:"]
     for line in (*lines, f"- `accuracy`: {scores['accuracy']:.4g}"):
         assert f"\n{line}\n" in text
     assert "layer decay" not in text
 
 
-def test_a_fit_tells_the_card_what_keras_knows(classifier, tmp_path, eagerly):
-    classifier.fit(["a", "b"], ["n", "y"], validation_data=(["a"], ["n"]), epochs=2, verbose=0)
-    text = card_of(classifier, tmp_path / "model")
-    assert "- `epochs of the last fit`: `2`\n" in text and "- `optimizer`: `AdamW`\n" in text
-    last = classifier.history.history["val_accuracy"][-1]
-    assert f"On `validation`:\n\n- `accuracy`: {last:.4g}\n" in text
-
-
-def test_the_learning_rate_of_a_fit_may_be_a_function(classifier, tmp_path, eagerly):
-    def rate():
-        return 1e-3
-
-    optimizer = keras_bert.AdamW(rate)
-    assert repr(optimizer) == "AdamW(rate, weight_decay=0.01)"
-    classifier.compile(optimizer)
-    classifier.fit(["a", "b"], ["n", "y"], verbose=0)
-    assert "- `learning_rate`: `function`\n" in card_of(classifier, tmp_path / "model")
-
-
-def test_the_record_stays_with_the_model_that_it_describes(classifier, tmp_path, eagerly):
-    record_training(classifier, {"epochs": 3}, {"dev": {"accuracy": 0.75}})
+def test_the_card_names_the_source_that_training_started_from(classifier, tmp_path):
+    classifier.backbone.published_source = "hf://user/name"
     first = card_of(classifier, tmp_path / "first")
-    again = BertTask.from_preset(tmp_path / "first")
-    assert card_of(again, tmp_path / "again") == first and "- `accuracy`: 0.75\n" in first
-
-    again.fit(["a"], ["n"], verbose=0)  # the scores were those of other weights
-    text = card_of(again, tmp_path / "again")
-    assert "Trained as" in text and "Then trained as" in text and "0.75" not in text
-
-    for cls, changes in ((BertClassifier, {"num_classes": 3}), (keras_bert.BertEmbedder, {})):
-        text = card_of(cls.from_preset(tmp_path / "first", **changes), tmp_path / "other")
-        assert "- `epochs`: `3`" in text and "0.75" not in text  # the head is new
+    assert "Training started from the weights of `hf://user/name`." in first
+    assert metadata(tmp_path / "first")["base_model"] == "user/name"
+    for cls in (BertClassifier, keras_bert.BertEmbedder):
+        again = cls.from_preset(tmp_path / "first")
+        assert "`hf://user/name`" in card_of(again, tmp_path / "again")
     fresh = BertTask.from_preset(tmp_path / "first", load_weights=False)
     assert "## Training" not in card_of(fresh, tmp_path / "fresh")
-
-
-def test_runs_are_those_of_the_encoder(classifier, tmp_path):
-    for epochs in (3, 3, 4):  # a run that records itself several times is one run
-        record_training(classifier, {"epochs": epochs}, {"dev": {"accuracy": 0.75}})
-    runs = classifier.backbone.training_record["runs"]
-    assert [run["settings"]["epochs"] for run in runs] == [3, 4]
-    text = card_of(keras_bert.BertEmbedder(classifier.backbone), tmp_path)
-    assert "Trained as a `BertClassifier`" in text and "0.75" not in text
 
 
 def test_settings_may_be_anything_and_paths_of_this_machine_stay_private(classifier, tmp_path):
@@ -186,8 +152,8 @@ def test_settings_may_be_anything_and_paths_of_this_machine_stay_private(classif
     settings = {"rate": np.float32(0.1), "n": np.int64(3), "weights": {"n": 0.5}, "none": None}
     settings |= {"lengths": [32, 64], "nan": float("nan"), "on": True, "loss": Exception()}
     scores = {"dev": {"a": np.float64(0.5), "b": float("nan")}}
-    record_training(classifier, settings | places, scores)
-    text = card_of(classifier, tmp_path / "model")
+    classifier.save_to_preset(tmp_path / "model", settings | places, scores)
+    text = text_of(tmp_path / "model")
     lines = ["rate`: `0.1", "n`: `3", "weights`: `n: 0.5", "lengths`: `32, 64", "on`: `True"]
     assert all(f"- `{line}`\n" in text for line in [*lines, "loss`: `Exception"])
     assert "none" not in text and "- `a`: 0.5\n" in text and "`b`" not in text
@@ -198,33 +164,23 @@ def test_settings_may_be_anything_and_paths_of_this_machine_stay_private(classif
         assert hidden not in text
 
 
-def test_records_that_no_card_can_hold_are_refused(classifier, refused):
+def test_what_no_card_can_show_is_refused(classifier, tmp_path, refused):
     for arguments, message in (
         ((["epochs"],), "settings must be a dict"),
-        (({1: 2},), "settings must be a dict"),
-        (({}, {"accuracy": 0.9}), "scores must be a dict of dicts.*'accuracy': 0.9"),
+        ((None, {"accuracy": 0.9}), "scores must be a dict of dicts.*'accuracy': 0.9"),
     ):
-        refused(message, record_training, classifier, *arguments)
-
-
-def test_a_damaged_record_is_an_error_that_names_the_file(classifier, tmp_path, refused):
-    classifier.save_to_preset(tmp_path / "model")
-    path = tmp_path / "model" / "config.json"
-    written = json.loads(path.read_text())
-    (tmp_path / "model" / "checksums.json").write_text("{}")
-    for damage in (3, {"runs": 3}, {"runs": [{"settings": {"a": []}}]}):
-        path.write_text(json.dumps({**written, "training": damage}))
-        refused(r"config.json: training.* must be", BertTask.from_preset, tmp_path / "model")
+        refused(message, classifier.save_to_preset, tmp_path / "model", *arguments)
+    assert not (tmp_path / "model").exists()
 
 
 def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
     markdown = pytest.importorskip("markdown_it", reason="pip install markdown-it-py")
     reader = BertClassifierPreprocessor.like(reader, label_names=HOSTILE[:-4] + HOSTILE[-3:])
     model = BertClassifier(small, len(HOSTILE) - 1, reader)
-    record_training(model, dict(zip(HOSTILE, HOSTILE, strict=True)), {"`|\n#": {"<b>|": 1.0}})
+    settings = dict(zip(HOSTILE, HOSTILE, strict=True))
     with pytest.MonkeyPatch.context() as patch:  # a surrogate is in no file of ours
         patch.setattr(reader, "label_names", HOSTILE)
-        keras_bert.presets.model_card.write_card(model, tmp_path)
+        write_card(model, tmp_path, settings, {"`|\n#": {"<b>|": 1.0}})
     text = text_of(tmp_path)
     assert is_own_card(text) and metadata(tmp_path)["library_name"] == "keras_bert"
     tokens = markdown.MarkdownIt("commonmark").enable("table").parse(text.split("---\n", 2)[2])
@@ -254,8 +210,7 @@ def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp
     folder = tmp_path / "model"
     save(classifier, folder)
     first = text_of(folder)
-    record_training(classifier, {"epochs": 3})
-    save(classifier, folder)
+    save(classifier, folder, {"epochs": 3})
     assert text_of(folder) != first and "`epochs`" in text_of(folder)
 
     edited = text_of(folder).replace(CARD_MARK, "## Limits\n\nNone.")
@@ -266,7 +221,7 @@ def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp
     assert type(BertTask.from_preset(folder)) is BertClassifier
 
     (folder / "README.md").write_bytes(first.replace("\n", "\r\n").encode())  # by Git, not by hand
-    save(classifier, folder)
+    save(classifier, folder, {"epochs": 3})
     assert "`epochs`" in text_of(folder)
 
 

@@ -20,7 +20,7 @@ def test_both_phases_and_a_resumed_run_lie_on_one_axis(
 ):
     options = arguments(corpus, tmp_path, "--steps", "20", "--save_every", "8")
 
-    def interrupted(model, folder):
+    def interrupted(model, *arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -59,7 +59,7 @@ class Checkpoint:
     refused: dict[type, str] = field(default_factory=dict)  # reasons why a class can't be loaded
     text_refused: str = ""  # the reason why the tokenizer can't be
 
-    training = None  # other libraries keep no record
+    published_source = None  # other libraries don't say
 
     def __str__(self) -> str:
         return self.source

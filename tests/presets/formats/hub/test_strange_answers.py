@@ -45,7 +45,9 @@ def strange(hub, point_to, tmp_path, no_waiting):
 @pytest.mark.parametrize("request_", PUSHES)
 def test_a_push_is_refused_with_a_reason_or_done(hub, our_preset, strange, monkeypatch, request_):
     model, saved = our_preset
-    monkeypatch.setattr(type(model), "save_to_preset", lambda _, to: shutil.copytree(saved, to))
+    monkeypatch.setattr(
+        type(model), "save_to_preset", lambda _, to, *card: shutil.copytree(saved, to)
+    )
 
     def push(name):
         hub.commits.clear()

@@ -132,22 +132,17 @@ class BertClassifier(BertTask):
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
-        reduction = "sum_over_batch_size"
-        metrics = "metrics"
-        if self._has_windows():
-            reduction = "mean_with_sample_weight"
-            metrics = "weighted_metrics"
         if self.is_multi_label:
             logit = self.preprocessor.threshold_logit
-            loss = keras.losses.BinaryCrossentropy(from_logits=True, reduction=reduction)
+            loss = keras.losses.BinaryCrossentropy(from_logits=True)
             metric = keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)
         elif self.is_regression:
-            loss = keras.losses.MeanSquaredError(reduction=reduction)
+            loss = keras.losses.MeanSquaredError()
             return {"optimizer": AdamW(5e-5), "loss": loss}
         else:
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=reduction)
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
             metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
-        return {"optimizer": AdamW(5e-5), "loss": loss, metrics: [metric]}
+        return {"optimizer": AdamW(5e-5), "loss": loss, "metrics": [metric]}
 
     def data_to_fit(self, data, arguments):
         self._warn_of_one_class(data.y)

@@ -179,8 +179,8 @@ class BertTask(
             loss: as in Keras; if left out, that of `default_compile_args`. The outputs of
                 classifying tasks are logits, so that a cross-entropy needs `from_logits=True`.
             loss_weights: as in Keras.
-            metrics: as in Keras; if left out with the loss, those of `default_compile_args`. Those
-                of texts read in windows are weighted.
+            metrics: as in Keras; if left out with the loss, those of `default_compile_args`. A
+                window of a text counts by its share of the text.
             weighted_metrics: as in Keras. Either kind leaves out slots of weight 0, such as tokens
                 that have no label.
             **kwargs: the others of `keras.Model.compile`.
@@ -189,9 +189,6 @@ class BertTask(
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
         compiling.check_no_rate(kwargs)
-        if self._has_windows() and weighted_metrics is None:
-            weighted_metrics = metrics
-            metrics = None
         with scope_of(self):
             defaults = {}
             has_own = type(self).default_compile_args is not BertTask.default_compile_args
@@ -201,10 +198,6 @@ class BertTask(
                 defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
             )
             self._compile(optimizer is None and bool(defaults), {**arguments, **kwargs})
-
-    def _has_windows(self):
-        """Returns whether rows are windows, each with a share of its text's weight."""
-        return self.preprocessor is not None and self.preprocessor.cuts_windows
 
     def get_compile_config(self):
         config = super().get_compile_config()

@@ -51,7 +51,8 @@ def _ragged(name):
 def check_names(model: keras.Model, names: Iterable[str]) -> None:
     """Raises a ValueError unless inputs have the names that a model takes."""
     taken = input_names(model)
-    allowed = (*taken, "segment_ids")  # which an encoder without segments ignores
+    # An encoder without segments ignores their ids; only losses and metrics read shares.
+    allowed = (*taken, "segment_ids", "window_share")
     unknown = [name for name in names if name not in allowed]
     given = (*names, *OPTIONAL)
     missing = [name for name in model.input if name not in given]

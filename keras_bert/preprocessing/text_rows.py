@@ -79,7 +79,7 @@ class TextRows:
 
 @dataclasses.dataclass(kw_only=True)
 class WindowRows(TextRows):
-    """Windows of texts, each with its text's extra inputs and labels, and a share of its weight."""
+    """Windows of texts, each with its text's extra inputs, labels and weight, and a share of 1."""
 
     text: Any  # int64 `[N]`, the text of each window
     counts: Any  # int64 `[n]`, the number of windows of each text
@@ -96,12 +96,8 @@ class WindowRows(TextRows):
         extra_inputs = rows.take(rows.extra_inputs, text)
         targets = rows.take(rows.targets, text)
         if targets:  # a text counts once, however many windows it has
-            labels, *weights = targets
             num_windows = ops.take(counts, text)
-            share = 1 / ops.cast(num_windows, "float32")
-            for weight in weights:
-                share *= ops.cast(weight, "float32")
-            targets = (labels, share)
+            extra_inputs["window_share"] = 1 / ops.cast(num_windows, "float32")
         return cls(rows.packer, (windows,), extra_inputs, targets, text=text, counts=counts)
 
 

@@ -18,7 +18,13 @@ from keras_bert.training.keras_internals import (
     update_metrics,
 )
 from keras_bert.training.processes import is_chief
-from keras_bert.training.slots import as_labels, slot_weights, slots_as_rows, used_slots
+from keras_bert.training.slots import (
+    as_labels,
+    is_packed,
+    slot_weights,
+    slots_as_rows,
+    used_slots,
+)
 
 _BY_WEIGHTS = "mean_with_sample_weight"  # the reduction that divides by the weights
 _MEANS = ("sum_over_batch_size", "mean", _BY_WEIGHTS)
@@ -147,16 +153,17 @@ class GlobalLoss(TrainerHooks):
 
     def loss_arguments(self, x: Any, y: Any, y_pred: Any, weights: Any) -> tuple:
         """Returns `(y, y_pred, weights)` as a step's loss takes them."""
-        if used_slots(x, y) is None:
-            return y, y_pred, weights
-        return tuple(slots_as_rows(self, values) for values in (y, y_pred, weights))
+        values = (y, y_pred, weights)
+        if not is_packed(used_slots(x, y)):
+            return values
+        return tuple(slots_as_rows(self, each) for each in values)
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
         used = used_slots(x, y)
         values = [y, y_pred, *map(as_labels, slot_weights(self, used, y, sample_weight))]
-        if used is not None:
+        if is_packed(used):
             values = [slots_as_rows(self, each) for each in values]
         update_metrics(self, *values)
         return self.get_metrics_result()

@@ -14,7 +14,10 @@ from keras import ops
 
 
 def used_slots(x: Any, y: Any) -> Any:
-    """Returns float32 `[B, K]`, 1 at slots of packed rows with a sequence; None for other rows.
+    """Returns by how much rows or slots count, float32; None if each row counts once.
+
+    It is `[B]`, the share of a window in its text, or `[B, K]`, 1 at slots of packed rows with a
+    sequence.
 
     Example:
     >>> import numpy as np
@@ -22,6 +25,9 @@ def used_slots(x: Any, y: Any) -> Any:
     >>> used_slots(x, y=np.array([[2, 0, 0]])).numpy().tolist()
     [[1.0, 1.0, 0.0]]
     """
+    share = _input(x, "window_share")
+    if share is not None:
+        return share
     ids = _input(x, "sequence_ids")
     positions = _input(x, "cls_positions")
     if ids is None or positions is None or y is None:
@@ -31,11 +37,16 @@ def used_slots(x: Any, y: Any) -> Any:
     return ops.cast(slots < count, "float32")
 
 
+def is_packed(used: Any) -> bool:
+    """Returns whether `used_slots` are those of packed rows."""
+    return used is not None and len(used.shape) == 2
+
+
 def slot_weights(model: keras.Model, used: Any, y: Any, sample_weight: Any) -> tuple[dict, dict]:
     """Returns `(counts, weights)` by output, which is None if the model has one.
 
-    `counts` are 1 at slots that count and 0 at others, None for rows without slots. `weights` are
-    those given, 0 at slots that don't count.
+    `counts` are 1 at slots that count and 0 at others, or the shares of windows; None for other
+    rows. `weights` are those given, times the counts.
     """
     all_counts = {}
     all_weights = {}

@@ -91,25 +91,30 @@ def test_a_text_counts_once_however_many_windows_it_has(model, make_backbone, we
     whole = Batching(64, shuffle=False)
     data = ((with_number(TEXTS), LABELS, weights), (_dataset(tf, weights),))
     for given in data:
-        [(_, labels, found)] = model.batches(*given, batching=whole)
-        expected = np.repeat(np.divide(weights or 1, counts), counts)
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        [(inputs, labels, *found)] = model.batches(*given, batching=whole)
+        shares = np.repeat(np.divide(1, counts), counts)
+        np.testing.assert_allclose(inputs["window_share"], shares, rtol=1e-6)
+        expected = [np.repeat(weights, counts)] if weights else []
+        np.testing.assert_array_equal(found, expected)
         assert np.array(labels).tolist() == np.repeat(LABELS, counts).tolist()
     arguments = {**model.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}
     encoder = make_backbone(dropout=0.0)
     alone = BertClassifier(encoder, 3, model.preprocessor, num_features=1, dropout=0.0)
     alone.set_weights(model.get_weights())
-    own = arguments.pop("weighted_metrics")
-    alone.compile(**arguments, metrics=own, run_eagerly=True)  # as users write it
+    weighted = [keras.metrics.SparseCategoricalAccuracy(name="weighted")]
+    alone.compile(**arguments, weighted_metrics=weighted, run_eagerly=True)
     windows = [windows_of(text, 4) for text in TEXTS]
     logs = alone.fit(with_number(TEXTS), LABELS, 64, sample_weight=weights, verbose=0).history
     read_windows(model, None)
     logits = model.predict(with_number(sum(windows, [])), batch_size=64, verbose=0)
     rows = np.repeat(LABELS, counts)
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(rows)), rows]
-    assert logs["loss"][0] == pytest.approx(np.average(losses, weights=expected), rel=1e-4)
+    of_rows = np.repeat(weights or np.ones(6), counts)  # and the loss divides by their number
+    assert logs["loss"][0] == pytest.approx((losses * shares * of_rows).sum() / 6, rel=1e-4)
     is_right = logits.argmax(axis=1) == rows
-    assert logs["accuracy"][0] == pytest.approx(np.average(is_right, weights=expected), rel=1e-5)
+    assert logs["accuracy"][0] == pytest.approx(np.average(is_right, weights=shares), rel=1e-5)
+    expected = np.average(is_right, weights=shares * of_rows)
+    assert logs["weighted"][0] == pytest.approx(expected, rel=1e-5)
 
 
 def _dataset(tf, weights):

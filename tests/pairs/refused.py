@@ -137,11 +137,6 @@ REFUSED = [
         "TensorFlow has no ops for a `FastTokenizer`: give `dataset.as_numpy_iterator()`",
     ),
     Refusal(
-        {"task": ("windows",), "data": ("prepared PyDataset",), "weights": ("class_weight",)},
-        "at the same time",
-        "windows have weights, and Keras takes one of the two",
-    ),
-    Refusal(
         {"data": DATASETS, "validation": ("split",)},
         "validation_split needs examples in memory",
         "a dataset has no last examples",

@@ -53,6 +53,9 @@ FORMS = {
     "passes": lambda: (Loader(ROWS),),
     "grain": lambda: (grain_source(NUMBERED),),
     "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
+    "grain batches, one after the other": lambda: (
+        grain_source(NUMBERED).to_iter_dataset().batch(4),
+    ),
     "an iterator of grain": lambda: (iter(grain_source(NUMBERED).to_iter_dataset()),),
     "torch, a function without a name": lambda: (
         torch_loader(ROWS, batch_size=4, collate_fn=functools.partial(list)),

@@ -164,9 +164,3 @@ def test_tensorflow_datasets_gives_scores_too(tfds):
     examples = read_tfds(None, "sts-b", "dev")
     assert (examples.labels.tolist(), examples.label_names) == ([2.5], None)
     assert read_tfds(None, "sts-b", "test").labels is None
-
-
-def test_without_tensorflow_datasets_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ImportError, match=r"keras3-bert\[tfds\]"):
-        read_tfds(None, "mrpc", "dev")

@@ -14,8 +14,7 @@ A .txt file is prose: one document, or several separated by lines that match
 `--document_separator`, such as '^CHAPTER '. With `--text_format sentences`, it has one sentence per
 line and blank lines between documents.
 
-Apache Beam runs the same work on a cluster: pass a runner and its
-own options.
+Apache Beam runs the same work on a cluster: pass a runner and its own options.
 
     python recipes/prepare_corpus.py gs://bucket/books --vocabulary vocab.txt \
         --output gs://bucket/corpus --runner DataflowRunner --project my-project

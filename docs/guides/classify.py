@@ -5,7 +5,8 @@
 # This guide takes sixteen reviews through the whole way. Sixteen only illustrate the steps; below a
 # few hundred examples, [another method](few_labels.py) works better. It starts from all-MiniLM-L6-v2, a
 # small published BERT that trains in seconds on a laptop. For better scores, put
-# `hf://google-bert/bert-base-uncased` in its place and use a GPU.
+# `hf://google-bert/bert-base-uncased` in its place and use a GPU. pandas and scikit-learn come with
+# `pip install ".[tensorflow,recipes]"`.
 
 # %%
 import keras_bert

@@ -54,7 +54,7 @@ print(model.similarity_pairwise(questions[:2], [notices[0], notices[2]]).round(2
 # `search` is exact: it compares a question with every document, in hardly more time than the matrix
 # product takes ([measured](../results.md#search)). Many millions of documents, ids of their own,
 # removal, small vectors and an index on disk are the business of libraries such as
-# [usearch](https://unum-cloud.github.io/usearch/python/) or faiss (`pip install ".[recipes]"`):
+# [usearch](https://unum-cloud.github.io/usearch/python/) or faiss (`pip install ".[recipes]"` brings usearch):
 
 # %%
 from usearch.index import Index

@@ -3,7 +3,7 @@
 #
 # A BERT that is never trained further still gives vectors: of texts, for any model of scikit-learn,
 # or of tokens, for a tagger. This is cheap. The vectors are computed once, and only a small model
-# is trained on them.
+# is trained on them. scikit-learn comes with `pip install ".[recipes]"`.
 
 # %%
 import numpy as np

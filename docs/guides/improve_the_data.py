@@ -3,7 +3,7 @@
 #
 # Better labels often help more than a better model. A classifier's own probabilities point at
 # labels that are probably wrong, and at the texts that are worth labeling next. Explanations show
-# what it has learned from them.
+# what it has learned from them. scikit-learn comes with `pip install ".[recipes]"`.
 #
 # ## Probabilities of unseen texts
 #

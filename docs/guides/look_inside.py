@@ -3,7 +3,7 @@
 #
 # What do the heads of a BERT attend to? Where are its answers in a text? Which classes does it
 # confuse? This guide draws it, with `keras_bert.pictures`, and with matplotlib, scikit-learn and
-# TensorBoard: `pip install ".[plots]"`.
+# TensorBoard: `pip install ".[plots,recipes]"`.
 
 # %%
 import keras_bert

@@ -77,19 +77,6 @@ def seeded():
     keras.utils.set_random_seed(1)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def no_xla_for_the_host_of_a_tpu():
-    """Sets Keras's own models to `jit_compile=False` where "auto" would choose what isn't there.
-
-    tensorflow-tpu has XLA for TPUs alone (README, On many devices).
-    """
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow
-
-        if tensorflow.config.list_physical_devices("TPU_SYSTEM"):
-            keras.Model._resolve_auto_jit_compile = lambda self: False
-
-
 @pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data that lies beside the project in CI, not in a clone of it."""

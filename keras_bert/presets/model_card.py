@@ -77,7 +77,7 @@ def code(value: object) -> str:
 
 
 def _is_ours(cls):
-    return cls.__module__.startswith("keras_bert.") and "recipes" not in cls.__module__
+    return cls.__module__.startswith("keras_bert.")
 
 
 def _architecture(model):

@@ -1,4 +1,4 @@
-"""Readers of files of examples: tables, CoNLL, SQuAD, choices."""
+"""Readers of files of examples: CoNLL, SQuAD, choices."""
 
 from lazy_loader import attach_stub
 

@@ -23,6 +23,7 @@ class KeepsArguments:
     """
 
     __constructed__ = ({}, {}, set(), {})
+    given_policy = None  # of a model that saves its `dtype` itself
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -87,6 +88,8 @@ def own_arguments(instance: KeepsArguments, others: Iterable[str] = ()) -> dict[
 def saved_arguments(instance: KeepsArguments, own: dict[str, Any]) -> dict[str, Any]:
     """Serializes `own_arguments`, but for those of ancestors that the class doesn't take."""
     _, _, fixed, _ = instance.__constructed__
+    if instance.given_policy is not None:
+        fixed = {*fixed, "dtype"}
     saved = {name: value for name, value in own.items() if name not in fixed}
     return keras.saving.serialize_keras_object(saved)
 

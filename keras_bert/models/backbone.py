@@ -72,7 +72,6 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
     embedding_dim = None  # of the token table; None for `hidden_dim`
     activation = "gelu"  # of a masked-LM head
     layer_norm_epsilon = EPSILON  # of a masked-LM head
-    given_policy = None
 
     def __init__(
         self,

@@ -192,7 +192,7 @@ class RawExamples(Raw, InMemory):
         return self.preprocessor.parts(self.x)
 
     def outputs(self, batch_size, steps=None, **kwargs):
-        most = Batching(batch_size).num_rows(steps)
+        most = Batching.of(batch_size=batch_size).num_rows(steps)
         rows = self.preprocessor.read(self.checked()[:most])
         return self.task.predict_rows(rows, batch_size, **kwargs)
 
@@ -233,7 +233,7 @@ class RawDataset(Raw):
         preprocessor = self.preprocessor
         dataset = self.checked()
         if preprocessor.cuts_windows:
-            most = Batching(batch_size).num_rows(steps)
+            most = Batching.of(batch_size=batch_size).num_rows(steps)
             return self.in_memory(most).outputs(batch_size, steps, **kwargs)
         outputs = keras.tree.flatten(self.task.output)
         has_token_axis = any(None in output.shape[1:] for output in outputs)

@@ -172,7 +172,7 @@ def test_frozen_layers_stay_and_the_others_train(model, texts, labels, refused):
     backbone.trainable = True
     refused("Compile again, with a new optimizer", model.fit, texts, labels)
     model.trainable = False
-    refused(r"backbone\.unfreeze\(\).*trainable = True", model.fit, texts, labels)
+    refused("nothing to train: set trainable = True", model.fit, texts, labels)
 
 
 def test_an_encoder_that_two_tasks_share(backbone, tokenizer, texts, labels):

@@ -1,11 +1,14 @@
 """Tables of examples, read by pandas."""
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 
+from keras_bert.files.remote import read_text
 from keras_bert.messages import did_you_mean, is_missing, missing, shown
+from keras_bert.readers.separated import separated_rows
 
 
 def read_table(path):
@@ -14,16 +17,20 @@ def read_table(path):
         import pandas as pd
     except ImportError as error:
         raise missing("pandas", "recipes") from error
-    endings = Path(path).suffixes  # ".csv.gz" has two
+    endings = Path(str(path).lower()).suffixes  # ".csv.gz" has two
     try:
         if ".parquet" in endings:
             table = pd.read_parquet(path)
         elif ".jsonl" in endings:
-            table = pd.read_json(path, lines=True, dtype=False)
+            lines = read_text(path).split("\n")
+            table = pd.DataFrame([json.loads(x) for x in lines if x.strip()], dtype=object)
         else:
             mark = "," if ".csv" in endings else "\t"
-            table = pd.read_csv(path, sep=mark, dtype=str, keep_default_na=False, index_col=False)
-    except ValueError as error:  # pandas names the line, but not the file
+            rows, malformed = separated_rows(str(path), mark, quoting=True)
+            for line, wrong in malformed:
+                raise ValueError(f"line {line}: {wrong}")
+            table = pd.DataFrame([row for _, row in rows[1:]], columns=rows[0][1], dtype=str)
+    except (ValueError, RecursionError) as error:  # pandas names the line, but not the file
         raise ValueError(f"{path} can't be read: {error}") from error
     if table.empty:
         raise ValueError(f"{path} has no rows below its header.")
@@ -44,7 +51,8 @@ def column(table, name):
 def filled(table, template):
     """Returns a text for each row: a template with the names of columns in braces."""
     try:
-        return [template.format(**row) for row in table.to_dict("records")]
+        cells = table.map(lambda cell: "" if is_missing(cell) else cell)
+        return [template.format(**row) for row in cells.to_dict("records")]
     except (AttributeError, IndexError, KeyError, ValueError) as error:
         raise ValueError(
             f"The template {template!r} doesn't fit {table.attrs['path']} ({error!r}). Write names "
@@ -72,6 +80,7 @@ def label_lists(table, name):
     """Splits a column of several labels, `a|b`; lists of JSON and Parquet stay."""
     lists = []
     for cell in column(table, name):
+        cell = "" if is_missing(cell) else cell
         labels = cell.split("|") if isinstance(cell, str) else cell
         lists.append([str(label).strip() for label in labels if str(label).strip()])
     return lists

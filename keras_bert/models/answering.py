@@ -177,7 +177,9 @@ class PredictCallbacks(keras.callbacks.CallbackList):
 
 def _evaluate_pooled(data, batch_size, most, return_dict=False, steps=None, **kwargs):
     """Computes loss and metrics of up to `most` examples, from the pooled logits of windows."""
-    data = data.in_memory(most).part(slice(most))
+    data = data.in_memory(most)
+    if most is not None:
+        data = data.part(slice(most))
     if data.y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     task = data.task

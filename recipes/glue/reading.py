@@ -85,6 +85,8 @@ def read_glue(folder: str | os.PathLike, task: str, split: str) -> GlueExamples:
     header = ["source", "label", "mark", "sentence"]
     if description.name != "CoLA" or split == "test":
         _, header = rows.pop(0)
+        if not rows:
+            raise ValueError(f"{path} has no rows below its header.")
     elif len(rows[0][1]) != len(header):
         raise ValueError(
             f"{path}, line 1: {len(rows[0][1])} columns, but CoLA's files have 4 and no header: "
@@ -135,6 +137,8 @@ def _labels(path, rows, place, classes):
         label = row[place]
         try:
             labels.append(float(label) if classes is None else classes.index(label))
+            if not np.isfinite(labels[-1]):
+                raise ValueError
         except ValueError as error:
             expected = "a number" if classes is None else f"one of {', '.join(classes)}"
             raise ValueError(f"{path}, line {line}: {label!r} is not {expected}.") from error

@@ -65,7 +65,7 @@ def test_windows_start_a_stride_apart_until_one_reaches_the_end(make, stride, re
     assert [text.split("[SEP]")[0].split() for text in texts] == expected[::-1]
     owners = np.array(owners)[::-1]
     assert np.array_equal(inputs["features"], 10 * owners)
-    shares = owners / 2 / np.bincount(owners)[owners]  # of the weight of a text
-    assert np.array_equal(labels, owners % 3)
-    np.testing.assert_allclose(weights, shares, rtol=1e-6)
+    assert np.array_equal(labels, owners % 3) and np.array_equal(weights, owners / 2)
+    shares = 1 / np.bincount(owners)[owners]
+    np.testing.assert_allclose(inputs["window_share"], shares, rtol=1e-6)
     refused("need single texts.*None", preprocessor.read, (["a"], ["b"]))

@@ -102,6 +102,8 @@ def test_malformed_rows_are_errors_where_every_row_counts(qqp, tmp_path, refused
         ("rte", ["sentence1|sentence2", "a|b"], "no column 'label'"),
         ("rte", ["premise|sentence2|label", "a|b|-"], "no column 'sentence1'"),
         ("stsb", ["sentence1|sentence2|score", "a|b|high"], "line 2: 'high'"),
+        ("stsb", ["sentence1|sentence2|score", "a|b|nan"], "line 2: 'nan'"),
+        ("sst2", ["sentence|label"], "no rows below its header"),
         ("cola", ["sentence|label", "a|1"], "line 1: 2 columns.*files have 4"),
         ("cola", ["x|yes||a"], "line 1: 'yes' is not one of 0, 1"),
     ],

@@ -51,9 +51,16 @@ def test_labels_and_numbers_are_checked(write, refused):
     refused("no column 'A'.*Its columns are: a, b", _tables.column, table, "A")
     lists = _tables.read_table(write('{"tags": ["a", "b|c"]}\n{"tags": []}', "a.jsonl"))
     assert _tables.label_lists(lists, "tags") == [["a", "b|c"], []]
+    missing = _tables.read_table(
+        write('{"tags": null, "n": 3}\n{"tags": "a", "n": null}', "a.jsonl")
+    )
+    assert _tables.label_lists(missing, "tags") == [[], ["a"]]
+    assert _tables.filled(missing, "{n}{tags}") == ["3", "a"]
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n", "a,b\n1,2\n1,2,3\n", 'a,b\n"1,2\n'])
+@pytest.mark.parametrize(
+    "text", ["", "a,b\n", "a,b\n1,2\n1,2,3\n", "a,b\n1,2,3\n", "a,b\n1\n", 'a,b\n"1,2\n']
+)
 def test_files_that_cannot_be_read_are_named(write, text, refused):
     refused(r"a\.csv", _tables.read_table, write(text, "a.csv"))
 

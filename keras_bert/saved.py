@@ -112,8 +112,8 @@ class Saved(KeepsArguments):
         return {**own, **super().get_config()}
 
     @classmethod
-    def from_config(cls, config):
-        return super().from_config(with_objects(config))
+    def from_config(cls, config, **kwargs):
+        return super().from_config(with_objects(config), **kwargs)
 
 
 class SavedLayer(Saved, keras.layers.Layer):

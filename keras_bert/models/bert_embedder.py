@@ -257,7 +257,7 @@ class BertEmbedder(BertTask):
         if is_raw(queries):
             queries = self._encoded(queries, "query", batch_size)
         queries = vector_array(queries)
-        if isinstance(documents, (list, tuple)) and not documents:
+        if isinstance(documents, (list, tuple, np.ndarray)) and not len(documents):
             documents = np.empty((0, queries.shape[1]))
         elif is_raw(documents):
             documents = self._encoded(documents, "document", batch_size)

@@ -342,7 +342,8 @@ class BertTask(
                 **kwargs,
             )
         except Exception as error:
-            if data.error not in (None, error):
+            loses_types = type(error).__module__.startswith("tensorflow.")  # those of pipelines
+            if loses_types and data.error is not None:
                 raise data.error from error
             raise
         if history.epoch and not history.history:
@@ -360,7 +361,9 @@ class BertTask(
 
         Returns:
             Inputs, `(inputs, labels)` or `(inputs, labels, weights)`: an iterable of NumPy arrays,
-            in a new order in each pass if shuffled; a `tf.data.Dataset` if `x` is one.
+            in a new order in each pass if shuffled; a `tf.data.Dataset` if `x` is one. Inputs of
+            windows have `window_share`, by which losses and metrics of this library count them. To
+            train another `keras.Model`, multiply the weights by it.
 
         Raises:
             ValueError: if examples, labels or weights are not what the task takes.

@@ -56,7 +56,8 @@ class RawPasses(Data):
         self.extra_names = list(extra_shapes(self.task))
         is_apart = self.y is not None or self.sample_weight is not None
         is_read_once = hasattr(self.x, "__next__")
-        has_rows = hasattr(self.x, "__getitem__") and len(self.x) <= _MOST
+        is_sized = hasattr(self.x, "__getitem__") and hasattr(self.x, "__len__")
+        has_rows = is_sized and len(self.x) <= _MOST
         if is_apart and not (is_read_once or has_rows):
             raise ValueError(
                 f"A {type(self.x).__name__} may change its order: make it yield (text, label) or "
@@ -90,8 +91,9 @@ class RawPasses(Data):
                 raise
 
         batches = _PassBatches(read, passes, arguments.get("steps_per_epoch"))
-        arguments["steps_per_epoch"] = batches.steps
-        self.task.check_whole_executions(arguments)
+        if passes > 1:
+            arguments["steps_per_epoch"] = batches.steps
+            self.task.check_whole_executions(arguments)
         return on_backend(batches, self.task), None, None
 
     def read(self) -> tuple[Any, list | None, list | None]:

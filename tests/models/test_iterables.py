@@ -33,6 +33,13 @@ class Loader:
         return iter(next(self.passes))
 
 
+class Unsized(Loader):
+    """Can be indexed, but has no length."""
+
+    def __getitem__(self, index):
+        return ROWS[index]
+
+
 def forever(rows):
     while True:
         yield from rows
@@ -51,6 +58,7 @@ NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
 FORMS = {
     "texts and a list": lambda: (iter(TEXTS), LABELS),
     "passes": lambda: (Loader(ROWS),),
+    "without a length": lambda: (Unsized(ROWS),),
     "grain": lambda: (grain_source(NUMBERED),),
     "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
     "grain batches, one after the other": lambda: (
@@ -128,6 +136,33 @@ def test_an_iterable_is_scored_and_split_like_a_list(make, eager_compile, tmp_pa
     model.set_weights(start)
     assert finetune(model, iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
     model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)
+
+
+def test_several_steps_of_an_execution_end_with_a_pass_as_those_of_a_list(make, eager_compile):
+    model, start = BertClassifier.from_config(make().get_config()), make().get_weights()
+    model.compile(keras.optimizers.SGD(0.0), steps_per_execution=2)
+    losses = []
+    for data in ((TEXTS, LABELS), (Loader(ROWS),)):
+        model.set_weights(start)
+        losses.append(model.fit(*data, **SETTINGS | {"epochs": 1}).history["loss"])
+    assert losses[0] == losses[1]
+
+
+def test_an_error_of_a_callback_is_not_that_of_reading_ahead(make):
+    ended = threading.Event()
+
+    def rows():
+        yield from ROWS[:4]
+        ended.set()  # the next pass is empty
+
+    def stop(epoch, logs):
+        ended.wait(10)
+        raise RuntimeError("mine")
+
+    callback = keras.callbacks.LambdaCallback(on_epoch_end=stop)
+    settings = {"batch_size": 2, "steps_per_epoch": 2, "epochs": 5, "verbose": 0}
+    with pytest.raises(RuntimeError, match="mine"):
+        make().fit(rows(), callbacks=[callback], **settings)
 
 
 def test_a_pass_that_is_being_read_keeps_no_program_alive():

@@ -50,7 +50,8 @@ KILLS = {
 def ended(tmp_path_factory):
     said, processes = tmp_path_factory.mktemp("said") / "said.txt", {}
     flags = "--xla_force_host_platform_device_count=2"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
+    folders = os.pathsep.join([str(ROOT), str(ROOT / "recipes")])
+    environment = {**os.environ, "PYTHONPATH": folders, "XLA_FLAGS": flags}
 
     def run(recipe, arguments, folder, backend="tensorflow", kill=None):
         process = processes.get(backend) or subprocess.Popen(

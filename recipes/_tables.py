@@ -30,7 +30,9 @@ def read_table(path):
             for line, wrong in malformed:
                 raise ValueError(f"line {line}: {wrong}")
             table = pd.DataFrame([row for _, row in rows[1:]], columns=rows[0][1], dtype=str)
-    except (ValueError, RecursionError) as error:  # pandas names the line, but not the file
+    except (ValueError, RecursionError) as error:
+        if str(path) in str(error):
+            raise
         raise ValueError(f"{path} can't be read: {error}") from error
     if table.empty:
         raise ValueError(f"{path} has no rows below its header.")

@@ -269,9 +269,7 @@ def test_errors_of_users_are_short_and_others_keep_their_traceback(tmp_path):
     table = tmp_path / "empty.tsv"
     assert "No such file" in raised_by(read_table, table).code
     table.touch()
-    assert re.match(
-        "error: .*empty.tsv can't be read: No columns", raised_by(read_table, table).code
-    )
+    assert re.match("error: .*empty.tsv is empty", raised_by(read_table, table).code)
     assert isinstance(raised_by(json.loads, "{"), ValueError)  # of a library: a bug
     assert isinstance(raised_by(dict().pop, 1), KeyError)
 

@@ -271,7 +271,8 @@ class InputArrays(Inputs, InMemory):
 
     @property
     def count(self) -> int:
-        return len(inputs_of(self.x).get("token_ids", ()))
+        ids = inputs_of(self.x).get("token_ids")
+        return 0 if ids is None else len(ids)
 
     @property
     def extra_inputs(self) -> dict[str, Any]:

@@ -73,8 +73,9 @@ def read_vocabulary(
     else:
         source = "vocabulary list"
         is_list = isinstance(vocabulary, Iterable) and not isinstance(vocabulary, (bytes, dict))
+        is_scalar = getattr(vocabulary, "shape", None) == ()
         tokens = []
-        for token in vocabulary if is_list else [vocabulary]:
+        for token in vocabulary if is_list and not is_scalar else [vocabulary]:
             if not isinstance(token, str):
                 raise ValueError(
                     "vocabulary must be the path of a vocab.txt or a list of str; got "

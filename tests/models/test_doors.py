@@ -268,3 +268,7 @@ def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
         model.fit(prepared, [0, 1] * 8, **arguments)
         _, options = given.pop()
         assert (options["shuffle"], options["batch_size"]) == (is_shuffled, 8)
+
+
+def test_absent_token_ids_are_no_rows(model, refused):
+    refused("0 rows but 2 labels", model.scores, {"token_ids": None}, [0, 1])

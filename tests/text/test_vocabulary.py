@@ -1,5 +1,6 @@
 """Vocabularies, good and bad, as files and as lists."""
 
+import numpy as np
 import pytest
 
 from keras_bert.text.tokenizer import BertTokenizer
@@ -62,6 +63,7 @@ NO_VOCABULARY = r"path of a vocab\.txt or a list"
         ([*SPECIAL_TOKENS, b"x"], NO_VOCABULARY),
         (3, NO_VOCABULARY),
         (None, NO_VOCABULARY),
+        (np.array(1), NO_VOCABULARY),
         (b"vocab.txt", NO_VOCABULARY),
         ({"a": 1}, NO_VOCABULARY),
         ([*SPECIAL_TOKENS, "a\nb"], "token 5 .* line end"),

@@ -47,7 +47,7 @@ def finetuned():
         batches=batches,
         predict=lambda: model.predict(x, batch_size=BATCH, verbose=0),
         score=lambda logits: {"logit": float(logits[:, 0].mean())},
-        save=lambda predictions: model.save_to_preset(f"{FOLDER}/best"),
+        save=lambda predictions, scores: model.save_to_preset(f"{FOLDER}/best"),
     )
     resumed, *_ = make_classifier()
     checkpoint = keras_bert.TrainingCheckpoint(f"{FOLDER}/checkpoints")

@@ -162,7 +162,7 @@ REFUSED = [
             "data": ("iterable",),
             "weights": ("sample_weight",),
         },
-        "sample_weight has no place in",
+        "may change its order",
         "an iterable without labels has no place for weights",
     ),
     Refusal(

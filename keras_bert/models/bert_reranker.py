@@ -73,7 +73,7 @@ class BertReranker(SeveralTexts):
             baseline: `"pad"` or `"mask"`, the token that is blank.
 
         Returns:
-            A dict as of `BertClassifier.explain`; `target` is None.
+            The dict of `BertClassifier.explain`; `target` is None.
 
         Raises:
             ValueError: if `x` isn't a query and a document, or the model is quantized.

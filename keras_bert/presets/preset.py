@@ -100,8 +100,8 @@ class PresetModel:
 
         Args:
             folder: a path; an earlier model there is replaced.
-            settings: as of `save_to_preset`.
-            scores: as of `save_to_preset`.
+            settings: same as for `save_to_preset`.
+            scores: same as for `save_to_preset`.
 
         Raises:
             ValueError: if none of transformers' encoders that this library loads can hold the
@@ -133,8 +133,8 @@ class PresetModel:
 
         Args:
             name: `"user/name"` or `"organization/name"`.
-            settings: as of `save_to_preset`.
-            scores: as of `save_to_preset`.
+            settings: same as for `save_to_preset`.
+            scores: same as for `save_to_preset`.
             **options: `private`, a bool for a new model, by default as set on the hub; `token`, by
                 default `HF_TOKEN` or that of `hf auth login`; and `commit_message`.
 

@@ -59,7 +59,7 @@ def _sum(config, weight, pair):
 def write_adapter(
     checkpoint: Checkpoint, layers: list[keras.layers.Dense], base: str, folder: Path
 ) -> None:
-    """Writes the adapters of dense layers, and the weights of a `Checkpoint`: those of its head."""
+    """Writes the adapters of dense layers, and the head, whose weights the `Checkpoint` has."""
     architecture = ARCHITECTURES[checkpoint.architecture]
     spellings = architecture.spellings(checkpoint.backbone["num_layers"], checkpoint.head)
     tensors = spell(checkpoint.weights, spellings)

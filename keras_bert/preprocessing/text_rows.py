@@ -79,7 +79,7 @@ class TextRows:
 
 @dataclasses.dataclass(kw_only=True)
 class WindowRows(TextRows):
-    """Windows of texts. Each has its text's extra inputs, labels and weight, and its share of it."""
+    """Windows of texts: each has its text's extra inputs, labels and weight, and a share of it."""
 
     text: Any  # int64 `[N]`, the text of each window
     counts: Any  # int64 `[n]`, the number of windows of each text

@@ -102,7 +102,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             return others, outputs
 
         _, outputs = _over_parts(embed, others, x, num_parts)
-        weights = self.counted(*self.scaled_weights(None, y, sample_weight), rows)
+        weights = self.counted(*self.scaled_weights(x, y, sample_weight), rows)
         variables = self.metrics_variables + self.optimizer.variables
 
         def loss_of(outputs):
@@ -127,7 +127,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         carried = (_zeros(trainable), others)  # the same `others` repeat the dropout
         (gradients, others), _ = _over_parts(add_gradients, carried, (x, upstream), num_parts)
         trainable, optimizer = self._take_step(optimizer, gradients, trainable, others)
-        metrics = self._updated(metrics, None, y, outputs, sample_weight)
+        metrics = self._updated(metrics, x, y, outputs, sample_weight)
         return self._logs(metrics), (trainable, others, optimizer, metrics)
 
     def _take_step(self, optimizer, gradients, trainable, others):

@@ -58,7 +58,8 @@ class TrainLoop(GlobalLoss):
             x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
             if self.num_replicas == 1 or not self.compares_examples(y):
                 return super().test_step(data)
-            self._loss_over_batch(y, self(x, training=False), sample_weight, training=False)
+            outputs = self(x, training=False)
+            self._loss_over_batch(x, y, outputs, sample_weight, training=False)
             return self.get_metrics_result()
 
     def predict_step(self, data):
@@ -187,12 +188,12 @@ class TrainLoop(GlobalLoss):
         if num_parts == 1:
             with tf.GradientTape() as tape:
                 outputs = embed(x)
-            upstream = self._loss_over_batch(y, outputs, sample_weight, training=True)
+            upstream = self._loss_over_batch(x, y, outputs, sample_weight, training=True)
             return _dense(tape.gradient(outputs, self.trainable_variables, upstream))
         states = self.seed_states()
         seeds = [tf.identity(state.value) for state in states]
         outputs = self._outputs_of_parts(embed, x, num_parts)
-        upstream = self._loss_over_batch(y, outputs, sample_weight, training=True)
+        upstream = self._loss_over_batch(x, y, outputs, sample_weight, training=True)
         for state, seed in zip(states, seeds, strict=True):
             state.assign(seed)  # the same dropout again
 
@@ -217,21 +218,24 @@ class TrainLoop(GlobalLoss):
         shape = [None if tf.is_tensor(rows) else rows, *texts, self.output.shape[-1]]
         return tf.ensure_shape(outputs, shape)
 
-    def _loss_over_batch(self, y, outputs, sample_weight, training):
+    def _loss_over_batch(self, x, y, outputs, sample_weight, training):
         """Updates metrics; returns the gradients of the scaled loss by this replica's outputs.
 
         The loss is that of the global batch, from its outputs on all replicas.
         """
         labels = tf.nest.map_structure(_gathered, y)
         weights = tf.nest.map_structure(_gathered, sample_weight)
-        weights = self.scaled_weights(None, labels, weights, training)
+        counted = None
+        if isinstance(x, dict) and "window_share" in x:
+            counted = {"window_share": _gathered(x["window_share"])}
+        weights = self.scaled_weights(counted, labels, weights, training)
         weights = self.counted(*weights, num_rows(outputs))
         with tf.GradientTape() as tape:
             tape.watch(outputs)
             loss = step_loss(self, None, labels, _gathered(outputs), weights, training)
             share = loss / self.num_replicas  # each adds its gradient of the same loss
             scaled = self.optimizer.scale_loss(share) if training else share
-        self.compute_metrics(None, y, outputs, sample_weight)
+        self.compute_metrics(x, y, outputs, sample_weight)
         return tape.gradient(scaled, outputs) if training else None
 
     def _many_steps(self, step):

@@ -55,9 +55,9 @@ class TrainLoop(GlobalLoss):
         with torch.no_grad(), torch.random.fork_rng(devices):  # for the same dropout again
             outputs = torch.cat([self(part, training=True) for part in parts])
         outputs.requires_grad_()
-        weights = self.counted(*self.scaled_weights(None, y, sample_weight), rows)
+        weights = self.counted(*self.scaled_weights(x, y, sample_weight), rows)
         loss = step_loss(self, None, y, outputs, weights, True)
-        self.compute_metrics(None, y, outputs, sample_weight)
+        self.compute_metrics(x, y, outputs, sample_weight)
         [upstream] = torch.autograd.grad(self.optimizer.scale_loss(loss), outputs)
         for state, seed in zip(states, seeds, strict=True):
             state.assign(seed)

@@ -124,3 +124,24 @@ def _dataset(tf, weights):
     if weights is not None:
         parts = (*parts[:2], np.array(weights))  # float64
     return tf.data.Dataset.from_tensor_slices(parts)
+
+
+class MeanOfRows(keras.losses.Loss):
+    """Gets the whole batch, whatever its parts, as a loss that compares texts does."""
+
+    over_batch = True
+
+    def call(self, y_true, y_pred):
+        return keras.losses.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_loss_of_the_batch_counts_shares_of_windows_too(make_backbone, letters, parts):
+    reader = BertClassifierPreprocessor(letters, ROOM + 2, window_stride=4)
+    model = BertClassifier(make_backbone(dropout=0.0), 3, reader, dropout=0.0)
+    losses = []
+    for loss, count in ((None, 1), (MeanOfRows(), parts)):
+        model.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)
+        settings = {"batch_size": 64, "accumulation_steps": count, "verbose": 0}
+        losses += model.fit(TEXTS, LABELS, **settings).history["loss"]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)

@@ -137,9 +137,9 @@ REFUSED = [
         "TensorFlow has no ops for a `FastTokenizer`: give `dataset.as_numpy_iterator()`",
     ),
     Refusal(
-        {"data": DATASETS, "validation": ("split",)},
+        {"data": (*DATASETS, "iterable"), "validation": ("split",)},
         "validation_split needs examples in memory",
-        "a dataset has no last examples",
+        "a dataset, or an iterable that is read again for each epoch, has no last examples",
     ),
     Refusal(
         {"task": EMBEDDERS, "freezing": ("encoder",)},

@@ -215,6 +215,11 @@ ADVICE = [
         lambda: task().compile(kb.AdamW(1e-3)),
     ),
     (
+        lambda: fit(X, Y, learning_rate=1e-3),
+        "compile(AdamW(learning_rate))",
+        lambda: fit(X, Y, optimizer=kb.AdamW(1e-3)),
+    ),
+    (
         lambda: train(task(arguments={"trainable": False}), X, Y),
         "trainable = True",
         lambda: train(task(arguments={"trainable": True}), X, Y),

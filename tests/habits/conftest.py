@@ -1,6 +1,5 @@
 """A tiny preset, and training by hand, for programs as users of Keras write them."""
 
-import contextlib
 import functools
 from collections import UserList
 
@@ -213,14 +212,6 @@ def trained_as(assert_close, same_weights):
         same_weights(model, other)
 
     return check
-
-
-@pytest.fixture
-def global_policy():
-    """Restores the global dtype policy that a test changes."""
-    with contextlib.ExitStack() as stack:
-        stack.callback(keras.config.set_dtype_policy, keras.config.dtype_policy())
-        yield
 
 
 @pytest.fixture

@@ -1,39 +1,26 @@
 """Texts in memory, labels, weights and validation data in the forms in which users have them."""
 
-import csv
-
 import keras
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.utils.class_weight import compute_class_weight
 
-from keras_bert import BertClassifierPreprocessor
 from tests.habits.conftest import LABELS, NAMES, PLAIN, TEXTS, WEIGHTS
 
 NAMED = [NAMES[label] for label in LABELS]
 TABLE = pd.DataFrame({"text": TEXTS, "label": NAMED})
 CATEGORIES = TABLE.astype("category")
 FORMS = {
-    "objects of NumPy": np.array([TEXTS, NAMED], dtype=object),
     "bytes of NumPy": np.array([TEXTS, NAMED], dtype="S"),
     "strings of NumPy": np.array([TEXTS, NAMED], dtype=np.dtypes.StringDType()),
     "texts in a column": (np.array(TEXTS)[:, None], LABELS),
-    "labels by name": (TEXTS, NAMED),
-    "floats": (TEXTS, np.array(LABELS, float)),
     "booleans": (TEXTS, np.array(LABELS) == 1),
     "labels in a column": (TEXTS, np.array(LABELS)[:, None]),
     "labels in lists of one": (TEXTS, [[label] for label in LABELS]),
     "columns of a table": (TABLE["text"], TABLE["label"]),
     "tables of one column": (TABLE[["text"]], TABLE[["label"]]),
-    "numbers in a table of one column": (TABLE[["text"]], pd.DataFrame({"label": LABELS})),
     "categories": (CATEGORIES["text"], CATEGORIES["label"]),
-    "codes of categories": (TABLE["text"], CATEGORIES["label"].cat.codes),
     "nullable integers": (TABLE["text"], pd.Series(LABELS, dtype="Int64")),
-    "a dict of texts": ({"text": TEXTS}, LABELS),
-    "a dict of columns": ({"text": TEXTS, "label": LABELS},),
-    "a list of texts and labels": (list(zip(TEXTS, LABELS, strict=True)),),
-    "records of a table": (TABLE.to_dict("records"),),
 }
 
 
@@ -49,10 +36,6 @@ def test_arrays_and_tables_train_as_by_hand(sgd_model, plain, trained_as):
         trained_as(sgd_model, sgd_model.fit(*data, **PLAIN), plain())
 
 
-def test_a_tensor_of_strings(tf, reads_as_lists):
-    reads_as_lists(tf.constant(TEXTS), tf.constant(LABELS))
-
-
 def test_tensors_as_labels(torch, reads_as_lists):
     reads_as_lists(TEXTS, torch.tensor(LABELS))
     reads_as_lists(TEXTS, keras.ops.convert_to_tensor(LABELS))
@@ -62,22 +45,6 @@ def test_rows_of_a_table_are_read_in_their_order(df, reads_as_lists):
     df.loc[3, "text"] = None
     df = df.dropna().sample(frac=1, random_state=4)
     reads_as_lists(df["text"], df["label"], rows=df.index)
-
-
-def test_answers_as_a_table(compiled, df, assert_close):
-    table = pd.DataFrame(compiled.answer(df["text"]))
-    probabilities = np.stack(table["probabilities"])
-    assert_close(probabilities, keras.ops.softmax(compiled.predict(df["text"], verbose=0)))
-
-
-def test_a_csv_file(df, tmp_path, reads_as_lists):
-    path = tmp_path / "a.csv"
-    df.to_csv(path, index=False)
-    with open(path, encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    reads_as_lists(rows)
-    table = pd.read_csv(path)
-    reads_as_lists(table["text"], table["label"])
 
 
 # Missing values, wrong labels and examples
@@ -96,15 +63,6 @@ def test_missing_values_are_named(sgd_model, df, texts, labels, refused):
         refused(r"(?i)label.*(nan|NA)", sgd_model.fit, texts, missing)
 
 
-def test_labels_outside_the_classes_are_named(sgd_model, texts, names, refused):
-    refused("Did you mean 'yes'", sgd_model.fit, texts, [*names[:7], "Yes"])
-
-
-def test_label_names_have_an_order(tokenizer, refused):
-    refused("label_names must be a list", BertClassifierPreprocessor, tokenizer, 8,
-            label_names={"no", "yes"})  # fmt: skip
-
-
 def test_texts_need_their_labels(sgd_model, df, texts, labels, refused):
     refused("8.*7|7.*8", sgd_model.fit, texts, labels[:7])
     for x in (texts, df[["text"]], "train.csv"):
@@ -113,21 +71,9 @@ def test_texts_need_their_labels(sgd_model, df, texts, labels, refused):
     refused("y must have a value for each example", sgd_model.fit, "a b", "yes")
 
 
-def test_no_examples_are_refused(sgd_model, refused):
-    for call in (sgd_model.fit, sgd_model.evaluate):
-        refused("empty|no texts|no examples", call, [], [])
-    for call in (sgd_model.predict, sgd_model.answer):
-        refused("no texts|no examples", call, [])
-
-
 def test_other_collections_are_refused(sgd_model, texts, labels, refused):
     refused("list of tuples, or a tuple of two columns", sgd_model.fit, tuple(texts), labels)
     refused("takes raw examples", sgd_model.fit, set(texts), labels)
-
-
-def test_a_single_text_is_answered(compiled, texts, assert_close):
-    assert_close(compiled.predict("a b", verbose=0), compiled.predict(texts, verbose=0)[:1])
-    assert compiled.answer("a b")["label"] == compiled.answer(texts)[0]["label"]
 
 
 # Weights
@@ -145,13 +91,6 @@ def test_a_mask_is_read_as_weights(reads_as_lists):
     reads_as_lists(TEXTS, LABELS, mask, weights=mask.astype(float))
 
 
-def test_weights_of_examples_count_in_evaluate(compiled, texts, labels, assert_close):
-    logits = compiled.predict(texts, verbose=0)
-    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(8), labels]
-    found = compiled.evaluate(texts, labels, sample_weight=WEIGHTS, verbose=0)[0]
-    assert_close(found, np.mean(losses * WEIGHTS))
-
-
 def test_weights_that_cannot_be_meant_are_refused(sgd_model, texts, labels, refused):
     refused("weights", sgd_model.fit, texts, labels, sample_weight=WEIGHTS[:5])
     missing = [*WEIGHTS[:7], np.nan]
@@ -159,13 +98,6 @@ def test_weights_that_cannot_be_meant_are_refused(sgd_model, texts, labels, refu
     refused("sample_weight must have a value for each example", sgd_model.fit, texts, labels,
             sample_weight={0: 1.0, 1: 3.0})  # fmt: skip
     refused("Did you mean 'yes'", sgd_model.fit, texts, labels, class_weight={"Yes": 2.0})
-
-
-def test_class_weight_of_scikit_learn_by_name(sgd_model, texts, names, by_hand, same_weights):
-    values = compute_class_weight("balanced", classes=np.unique(names), y=names)
-    by_name = dict(zip(np.unique(names), values, strict=True))
-    sgd_model.fit(texts, names, class_weight=by_name, **PLAIN)
-    same_weights(sgd_model, by_hand(weights=[by_name[name] for name in names])[1])
 
 
 # Validation

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTask
+from keras_bert import BertClassifier, BertTask
 from tests.habits.conftest import EAGERLY, PLAIN, WEIGHTS
 
 SGD = keras.optimizers.SGD
@@ -37,10 +37,6 @@ def trains_as(texts, labels, by_hand, trained_as):
     return check
 
 
-def test_a_loss_that_is_a_function(model, trains_as):
-    trains_as(model, my_loss, my_loss, run_eagerly=False)
-
-
 def test_a_partial_function_in_a_list_with_its_weight(model, trains_as):
     trains_as(model, [ENTROPY], lambda y, p: 0.5 * ENTROPY(y, p), loss_weights=[0.5])
 
@@ -63,16 +59,6 @@ def test_one_hot_labels_that_are_smoothed(model, labels, trains_as):
 
     loss = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.2)
     trains_as(model, loss, smoothed, y=keras.utils.to_categorical(labels))
-
-
-def test_a_regularizer_of_the_head(model, compiled, texts, labels, assert_close):
-    loss, _ = compiled.evaluate(texts, labels, verbose=0)
-    model.head.kernel_regularizer = keras.regularizers.L2(0.1)
-    model.head.kernel.regularizer = model.head.kernel_regularizer
-    kernel = keras.ops.convert_to_numpy(model.head.kernel)
-    model.compile(SGD(0.1), run_eagerly=EAGERLY)
-    regularized, _ = model.evaluate(texts, labels, verbose=0)
-    assert_close(regularized, loss + 0.1 * np.sum(kernel**2))
 
 
 class Penalty(keras.layers.Layer):
@@ -140,68 +126,4 @@ def test_metrics_by_name_function_and_class(model, compiled, texts, labels, asse
     assert_close(scores, expected)
 
 
-@pytest.fixture
-def of_several_labels(make_encoder, tokenizer):
-    names = {"label_names": ["x", "y"], "multi_label": True}
-    return BertClassifier(
-        make_encoder(), preprocessor=BertClassifierPreprocessor(tokenizer, 8, **names)
-    )
-
-
-def test_f1_score_of_several_labels(of_several_labels, refused):
-    f1 = keras.metrics.F1Score(average="macro", threshold=0.5)
-    message = r"call scores\(x, y\) after training"
-    refused(message, of_several_labels.compile, weighted_metrics=[f1])
-    assert {"micro_f1", "macro_f1"} <= of_several_labels.scores(["a", "b"], [["x"], []]).keys()
-
-
-def test_several_labels_by_binary_crossentropy(of_several_labels, assert_close):
-    model, texts, y = of_several_labels, ["a", "b", "c d"], np.array([[1, 0], [0, 0], [1, 1]])
-    logits = model.predict(texts, verbose=0)
-    losses = np.logaddexp(0, logits) - y * logits
-    loss = keras.losses.BinaryCrossentropy(from_logits=True)
-    metrics = [keras.metrics.BinaryAccuracy(threshold=0.0)]
-    model.compile(loss=loss, metrics=metrics, run_eagerly=EAGERLY)
-    scores = model.evaluate(texts, y, verbose=0, return_dict=True)
-    assert_close(scores["loss"], losses.mean())
-    assert_close(scores["binary_accuracy"], np.mean((logits > 0) == y))
-
-
-def test_a_regression_by_mse_and_mae(make_encoder, tokenizer, assert_close):
-    preprocessor = BertClassifierPreprocessor(tokenizer, 8)
-    model = BertClassifier(make_encoder(), num_classes=1, preprocessor=preprocessor)
-    texts, y = ["a", "b", "c d"], [0.5, 1.0, -2.0]
-    errors = model.predict(texts, verbose=0)[:, 0] - y
-    model.compile(loss="mse", metrics=["mae"], run_eagerly=EAGERLY)
-    scores = model.evaluate(texts, y, verbose=0, return_dict=True)
-    assert_close(scores["loss"], np.mean(errors**2))
-    assert_close(scores["mae"], np.mean(np.abs(errors)))
-
-
 # Weights
-
-
-def test_class_weight_multiplies_sample_weight(
-    sgd_model, texts, labels, by_hand, same_weights, assert_close
-):
-    weights = [1, 2, 1, 0, 1, 1, 1, 0.5]
-    options = {"class_weight": {1: 3.0}, "sample_weight": weights, "validation_split": 0.5}
-    history = sgd_model.fit(texts, labels, **options, **PLAIN).history
-    same_weights(sgd_model, by_hand(weights=[1, 6, 3, 0, 0, 0, 0, 0], rows=range(4))[1])
-    half = sgd_model.evaluate(texts[4:], labels[4:], sample_weight=weights[4:], verbose=0)
-    assert_close(history["val_loss"][0], half[0])  # without the weights of classes
-
-
-def test_balanced_class_weight_counts_the_training_examples(
-    sgd_model, texts, by_hand, same_weights
-):
-    labels = [0, 1, 1, 1, 0, 0, 0, 0]
-    options = {"class_weight": "balanced", "validation_split": 0.5}
-    sgd_model.fit(texts, labels, **options, **PLAIN)
-    weights = np.array([4 / 2, 4 / 6])[labels]
-    same_weights(sgd_model, by_hand(labels=labels, weights=weights, rows=range(4))[1])
-
-
-def test_class_weight_as_an_array(sgd_model, texts, labels, refused):
-    refused('class_weight.*dict of weights by class', sgd_model.fit, texts, labels,
-            class_weight=np.array([1.0, 3.0]))  # fmt: skip

@@ -1,10 +1,9 @@
-"""Models of one's own on the backbone, and layers that are frozen, adapted or read."""
+"""Models of one's own on the backbone, and weights that are set."""
 
 import keras
 import numpy as np
 import pytest
 
-import keras_bert
 from keras_bert import BertClassifier
 from tests.habits.conftest import EAGERLY, PLAIN
 
@@ -52,14 +51,6 @@ def test_a_functional_model_on_the_output(backbone, head, fits_as_plain):
     fits_as_plain(keras.Model(backbone.input, outputs))
 
 
-def test_a_functional_model_on_the_cls_token(backbone, head, compiled, inputs, assert_close):
-    first = backbone.output["sequence_output"][:, 0, :]
-    pooled = keras.layers.Dense(16, activation="tanh")
-    model = keras.Model(backbone.inputs, head()(pooled(first)))
-    pooled.set_weights(backbone.pooler.get_weights())
-    assert_close(model(inputs), compiled(inputs))
-
-
 def test_a_subclassed_model(backbone, head, fits_as_plain):
     class MyModel(keras.Model):
         def __init__(self, backbone, head):
@@ -73,12 +64,6 @@ def test_a_subclassed_model(backbone, head, fits_as_plain):
             return self.head(self.dropout(pooled, training=training))
 
     fits_as_plain(MyModel(backbone, head()), run_eagerly=EAGERLY)
-
-
-def test_a_sequential_head_on_vectors(compiled, head, inputs, assert_close):
-    vectors = compiled.backbone.predict(inputs, verbose=0)["pooled_output"]
-    model = keras.Sequential([keras.Input((16,)), head()])
-    assert_close(model.predict(vectors, verbose=0), compiled.predict(inputs, verbose=0))
 
 
 def test_a_layer_around_the_backbone(backbone, head, compiled, inputs, assert_close):
@@ -99,36 +84,6 @@ def test_a_layer_around_the_backbone(backbone, head, compiled, inputs, assert_cl
     assert_close(own(short), compiled(short))
 
 
-def test_two_outputs(backbone, inputs, labels):
-    pooled = backbone.output["pooled_output"]
-    outputs = {
-        "label": keras.layers.Dense(2, name="label")(pooled),
-        "score": keras.layers.Dense(1, name="score")(pooled),
-    }
-    model = keras.Model(backbone.input, outputs)
-    losses = {"label": ENTROPY, "score": "mse"}
-    model.compile(
-        SGD(0.01), loss=losses, loss_weights={"label": 1.0, "score": 0.5}, run_eagerly=EAGERLY
-    )
-    y = {"label": np.array(labels), "score": np.arange(8.0)}
-    history = model.fit(inputs, y, epochs=3, **PLAIN).history
-    assert history["loss"][-1] < history["loss"][0]
-    parts = np.array(history["label_loss"]) + 0.5 * np.array(history["score_loss"])
-    assert parts == pytest.approx(history["loss"], rel=1e-4)
-
-
-def test_two_towers_with_shared_weights(backbone, inputs, assert_close):
-    first = {name: keras.Input((None,), dtype="int32", name=f"a_{name}") for name in inputs}
-    second = {name: keras.Input((None,), dtype="int32", name=f"b_{name}") for name in inputs}
-    vectors = [backbone(each)["pooled_output"] for each in (first, second)]
-    similarity = keras.layers.Dot(axes=1, normalize=True)(vectors)
-    model = keras.Model([first, second], similarity)
-    other = {name: values[::-1] for name, values in inputs.items()}
-    forward = keras.ops.convert_to_numpy(model([inputs, other]))
-    assert_close(keras.ops.convert_to_numpy(model([other, inputs]))[::-1], forward[::-1])
-    assert len(model.trainable_weights) == len(backbone.trainable_weights)
-
-
 def test_time_distributed_over_sentences(backbone, inputs, assert_close):
     ids = keras.Input((2, 8), dtype="int32")
     flat = keras.ops.reshape(ids, (-1, 8))
@@ -145,47 +100,7 @@ def test_a_submodel_by_the_output_of_a_layer(model, inputs, assert_close):
     assert_close(inner(inputs), model.backbone(inputs)["pooled_output"])
 
 
-# Frozen and shared layers
-
-
-def values(weights):
-    return [keras.ops.convert_to_numpy(weight).copy() for weight in weights]
-
-
-def are_equal(first, second):
-    return all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
-
-
-def test_frozen_layers_stay_and_the_others_train(model, texts, labels, refused):
-    backbone = model.backbone
-    backbone.freeze(up_to=0)
-    model.compile(SGD(0.1))
-    table, block = values(backbone.embeddings.weights), values(backbone.blocks[0].weights)
-    model.fit(texts, labels, **PLAIN)
-    assert are_equal(values(backbone.embeddings.weights), table)
-    assert not are_equal(values(backbone.blocks[0].weights), block)
-    backbone.trainable = False  # after compile
-    encoder, head = values(backbone.weights), values(model.head.weights)
-    model.fit(texts, labels, **PLAIN)
-    assert are_equal(values(backbone.weights), encoder)
-    assert not are_equal(values(model.head.weights), head)
-    backbone.trainable = True
-    refused("Compile again, with a new optimizer", model.fit, texts, labels)
-    model.trainable = False
-    refused("nothing to train: set trainable = True", model.fit, texts, labels)
-
-
-def test_an_encoder_that_two_tasks_share(backbone, tokenizer, texts, labels):
-    reader = keras_bert.BertClassifierPreprocessor(tokenizer, 8, label_names=["no", "yes"])
-    other = BertClassifier(backbone, preprocessor=reader, dropout=0.0)
-    third = BertClassifier(backbone, preprocessor=reader, dropout=0.0)
-    first = third.predict(texts, verbose=0)
-    other.compile(SGD(0.1), run_eagerly=EAGERLY)
-    other.fit(texts, labels, **PLAIN)
-    assert not np.allclose(third.predict(texts, verbose=0), first)
-
-
-def test_setting_a_weight_after_predict(compiled, preset, texts):
+def test_setting_a_weight_after_predict(preset, texts):
     model = BertClassifier.from_preset(preset)
     model.predict(texts, verbose=0)
     model.head.bias.assign([0.0, 100.0])

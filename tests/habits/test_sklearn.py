@@ -4,18 +4,16 @@ import keras
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
     cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, LabelEncoder
+from sklearn.preprocessing import FunctionTransformer
 
-from keras_bert import BertClassifier, BertEmbedder, BertEmbedderPreprocessor
+from keras_bert import BertEmbedder, BertEmbedderPreprocessor
 from keras_bert.estimators import TextClassifier
 from tests.habits.conftest import LABELS, NAMES, TEXTS
 
@@ -40,11 +38,6 @@ def test_fit_and_predict(fitted, texts, assert_close):
     assert fitted.predict(texts).tolist() == [NAMES[n] for n in probabilities.argmax(axis=1)]
 
 
-def test_predict_before_fit(estimator, texts):
-    with pytest.raises(NotFittedError, match="Call 'fit' with appropriate arguments"):
-        estimator.predict(texts)
-
-
 @pytest.mark.weekly
 @pytest.mark.slow
 def test_cross_val_score_of_a_table(estimator, texts, names):
@@ -65,11 +58,6 @@ def test_an_invalid_parameter_of_a_grid(estimator, texts, names):
         search.fit(texts, names)
 
 
-def test_one_class(estimator, texts):
-    with pytest.raises(ValueError, match="needs two classes or more; got 1 class, no"):
-        estimator.fit(texts, ["no"] * 8)
-
-
 def test_labels_that_are_missing(estimator, texts, names):
     series = pd.Series([*names[:7], None])
     for y in (series, series.to_frame(), [*names[:7], np.nan], [*names[:7], None]):
@@ -78,19 +66,6 @@ def test_labels_that_are_missing(estimator, texts, names):
 
 
 # Around Keras models
-
-
-def test_scores_are_those_of_scikit_learn(compiled, texts, labels):
-    predicted = compiled.predict(texts, verbose=0).argmax(-1)
-    scores = compiled.scores(texts, labels)
-    assert scores["accuracy"] == pytest.approx(accuracy_score(labels, predicted))
-    assert scores["f1"] == pytest.approx(f1_score(labels, predicted))
-
-
-def test_label_names_of_a_label_encoder(preset, names, texts):
-    encoder = LabelEncoder().fit(names)
-    model = BertClassifier.from_preset(preset, label_names=encoder.classes_)
-    assert model.preprocessor.label_names == NAMES
 
 
 @pytest.fixture(scope="module")

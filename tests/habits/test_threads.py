@@ -1,16 +1,13 @@
 """Threads, processes, JSON and servers, as users write them."""
 
-import asyncio
 import concurrent.futures
 import json
 import multiprocessing
 
-import keras
 import numpy as np
 import pytest
 
-import keras_bert
-from keras_bert import BertClassifier, BertClassifierPreprocessor
+from keras_bert import BertClassifier
 from tests.habits.conftest import LABELS, PLAIN, TEXTS
 
 
@@ -68,19 +65,6 @@ def test_answers_after_training_in_a_thread(sgd_model, plain):
     assert [a["label"] for a in sgd_model.answer(TEXTS)] == [a["label"] for a in expected]
 
 
-def test_embeddings_in_threads(embedder):
-    expected = embedder.encode_document(TEXTS)
-    found = in_threads(lambda _: embedder.encode_document(TEXTS), range(8))
-    assert all(np.array_equal(vectors, expected) for vectors in found)
-
-
-def test_asyncio_to_thread(compiled, alone):
-    async def serve():
-        return await asyncio.gather(*(asyncio.to_thread(compiled.answer, TEXTS) for _ in range(8)))
-
-    assert {as_json(answers) for answers in asyncio.run(serve())} == {alone}
-
-
 # Processes
 
 
@@ -98,72 +82,6 @@ def test_a_process_pool_executor(preset, alone):
 # JSON
 
 
-@pytest.fixture(scope="module")
-def embedder(make_encoder, tokenizer):
-    reader = keras_bert.BertEmbedderPreprocessor(tokenizer, 8)
-    return keras_bert.BertEmbedder(make_encoder(), preprocessor=reader)
-
-
-def regression(encoder, tokenizer):
-    reader = BertClassifierPreprocessor(tokenizer, 8)
-    return BertClassifier(encoder, num_classes=1, preprocessor=reader), TEXTS
-
-
-def several_labels(encoder, tokenizer):
-    options = {"label_names": ["x", "y"], "multi_label": True}
-    reader = BertClassifierPreprocessor(tokenizer, 8, **options)
-    return BertClassifier(encoder, preprocessor=reader), TEXTS
-
-
-def tags(encoder, tokenizer):
-    reader = keras_bert.BertTokenClassifierPreprocessor(tokenizer, 8, label_names=["O", "X"])
-    return keras_bert.BertTokenClassifier(encoder, preprocessor=reader), TEXTS
-
-
-def spans(encoder, tokenizer):
-    reader = keras_bert.BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=4)
-    questions = [{"question": "a b", "context": "c d e"}, {"question": "f", "context": "g h"}]
-    return keras_bert.BertSpanLabeler(encoder, preprocessor=reader), questions
-
-
-def choices(encoder, tokenizer):
-    reader = keras_bert.BertMultipleChoicePreprocessor(tokenizer, 8)
-    questions = [
-        {"context": "a b", "choices": ["c", "d e"]},
-        {"context": "f", "choices": ["g", "h"]},
-    ]
-    return keras_bert.BertMultipleChoice(encoder, preprocessor=reader), questions
-
-
-def embeddings(encoder, tokenizer):
-    reader = keras_bert.BertEmbedderPreprocessor(tokenizer, 8)
-    return keras_bert.BertEmbedder(encoder, preprocessor=reader), TEXTS
-
-
-def reranking(encoder, tokenizer):
-    reader = keras_bert.BertRerankerPreprocessor(tokenizer, 8)
-    return keras_bert.BertReranker(encoder, preprocessor=reader), [("a b", "c"), ("d", "e f")]
-
-
-@pytest.mark.parametrize(
-    "make", [regression, several_labels, tags, spans, choices, embeddings, reranking]
-)
-def test_json_of_the_answers_of_a_task(make, make_encoder, tokenizer):
-    model, examples = make(make_encoder(), tokenizer)
-    answers = model.answer(examples)
-    read = json.loads(json.dumps(answers))
-    assert len(read) == len(examples)
-    for answer, copied in zip(answers, read, strict=True):
-        assert answer.keys() == copied.keys()
-        keras.tree.map_structure(np.testing.assert_array_equal, listed(answer), listed(copied))
-    as_one = json.dumps(model.answer(examples[0]))
-    assert json.loads(as_one).keys() == read[0].keys()
-
-
-def listed(answer):
-    return {name: np.array(value, dtype=object).tolist() for name, value in answer.items()}
-
-
 def test_answers_scores_and_logs_as_json(compiled):
     answer = compiled.answer(TEXTS[0])
     scores = compiled.scores(TEXTS, LABELS)
@@ -171,7 +89,3 @@ def test_answers_scores_and_logs_as_json(compiled):
     for values in (answer, scores, logs):
         assert json.loads(json.dumps(values)) == values
     assert sum(answer["probabilities"]) == pytest.approx(1)
-
-
-def test_answers_of_a_generator_of_texts(compiled, alone):
-    assert as_json(compiled.answer(text for text in TEXTS)) == alone

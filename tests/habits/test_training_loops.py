@@ -12,66 +12,10 @@ SGD = keras.optimizers.SGD
 ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
-def only_on(backend):
-    is_other = keras.backend.backend() != backend
-    return pytest.mark.skipif(is_other, reason=f"a loop of {backend}")
-
-
 # Loops of one's own
 
 
-@only_on("tensorflow")
-def test_a_loop_with_a_gradient_tape(model, texts, labels, plain, same_weights):
-    import tensorflow as tf
-
-    optimizer = SGD(0.1)
-    for x, y in model.batches(texts, labels, batching=IN_ORDER):
-        with tf.GradientTape() as tape:
-            logits = model(x, training=True)
-            loss = ENTROPY(y, logits)
-        gradients = tape.gradient(loss, model.trainable_weights)
-        optimizer.apply_gradients(zip(gradients, model.trainable_weights, strict=True))
-    same_weights(model, plain()[1])
-
-
-@pytest.mark.slow
-@only_on("tensorflow")
-def test_a_loop_in_a_tf_function(model, texts, labels, plain, same_weights):
-    import tensorflow as tf
-
-    optimizer = SGD(0.1)
-    optimizer.build(model.trainable_variables)
-
-    @tf.function(reduce_retracing=True)
-    def train_step(x, y):
-        with tf.GradientTape() as tape:
-            loss = ENTROPY(y, model(x, training=True))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply(gradients, model.trainable_variables)
-        return loss
-
-    dataset = tf.data.Dataset.from_tensor_slices((texts, labels))
-    for x, y in model.batches(dataset, batching=IN_ORDER):
-        train_step(x, y)
-    same_weights(model, plain()[1])
-
-
-@only_on("torch")
-def test_a_loop_of_torch_with_an_optimizer_of_keras(model, texts, labels, plain, same_weights):
-    import torch
-
-    optimizer = SGD(0.1)
-    for x, y in model.batches(texts, labels, batching=IN_ORDER):
-        loss = ENTROPY(torch.tensor(y), model(x, training=True))
-        model.zero_grad()
-        loss.backward()
-        variables = list(model.trainable_weights)
-        with torch.no_grad():
-            optimizer.apply([variable.value.grad for variable in variables], variables)
-    same_weights(model, plain()[1])
-
-
-@only_on("torch")
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="a loop of torch")
 def test_a_loop_of_torch_with_an_optimizer_of_torch(model, texts, labels, plain, same_weights):
     import torch
 
@@ -82,35 +26,6 @@ def test_a_loop_of_torch_with_an_optimizer_of_torch(model, texts, labels, plain,
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    same_weights(model, plain()[1])
-
-
-@only_on("jax")
-def test_a_loop_of_jax_with_stateless_calls(model, texts, labels, plain, same_weights):
-    import jax
-
-    optimizer = SGD(0.1)
-    optimizer.build(model.trainable_variables)
-
-    def loss_of(trainable, others, x, y):
-        logits, others = model.stateless_call(trainable, others, x, training=True)
-        return ENTROPY(y, logits), others
-
-    @jax.jit
-    def train_step(state, x, y):
-        trainable, others, of_optimizer = state
-        (loss, others), gradients = jax.value_and_grad(loss_of, has_aux=True)(
-            trainable, others, x, y
-        )
-        trainable, of_optimizer = optimizer.stateless_apply(of_optimizer, gradients, trainable)
-        return loss, (trainable, others, of_optimizer)
-
-    state = [model.trainable_variables, model.non_trainable_variables, optimizer.variables]
-    state = tuple([variable.value for variable in variables] for variables in state)
-    for x, y in model.batches(texts, labels, batching=IN_ORDER):
-        _, state = train_step(state, x, y)
-    for variable, value in zip(model.trainable_variables, state[0], strict=True):
-        variable.assign(value)
     same_weights(model, plain()[1])
 
 
@@ -233,40 +148,12 @@ def test_test_on_batch_and_predict_on_batch(compiled, texts, labels, assert_clos
     assert_close(compiled.predict_on_batch(x), compiled.predict(texts, verbose=0))
 
 
-def test_calling_the_model_on_preprocessed_texts(compiled, texts, assert_close):
-    logits = compiled(compiled.preprocessor(texts), training=False)
-    assert_close(logits, compiled.predict(texts, verbose=0))
-
-
 def test_zero_steps_of_training_change_nothing(sgd_model, texts, labels, preset, same_weights):
     assert sgd_model.fit(texts, labels, epochs=0, verbose=0).history == {}
     same_weights(sgd_model, BertClassifier.from_preset(preset))
 
 
 # Arguments of compile and fit
-
-
-def test_run_eagerly(model, texts, labels, plain, trained_as):
-    model.compile(SGD(0.1), run_eagerly=True)
-    trained_as(model, model.fit(texts, labels, **PLAIN), plain())
-
-
-@pytest.mark.slow
-def test_jit_compile(model, texts, labels, plain, trained_as):
-    if keras.backend.backend() == "torch":
-        pytest.skip("torch.compile takes a C++ compiler and a minute")
-    model.compile(SGD(0.1), jit_compile=True)
-    trained_as(model, model.fit(texts, labels, **PLAIN), plain())
-
-
-@pytest.mark.slow
-def test_steps_per_execution(model, texts, labels, plain, trained_as):
-    model.compile(SGD(0.1), steps_per_execution=2)
-    if keras.backend.backend() == "torch":
-        with pytest.raises(ValueError, match="`steps_per_execution` must be 1"):
-            model.fit(texts, labels, **PLAIN)
-        return
-    trained_as(model, model.fit(texts, labels, **PLAIN), plain())
 
 
 def test_fit_again_goes_on(sgd_model, texts, labels, plain, same_weights):
@@ -278,29 +165,10 @@ def test_fit_again_goes_on(sgd_model, texts, labels, plain, same_weights):
 
 
 @pytest.mark.slow
-def test_accumulation_of_fit_in_uneven_parts(sgd_model, texts, labels, plain, trained_as):
-    history = sgd_model.fit(texts, labels, accumulation_steps=3, **PLAIN)
-    trained_as(sgd_model, history, plain())
-
-
-@pytest.mark.slow
 def test_accumulation_of_the_optimizer(model, texts, labels, plain, same_weights):
     model.compile(SGD(0.1, gradient_accumulation_steps=2))
     model.fit(texts, labels, batch_size=2, shuffle=False, verbose=0)
     same_weights(model, plain()[1])
-
-
-def test_assigning_the_learning_rate(sgd_model, texts, labels, preset, same_weights):
-    sgd_model.optimizer.learning_rate.assign(0.0)
-    sgd_model.fit(texts, labels, **PLAIN)
-    same_weights(sgd_model, BertClassifier.from_preset(preset))
-
-
-def test_a_learning_rate_belongs_to_the_optimizer(model, texts, labels):
-    with pytest.raises(TypeError, match=r"compile\(AdamW\(learning_rate\)\)"):
-        model.compile(learning_rate=2e-5)
-    with pytest.raises(TypeError, match=r"compile\(AdamW\(learning_rate\)\)"):
-        model.fit(texts, labels, learning_rate=2e-5)
 
 
 def test_a_schedule_of_this_library(model, texts, labels, by_hand, same_weights):
@@ -315,15 +183,6 @@ def test_a_schedule_of_this_library(model, texts, labels, by_hand, same_weights)
     same_weights(model, second[1])
 
 
-@pytest.mark.slow
-def test_many_optimizers(model, texts, labels):
-    losses = model.evaluate(texts, labels, verbose=0)[0]
-    for optimizer in ("RMSprop", "Adagrad", "Lion", "Adafactor", "Nadam"):
-        model.compile(getattr(keras.optimizers, optimizer)(1e-4), run_eagerly=EAGERLY)
-        model.fit(texts, labels, batch_size=8, verbose=0)
-    assert model.evaluate(texts, labels, verbose=0)[0] < losses
-
-
 def test_seeds_repeat_a_run(preset, texts, labels):
     losses = []
     for seed in (42, 42, 1):
@@ -332,32 +191,6 @@ def test_seeds_repeat_a_run(preset, texts, labels):
         model.compile(SGD(0.1), run_eagerly=EAGERLY)
         losses.append(model.fit(texts, labels, batch_size=4, verbose=0).history["loss"])
     assert losses[0] == losses[1] != losses[2]
-
-
-@pytest.mark.slow
-def test_the_global_policy_mixed_bfloat16(preset, texts, labels, global_policy, plain):
-    keras.mixed_precision.set_global_policy("mixed_bfloat16")
-    model = BertClassifier.from_preset(preset)
-    model.compile(SGD(0.1), run_eagerly=EAGERLY)
-    loss = model.fit(texts, labels, **PLAIN).history["loss"][0]
-    assert model.backbone.token_embedding.compute_dtype == "bfloat16"
-    assert loss == pytest.approx(plain()[0][0], rel=0.1)
-
-
-@pytest.mark.slow
-def test_the_global_policy_mixed_float16(preset, texts, labels, global_policy, by_hand):
-    keras.config.set_dtype_policy("mixed_float16")
-    model = BertClassifier.from_preset(preset)
-    model.compile(SGD(0.1))
-    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
-    loss = model.fit(texts[:4], labels[:4], **PLAIN).history["loss"][0]
-    assert loss == pytest.approx(by_hand(rows=range(4))[0][0], rel=0.05)
-
-
-def test_bfloat16_by_from_preset(preset, texts, compiled):
-    model = BertClassifier.from_preset(preset, dtype="bfloat16")
-    difference = model.predict(texts, verbose=0) - compiled.predict(texts, verbose=0)
-    assert np.abs(difference).max() < 0.1 * np.abs(compiled.predict(texts, verbose=0)).max()
 
 
 def test_an_interruption_and_going_on(sgd_model, texts, labels, plain, same_weights):

@@ -79,6 +79,7 @@ def test_labels_in_no_known_form_are_refused(labels, message, refused):
         ({3: 2}, "has the class 3, which is not one of the 3 classes"),
         ({"good": -1}, "of 'good' must be a finite number of at least 0; got -1"),
         ("balance", "one of 'balanced'; got 'balance'.*dict of weights by class"),
+        (np.array([1.0, 3.0]), "class_weight.*dict of weights by class"),
     ],
 )
 def test_weights_that_cannot_be_meant_are_refused(weights, message, refused):

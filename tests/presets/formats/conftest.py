@@ -181,7 +181,7 @@ def golden():
 
 @pytest.fixture(scope="session")
 def golden_checkpoint(golden, tmp_path_factory):
-    """A folder with the golden weights, written by TensorFlow 1's own Saver."""
+    """A folder with the golden weights in TensorFlow 1's format."""
     folder = tmp_path_factory.mktemp("golden")
     save_as_tf1(golden["weight"], folder / PREFIX)
     return folder
@@ -189,17 +189,18 @@ def golden_checkpoint(golden, tmp_path_factory):
 
 @pytest.fixture
 def google(tmp_path, golden, golden_checkpoint):
-    """Writes a folder as Google's scripts do, with variables written by TensorFlow 1's own Saver.
+    """Writes a folder as Google's scripts do.
 
     `vocabulary` is the name of one of `VOCABULARIES`, or None.
     """
 
-    def write(weights=None, config=(), vocabulary="uncased", name="theirs", prefix=PREFIX):
+    def write(
+        weights=None, config=(), vocabulary="uncased", name="theirs", prefix=PREFIX, slices=()
+    ):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         if weights is not None:
-            save_as_tf1(weights, folder / prefix)
-            (folder / "checkpoint").unlink()  # published folders don't have it
+            save_as_tf1(weights, folder / prefix, slices)
         else:
             for file in golden_checkpoint.glob(f"{PREFIX}.*"):
                 shutil.copy(file, folder / file.name.replace(PREFIX, prefix))
@@ -212,15 +213,16 @@ def google(tmp_path, golden, golden_checkpoint):
     return write
 
 
-def save_as_tf1(weights, prefix):
+def save_as_tf1(weights, prefix, slices=()):
+    """Saves variables by the op of TensorFlow 1's Saver; `slices` of larger ones by their names."""
     import tensorflow as tf
 
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        variables = [
-            tf.compat.v1.get_variable(name, initializer=array) for name, array in weights.items()
-        ]
-        session.run(tf.compat.v1.global_variables_initializer())
-        tf.compat.v1.train.Saver(variables).save(session, str(prefix), write_meta_graph=False)
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=[*weights],
+        shape_and_slices=[dict(slices).get(name, "") for name in weights],
+        tensors=[*weights.values()],
+    )
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_the_optimizer_is_skipped(google, golden):
         weights |= {f"{name}/{slot}": array for name, array in golden["weight"].items()}
     checkpoint = read_google(google(weights))
     assert not checkpoint.left_over
-    assert len(checkpoint.weights) == len(read_google(google()).weights)
+    assert checkpoint.weights.keys() == read_google(google()).weights.keys()
 
 
 def test_absent_keys_have_googles_defaults_and_others_are_ignored(google, golden):
@@ -92,14 +92,14 @@ def test_a_model_reads_text_with_the_vocabulary_and_casing_of_its_folder(google)
 
 def test_a_vocabulary_that_is_missing_or_another_models_is_told(google, caplog):
     source = google()
-    BertPretrainer.from_preset(source)
+    read_google(source)
     assert not caplog.text
     words = (source / "vocab.txt").read_text().split("\n")
     (source / "vocab.txt").write_text("\n".join(words[:-3]))
-    BertPretrainer.from_preset(source)
+    read_google(source)
     assert "is it another model's?" in caplog.text
     (source / "vocab.txt").unlink()
-    BertPretrainer.from_preset(source)
+    assert BertTask.from_preset(source).preprocessor is None
     assert "has no vocab.txt, so the model takes token ids only" in caplog.text
 
 
@@ -121,8 +121,7 @@ def test_a_checkpoint_is_named_by_its_folder_or_its_prefix(google, golden, prefi
 
 
 def test_the_checkpoint_file_of_a_folder_chooses_among_several(google, golden, refused):
-    zeros = {name: np.zeros_like(w) for name, w in golden["weight"].items()}
-    google(zeros, prefix="model.ckpt-1000")
+    google({"global_step": np.array(0, "int64")}, prefix="model.ckpt-1000")
     source = google(prefix="model.ckpt-2000")
     message = r"holds 2 \(model.ckpt-1000, model.ckpt-2000\). Of several, pass the path of one"
     refused(message, BertPretrainer.from_preset, source)

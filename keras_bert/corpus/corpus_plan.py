@@ -10,11 +10,12 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
-from keras_bert.corpus.rows import JsonLinesReader, ParquetReader
-from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_document_id
-from keras_bert.corpus.text_documents import TextReader
+from keras_bert.corpus.documents import Settings
+from keras_bert.corpus.row_files import JsonLinesSpan, ParquetSpan
+from keras_bert.corpus.shards import shard_name
+from keras_bert.corpus.text_files import Span, TextSpan
 from keras_bert.files.remote import files_at, is_remote, size_and_time
 from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
@@ -24,11 +25,35 @@ MIN_SLICE_BYTES = 2**21
 MAX_SLICE_BYTES = 2**25
 NUM_SLICES = 64  # a large corpus has at least this many, to occupy as many cores
 
-READERS: tuple[Reader, ...] = (TextReader(), JsonLinesReader(), ParquetReader())
-KINDS = "texts (.txt, .jsonl; perhaps compressed: .gz, .bz2, .zst) and .parquet"
+KINDS = (TextSpan, JsonLinesSpan, ParquetSpan)
+KIND_NAMES = "texts (.txt, .jsonl; perhaps compressed: .gz, .bz2, .zst) and .parquet"
 
 OTHER_FILES = "files in input folders that are neither texts nor rows, skipped"
 REPEATED = "files that are inputs already, and links to them, skipped"
+
+
+@dataclasses.dataclass(frozen=True)
+class Slice:
+    """Unit of work: the spans that become a shard, without `repeated` documents.
+
+    The ids of its documents count up from `first_id`.
+    """
+
+    index: int
+    shard: str
+    spans: tuple[Span, ...]
+    first_id: int
+    repeated: Set[int] = frozenset()
+
+    @property
+    def continues(self) -> bool:
+        """Whether it is a part of a single document that began in an earlier slice."""
+        return self.first_id != _first_id(self.index)
+
+    @property
+    def num_bytes(self) -> int:
+        """Number of bytes in the input files."""
+        return sum(span.stop - span.start for span in self.spans)
 
 
 def find_inputs(
@@ -38,16 +63,15 @@ def find_inputs(
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
     inputs = [os.fspath(path) for path in inputs]
-    files = []
-    targets = set()
+    files = {}  # by the file that a link leads to
     for path in inputs:
         for name in files_at(path):
-            reader = _reader(name)
-            if reader is None:
+            kind = _kind(name)
+            if kind is None:
                 if name == path:
                     raise ValueError(
-                        f"{name} has an unknown kind or compression. Inputs are {KINDS}. Rename "
-                        "it, or decompress it first."
+                        f"{name} has an unknown kind or compression. Inputs are {KIND_NAMES}. "
+                        "Rename it, or decompress it first."
                     )
                 reports.add(OTHER_FILES, 1, name)
                 continue
@@ -55,28 +79,27 @@ def find_inputs(
             if not is_remote(name):
                 name = os.path.abspath(name)
                 target = os.path.realpath(name)
-            if target in targets:
+            if target in files:
                 reports.add(REPEATED, 1, name)
                 continue
-            targets.add(target)
             state = size_and_time(name)
             if state is None:
                 raise ValueError(f"{name} is a link to a file that doesn't exist. Remove it.")
             size, _ = state
-            files.append(Span(name, reader, 0, size, size))
+            files[target] = kind(name, 0, size, size)
     if not files:
         raise ValueError(
             f"No input files in {', '.join(inputs) or 'an empty list'}. Inputs are "
-            f"{KINDS}, or folders of these."
+            f"{KIND_NAMES}, or folders of these."
         )
-    return files
+    return list(files.values())
 
 
-def _reader(path):
+def _kind(path):
     name = os.path.basename(path).lower()
-    for reader in READERS:
-        if re.search(reader.names, name):
-            return reader
+    for kind in KINDS:
+        if re.search(kind.names, name):
+            return kind
     return None
 
 
@@ -84,25 +107,34 @@ def plan_slices(files: list[Span], settings: Settings) -> list[Slice]:
     """Groups small files and cuts large ones into slices of about the same size."""
     total = sum(file.text_bytes for file in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
-    groups = []  # the spans of each slice
+    groups = []  # the first id and the spans of each slice
     room = -1  # bytes, in the last slice
     for file in files:
-        can_be_cut = file.reader.can_be_cut(file.path)
+        can_be_cut = file.can_be_cut()
         num_parts = -(-file.text_bytes // slice_bytes)
+        first_id = _first_id(len(groups))
         if num_parts > 1 and can_be_cut:
-            if file.reader.is_one_document and settings.separator is None:
-                file = dataclasses.replace(file, document_id=first_document_id(len(groups)))
+            is_one_document = file.is_one_document and settings.separator is None
             cuts = [file.size * part // num_parts for part in range(num_parts + 1)]
             for start, stop in itertools.pairwise(cuts):
-                groups.append([dataclasses.replace(file, start=start, stop=stop)])
+                if not is_one_document:
+                    first_id = _first_id(len(groups))
+                groups.append((first_id, [dataclasses.replace(file, start=start, stop=stop)]))
             room = -1
             continue
         if file.text_bytes > room:
-            groups.append([])
+            groups.append((first_id, []))
             room = slice_bytes
-        groups[-1].append(file)
+        groups[-1][1].append(file)
         room -= file.text_bytes
-    return [Slice(index, tuple(spans)) for index, spans in enumerate(groups)]
+    slices = []
+    for index, (first_id, spans) in enumerate(groups):
+        slices.append(Slice(index, shard_name(index, len(groups)), tuple(spans), first_id))
+    return slices
+
+
+def _first_id(slice_index):
+    return slice_index << 32
 
 
 def plan_description(

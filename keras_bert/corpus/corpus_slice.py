@@ -8,9 +8,10 @@ import os
 
 import numpy as np
 
+from keras_bert.corpus.corpus_plan import Slice
+from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.shards import shard_name, token_dtype, write_shard
-from keras_bert.corpus.slices import Settings, Slice, first_document_id
+from keras_bert.corpus.shards import token_dtype, write_shard
 from keras_bert.files.json_files import write_json
 from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
@@ -26,18 +27,16 @@ REPEATED = "repeated documents, left out"
 CUT_SENTENCES = f"sentences of more than {MAX_RECORD_TOKENS:,} tokens, split"
 
 
-def done_path(folder: str, slice_: Slice, num_slices: int) -> str:
+def done_path(folder: str, slice_: Slice) -> str:
     """Returns the path of a slice's progress file, which is written after its shard."""
-    return os.path.join(folder, PROGRESS_FOLDER, f"{shard_name(slice_.index, num_slices)}.json")
+    return os.path.join(folder, PROGRESS_FOLDER, f"{slice_.shard}.json")
 
 
-def write_slice(
-    slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer: BertTokenizer
-) -> dict:
-    """Reads a slice, tokenizes it and writes its shard.
+def write_slice(slice_: Slice, folder: str, settings: Settings, tokenizer: BertTokenizer) -> None:
+    """Reads a slice, tokenizes it and writes its shard, then its progress file.
 
-    The shard is a pure function of the arguments and the input files. Returns a dict of "shard"
-    (its entry in `corpus.json`) and "reports".
+    The shard is a pure function of the arguments and the input files. The progress file has the
+    "shard", its entry in `corpus.json`, and "reports".
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
@@ -45,18 +44,15 @@ def write_slice(
     languages = collections.Counter()
     records = _records(documents, settings.min_tokens, languages, reports)
     rng = np.random.default_rng([settings.seed, slice_.index])
-    path = os.path.join(folder, shard_name(slice_.index, num_slices))
+    path = os.path.join(folder, slice_.shard)
     shard = write_shard(path, dtype, _shuffled(records, rng), tokenizer.unk_token_id)
-    first_id = first_document_id(slice_.index)
-    if slice_.spans[0].document_id not in (None, first_id):  # its only document began earlier
+    if slice_.continues:
         shard["num_documents"] = 0
         languages.clear()
-    num_repeated = sum(id >= first_id for id in slice_.repeated)
-    if num_repeated:
-        reports.add(REPEATED, num_repeated)
+    elif slice_.repeated:
+        reports.add(REPEATED, len(slice_.repeated))
     done = {"shard": {**shard, "languages": languages}, "reports": reports.as_dict()}
-    write_json(done_path(folder, slice_, num_slices), done, indent=None)
-    return done
+    write_json(done_path(folder, slice_), done, indent=None)
 
 
 def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]]:
@@ -74,16 +70,14 @@ def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]
 
 def _documents(slice_, settings, reports):
     """Yields `(document_id, language, passages)`; the parts of a long document are consecutive."""
-    next_id = first_document_id(slice_.index)
+    document_id = slice_.first_id
     for span in slice_.spans:
-        last_number = document_id = None
-        for number, language, passages in span.reader.passages(span, settings, reports):
-            if number != last_number:
-                document_id = next_id if span.document_id is None else span.document_id
-                next_id += 1
-                last_number = number
+        passages = span.passages(settings, reports)
+        for _, parts in itertools.groupby(passages, operator.itemgetter(0)):
             if document_id not in slice_.repeated:
-                yield document_id, language, passages
+                for _, language, texts in parts:
+                    yield document_id, language, texts
+            document_id += 1
 
 
 def _tokenized(documents, tokenizer, dtype):
@@ -92,29 +86,26 @@ def _tokenized(documents, tokenizer, dtype):
         sentences = [sentence for _, sentences in batch for sentence in sentences]
         token_ids, lengths = tokenizer.flat_ids(sentences)
         token_ids = token_ids.astype(dtype)
-        first_sentence = first_token = 0
-        for document, sentences in batch:
-            document_lengths = lengths[first_sentence : first_sentence + len(sentences)]
-            end = first_token + document_lengths.sum()
-            yield document, token_ids[first_token:end], document_lengths[document_lengths > 0]
-            first_sentence += len(sentences)
-            first_token = end
+        for document, parts in itertools.groupby(batch, operator.itemgetter(0)):
+            num_sentences = sum(len(sentences) for _, sentences in parts)
+            document_lengths = lengths[:num_sentences]
+            num_tokens = document_lengths.sum()
+            yield document, token_ids[:num_tokens], document_lengths[document_lengths > 0]
+            lengths = lengths[num_sentences:]
+            token_ids = token_ids[num_tokens:]
 
 
 def _sentence_batches(documents):
     """Yields lists of `((id, language), sentences)`, with many sentences together."""
     batch = []
     num_characters = 0
-    for document_id, language, passages in documents:
-        sentences = list(passages)
+    for document_id, language, sentences in documents:
         if language is not None:
+            paragraphs = sentences
             sentences = []
-            for text in passages:
-                sentences += split_sentences(text, language)
-        if batch and batch[-1][0] == (document_id, language):
-            batch[-1][1].extend(sentences)
-        else:
-            batch.append(((document_id, language), sentences))
+            for paragraph in paragraphs:
+                sentences += split_sentences(paragraph, language)
+        batch.append(((document_id, language), sentences))
         num_characters += sum(map(len, sentences))
         if num_characters > BATCH_CHARACTERS:
             yield batch
@@ -152,11 +143,8 @@ def _without_long(lengths, reports):
     num_long = np.count_nonzero(lengths > MAX_RECORD_TOKENS)
     if num_long:
         reports.add(CUT_SENTENCES, int(num_long))
-        cut = []
-        for length in lengths:
-            bounds = [*range(0, length, MAX_RECORD_TOKENS), length]
-            cut.append(np.diff(bounds))
-        lengths = np.concatenate(cut)
+        pieces = [np.diff([*range(0, length, MAX_RECORD_TOKENS), length]) for length in lengths]
+        lengths = np.concatenate(pieces)
     return lengths
 
 

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Sequence
 
 from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
-from keras_bert.corpus.decoding import BLOCK_BYTES, BROKEN
-from keras_bert.corpus.slices import Settings
+from keras_bert.corpus.documents import Settings
+from keras_bert.corpus.text_files import BLOCK_BYTES, BROKEN
 from keras_bert.corpus.workers import progress_bar, run_locally
 from keras_bert.messages import check_int
 from keras_bert.reports import Reports
@@ -91,8 +91,7 @@ def learn_vocabulary(
 
 def _count_words(slices, work, min_frequency, num_workers, reports, progress):
     counts = collections.Counter()
-    total = sum(slice_.num_bytes for slice_ in slices)
-    with progress_bar("words", total, progress) as bar:
+    with progress_bar("words", slices, progress) as bar:
         # In the order of the inputs: what is dropped depends on it.
         for slice_, (new_counts, new_reports) in run_locally(slices, work, num_workers):
             bar.update(slice_.num_bytes)
@@ -111,7 +110,7 @@ def _count_slice(slice_, settings, lowercase):
     texts = []
     size = 0
     for span in slice_.spans:
-        for _, _, passages in span.reader.passages(span, settings, reports):
+        for _, _, passages in span.passages(settings, reports):
             texts += passages
             size += sum(map(len, passages))
             if size > BLOCK_BYTES:

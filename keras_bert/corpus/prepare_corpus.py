@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, document_hashes, done_path, write_slice
+from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
-from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in, size_and_time
@@ -114,27 +114,21 @@ def prepare_corpus(
     reports = Reports()
     slices = plan_slices(find_inputs(inputs, reports), settings)
     description = plan_description(slices, settings, tokenizer)
-    if size_and_time(os.path.join(output, CORPUS_FILE)):
-        corpus = _finished_corpus(output, description)
+    if corpus := _open_folder(output, description):
         if progress:
             print(f"{corpus} was finished before.")
         return corpus
-    _open_folder(output, description)
-    count = len(slices)
-    work = functools.partial(
-        write_slice, num_slices=count, folder=output, settings=settings, tokenizer=tokenizer
-    )
+    work = functools.partial(write_slice, folder=output, settings=settings, tokenizer=tokenizer)
     started = time.monotonic()
-    done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
+    done = [_read_done(output, slice_) for slice_ in slices]
     if drop_repeated:
         slices = _without_repeated(slices, settings, num_workers, progress)
-    left = [slice_ for slice_ in slices if done[slice_.index] is None]
+    left = [slice_ for slice_ in slices if not done[slice_.index]]
     if beam_options is None:
-        results = run_locally(left, work, num_workers)
+        written = run_locally(left, work, num_workers)
     else:
         written = run_on_beam(left, work, beam_options)
-        results = ((slice_, _read_done(output, slice_, count)) for slice_ in written)
-    num_tokens = _collect(results, slices, done, progress)
+    num_tokens = _collect(written, output, slices, done, progress)
     seconds = time.monotonic() - started
     corpus = _finish(output, tokenizer, slices, done, description, reports)
     if progress:
@@ -144,43 +138,42 @@ def prepare_corpus(
     return corpus
 
 
-def _finished_corpus(output, description):
-    corpus = Corpus(output)
-    _check_same_plan(output, corpus.description.get("prepared_with", {}), description)
-    remove(os.path.join(output, PROGRESS_FOLDER))  # of a run that was killed at its end
-    remove_unfinished(output)
-    return corpus
-
-
-def _check_same_plan(output, old, new):
-    if names := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
+def _open_folder(output, description):
+    """Prepares a folder to write or resume this corpus; returns the corpus if it is finished."""
+    progress_folder = os.path.join(output, PROGRESS_FOLDER)
+    plan_path = os.path.join(progress_folder, PLAN_FILE)
+    corpus = None
+    plan = description
+    if size_and_time(os.path.join(output, CORPUS_FILE)):
+        corpus = Corpus(output)
+        plan = corpus.description.get("prepared_with", {})
+    elif any(name.startswith("shard-") for name in names_in(output)):
+        plan = read_json(plan_path)
+        if not plan:
+            raise ValueError(f"{output} holds shards of an unknown corpus. Give an empty folder.")
+    names = {*plan, *description}
+    if different := sorted(name for name in names if plan.get(name) != description.get(name)):
         raise ValueError(
             f"{output} holds a corpus, finished or not, that was made with different "
-            f"{', '.join(names)}. Give another output folder, or remove this one."
+            f"{', '.join(different)}. Give another output folder, or remove this one."
         )
-
-
-def _open_folder(output, description):
-    plan_path = os.path.join(output, PROGRESS_FOLDER, PLAN_FILE)
-    if any(name.startswith("shard-") for name in names_in(output)):
-        if not (plan := read_json(plan_path)):
-            raise ValueError(f"{output} holds shards of an unknown corpus. Give an empty folder.")
-        _check_same_plan(output, plan, description)
-    for folder in (output, os.path.dirname(plan_path)):
-        remove_unfinished(folder)
+    remove_unfinished(output)
+    if corpus:
+        remove(progress_folder)  # of a run that was killed at its end
+        return corpus
+    remove_unfinished(progress_folder)
     write_json(plan_path, description, indent=None)
+    return None
 
 
-def _read_done(output, slice_, num_slices):
-    """Reads an earlier run's result; None unless its shard is complete."""
-    path = done_path(output, slice_, num_slices)
-    shard = os.path.join(output, os.path.basename(path).removesuffix(".json"))
+def _read_done(output, slice_):
+    """Reads what `write_slice` wrote about a slice; None unless its shard is complete."""
     try:
-        done = read_json(path)
-        is_whole = done["shard"]["num_bytes"] == size_and_time(shard)[0]
+        done = read_json(done_path(output, slice_))
+        num_bytes, _ = size_and_time(os.path.join(output, slice_.shard))
+        return done if done["shard"]["num_bytes"] == num_bytes else None
     except (ValueError, TypeError, KeyError):  # missing or damaged: the shard is written again
         return None
-    return done if is_whole else None
 
 
 def _without_repeated(slices, settings, num_workers, progress):
@@ -188,7 +181,7 @@ def _without_repeated(slices, settings, num_workers, progress):
     work = functools.partial(document_hashes, settings=settings)
     digests = collections.defaultdict(bytes)
     ids = []  # of each slice
-    with progress_bar("repeated", _num_bytes(slices), progress) as bar:
+    with progress_bar("repeated", slices, progress) as bar:
         for slice_, hashes in run_locally(slices, work, num_workers):
             for id, digest in hashes:  # a large text has one in each of its slices
                 digests[id] += digest
@@ -206,22 +199,19 @@ def _without_repeated(slices, settings, num_workers, progress):
     return marked
 
 
-def _num_bytes(slices):
-    return sum(slice_.num_bytes for slice_ in slices)
-
-
-def _collect(results, slices, done, progress):
+def _collect(written, output, slices, done, progress):
     """Adds the results of slices to those `done`, with a progress bar; returns their tokens."""
     kept = [slice_ for slice_ in slices if done[slice_.index]]
     started = time.monotonic()
     num_documents = num_tokens = 0
-    with progress_bar("corpus", _num_bytes(slices), progress, initial=_num_bytes(kept)) as bar:
+    with progress_bar("corpus", slices, progress, kept) as bar:
         if kept:
             bar.write(f"{len(kept):,} of {len(slices):,} shards exist from an earlier run.")
-        for slice_, result in results:
-            done[slice_.index] = result
-            num_documents += result["shard"]["num_documents"]
-            num_tokens += result["shard"]["num_tokens"]
+        for slice_, _ in written:
+            done[slice_.index] = _read_done(output, slice_)
+            shard = done[slice_.index]["shard"]
+            num_documents += shard["num_documents"]
+            num_tokens += shard["num_tokens"]
             speed = num_tokens / (time.monotonic() - started)
             counts = f"{num_documents:,} documents, {num_tokens:,} tokens, {speed:,.0f} tokens/s"
             bar.set_postfix_str(counts, refresh=False)
@@ -232,22 +222,19 @@ def _collect(results, slices, done, progress):
 def _finish(output, tokenizer, slices, done, description, reports):
     shards = []
     languages = collections.Counter()
-    lengths = collections.Counter()
+    lengths = collections.Counter()  # of a document that is cut into slices, a length in each
     for slice_ in slices:
         shard = done[slice_.index]["shard"]
         reports.merge(done[slice_.index]["reports"])
         languages.update(shard.pop("languages"))
-        # A document that is cut into slices has a length in each.
-        document_id = slice_.spans[0].document_id
-        if document_id is None:
-            document_id = f"slice {slice_.index}"
-        lengths[document_id] += shard.pop("longest_document")
+        lengths[slice_.first_id] += shard.pop("longest_document")
         if shard["num_records"]:
             shards.append(shard)
         else:
-            remove(os.path.join(output, shard["name"]))
+            remove(os.path.join(output, slice_.shard))
+    progress_folder = os.path.join(output, PROGRESS_FOLDER)
     if not shards:
-        remove(os.path.join(output, PROGRESS_FOLDER))
+        remove(progress_folder)
         raise ValueError(
             "There is no text in the input. Give files that contain text. "
             f"{'; '.join(reports.lines())}"
@@ -261,7 +248,7 @@ def _finish(output, tokenizer, slices, done, description, reports):
         reports=reports.as_dict(),
         prepared_with=description,
     )
-    remove(os.path.join(output, PROGRESS_FOLDER))
+    remove(progress_folder)
     if corpus.num_documents == 1:
         warnings.warn(
             f"The corpus in {output} has only one document: next sentence prediction needs others. "

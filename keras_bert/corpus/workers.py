@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
-from keras_bert.corpus.slices import Slice
+from keras_bert.corpus.corpus_plan import Slice
 from keras_bert.messages import check_int, from_extra
 
 if TYPE_CHECKING:
@@ -84,22 +84,23 @@ def run_on_beam(
     slices: list[Slice],
     work: Callable[[Slice], Any],
     options: Sequence[str],
-) -> Iterator[Slice]:
-    """Runs `work` on all slices with Beam; then yields them."""
+) -> Iterator[tuple[Slice, None]]:
+    """Runs `work` on all slices with Beam; then yields them, without its results."""
     with from_extra("corpus"):
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
     with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:
         spread = pipeline | beam.Create(slices) | beam.Reshuffle()  # or one worker may get them all
         spread | beam.Map(work)
-    yield from slices
+    for slice_ in slices:
+        yield slice_, None
 
 
 def progress_bar(
     name: str,
-    num_bytes: int,
+    slices: list[Slice],
     progress: bool,
-    initial: int = 0,
+    done: Sequence[Slice] = (),
 ) -> "tqdm.tqdm":
     """Makes a bar of bytes: a widget in a notebook with ipywidgets, otherwise text."""
     with warnings.catch_warnings():
@@ -107,8 +108,8 @@ def progress_bar(
         from tqdm.auto import tqdm
 
     return tqdm(
-        total=num_bytes,
-        initial=initial,
+        total=sum(slice_.num_bytes for slice_ in slices),
+        initial=sum(slice_.num_bytes for slice_ in done),
         unit="B",
         unit_scale=True,
         desc=name,

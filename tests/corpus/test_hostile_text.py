@@ -16,9 +16,9 @@ import tempfile
 import pytest
 
 from keras_bert.corpus import sentences
+from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.slices import Settings, Span
-from keras_bert.corpus.text_documents import TextReader
+from keras_bert.corpus.text_files import TextSpan
 from keras_bert.reports import Reports
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -70,9 +70,8 @@ def read_file(text):
         size = path.stat().st_size
         for settings in (Settings(), Settings(text_format="sentences")):
             for ends in ((0, size), (0, size // 2), (size // 2, size)):
-                reader = TextReader()
-                span = Span(str(path), reader, *ends, size)
-                for _, rule, texts in reader.passages(span, settings, Reports()):
+                span = TextSpan(str(path), *ends, size)
+                for _, rule, texts in span.passages(settings, Reports()):
                     for text in texts if rule else ():
                         split_sentences(text, rule)
 

@@ -15,8 +15,8 @@ import pytest
 
 from keras_bert.corpus import corpus_plan
 from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
+from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary
-from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar
 from keras_bert.reports import Reports
 from keras_bert.text import train_wordpieces
@@ -90,7 +90,7 @@ def test_rare_characters_are_left_out_with_their_words(write):
 def test_texts_end_between_words_and_lose_nothing(prose, monkeypatch):
     expected = train_wordpieces.count_words(prose.read_text("utf-8"), lowercase=True)
     assert count_words(prose) == expected
-    monkeypatch.setattr("keras_bert.corpus.decoding.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("keras_bert.corpus.text_files.BLOCK_BYTES", 1000)
     monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 50_000)
     monkeypatch.setattr(module, "BLOCK_BYTES", 500)
     assert len(plan_slices(find_inputs(prose, Reports()), Settings())) > 5
@@ -160,9 +160,9 @@ def test_progress_in_a_log_has_an_update_a_second_and_no_blank_lines(write, capf
     out, err = capfd.readouterr()
     assert out == "140 words, 4 distinct, in 1 file\n"
     assert err.startswith("\rwords:   0%") and "100%" in err and err.count("\n") == 1
-    with progress_bar("log", 10, True) as bar:
+    with progress_bar("log", [], progress=True) as bar:
         assert bar.mininterval == 1
-    with progress_bar("hidden", 10, False) as bar:
+    with progress_bar("hidden", [], progress=False) as bar:
         bar.update(10)
     assert "hidden" not in capfd.readouterr().err
 
@@ -176,7 +176,7 @@ sys.modules["IPython"] = SimpleNamespace(get_ipython=object)
 sys.modules["ipywidgets"] = None
 warnings.simplefilter("always")
 from keras_bert.corpus.workers import progress_bar
-progress_bar("words", 10, True).close()
+progress_bar("words", [SimpleNamespace(num_bytes=10)], True).close()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "words:   0%" in done.stderr and "IProgress" not in done.stderr, done.stderr

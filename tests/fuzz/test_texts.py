@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert import BertTokenizer
+from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.slices import Settings, Span
-from keras_bert.corpus.text_documents import TextReader
+from keras_bert.corpus.text_files import TextSpan
 from keras_bert.graph.tokenizer import graph_tokenizer
 from keras_bert.reports import Reports
 
@@ -99,8 +99,8 @@ def test_cuts_of_a_file_change_no_documents(tmp_path_factory, lines, newline, se
     def documents(ends):
         found = {}
         for start, stop in zip(ends[:-1], ends[1:], strict=True):
-            span = Span(str(path), TextReader(), start, stop, size)
-            for number, rule, texts in span.reader.passages(span, Settings(**settings), Reports()):
+            span = TextSpan(str(path), start, stop, size)
+            for number, rule, texts in span.passages(Settings(**settings), Reports()):
                 split = [split_sentences(text, rule) if rule else [text] for text in texts]
                 sentences = [sentence for part in split for sentence in part]
                 found.setdefault((start, number), []).extend(filter(None, sentences))

@@ -1,15 +1,14 @@
-"""Documents of text files: one sentence per line (Google's format), or prose."""
+"""Documents of a text: one sentence per line (Google's format), or prose."""
 
+import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
-from keras_bert.corpus.decoding import BLOCK_BYTES, text_blocks
-from keras_bert.corpus.slices import Passages, Reader, Settings, Span
-from keras_bert.files.remote import open_bytes
-from keras_bert.reports import Reports
+from keras_bert.messages import check_int, check_one_of
 
 MAX_PARAGRAPH_CHARACTERS = 2**20
 
@@ -17,27 +16,41 @@ _TERMINAL = frozenset(".!?…:;\"'”’)]}*_—-。！？」』।؟")
 
 _ABBREVIATION = re.compile(r"(?:^|\s)[A-Z][a-z]{0,3}\.$")  # "Mr.", for example
 
+Passages: TypeAlias = Iterator[tuple[Hashable, str | None, list[str]]]
+"""Number in the span, language (None if split) and paragraphs of documents, or of their parts."""
 
-class TextReader(Reader):
-    """`Reader` of `.txt` files."""
 
-    names = r"(?<!^vocab)\.txt(\.gz|\.bz2|\.zst)?$"  # a vocabulary is no text
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Options of `prepare_corpus` that determine the records."""
 
-    is_one_document = True
+    text_format: str = "prose"
+    document_separator: str | None = None
+    language: str = "en"
+    seed: int = 0
+    text_column: str = "text"
+    language_column: str | None = None
+    min_tokens: int = 1
+    drop_repeated: bool = False
 
-    def passages(
-        self,
-        span: Span,
-        settings: Settings,
-        reports: Reports,
-    ) -> Passages:
-        begin, end = own_bytes(span, settings.separator)
-        width = None
-        if (begin, end) != (0, span.size):  # all spans of a file are read as its beginning is
-            beginning = text_blocks(span.path, 0, span.size, Reports())
-            width = wrap_width(next(line_batches(beginning), []))
-        blocks = text_blocks(span.path, begin, end, reports)
-        yield from text_passages(blocks, settings, settings.language, width)
+    def __post_init__(self):
+        check_one_of("text_format", self.text_format, ("prose", "sentences"))
+        for name in ("document_separator", "language_column"):
+            if getattr(self, name) is not None and self.text_format == "sentences":
+                raise ValueError(f"text_format='sentences' takes no {name}. Omit it.")
+        check_int("min_tokens", self.min_tokens, at_most=2**15)
+        check_int("seed", self.seed, at_least=-(2**63), at_most=2**63 - 1)
+        try:
+            re.compile(self.document_separator or "")
+        except (re.error, TypeError) as error:
+            what = f"document_separator {self.document_separator!r}"
+            raise ValueError(f"{what} is not a regular expression: {error}") from error
+
+    @property
+    def separator(self) -> re.Pattern | None:
+        """The pattern of lines between documents; None if each text file is one document."""
+        pattern = r"^\s*$" if self.text_format == "sentences" else self.document_separator
+        return re.compile(pattern) if pattern else None
 
 
 def text_passages(
@@ -134,48 +147,3 @@ def _ends_paragraph(line, below, width):
     if line[-1] not in _TERMINAL or len(line) + 1 + len(first_word) > width:
         return False
     return not _ABBREVIATION.search(line)
-
-
-def own_bytes(span: Span, separator: re.Pattern | None) -> tuple[int, int]:
-    """Moves both ends of a span to the first document boundaries at or after them."""
-    if span.start == 0 and span.stop >= span.size:
-        return 0, span.size
-    begin = _boundary(span.path, span.start, span.stop, separator)
-    if begin is None:  # one document covers the whole span and belongs to an earlier one
-        return span.size, span.size
-    end = _boundary(span.path, span.stop, span.size, separator)
-    return begin, span.size if end is None else end
-
-
-def _boundary(path, offset, limit, separator):
-    """Finds the first offset in [offset, limit) where a document may begin, or None."""
-    if offset == 0:
-        return 0
-    if separator is None:
-        return _paragraph_boundary(path, offset)
-    with open_bytes(path) as file:
-        file.seek(offset - 1)
-        position = offset - 1
-        is_begun = True  # the line containing offset - 1 began earlier
-        while position < limit and (lines := file.readline(BLOCK_BYTES)):
-            for line in re.split(rb"(?<=\r)(?!\n)", lines):
-                text = line.decode("utf-8", "replace").rstrip("\r\n")
-                if position < limit and not is_begun and separator.search(text):
-                    return position
-                position += len(line)
-                is_begun = not line.endswith((b"\r", b"\n"))
-    return None
-
-
-def _paragraph_boundary(path, offset):
-    # A one-document file may be cut anywhere: preferably between paragraphs, then lines or words.
-    with open_bytes(path) as file:
-        file.seek(offset)
-        data = file.read(BLOCK_BYTES)
-    for pattern in (rb"\r?\n\r?\n|\r\r(?!\n)", rb"\r\n|\n|\r(?!\n)", rb" "):
-        if match := re.search(pattern, data[: BLOCK_BYTES // 16]):
-            return offset + match.end()
-    position = 0
-    while position < min(4, len(data)) and data[position] & 0xC0 == 0x80:
-        position += 1
-    return offset + position

@@ -4,19 +4,19 @@ import tracemalloc
 
 import pytest
 
-from keras_bert.corpus import decoding
+from keras_bert.corpus import text_files
+from keras_bert.corpus.documents import Settings, line_batches, wrap_width
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.slices import Settings, Span
-from keras_bert.corpus.text_documents import TextReader, line_batches, own_bytes, wrap_width
+from keras_bert.corpus.text_files import TextSpan
 from keras_bert.reports import Reports
 
 
 def read(path, start=0, stop=None, **settings):
     """Documents of a span as lists of sentences, and the reports."""
     size = path.stat().st_size
-    span = Span(str(path), TextReader(), start, size if stop is None else stop, size)
+    span = TextSpan(str(path), start, size if stop is None else stop, size)
     reports, documents = Reports(), {}
-    for number, rule, texts in span.reader.passages(span, Settings(**settings), reports):
+    for number, rule, texts in span.passages(Settings(**settings), reports):
         sentences = [s for text in texts for s in (split_sentences(text, rule) if rule else [text])]
         documents.setdefault(number, []).extend(s for s in sentences if s)
     return [sentences for sentences in documents.values() if sentences], reports.as_dict()
@@ -105,7 +105,7 @@ def test_every_span_of_a_file_is_read_as_wrapped_as_its_beginning(write):
     ],
 )
 def test_byte_order_marks_say_the_encoding(write, monkeypatch, encoding, mark):
-    monkeypatch.setattr(decoding, "BLOCK_BYTES", 17)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", 17)
     text = "Grüße aus Köln.\r\nΑθήνα 東京 🙂.\r\n" * 5
     documents, reports = read(write(mark + text.encode(encoding)))
     assert documents == [["Grüße aus Köln.", "Αθήνα 東京 🙂."] * 5]
@@ -114,12 +114,12 @@ def test_byte_order_marks_say_the_encoding(write, monkeypatch, encoding, mark):
 
 @pytest.mark.parametrize("block_bytes", [7, 12, 2**20])  # 12 end in the CR of a CR LF
 def test_invalid_utf8_is_replaced_and_reported_with_its_place(write, monkeypatch, block_bytes):
-    monkeypatch.setattr(decoding, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", block_bytes)
     data = b"First line.\r\nCaf\xe9 au lait.\r\nGr\xc3\xbc\xc3 ok.\nAlready \xef\xbf\xbd lost.\n"
     [document], reports = read(write(data), text_format="sentences")
     assert document[:2] == ["First line.", "Caf\ufffd au lait."]
     assert document[2:] == ["Grü\ufffd ok.", "Already \ufffd lost."]
-    broken, replaced = reports[decoding.BROKEN], reports[decoding.REPLACED]
+    broken, replaced = reports[text_files.BROKEN], reports[text_files.REPLACED]
     assert broken["count"] == 2 and broken["examples"][0].endswith("a.txt, byte 16")
     assert replaced["count"] == 1 and replaced["examples"][0].endswith("a.txt, byte 46")
 
@@ -127,14 +127,14 @@ def test_invalid_utf8_is_replaced_and_reported_with_its_place(write, monkeypatch
 def test_places_in_later_slices_are_those_in_the_file(write):
     path = write(b"One.\n\nTwo.\n\nCaf\xe9.\n")
     _, reports = read(path, start=5)
-    assert reports[decoding.BROKEN]["examples"] == [f"{path}, byte 15"]
+    assert reports[text_files.BROKEN]["examples"] == [f"{path}, byte 15"]
 
 
 def test_broken_utf16_is_reported(write):
     data = codecs.BOM_UTF16_LE + "Fine.\nBad ".encode("utf-16-le") + b"\x00\xd8" + b"x\x00\n\x00"
     documents, reports = read(write(data))
     assert documents == [["Fine.", "Bad \ufffdx"]] or documents == [["Fine.", "Bad \ufffd"]]
-    assert "a.txt, byte " in reports[decoding.REPLACED]["examples"][0]
+    assert "a.txt, byte " in reports[text_files.REPLACED]["examples"][0]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(write, newline
 
 @pytest.mark.parametrize("text", [" ".join(f"wörd{i}" for i in range(300)), "東" * 1000])
 def test_a_line_longer_than_a_block_is_read_whole(write, monkeypatch, text):
-    monkeypatch.setattr(decoding, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(text_files, "BLOCK_BYTES", 100)
     [sentences], reports = read(write(text))
     assert (" " if " " in text else "").join(sentences) == text and reports == {}
 
@@ -175,8 +175,8 @@ def test_a_boundary_is_found_without_reading_a_whole_line(write):
     size, blank = path.stat().st_size, re.compile("^$")
     tracemalloc.start()
     try:
-        inside = own_bytes(Span(str(path), TextReader(), 10, 20, size), blank)
-        across = own_bytes(Span(str(path), TextReader(), 10, size, size), blank)
+        inside = TextSpan(str(path), 10, 20, size).bounds(blank)
+        across = TextSpan(str(path), 10, size, size).bounds(blank)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

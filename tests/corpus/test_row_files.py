@@ -2,18 +2,21 @@
 
 import bz2
 import gzip
+import itertools
 import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import textwrap
 
 import pytest
 
 import keras_bert
-from keras_bert.corpus import corpus_plan, corpus_slice, decoding, rows
-from keras_bert.files.parquet import parquet_rows
+from keras_bert.corpus import corpus_plan, corpus_slice, row_files, text_files
+from keras_bert.corpus.row_files import ParquetSpan
+from keras_bert.files.remote import size_and_time
 
 pyarrow = pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
 parquet = pytest.importorskip("pyarrow.parquet", reason='pip install ".[corpus]"')
@@ -174,7 +177,7 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, pre
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     corpus = prepare([path, tmp_path / "a.jsonl"], tmp_path / "out")
     assert corpus.num_documents == 5
-    nulls, broken = (corpus.description["reports"][k] for k in (rows.NULLS, decoding.BROKEN))
+    nulls, broken = (corpus.description["reports"][k] for k in (row_files.NULLS, text_files.BROKEN))
     assert nulls["count"] == 2 and broken["count"] == 1 + 3  # the bytes of half a pair
     assert nulls["examples"] == [f"{path}, row 2 (row group 0)", f"{tmp_path}/a.jsonl, line 3"]
     places = [f"{path}, row 3 (row group 0), byte 6", f"{tmp_path}/a.jsonl, line 4, byte 6"]
@@ -224,7 +227,8 @@ def test_columns_that_cannot_be_told_apart_or_read_are_refused(tmp_path, refused
 
 
 def rows_of(path):
-    return list(parquet_rows(path))
+    size, _ = size_and_time(path)
+    return list(ParquetSpan(path, 0, size, size).rows(["text"]))
 
 
 def test_a_damaged_row_group_is_named(tmp_path, prepare, texts, refused):
@@ -256,7 +260,49 @@ def test_remote_files_are_read(tmp_path, prepare, texts):
 
 
 def test_a_json_line_without_an_end_is_refused(tmp_path, prepare, refused, monkeypatch):
-    monkeypatch.setattr(rows, "MAX_LINE", 2**20)
+    monkeypatch.setattr(row_files, "MAX_LINE", 2**20)
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"text": "Word1."}\n' + b"a" * 2**22))
     refused("a.jsonl.gz, line 2 has more than 1,048,576 char", prepare, path, tmp_path / "out")
+
+
+READ_DAMAGED = """
+import sys
+from keras_bert.corpus.row_files import ParquetSpan
+
+path = sys.argv[1]
+data = open(path, "rb").read()
+refused = 0
+for place in range(len(data) - 8 - int.from_bytes(data[-8:-4], "little"), len(data)):
+    damaged = bytearray(data)
+    damaged[place] ^= 4
+    open(path, "wb").write(damaged)
+    print(place, flush=True)
+    try:
+        list(ParquetSpan(path, 0, len(data), len(data)).rows(["text"]))
+    except ValueError:
+        refused += 1
+print("refused", refused)
+"""
+
+
+def test_no_flipped_bit_of_a_parquet_footer_ends_the_process(tmp_path):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"text": ["one", "two", None]}), path, row_group_size=2)
+    command = [sys.executable, "-c", READ_DAMAGED, path]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, f"{process.stdout[-20:]} {process.stderr[-400:]}"
+    assert int(process.stdout.split()[-1]) > 100
+
+
+def test_spans_of_a_parquet_file_hold_each_row_once(tmp_path):
+    path, texts = tmp_path / "rows.parquet", ["word " * (n % 7) for n in range(200)]
+    parquet.write_table(pyarrow.table({"text": texts}), path, row_group_size=60)
+    size = path.stat().st_size
+    cuts = [0, 1, size // 3, size // 2, size - 1, size]
+    spans = [ParquetSpan(path, *ends, size) for ends in itertools.pairwise(cuts)]
+    parts = [list(span.rows(["text"])) for span in spans]
+    rows = [row for part in parts for row in part]
+    assert [place.split()[2] for place, _ in rows] == [str(n) for n in range(1, 201)]
+    assert [row["text"] for _, row in rows] == texts
+    assert len([part for part in parts if part]) > 2

@@ -99,6 +99,7 @@ class Answering:
                     f"model.preprocessor.like(model.preprocessor, {name}=...)."
                 )
         inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
+        batch_size = Batching.of(batch_size=batch_size).batch_size
         data = data_of(self, x, with_labels=False)
         answers = []
         for outputs, rows in data.chunks_of_outputs(batch_size, verbose):

@@ -17,6 +17,7 @@ from keras_bert import (
     BertTokenClassifier,
 )
 from keras_bert.preprocessing import data as data_forms
+from keras_bert.preprocessing.data_of import data_of
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
 NAN, INF = float("nan"), float("inf")
@@ -65,16 +66,21 @@ WRONG_INPUTS = [  # with what datasets say, too, and what arrays add
 
 @pytest.mark.parametrize(("x", "message", "more"), WRONG_INPUTS + WRONG_ARRAYS)
 def test_prepared_inputs_of_wrong_values_are_refused(model, x, message, more, refused):
+    refused(message + more, data_of(model, x).checked)
+
+
+def test_every_verb_uses_the_door(model, refused):
+    wrong = {"token_ids": IDS + 25}
     for call in (
-        lambda: model.predict(x, verbose=0),
-        lambda: model.fit(x, [0, 1], verbose=0),
-        lambda: model.evaluate(x, [0, 1], verbose=0),
-        lambda: model.answer(x),
-        lambda: model.batches(x),
-        lambda: model.fit({"token_ids": IDS}, [0, 1], validation_data=(x, [0, 1]), verbose=0),
-        lambda: model.predict((x for _ in range(1)), verbose=0),
+        lambda: model.predict(wrong, verbose=0),
+        lambda: model.fit(wrong, [0, 1], verbose=0),
+        lambda: model.evaluate(wrong, [0, 1], verbose=0),
+        lambda: model.answer(wrong),
+        lambda: model.batches(wrong),
+        lambda: model.fit({"token_ids": IDS}, [0, 1], validation_data=(wrong, [0, 1]), verbose=0),
+        lambda: model.predict((wrong for _ in range(1)), verbose=0),
     ):
-        refused(message + more, call)
+        refused(RANGE, call)
 
 
 @pytest.mark.parametrize("is_static", [True, False])
@@ -112,7 +118,7 @@ def test_rows_of_different_lengths_are_to_be_padded(model, tf, refused):
     x = {"token_ids": [[2, 5, 3], [2, 3]]}
     data = tf.data.Dataset.from_tensors({"token_ids": tf.ragged.constant(x["token_ids"])})
     for rows in (x, data):
-        refused("token_ids has rows of different lengths: pad", model.predict, rows)
+        refused("token_ids has rows of different lengths: pad", data_of(model, rows).checked_inputs)
 
 
 def test_other_tasks_check_their_own_inputs(
@@ -129,43 +135,49 @@ def test_other_tasks_check_their_own_inputs(
     refused(r"'good'.*label_names=\['bad', 'good'", unnamed.fit, ["a", "b"], ["good", "bad"])
 
 
-@pytest.mark.parametrize("size", [0, 1.5, "2", True])
-def test_a_batch_has_a_row_or_more(model, size, refused):
+def test_sizes_of_batches_are_checked(model, refused):
+    for size in (0, 1.5, "2", True):
+        refused("batch_size must be", Batching.of, None, size)
+    for given in (({}, None), (Batching(3), 3)):
+        refused("batching must be a Batching, in place of batch_size; got", Batching.of, *given)
+    x, y = {"token_ids": IDS}, [0, 1]
     for call in (
-        lambda: model.answer(["a"], batch_size=size),
-        lambda: model.predict({"token_ids": IDS}, batch_size=size),
-        lambda: model.predict(["a"], batch_size=size),
-        lambda: model.fit(["a"], [0], batch_size=size),
-        lambda: model.evaluate({"token_ids": IDS}, [0, 1], batch_size=size),
-        lambda: model.scores(["a", "b"], [0, 1], batch_size=size),
+        lambda: model.answer(["a"], batch_size=0),
+        lambda: model.predict(x, batch_size=0),
+        lambda: model.fit(x, y, batch_size=0),
+        lambda: model.evaluate(x, y, batch_size=0),
+        lambda: model.scores(x, y, batch_size=0),
     ):
         refused("batch_size must be", call)
 
 
 @pytest.mark.parametrize("x", [["a", "b"], {"token_ids": IDS}], ids=["texts", "prepared"])
 def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x, refused):
+    def batches(y, weights=None, task=model):
+        return data_of(task, x, y, weights).batches(Batching(2))
+
     wrong = [[NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"]]
     wrong.append(np.zeros(2, [("a", "f4")]))
     for weights in (*wrong, [b"\xff", "a"], [[1.0], [1.0, 2.0]], 1):
-        for call in (model.fit, model.evaluate):
-            refused("sample_weight must ", call, x, [0, 1], sample_weight=weights)
+        refused("sample_weight must ", batches, [0, 1], weights)
     for labels in ([0.5, 1], [0, NAN], [0, INF], [0, 2], [-1, 0], np.array([[0], [2]])):
-        for call in (
-            model.fit,
-            model.evaluate,
-            lambda x, y: model.fit(x, [0, 1], validation_data=(x, y), verbose=0),
-        ):
-            refused("Labels must be in 0 to 1.*got .* at .*num_classes=1", call, x, labels)
+        refused("Labels must be in 0 to 1.*got .* at .*num_classes=1", batches, labels)
     for labels in ([0.5, NAN], [INF, 1]):
-        refused("Labels of a regression must be finite", regression.fit, x, labels)
+        refused("Labels of a regression must be finite", batches, labels, task=regression)
     assert model.fit(x, [0.0, 1.0], sample_weight=[0, 1], verbose=0).history["loss"][0] > 0
     for y in (1, "no", {"no"}, NAN, iter([0, 1])):
-        refused("y must have a value for each example", model.fit, x, y)
-    refused("There are 2 (examples|rows) but 0 ", model.fit, x, [])
+        refused("y must have a value for each example", batches, y)
+    refused("There are 2 (examples|rows) but 0 ", batches, [])
     for columns in ([0, 1], [1.0]), ([0], None):
-        refused("There are 2 (examples|rows) but 1 ", model.batches, x, *columns)
+        refused("There are 2 (examples|rows) but 1 ", batches, *columns)
     for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
-        refused(r"must be a number for each.*shape \(2, 0\)", regression.batches, x, y)
+        refused(r"must be a number for each.*shape \(2, 0\)", batches, y, task=regression)
+    for call in (
+        lambda: model.fit(x, [0, 2]),
+        lambda: model.evaluate(x, [0, 2]),
+        lambda: model.fit(x, [0, 1], validation_data=(x, [0, 2]), verbose=0),
+    ):
+        refused("Labels must be in 0 to 1", call)
 
 
 def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, tf, refused):
@@ -186,11 +198,8 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, 
 
 
 def test_arguments_of_another_kind_are_named(model, refused):
-    for call in (model.fit, model.evaluate, model.batches):
-        refused(r"batching must be a Batching.*got \{\}", call, ["a", "b"], [0, 1], batching={})
-    for x in (["a"], {"token_ids": IDS}):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'n_best'"):
-            model.answer(x, n_best=3)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'n_best'"):
+        model.answer({"token_ids": IDS}, n_best=3)
     for format in ("tf_saved_model", "onnx"):
         refused("filepath must be a path.*got None", model.export, None, format=format)
 
@@ -204,7 +213,7 @@ def test_half_a_character_is_named(model, make_backbone, preprocessor, refused):
 
 
 def test_a_split_leaves_examples_to_train_on(model, refused):
-    refused("of 2 examples leaves none", model.fit, ["a", "b"], [0, 1], validation_split=0.99)
+    refused("of 2 examples leaves none", data_of(model, ["a", "b"], [0, 1]).split, 0.99)
     for split in (1, 2, -0.5, NAN, "0.2"):
         refused("validation_split", model.fit, ["a", "b"], [0, 1], validation_split=split)
 

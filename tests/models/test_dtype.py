@@ -53,12 +53,11 @@ def modes(model):
     return [layer.quantization_mode for layer in model._flatten_layers()].count("int8")
 
 
-EVERY_LAYER = ["features", "tags", "questions", "choices", "weighted", "pretrainer", "untied"]
-UNDER_POLICIES = [("mixed_bfloat16", name) for name in EVERY_LAYER]
-UNDER_POLICIES += [("mixed_float16", "features"), ("bfloat16", "weighted")]
+UNDER_POLICIES = [("mixed_bfloat16", n) for n in ("features", "questions", "choices", "weighted")]
+UNDER_POLICIES += [("mixed_float16", "tags"), ("bfloat16", "pretrainer"), ("bfloat16", "untied")]
 
 
-@pytest.mark.parametrize(("policy", "name"), [*UNDER_POLICIES, ("bfloat16", "pretrainer")])
+@pytest.mark.parametrize(("policy", "name"), UNDER_POLICIES)
 def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32(
     make_backbone, of_task, under, inputs, difference, randomized, policy, name
 ):
@@ -158,8 +157,7 @@ def test_quantizing_a_model_leaves_its_map_and_other_models_alone(
 def test_losses_are_scaled_for_float16(make_backbone, eager, inputs):
     task = eager(BertClassifier(make_backbone(dtype="mixed_float16"), 2))
     assert isinstance(task.optimizer, LossScaleOptimizer)
-    losses = task.fit(inputs, np.arange(8) % 2, epochs=2, verbose=0).history["loss"]
-    assert np.isfinite(losses).all()
+    assert np.isfinite(task.fit(inputs, np.arange(8) % 2, verbose=0).history["loss"]).all()
 
 
 def test_a_dtype_that_quantizes_every_layer_is_refused(make_backbone, int8_map, tmp_path, refused):
@@ -181,11 +179,6 @@ def test_from_preset_takes_a_dtype(assert_close, make_backbone, tmp_path, kind):
         assert policies(loaded) - HEAD == {"mixed_bfloat16"} and not loaded.load_report.new
         backbone = getattr(loaded, "backbone", loaded)
         assert_close(backbone.get_weights(), task.backbone.get_weights(), sums=0)
-
-
-def test_a_dtype_that_from_preset_took_is_saved_and_may_be_dropped(make_backbone, tmp_path):
-    BertClassifier(make_backbone(), 2).save_to_preset(tmp_path / "preset")
-    loaded = BertClassifier.from_preset(tmp_path / "preset", dtype="mixed_bfloat16")
     loaded.save_to_preset(tmp_path / "again")
-    assert policies(BertClassifier.from_preset(tmp_path / "again")) - HEAD == {"mixed_bfloat16"}
-    assert policies(BertClassifier.from_preset(tmp_path / "again", dtype=None)) == {"float32"}
+    assert policies(kind.from_preset(tmp_path / "again")) - HEAD == {"mixed_bfloat16"}
+    assert policies(kind.from_preset(tmp_path / "again", dtype=None)) == {"float32"}

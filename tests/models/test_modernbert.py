@@ -8,7 +8,6 @@ import pytest
 from keras import ops
 
 from keras_bert import (
-    AdamW,
     BertClassifier,
     BertEmbedder,
     BertMultipleChoice,
@@ -20,7 +19,8 @@ from keras_bert import (
 )
 
 SIZES = {"vocab_size": 60, "hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 5}
-SIZES |= {"num_attention_heads": 2, "max_position_embeddings": 400}
+SIZES |= {"num_attention_heads": 2, "max_position_embeddings": 400, "local_attention": 16}
+LENGTH = 40  # five blocks of a window
 NO_TOKENS = dict.fromkeys(f"{role}_token_id" for role in ("pad", "bos", "eos", "cls", "sep"))
 ODD = {"hidden_size": 24, "intermediate_size": 10, "local_attention": 10, "norm_eps": 1e-3}
 ODD |= {"classifier_pooling": "mean", "hidden_activation": "relu", "classifier_activation": "relu"}
@@ -53,10 +53,10 @@ def make_modern(torch, transformers, tmp_path):
 
 @pytest.fixture
 def rows():
-    """Rows of 300 tokens, the second of them with padding, for both libraries."""
-    ids = np.random.default_rng(3).integers(5, 60, (2, 300)).astype("int32")
+    """Two rows, the second of them with padding, for both libraries."""
+    ids = np.random.default_rng(3).integers(5, 60, (2, LENGTH)).astype("int32")
     padding_mask = np.ones_like(ids)
-    padding_mask[1, 170:] = 0
+    padding_mask[1, 22:] = 0
     return {"token_ids": ids, "padding_mask": padding_mask}
 
 
@@ -67,7 +67,7 @@ def outputs_of(model, rows, torch):
         x = {name: values[None] for name, values in x.items()}
     if isinstance(model, keras.Model):
         if isinstance(model, BertPretrainer):
-            x["mask_positions"] = np.tile(np.arange(300, dtype="int32"), (2, 1))
+            x["mask_positions"] = np.tile(np.arange(LENGTH, dtype="int32"), (2, 1))
         given = model(x, training=False)
         if isinstance(given, dict):  # whose order is the backend's
             names = ("sequence_output", "masked_lm", "start", "end")
@@ -82,7 +82,7 @@ def outputs_of(model, rows, torch):
         given = [each.numpy() for each in given.to_tuple()]
     is_token = rows["padding_mask"] == 1
     return np.concatenate(
-        [np.ravel(each[is_token] if each.shape[:2] == (2, 300) else each) for each in given]
+        [np.ravel(each[is_token] if each.shape[:2] == (2, LENGTH) else each) for each in given]
     )
 
 
@@ -92,8 +92,6 @@ def test_every_head_comes_and_goes(
 ):
     theirs = make_modern(head, **config)
     model = ours.from_preset(tmp_path / "theirs")
-    if ours is not ModernBertBackbone:
-        assert type(BertTask.from_preset(tmp_path / "theirs")) is ours
     new = {"head/dense/kernel", "head/norm/gamma"} if head == "Model" else set()
     assert set(model.load_report.new) == new and not model.load_report.left_over
     expected = outputs_of(theirs, rows, torch)
@@ -105,16 +103,14 @@ def test_every_head_comes_and_goes(
     for name, value in theirs.state_dict().items():
         assert (state[name] == value).all(), name
     assert_close(outputs_of(back.eval(), rows, torch), expected)  # bits depend on PyTorch's threads
-    again = ours.from_preset(tmp_path / "ours")
-    assert not again.load_report.new
+    again = (ours if head == "Model" else BertTask).from_preset(tmp_path / "ours")
+    assert type(again) is ours and not again.load_report.new
     assert model.backbone.get_config() | {"name": 0} == again.backbone.get_config() | {"name": 0}
 
 
-KINDS = ["full_attention", *["sliding_attention"] * 3, "full_attention"]
-
-
 def test_older_files_say_the_same(make_modern, tmp_path):
-    make_modern("Model", layer_types=KINDS)
+    kinds = ["full_attention", *["sliding_attention"] * 3, "full_attention"]
+    make_modern("Model", layer_types=kinds)
     new = ModernBertBackbone.from_preset(tmp_path / "theirs")
     path = tmp_path / "theirs" / "config.json"
     config = json.loads(path.read_text())
@@ -124,26 +120,6 @@ def test_older_files_say_the_same(make_modern, tmp_path):
     old = ModernBertBackbone.from_preset(tmp_path / "theirs")
     assert (new.global_every, new.global_theta, new.local_theta) == (4, 160_000, 10_000)
     assert (old.global_every, old.global_theta, old.local_theta) == (4, 50_000, 3_000)
-
-
-MISTAKES = {
-    "a window one token too wide": {"window": 65},
-    "a window one token too narrow": {"window": 63},
-    "another theta": {"global_theta": 10_000.0},
-    "thetas exchanged": {"global_theta": 10_000.0, "local_theta": 160_000.0},
-    "another order of layers": {"global_every": 2},
-}
-
-
-def test_each_mistake_of_other_ports_would_be_seen(
-    make_modern, rows, torch, assert_close, tmp_path
-):
-    expected = outputs_of(make_modern("Model"), rows, torch)
-    for mistake, changed in MISTAKES.items():
-        model = ModernBertBackbone.from_preset(tmp_path / "theirs", **changed)
-        found = outputs_of(model, rows, torch)
-        with pytest.raises(AssertionError, match=mistake):
-            assert_close(found, expected, sums=4000, name=mistake)
 
 
 def test_gradients_are_theirs(make_modern, rows, torch, assert_close, tmp_path):
@@ -179,51 +155,6 @@ def test_gradients_are_theirs(make_modern, rows, torch, assert_close, tmp_path):
         np.testing.assert_allclose(
             gradient, expected, rtol=0, atol=1e-4 * np.abs(expected).max() + 1e-6
         )
-
-
-ETTIN_17M = {"vocab_size": 50368, "hidden_size": 256, "intermediate_size": 384}
-ETTIN_17M |= {"num_hidden_layers": 7, "num_attention_heads": 4}
-RUNS = [({}, 20, 1e-3), pytest.param(ETTIN_17M, 200, 5e-5, marks=pytest.mark.weekly)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("sizes", "steps", "rate"), RUNS)
-def test_steps_have_the_losses_of_transformers(sizes, steps, rate, make_modern, torch, tmp_path):
-    theirs = make_modern("ForSequenceClassification", num_labels=2, **sizes).train()
-    if sizes:  # the deviation of published models
-        for name, parameter in theirs.named_parameters():
-            if "norm" not in name:
-                parameter.data.mul_(0.1)
-        theirs.save_pretrained(tmp_path / "theirs")
-    model = BertClassifier.from_preset(tmp_path / "theirs", dropout=0.0)
-    model.compile(**{**model.default_compile_args(), "optimizer": AdamW(rate)})
-    groups = [{"params": [], "weight_decay": decay} for decay in (0.01, 0.0)]
-    for name, parameter in theirs.named_parameters():
-        groups["bias" in name or "norm" in name]["params"].append(parameter)
-    optimizer = torch.optim.AdamW(groups, lr=rate, eps=1e-6)
-    losses = []
-    for step in range(steps):
-        random = np.random.default_rng(step % 10)
-        ids = random.integers(5, theirs.config.vocab_size, (8, 150)).astype("int32")
-        mask = (np.arange(150) < random.integers(20, 151, (8, 1))).astype("int32")
-        y = random.integers(0, 2, 8)
-        tensors = (torch.tensor(array) for array in (ids, mask, y))
-        names = ("input_ids", "attention_mask", "labels")
-        loss = theirs(**dict(zip(names, tensors, strict=True))).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        x = {"token_ids": ids, "padding_mask": mask}
-        history = model.fit(x, y, batch_size=8, verbose=0, shuffle=False).history
-        losses.append((history["loss"][0], float(loss.detach())))
-    ours, expected = np.array(losses).T
-    worst = np.abs(ours - expected).max() / expected.max()
-    print(
-        f"{steps} steps: {expected[0]:.4f} to {expected[-1]:.4f}, {worst:.1e} of the largest apart"
-    )
-    assert expected[-10:].mean() < 0.9 * expected[:10].mean()
-    assert worst < 1e-4
 
 
 @pytest.fixture

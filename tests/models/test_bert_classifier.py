@@ -52,11 +52,10 @@ def test_predict_keeps_the_contract_of_keras_in_memory(
     )
     everything = model.predict(x, verbose=0)
     assert not capsys.readouterr().out
-    outputs = model.predict(x, batch_size=2, callbacks=[steps], verbose=1)
+    assert_close(model.predict(x, batch_size=2, callbacks=[steps], verbose=1), everything)
     sizes = [1, 2, 2] if kind == "texts" else [2, 2, 1]  # the longest text alone
     assert calls == ["begin", *enumerate(sizes), "end"]
     assert "3/3" in capsys.readouterr().out
-    assert_close(outputs, everything)
     monkeypatch.setattr("keras_bert.preprocessing.texts.CHARACTERS_AT_ONCE", 3)
     assert_close(model.predict(x, batch_size=2, steps=2, verbose=0), everything[:4])
     stop = keras.callbacks.LambdaCallback(
@@ -88,37 +87,23 @@ def test_calls_trace_nothing_again_and_keep_memory(model, tensorflow, calls):
     assert resident() - memory < 20  # a pipeline for each call would take 0.1 to 1 MB of it
 
 
-def test_batching_takes_the_place_of_batch_size(assert_close, model, eager):
-    eager(model)
-    batching = Batching(batch_size=3, pad_to=(8, 12), shuffle=False)
-    model.fit(TEXTS, LABELS, batching=batching, verbose=0)
+def test_fit_takes_the_rows_of_its_batching(model, eager):
+    eager(model).fit(TEXTS, LABELS, batching=Batching(3, shuffle=False), verbose=0)
     assert int(model.optimizer.iterations) == 3
-    shapes = [x["token_ids"].shape for x, _ in model.batches(TEXTS, LABELS, batching=batching)]
-    assert shapes == [(3, 8), (3, 12), (2, 8)]
-    expected = model.evaluate(TEXTS, LABELS, verbose=0)
-    assert_close(model.evaluate(TEXTS, LABELS, batching=batching, verbose=0), expected)
-    for call in (model.fit, model.evaluate):
-        with pytest.raises(ValueError, match="in place of batch_size; got .*=3"):
-            call(TEXTS, LABELS, batch_size=3, batching=batching)
 
 
 def test_steps_that_executions_do_not_divide_are_refused(bare, inputs, refused):
     bare.compile(**bare.default_compile_args(), steps_per_execution=2)
     y = np.zeros(len(inputs["token_ids"]), "int32")
-    for call, name in (
-        (lambda: bare.fit(inputs, y, steps_per_epoch=3), "steps_per_epoch"),
-        (lambda: bare.fit(inputs, y, validation_data=(inputs, y), validation_steps=3), "valid"),
-        (lambda: bare.evaluate(inputs, y, steps=3), "steps"),
-        (lambda: bare.predict(inputs, steps=3), "steps"),
-    ):
-        refused(f"{name}.*=3 is not a multiple of.*=2", call)
+    for name in ("steps_per_epoch", "validation_steps"):
+        refused(f"{name}.*=3 is not a multiple of.*=2", bare.fit, inputs, y, **{name: 3})
+    refused("steps.*=3 is not a multiple of", bare.evaluate, inputs, y, steps=3)
+    refused("steps.*=3 is not a multiple of", bare.predict, inputs, steps=3)
 
 
 def test_text_without_a_preprocessor_is_refused(bare, refused):
-    for call in (bare.fit, bare.evaluate, bare.batches):
-        refused("preprocessor=BertClassifierPreprocessor", call, TEXTS, LABELS)
-    for call in (bare.predict, bare.answer):
-        refused("preprocessor=BertClassifierPreprocessor", call, TEXTS)
+    refused("preprocessor=BertClassifierPreprocessor", bare.fit, TEXTS, LABELS)
+    refused("preprocessor=BertClassifierPreprocessor", bare.answer, TEXTS)
 
 
 def test_arguments_that_do_not_fit_are_named(make_backbone, backbone, preprocessor, refused):

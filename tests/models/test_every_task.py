@@ -7,13 +7,14 @@ import json
 import keras
 import numpy as np
 import pytest
+from scipy.special import expit, log_softmax
 
 import keras_bert
 from keras_bert import Batching, BertTask
 from keras_bert.preprocessing.forms import take
 
 TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
-TASKS += ["documents", "vectors"]
+TASKS += ["documents", "vectors", "labels"]
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +76,10 @@ def test_prepared_rows_have_a_label_each(made, refused):
     task, x, y, *_ = made
     inputs, *parts = next(iter(task.batches(x, y, batching=Batching(2, pad_to="full"))))
     refused("There are no labels", task.fit, inputs)
-    for rows in ([0], [0, 1, 0]):
-        for labels in parts[:1]:  # none of pairs
+    for labels in parts[:1]:  # none of pairs
+        for rows in ([0], [0, 1, 0]):
             wrong = keras.tree.map_structure(lambda values, rows=rows: values[rows], labels)
-            for use in (task.fit, task.batches):
-                refused(f"2 rows but {len(rows)} labels", use, inputs, wrong)
+            refused(f"2 rows but {len(rows)} labels", task.batches, inputs, wrong)
 
 
 @without("vectors", "windows")
@@ -124,6 +124,42 @@ def test_answers_are_dicts_of_each_example_and_need_no_pipeline(
             assert_close(value, answers[0][name])
         else:
             assert value == answers[0][name], name
+
+
+def of_one_class(logits, labels):
+    losses = -np.take_along_axis(log_softmax(logits, axis=-1), labels[..., None], axis=-1)
+    return losses[..., 0], logits.argmax(axis=-1) == labels
+
+
+def of_each_label(logits, labels, threshold=0.7):
+    labels = labels.reshape(logits.shape)
+    return np.logaddexp(0, logits) - labels * logits, (expit(logits) >= threshold) == labels
+
+
+def of_numbers(logits, labels):
+    return (logits[:, 0] - labels) ** 2, None
+
+
+FORMULAS = dict.fromkeys(["classes", "features", "tags", "questions", "choices"], of_one_class)
+FORMULAS |= {"labels": of_each_label, "documents": of_each_label, "score": of_numbers}
+
+
+@each(FORMULAS)
+def test_loss_and_accuracy_are_those_of_the_formula(made, request):
+    task, x, y, *_ = made
+    formula = FORMULAS[request.node.callspec.params["made"]]
+    batch = next(iter(task.batches(x, y, batching=Batching(64, pad_to="full"))))
+    inputs, labels, weights = (*batch, None)[:3]
+    found = task.evaluate(*batch[:2], sample_weight=weights, verbose=0, return_dict=True)
+    logits = task.predict_on_batch(inputs)
+    outputs = [(logits, labels)]
+    if isinstance(logits, dict):
+        outputs = [(logits[name], labels[name]) for name in logits]
+    losses, right = zip(*(formula(np.float64(a), np.array(b)) for a, b in outputs), strict=True)
+    expected = np.mean([np.average(part, weights=weights) for part in losses])
+    assert found["loss"] == pytest.approx(expected, rel=1e-4)
+    if "accuracy" in found:
+        assert found["accuracy"] == pytest.approx(np.average(right[0], weights=weights), rel=1e-5)
 
 
 @each(TASKS)
@@ -234,12 +270,11 @@ def test_scores_take_labels(made, refused):
 
 
 def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocessor):
-    kinds = ("Classifier", "TokenClassifier", "MultipleChoice", "Reranker", "Embedder")
-    for kind in (f"Bert{name}" for name in kinds):
-        arguments = {"num_classes": 3} if "Classifier" in kind else {}
-        task = getattr(keras_bert, kind)(make_backbone(), **arguments)
+    for name in ("Classifier", "TokenClassifier", "MultipleChoice", "Reranker", "Embedder"):
+        arguments = {"num_classes": 3} if "Classifier" in name else {}
+        task = getattr(keras_bert, f"Bert{name}")(make_backbone(), **arguments)
         task.preprocessor = preprocessor
-        assert type(task.preprocessor) is getattr(keras_bert, f"{kind}Preprocessor")
+        assert type(task.preprocessor) is getattr(keras_bert, f"Bert{name}Preprocessor")
         assert task.preprocessor.tokenizer is preprocessor.tokenizer
         assert task.preprocessor.sequence_length == 12
         task.preprocessor = None

@@ -8,9 +8,10 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import operator
 import os
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 
 from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.row_files import JsonLinesSpan, ParquetSpan
@@ -36,24 +37,34 @@ REPEATED = "files that are inputs already, and links to them, skipped"
 class Slice:
     """Unit of work: the spans that become a shard, without `repeated` documents.
 
-    The ids of its documents count up from `first_id`.
+    The ids of its documents count up from `first_id`. A slice that `continues` is a part of a
+    single document, which began in an earlier slice.
     """
 
     index: int
     shard: str
     spans: tuple[Span, ...]
     first_id: int
+    continues: bool
     repeated: Set[int] = frozenset()
-
-    @property
-    def continues(self) -> bool:
-        """Whether it is a part of a single document that began in an earlier slice."""
-        return self.first_id != _first_id(self.index)
 
     @property
     def num_bytes(self) -> int:
         """Number of bytes in the input files."""
         return sum(span.stop - span.start for span in self.spans)
+
+    def documents(
+        self, settings: Settings, reports: Reports
+    ) -> Iterator[tuple[int, str | None, list[str]]]:
+        """Yields `(id, language, passages)`; the parts of a long document are consecutive."""
+        document_id = self.first_id
+        for span in self.spans:
+            passages = span.passages(settings, reports)
+            for _, parts in itertools.groupby(passages, operator.itemgetter(0)):
+                if document_id not in self.repeated:
+                    for _, language, texts in parts:
+                        yield document_id, language, texts
+                document_id += 1
 
 
 def find_inputs(
@@ -85,8 +96,8 @@ def find_inputs(
             state = size_and_time(name)
             if state is None:
                 raise ValueError(f"{name} is a link to a file that doesn't exist. Remove it.")
-            size, _ = state
-            files[target] = kind(name, 0, size, size)
+            size, changed = state
+            files[target] = kind(name, 0, size, size, changed)
     if not files:
         raise ValueError(
             f"No input files in {', '.join(inputs) or 'an empty list'}. Inputs are "
@@ -107,34 +118,31 @@ def plan_slices(files: list[Span], settings: Settings) -> list[Slice]:
     """Groups small files and cuts large ones into slices of about the same size."""
     total = sum(file.text_bytes for file in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
-    groups = []  # the first id and the spans of each slice
+    groups = []  # the spans of each slice
     room = -1  # bytes, in the last slice
     for file in files:
         can_be_cut = file.can_be_cut()
         num_parts = -(-file.text_bytes // slice_bytes)
-        first_id = _first_id(len(groups))
         if num_parts > 1 and can_be_cut:
-            is_one_document = file.is_one_document and settings.separator is None
             cuts = [file.size * part // num_parts for part in range(num_parts + 1)]
             for start, stop in itertools.pairwise(cuts):
-                if not is_one_document:
-                    first_id = _first_id(len(groups))
-                groups.append((first_id, [dataclasses.replace(file, start=start, stop=stop)]))
+                groups.append([dataclasses.replace(file, start=start, stop=stop)])
             room = -1
             continue
         if file.text_bytes > room:
-            groups.append((first_id, []))
+            groups.append([])
             room = slice_bytes
-        groups[-1][1].append(file)
+        groups[-1].append(file)
         room -= file.text_bytes
     slices = []
-    for index, (first_id, spans) in enumerate(groups):
-        slices.append(Slice(index, shard_name(index, len(groups)), tuple(spans), first_id))
+    for index, spans in enumerate(groups):
+        is_one_document = spans[0].is_one_document and settings.separator is None
+        continues = is_one_document and spans[0].start > 0
+        if not continues:
+            first_id = index << 32
+        shard = shard_name(index, len(groups))
+        slices.append(Slice(index, shard, tuple(spans), first_id, continues))
     return slices
-
-
-def _first_id(slice_index):
-    return slice_index << 32
 
 
 def plan_description(
@@ -146,8 +154,7 @@ def plan_description(
     bounds = []
     for slice_ in slices:
         for span in slice_.spans:
-            _, changed = size_and_time(span.path)
-            bounds.append([span.path, span.start, span.stop, changed])
+            bounds.append([span.path, span.start, span.stop, span.changed])
     config = tokenizer.get_config()
     vocabulary = config.pop("vocabulary")
     return {

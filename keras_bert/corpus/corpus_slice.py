@@ -40,7 +40,7 @@ def write_slice(slice_: Slice, folder: str, settings: Settings, tokenizer: BertT
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
-    documents = _tokenized(_documents(slice_, settings, reports), tokenizer, dtype)
+    documents = _tokenized(slice_.documents(settings, reports), tokenizer, dtype)
     languages = collections.Counter()
     records = _records(documents, settings.min_tokens, languages, reports)
     rng = np.random.default_rng([settings.seed, slice_.index])
@@ -58,7 +58,7 @@ def write_slice(slice_: Slice, folder: str, settings: Settings, tokenizer: BertT
 def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]]:
     """Returns the id of each document of a slice, and a hash of its text."""
     hashes = []
-    documents = _documents(slice_, settings, Reports())
+    documents = slice_.documents(settings, Reports())
     for document_id, parts in itertools.groupby(documents, operator.itemgetter(0)):
         digest = hashlib.blake2b(digest_size=12)
         for _, _, passages in parts:
@@ -66,18 +66,6 @@ def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]
                 digest.update(f"{passage}\n".encode())
         hashes.append((document_id, digest.digest()))
     return hashes
-
-
-def _documents(slice_, settings, reports):
-    """Yields `(document_id, language, passages)`; the parts of a long document are consecutive."""
-    document_id = slice_.first_id
-    for span in slice_.spans:
-        passages = span.passages(settings, reports)
-        for _, parts in itertools.groupby(passages, operator.itemgetter(0)):
-            if document_id not in slice_.repeated:
-                for _, language, texts in parts:
-                    yield document_id, language, texts
-            document_id += 1
 
 
 def _tokenized(documents, tokenizer, dtype):
@@ -153,27 +141,26 @@ def _shuffled(records, rng):
 
     A document that is too large to wait for its end follows those before it.
     """
-    waiting = {}
+    waiting = []
     num_tokens = 0
-    passed_on = None  # the id of a document that is too large
-    for record in records:
-        document_id, token_ids, _ = record
-        if document_id == passed_on:
-            yield record
-            continue
-        waiting.setdefault(document_id, []).append(record)
-        num_tokens += len(token_ids) + OBJECT_TOKENS
-        if num_tokens > MAX_WAITING_TOKENS:
-            unfinished = waiting.pop(document_id)
-            yield from _in_random_order(waiting, rng)
-            yield from unfinished
-            waiting = {}
-            num_tokens = 0
-            passed_on = document_id
+    for _, document in itertools.groupby(records, operator.itemgetter(0)):
+        rest = iter(document)
+        pieces = []
+        for record in rest:
+            pieces.append(record)
+            num_tokens += len(record[1]) + OBJECT_TOKENS
+            if num_tokens > MAX_WAITING_TOKENS:
+                yield from _in_random_order(waiting, rng)
+                yield from pieces
+                yield from rest
+                waiting = []
+                num_tokens = 0
+                break
+        else:
+            waiting.append(pieces)
     yield from _in_random_order(waiting, rng)
 
 
 def _in_random_order(documents, rng):
-    documents = list(documents.values())
     for index in rng.permutation(len(documents)):
         yield from documents[index]

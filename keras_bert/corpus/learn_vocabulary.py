@@ -109,14 +109,13 @@ def _count_slice(slice_, settings, lowercase):
     counts = collections.Counter()
     texts = []
     size = 0
-    for span in slice_.spans:
-        for _, _, passages in span.passages(settings, reports):
-            texts += passages
-            size += sum(map(len, passages))
-            if size > BLOCK_BYTES:
-                counts.update(count_words("\n".join(texts), lowercase))
-                texts = []
-                size = 0
+    for _, _, passages in slice_.documents(settings, reports):
+        texts += passages
+        size += sum(map(len, passages))
+        if size > BLOCK_BYTES:
+            counts.update(count_words("\n".join(texts), lowercase))
+            texts = []
+            size = 0
     counts.update(count_words("\n".join(texts), lowercase))
     return counts, reports.as_dict()
 

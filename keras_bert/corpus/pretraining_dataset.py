@@ -213,12 +213,13 @@ def _masked(source, row, seed):
     else:
         x["padding_mask"] = tf.cast(places.is_token, tf.int32)
     if source.pairing.next_sentence:
-        is_used = places.lengths > 0  # [B, K]
-        y["next_sentence"] = row["is_random"]
-        sample_weight["next_sentence"] = tf.cast(is_used, tf.float32)
+        is_random = row["is_random"]  # [B, K]
+        is_used = places.lengths > 0
         if is_packed:
             x["cls_positions"] = tf.where(is_used, places.starts, 0)
         else:
-            y["next_sentence"] = y["next_sentence"][:, 0]  # [B]
-            sample_weight["next_sentence"] = sample_weight["next_sentence"][:, 0]
+            is_random = is_random[:, 0]  # [B]
+            is_used = is_used[:, 0]
+        y["next_sentence"] = is_random
+        sample_weight["next_sentence"] = tf.cast(is_used, tf.float32)
     return x, y, sample_weight

@@ -186,14 +186,14 @@ def finish_corpus(
 def _example(document_id, sentence_lengths, token_ids):
     """Serializes a `tf.train.Example`; its features are sorted, as protobuf sorts them."""
     features = (
-        (b"document_id", 3, _field(1, _varint(document_id))),  # int64_list
-        (b"sentence_lengths", 1, _field(1, sentence_lengths)),  # bytes_list
-        (b"token_ids", 1, _field(1, token_ids)),
+        (b"document_id", 3, _varint(document_id)),  # int64_list
+        (b"sentence_lengths", 1, sentence_lengths),  # bytes_list
+        (b"token_ids", 1, token_ids),
     )
     entries = []
-    for name, kind, values in features:
-        entry = _field(1, name) + _field(2, _field(kind, values))
-        entries.append(_field(1, entry))
+    for name, kind, value in features:
+        feature = _field(kind, _field(1, value))
+        entries.append(_field(1, _field(1, name) + _field(2, feature)))
     return _field(1, b"".join(entries))
 
 

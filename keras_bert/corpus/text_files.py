@@ -47,7 +47,7 @@ REPLACED = "replacement characters (U+FFFD), from an earlier faulty conversion"
 
 @dataclasses.dataclass(frozen=True)
 class Span:
-    """Bytes `start` to `stop` of an input file.
+    """Bytes `start` to `stop` of an input file of `size` bytes, `changed` at a time.
 
     A document belongs to the span in which it begins. Each kind of file has a subclass, which
     reads it: an entry of `corpus_plan.KINDS`.
@@ -57,6 +57,7 @@ class Span:
     start: int
     stop: int
     size: int
+    changed: int = 0
 
     names = ""
     """Regular expression that is found in the lowercase names of files of this kind."""
@@ -95,14 +96,14 @@ class Span:
         with open_bytes(self.path) as file:
             position = offset - 1
             file.seek(position)
-            is_begun = True  # the line containing offset - 1 began earlier
+            is_start = False  # the line containing offset - 1 began earlier
             while position < limit and (lines := file.readline(BLOCK_BYTES)):
-                for line in re.split(rb"(?<=\r)(?!\n)", lines):
+                for line in re.split(rb"(?<=\r)(?=[^\n])", lines):
                     text = line.decode(errors="replace").rstrip("\r\n")
-                    if position < limit and not is_begun and separator.search(text):
+                    if is_start and position < limit and separator.search(text):
                         return position
                     position += len(line)
-                    is_begun = not line.endswith((b"\r", b"\n"))
+                    is_start = line.endswith((b"\r", b"\n"))
         return self.size
 
     def _paragraph_boundary(self, offset):

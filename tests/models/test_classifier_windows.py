@@ -85,44 +85,39 @@ def test_evaluate_scores_whole_texts(model, tf, refused):
 
 
 @pytest.mark.parametrize("weights", [None, [1.0, 2, 3, 4, 5, 6]])
-def test_a_text_counts_once_however_many_windows_it_has(model, make_backbone, weights, tf):
+def test_a_text_counts_once_however_many_windows_it_has(model, make_backbone, eager, weights, tf):
     read_windows(model, 4)
-    counts = [len(windows_of(text, 4)) for text in TEXTS]
+    windows = [windows_of(text, 4) for text in TEXTS]
+    counts = [len(part) for part in windows]
+    shares = np.repeat(np.divide(1, counts), counts)
     whole = Batching(64, shuffle=False)
     data = ((with_number(TEXTS), LABELS, weights), (_dataset(tf, weights),))
     for given in data:
         [(inputs, labels, *found)] = model.batches(*given, batching=whole)
-        shares = np.repeat(np.divide(1, counts), counts)
         np.testing.assert_allclose(inputs["window_share"], shares, rtol=1e-6)
         expected = [np.repeat(weights, counts)] if weights else []
         np.testing.assert_array_equal(found, expected)
         assert np.array(labels).tolist() == np.repeat(LABELS, counts).tolist()
-    arguments = {**model.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}
     encoder = make_backbone(dropout=0.0)
     alone = BertClassifier(encoder, 3, model.preprocessor, num_features=1, dropout=0.0)
     alone.set_weights(model.get_weights())
     weighted = [keras.metrics.SparseCategoricalAccuracy(name="weighted")]
-    alone.compile(**arguments, weighted_metrics=weighted, run_eagerly=True)
-    windows = [windows_of(text, 4) for text in TEXTS]
+    eager(alone, optimizer=keras.optimizers.SGD(0.0), weighted_metrics=weighted)
     logs = alone.fit(with_number(TEXTS), LABELS, 64, sample_weight=weights, verbose=0).history
     read_windows(model, None)
     logits = model.predict(with_number(sum(windows, [])), batch_size=64, verbose=0)
     rows = np.repeat(LABELS, counts)
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(rows)), rows]
-    of_rows = np.repeat(weights or np.ones(6), counts)  # and the loss divides by their number
-    assert logs["loss"][0] == pytest.approx((losses * shares * of_rows).sum() / 6, rel=1e-4)
+    shares_of_rows = shares * np.repeat(weights or np.ones(6), counts)
+    assert logs["loss"][0] == pytest.approx((losses * shares_of_rows).sum() / 6, rel=1e-4)
     is_right = logits.argmax(axis=1) == rows
-    assert logs["accuracy"][0] == pytest.approx(np.average(is_right, weights=shares), rel=1e-5)
-    expected = np.average(is_right, weights=shares * of_rows)
-    assert logs["weighted"][0] == pytest.approx(expected, rel=1e-5)
+    for name, each in (("accuracy", shares), ("weighted", shares_of_rows)):
+        assert logs[name][0] == pytest.approx(np.average(is_right, weights=each), rel=1e-5)
 
 
 def _dataset(tf, weights):
-    parts = (
-        (with_number(TEXTS), LABELS) if weights is None else (with_number(TEXTS), LABELS, weights)
-    )
-    if weights is not None:
-        parts = (*parts[:2], np.array(weights))  # float64
+    parts = (with_number(TEXTS), LABELS)
+    parts += () if weights is None else (np.array(weights),)  # float64
     return tf.data.Dataset.from_tensor_slices(parts)
 
 

@@ -69,7 +69,6 @@ def test_what_takes_one_hot_labels_says_so(backbone, refused):
 def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, name, refused):
     metric = getattr(keras.metrics, name)
     for model, given in (
-        ("classifier", [metric()]),
         ("classifier", [name]),
         ("span labeler", {"start": [metric()]}),
         ("multiple choice", metric()),
@@ -109,7 +108,6 @@ def test_a_model_with_nothing_to_train_is_refused(backbone, refused, tmp_path):
         refused("BertClassifier has nothing to train", call, X, Y)
     refused("nothing to train", finetune, model, (["a"], [0]), (["a"], [0]), tmp_path / "run")
     model.trainable = True
-    assert np.isfinite(model.train_on_batch(X, Y)).all()
 
 
 def test_compiling_again_replaces_the_metrics(backbone):

@@ -51,6 +51,8 @@ def test_pieces_are_merged_by_frequency(write):
     assert vocabulary[5:13] == ["b", "g", "h", "n", "p", "s", "u", "##g"]
     assert vocabulary[13:] == ["##n", "##s", "##u", "##ug"]
     assert learn(path, 20)[17:] == ["##un", "hug", "pun"]
+    # Rare characters are left out with their words.
+    assert learn(write("ab ab ab ab ax ax"), 8, max_characters=2)[5:] == ["a", "b", "##b"]
 
 
 def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_python):
@@ -72,19 +74,15 @@ def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_pyt
     assert tokenizer.unk_token_id not in ids
 
 
-@pytest.mark.filterwarnings("ignore:the texts have", "ignore:1 invalid byte")
-def test_words_are_normalized_as_the_tokenizer_does(write):
+def test_words_are_normalized_as_the_tokenizer_does_and_too_few_are_told(write):
     text = "\ufeffÉcole ÉCOLE e\u0301cole ΟΔΟΣ ΟΔΟΣ 中文\r\n½™ ½™ a\u00adb ab \ufffd"
     path = write(text.encode() + b"\xff ab")
-    vocabulary = learn(path, 60, min_frequency=2)
+    with pytest.warns(UserWarning, match=r"the vocabulary has \d+ tokens"):
+        vocabulary = learn(path, 60)
     assert {"ecole", "οδος", "½™", "ab", "中", "文"} <= set(vocabulary)
     assert not {"##文", "É", "é", "\ufeff", "\ufffd"} & set(vocabulary)
     cased = learn(path, 60, lowercase=False, min_frequency=1)
     assert {"École", "ÉCOLE", "ΟΔΟΣ"} <= set(cased)
-
-
-def test_rare_characters_are_left_out_with_their_words(write):
-    assert learn(write("ab ab ab ab ax ax"), 8, max_characters=2)[5:] == ["a", "b", "##b"]
 
 
 def test_texts_end_between_words_and_lose_nothing(prose, monkeypatch):
@@ -110,34 +108,21 @@ def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
     assert len(set(exact) & set(learn(prose, 600))) > 500
 
 
-def test_a_folder_gives_the_words_of_its_texts(write, tmp_path, capsys):
+def test_a_folder_gives_the_words_of_its_texts_and_irregularities(write, tmp_path, capsys):
     folder = tmp_path / "inputs"
     folder.mkdir()
-    text = b"The low is lowest. The lower is low."
-    (folder / "packed.txt.bz2").write_bytes(bz2.compress(text))
+    text = "The low\xe9 is lowest. The lower is low."
+    (folder / "packed.txt.bz2").write_bytes(bz2.compress(text.encode("latin-1")))
     (folder / "more.txt").write_text("The low, the lower, the lowest.")
     (folder / "notes.md").write_text("Secret.")
-    prose = write("The low is lowest. The lower is low. The low, the lower, the lowest.")
-    assert learn_vocabulary(folder, 25) == learn(prose, 25)
-    out = capsys.readouterr().out
-    assert "19 words, 7 distinct, in 2 files" in out
-    assert "1 files in input folders that are neither texts nor rows, skipped" in out
-
-
-def test_bytes_that_are_not_utf8_are_reported(write, capsys):
-    path = write("One line of plain words.\r\nAnd a café.\r\n".encode("latin-1") * 3)
-    place = rf"3 invalid byte sequences, dropped \({path}, byte 35\)"
+    place = rf"1 invalid byte sequences, dropped \({folder}/packed.txt.bz2, byte 7\)"
     with pytest.warns(UserWarning, match=place):
-        vocabulary = learn(path, 30)
-    assert learn_vocabulary(path, 30) == vocabulary
+        vocabulary = learn(folder, 25)
+    prose = write("The low is lowest. The lower is low. The low, the lower, the lowest.")
+    assert learn_vocabulary(folder, 25) == vocabulary == learn(prose, 25)
     out = capsys.readouterr().out
-    assert re.search(f"note: {place}", out)
-
-
-def test_a_text_with_too_few_pieces_is_told(write):
-    with pytest.warns(UserWarning, match=r"the vocabulary has \d+ tokens"):
-        vocabulary = learn(write("low lower lowest " * 3), 1000)
-    assert {"low", "lower", "lowest"} <= set(vocabulary)
+    assert "19 words, 7 distinct, in 2 files" in out and re.search(f"note: {place}", out)
+    assert "1 files in input folders that are neither texts nor rows, skipped" in out
 
 
 @pytest.mark.parametrize(

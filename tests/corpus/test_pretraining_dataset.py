@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import heldout_dataset
-from keras_bert.corpus.masking import Masking
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 
 PAD, UNK, CLS, SEP, MASK = range(5)
@@ -14,49 +13,41 @@ BATCHES = {"batch_size": 8, "sequence_length": 64}
 LEFT_TO_RIGHT = {"left_to_right": True, "next_sentence": False}
 
 
-@pytest.fixture(scope="module")
-def dataset(corpus):
-    return pretraining_dataset(corpus, batch_size=8)
-
-
-def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(dataset):
-    tokens, words = (tf.TensorSpec([8, n], tf.int32) for n in (128, 20))
-    x = dict.fromkeys(("token_ids", "segment_ids", "padding_mask"), tokens)
-    y = {"masked_lm": words, "next_sentence": tf.TensorSpec([8], tf.int32)}
+@pytest.mark.parametrize("packed", [False, True])
+def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(corpus, packed):
+    data = pretraining_dataset(corpus, batch_size=8, packed=packed, sequences_per_row=5)
+    tokens, words, slots = (tf.TensorSpec([8, n], tf.int32) for n in (128, 20, 5))
+    x = dict.fromkeys(("token_ids", "segment_ids"), tokens) | {"mask_positions": words}
+    x |= {"sequence_ids": tokens, "cls_positions": slots} if packed else {"padding_mask": tokens}
+    y = {"masked_lm": words, "next_sentence": slots if packed else tf.TensorSpec([8], tf.int32)}
     weights = {name: tf.TensorSpec(spec.shape, tf.float32) for name, spec in y.items()}
-    assert dataset.element_spec == ({**x, "mask_positions": words}, y, weights)
-    assert Masking(512).num_slots == 80
+    assert data.element_spec == (x, y, weights)
+    graph = data._as_serialized_graph().numpy()
+    assert b"MapDataset" in graph  # the graph is there to be looked at
+    assert b"PyFunc" not in graph and b"GeneratorDataset" not in graph
 
 
 def test_labels_put_back_restore_pairs_of_contiguous_texts(one_epoch, documents, restored_rows):
-    rows = restored_rows(one_epoch)
-    assert len(rows) > 200
-    for ids, first, second, is_random in rows:
-        assert ids[0] == CLS and ids[first + 1] == SEP and ids[-1] == SEP
-        a, b = ids[1 : first + 1], ids[first + 2 : -1]
-        assert len(a) == first >= 1 and len(b) == second >= 1
-        assert len(ids) <= 64
-        for text in (a, b):
-            assert np.array_equal(text, np.arange(text[0], text[0] + len(text)))
-        same = documents.document_of(a[0]) == documents.document_of(b[0])
-        assert same != bool(is_random)
-        if not is_random:
-            assert b[0] > a[-1]
-
-
-def test_untruncated_pairs_begin_and_end_with_sentences(one_epoch, documents, restored_rows):
     ends = {
         5 + s + e
         for s, n in zip(documents.starts, documents.sentence_lengths, strict=False)
         for e in [0, *np.cumsum(n)]
     }
-    short = [row for row in restored_rows(one_epoch) if row[1] + row[2] < 61]
-    assert len(short) > 20
-    for ids, first, _, is_random in short:
+    rows = restored_rows(one_epoch)
+    num_whole = 0
+    for ids, first, second, is_random in rows:
+        assert ids[0] == CLS and ids[first + 1] == SEP and ids[-1] == SEP and len(ids) <= 64
         a, b = ids[1 : first + 1], ids[first + 2 : -1]
-        assert {a[0], a[-1] + 1, b[0], b[-1] + 1} <= ends
-        if not is_random:
-            assert b[0] == a[-1] + 1
+        assert len(a) == first >= 1 and len(b) == second >= 1
+        for text in (a, b):
+            assert np.array_equal(text, np.arange(text[0], text[0] + len(text)))
+        same = documents.document_of(a[0]) == documents.document_of(b[0])
+        assert same != bool(is_random) and (is_random or b[0] > a[-1])
+        if len(ids) < 64:  # not truncated
+            num_whole += 1
+            assert {a[0], a[-1] + 1, b[0], b[-1] + 1} <= ends
+            assert is_random or b[0] == a[-1] + 1
+    assert len(rows) > 200 and num_whole > 20
 
 
 def test_nothing_special_is_ever_masked(one_epoch):
@@ -93,20 +84,23 @@ def test_masking_rates(corpus, batches):
     assert abs(kept - 0.1) < 4 * (0.09 / kinds[2]) ** 0.5
 
 
-def test_same_seed_same_batches_other_seed_others(corpus, one_epoch, batches, equal):
+def test_same_seed_same_batches_other_seed_others(
+    corpus, one_epoch, one_epoch_in_rows, batches, equal
+):
+    number = len(one_epoch_in_rows)  # rows that don't fill the last batch are dropped
+    assert number % 8 and len(one_epoch) == number // 8
     assert equal(batches(corpus, count=2), one_epoch[:2])
     assert not equal(batches(corpus, count=2, seed=4), one_epoch[:2])
 
 
-def test_rows_that_do_not_fill_the_last_batch_are_dropped(one_epoch, one_epoch_in_rows):
-    number = len(one_epoch_in_rows)
-    assert number % 8 and len(one_epoch) == number // 8
-
-
-def test_epochs_differ_in_pairs_and_masks(corpus, one_epoch, batches):
+def test_epochs_differ_and_neighbors_come_from_many_documents(
+    corpus, documents, one_epoch, batches
+):
     once = len(one_epoch)
     both = batches(corpus, epochs=2, seed=5)
     assert len(both) > 1.8 * once
+    rows = [ids for x, _, _ in one_epoch[:2] for ids in x["token_ids"]]
+    assert len({documents.document_of(max(ids[1:4])) for ids in rows}) > 8  # interleaved
     first = {tuple(ids) for x, _, _ in both[: once - 1] for ids in x["token_ids"]}
     later = {tuple(ids) for x, _, _ in both[once + 1 :] for ids in x["token_ids"]}
     assert not first & later
@@ -123,23 +117,14 @@ def test_a_later_start_gives_what_a_whole_run_sees(corpus, monkeypatch, batches,
 
 
 def test_shards_split_the_data(documents, corpus, monkeypatch, batches, restored_rows):
-    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 8)
-    one, other = (
-        {documents.document_of(ids[1]) for ids, *_ in restored_rows(found)}
-        for found in (batches(corpus, shard=(i, 2), batch_size=1) for i in range(2))
-    )
-    assert not one & other and len(one | other) == len(documents.lengths)
-
-
-def test_neighboring_rows_come_from_many_documents(one_epoch, documents):
-    rows = [ids for x, _, _ in one_epoch[:2] for ids in x["token_ids"]]
-    assert len({documents.document_of(max(ids[1:4])) for ids in rows}) > 8
-
-
-def test_the_pipeline_runs_in_graph(dataset):
-    graph = dataset._as_serialized_graph().numpy()
-    assert b"MapDataset" in graph  # the graph is there to be looked at
-    assert b"PyFunc" not in graph and b"GeneratorDataset" not in graph
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 25)
+    parts = []  # of 60 records, in groups of 25, 25 and 10
+    for index in range(3):
+        rows = restored_rows(batches(corpus, shard=(index, 3), batch_size=1))
+        parts.append({documents.document_of(ids[1]) for ids, *_ in rows})
+    assert [len(part) for part in parts] == [25, 25, 10] and len(set.union(*parts)) == 60
+    with pytest.raises(ValueError, match=r"shard=\(3, 4\) has no data: .*below 3, .* 60 records"):
+        pretraining_dataset(corpus, batch_size=1, shard=(3, 4))
 
 
 def test_single_sentences_are_contiguous_and_whole(corpus, documents, batches, restored_rows):
@@ -194,14 +179,6 @@ def test_left_to_right_predicts_every_next_word_and_masks_none(corpus, documents
 def test_arguments_out_of_range_are_refused(corpus, options, message):
     with pytest.raises(ValueError, match=message):
         pretraining_dataset(**{"corpus": corpus, "batch_size": 8, "epochs": 1, **options})
-
-
-def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch, batches):
-    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 25)
-    # The 60 records make groups of 25, 25 and 10.
-    assert batches(corpus, shard=(2, 9), batch_size=1)  # the last group, which is the smallest
-    with pytest.raises(ValueError, match=r"shard=\(3, 4\) has no data: .*below 3, .* 60 records"):
-        pretraining_dataset(corpus, batch_size=1, shard=(3, 4))
 
 
 def test_short_documents_get_a_second_text(documents_of, tmp_path, batches, restored_rows):

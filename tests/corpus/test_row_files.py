@@ -15,8 +15,9 @@ import pytest
 
 import keras_bert
 from keras_bert.corpus import corpus_plan, corpus_slice, row_files, text_files
-from keras_bert.corpus.row_files import ParquetSpan
-from keras_bert.files.remote import size_and_time
+from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
+from keras_bert.corpus.documents import Settings
+from keras_bert.reports import Reports
 
 pyarrow = pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
 parquet = pytest.importorskip("pyarrow.parquet", reason='pip install ".[corpus]"')
@@ -48,7 +49,7 @@ def zstd(data):
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstd}
 
 
-def write(folder, kind, texts, row_group_size=8, **columns):
+def write_texts(folder, kind, texts, row_group_size=8, **columns):
     """Writes texts as a kind of file; returns the inputs of `prepare_corpus`."""
     folder.mkdir()
     stem, _, packing = kind.partition("+")
@@ -57,14 +58,14 @@ def write(folder, kind, texts, row_group_size=8, **columns):
             (folder / f"{number:03d}.txt{packing}").write_bytes(PACK[packing](text.encode()))
         return folder
     path = folder / f"texts.{stem}{packing}"
-    table = {"id": range(len(texts)), "text": texts, **columns}
+    table = pyarrow.table({"id": range(len(texts)), "text": texts, **columns})
     if stem == "parquet":
-        parquet.write_table(pyarrow.table(table), path, row_group_size=row_group_size)
+        parquet.write_table(table, path, row_group_size=row_group_size)
         return path
-    lines = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    data = "".join(
-        json.dumps(line, ensure_ascii=number % 2) + "\n" for number, line in enumerate(lines)
-    )
+    lines = [
+        json.dumps(row, ensure_ascii=number % 2) for number, row in enumerate(table.to_pylist())
+    ]
+    data = "".join(f"{line}\n" for line in lines)
     path.write_bytes(PACK[packing](data.encode()))
     return path
 
@@ -79,7 +80,7 @@ def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, prepare, te
     kinds += ["json+.gz", "parquet"]
     expected = None
     for kind in kinds:
-        inputs = write(tmp_path / f"in_{kind}", kind, texts)
+        inputs = write_texts(tmp_path / f"in_{kind}", kind, texts)
         corpus = prepare(inputs, tmp_path / kind, text_format=text_format)
         expected = expected or shards(tmp_path / kind)
         assert shards(tmp_path / kind) == expected, kind
@@ -88,20 +89,21 @@ def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, prepare, te
 
 
 @pytest.mark.parametrize("kind, group", [("jsonl+", 8), ("parquet", 8), ("parquet", 1000)])
-def test_slices_of_rows_lose_nothing(tmp_path, prepare, texts, kind, group, monkeypatch):
-    texts = [text for text in texts if text.strip()] * 3
-    inputs = write(tmp_path / "in", kind, texts, row_group_size=group)
-    whole = prepare(inputs, tmp_path / "whole")
+def test_slices_hold_each_row_once(tmp_path, texts, kind, group, monkeypatch):
     monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 1500)
-    cut = prepare(inputs, tmp_path / "cut")
-    assert len(whole.shards) == 1 and len(cut.shards) > 4
-    for name in ("num_documents", "num_sentences", "num_tokens"):
-        assert getattr(cut, name) == getattr(whole, name)
+    inputs = write_texts(tmp_path / "in", kind, texts * 3, row_group_size=group)
+    slices = plan_slices(find_inputs(inputs, Reports()), Settings())
+    rows = [list(slice_.spans[0].rows(["text"])) for slice_ in slices]
+    assert len([part for part in rows if part]) > 4
+    places, rows = zip(*itertools.chain.from_iterable(rows), strict=True)
+    assert [row["text"] for row in rows] == texts * 3 and len(set(places)) == len(places)
+    if kind == "parquet":
+        assert [place.split()[2] for place in places] == [str(n) for n in range(1, 121)]
 
 
 def test_folders_and_patterns(tmp_path, prepare, texts, refused):
-    inputs = write(tmp_path / "in", "txt+.gz", texts)
-    write(inputs / "more", "parquet", texts)
+    inputs = write_texts(tmp_path / "in", "txt+.gz", texts)
+    write_texts(inputs / "more", "parquet", texts)
     (inputs / "more" / "README.md").write_text("x")
     (inputs / "more" / os.fsdecode(b"caf\xe9.jpg")).write_text("x")
     (inputs / "more" / "vocab.txt").write_text("[PAD]")
@@ -109,7 +111,7 @@ def test_folders_and_patterns(tmp_path, prepare, texts, refused):
     for number, paths in enumerate(same):
         assert prepare(paths, tmp_path / f"{number}").num_documents == 2 * 39
     refused(r"\*\.bz2 does not exist", prepare, f"{inputs}/*.bz2", tmp_path / "d")
-    write(tmp_path / "elsewhere", "txt", texts[:7])
+    write_texts(tmp_path / "elsewhere", "txt", texts[:7])
     (inputs / "linked").symlink_to(tmp_path / "elsewhere")
     (inputs / "more" / "circle").symlink_to(inputs)
     (inputs / "more" / "again").symlink_to(tmp_path / "elsewhere")
@@ -124,7 +126,7 @@ def test_a_corpus_tells_what_is_in_it(tmp_path, prepare, capsys):
     texts = ["Word1 word2. Word3.", "Wort1 word2.", "Word1 word2. Word3."]
     languages = ["en", "de", None]
     for kind in ("parquet", "jsonl+.gz"):
-        inputs = write(tmp_path / kind, kind, texts, code=languages)
+        inputs = write_texts(tmp_path / kind, kind, texts, code=languages)
         output = tmp_path / f"out_{kind}"
         more = {"language": "fr", "language_column": "code", "progress": True}
         corpus = prepare(inputs, output, **more)
@@ -136,7 +138,7 @@ def test_a_corpus_tells_what_is_in_it(tmp_path, prepare, capsys):
 
 def test_short_and_repeated_documents_are_counted_and_left_out(tmp_path, prepare, monkeypatch):
     texts = ["Word1 word2.", "Word3.", "Word1 word2.", "Word4 word5.\nWord6."] * 30
-    inputs = write(tmp_path / "in", "parquet", texts)
+    inputs = write_texts(tmp_path / "in", "parquet", texts)
     corpus = prepare(inputs, tmp_path / "a", drop_repeated=True, min_tokens=3)
     assert corpus.num_documents == 2 and corpus.num_tokens == 3 + 5
     reports = corpus.description["reports"]
@@ -147,11 +149,17 @@ def test_short_and_repeated_documents_are_counted_and_left_out(tmp_path, prepare
     assert cut.num_documents == 3 and len(cut.shards) == 1  # slices without documents have none
 
 
-def test_a_text_that_repeats_itself_is_whole_and_its_copy_is_left_out(tmp_path, prepare):
-    text = "Word1 word2 word3.\n" * (2**22 // 19)  # is cut into equal slices
-    one = prepare(write(tmp_path / "one", "txt", [text]), tmp_path / "a", drop_repeated=True)
-    two = prepare(write(tmp_path / "two", "txt", [text, text]), tmp_path / "b", drop_repeated=True)
-    assert one.num_tokens == two.num_tokens == 4 * text.count("\n")
+def test_a_text_that_repeats_itself_is_whole_and_its_copy_is_left_out(
+    tmp_path, prepare, monkeypatch
+):
+    monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 1900)
+    text = "\n".join(["Word1 word2 word3."] * 200)  # is cut into equal slices
+    corpora = []
+    for count in (1, 2):
+        inputs = write_texts(tmp_path / f"in{count}", "txt", [text] * count)
+        corpora.append(prepare(inputs, tmp_path / f"out{count}", drop_repeated=True))
+    one, two = corpora
+    assert one.num_tokens == two.num_tokens == 4 * 200
     assert one.num_documents == two.num_documents == 1 and len(one.shards) == 2
     assert two.description["reports"][corpus_slice.REPEATED]["count"] == 1
     assert corpus_slice.REPEATED not in one.description["reports"]
@@ -164,7 +172,7 @@ def test_a_long_row_is_read_like_a_text_file(tmp_path, prepare):
     text = wrapped(70) + "\n" + wrapped(76) + "\n" + "word5 " * 2**18
     contents = set()
     for kind in ("txt+.gz", "jsonl", "parquet"):
-        prepare(write(tmp_path / f"in_{kind}", kind, [text]), tmp_path / kind)
+        prepare(write_texts(tmp_path / f"in_{kind}", kind, [text]), tmp_path / kind)
         contents |= {*shards(tmp_path / kind).values()}
     assert len(contents) == 1
 
@@ -184,6 +192,15 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, pre
     assert broken["examples"] == places
 
 
+def arrow_table(**columns):
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+NOT_UTF8 = pyarrow.array([b"A", b"\xff"]).view("string")
+
+
 @pytest.mark.parametrize(
     "name, data, message",
     [
@@ -191,48 +208,49 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, pre
         ("a.jsonl", b'\n\n{"text": 5, "n": 1}', "line 3: .*'text' holds 5, no text.*are: text, n"),
         ("a.jsonl", b'{"text": "A."}\n{"text"', "line 2: .* is no JSON object"),
         ("a.jsonl", b"[1]", "line 1: .* no JSON object"),
-        ("a.parquet", {"body": ["A."]}, "row 1 .row group 0.: .*'text' isn't.*: body. .*text_col"),
-        ("a.parquet", {"text": [1]}, "column 'text' holds 1, no text"),
-        ("a.parquet", {"text": [["a"]]}, "column 'text' holds .'a'., no text"),
-        ("a.parquet", {}, "a.parquet has no columns"),
+        (
+            "a.jsonl.gz",
+            gzip.compress(b'{"text": "A."}\n' + b"a" * 5000, mtime=0),
+            "line 2 has more than",
+        ),
+        ("a.parquet", arrow_table(body=["A."]), "row 1 .row group 0.: .*'text' isn't.*are: body"),
+        ("a.parquet", arrow_table(text=[1]), "column 'text' holds 1, no text"),
+        ("a.parquet", arrow_table(text=[["a"]]), "column 'text' holds .'a'., no text"),
+        ("a.parquet", arrow_table(), "a.parquet has no columns"),
+        ("a.parquet", arrow_table(text=NOT_UTF8), "row group 0: a text after row 0 .*UTF-8.*0xff"),
         ("a.parquet", b"PAR1 no more", "a.parquet is damaged, or of another kind"),
         (
             "a.txt.gz",
             gzip.compress(b"Word1. " * 99, mtime=0)[:-9],
             "a.txt.gz is damaged, .* kind: Trunc",
         ),
-        ("a.txt.bz2", b"Word1. " * 9, "a.txt.bz2 is damaged, or of another kind"),
+        ("a.txt.bz2", bz2.compress(b"Word1. " * 9)[:-14], "a.txt.bz2 is damaged"),
         ("a.txt.zst", b"Word1. " * 9, "a.txt.zst is damaged, or of another kind"),
         ("a.jsonl.xz", b"", "unknown kind or compression.*.gz, .bz2, .zst"),
         ("a.parquet.gz", b"", "unknown kind or compression"),
+        ("a.txt", b"\x7fELF\x00\x00\x01", "not a text file"),
+        ("a.txt", "Мать и мачеха росли у дороги.".encode("cp1251") * 9, "not UTF-8"),
+        ("a.txt", b"\xef\xbb\xbf \n\n", "no text in the input"),
     ],
 )
-def test_bad_files_are_refused(tmp_path, prepare, name, data, message, refused):
-    path = tmp_path / name
-    if isinstance(data, dict):
-        parquet.write_table(pyarrow.table(data), path)
-    else:
-        path.write_bytes(data)
-    refused(message, prepare, path, tmp_path / "out")
-    (tmp_path / "a.txt").write_text("Word1.")  # another try in the same folder
-    assert prepare(tmp_path / "a.txt", tmp_path / "out").num_documents == 1
+def test_bad_files_leave_no_corpus(write, prepare, monkeypatch, name, data, message, refused):
+    monkeypatch.setattr(row_files, "MAX_LINE", 2**12)
+    path = write(data, name)
+    output = path.parent / "out"
+    refused(message, prepare, path, output)
+    left = [name for _, _, names in os.walk(output) for name in names]
+    assert set(left) <= {"plan.json"}
+    # another try in the same folder
+    assert prepare(write("Word1.", "b.txt"), output).num_documents == 1
 
 
-def test_columns_that_cannot_be_told_apart_or_read_are_refused(tmp_path, refused):
-    path, texts = tmp_path / "a.parquet", pyarrow.array([b"A", b"\xff"]).view("string")
-    parquet.write_table(pyarrow.table([texts], ["text"]), path)
-    refused("a.parquet, row group 0: a text after row 0 is not UTF-8.*0xff", rows_of, path)
-    parquet.write_table(pyarrow.table([[1], [2]], ["n", "n"]), path)
-    refused("a.parquet has two columns of one name: n, n", rows_of, path)
-
-
-def rows_of(path):
-    size, _ = size_and_time(path)
-    return list(ParquetSpan(path, 0, size, size).rows(["text"]))
+def test_columns_of_one_name_are_refused(tmp_path, prepare, refused):
+    parquet.write_table(pyarrow.table([[1], [2]], ["n", "n"]), tmp_path / "a.parquet")
+    refused("two columns of one name: n, n", prepare, tmp_path / "a.parquet", tmp_path / "out")
 
 
 def test_a_damaged_row_group_is_named(tmp_path, prepare, texts, refused):
-    path = write(tmp_path / "in", "parquet", texts)
+    path = write_texts(tmp_path / "in", "parquet", texts)
     start = parquet.ParquetFile(path).metadata.row_group(2).column(1).data_page_offset
     data = path.read_bytes()
     path.write_bytes(data[:start] + b"\xff" * 20 + data[start + 20 :])
@@ -241,29 +259,26 @@ def test_a_damaged_row_group_is_named(tmp_path, prepare, texts, refused):
 
 
 def test_missing_packages_are_named(tmp_path, prepare, texts, monkeypatch):
-    inputs = [write(tmp_path / kind, kind, texts) for kind in ("parquet", "jsonl+.zst")]
+    inputs = [write_texts(tmp_path / kind, kind, texts) for kind in ("parquet", "jsonl+.zst")]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for path in inputs:
         with pytest.raises(ImportError, match=r'pyarrow: pip install "keras3-bert\[corpus\]"'):
             prepare(path, tmp_path / f"out{path.suffix}")
 
 
-def test_remote_files_are_read(tmp_path, prepare, texts):
+def test_remote_files_are_read_and_written(tmp_path, prepare, texts):
     tf = pytest.importorskip("tensorflow")
-    inputs = [write(tmp_path / kind, kind, texts) for kind in ("parquet", "jsonl+.zst")]
+    inputs = [write_texts(tmp_path / kind, kind, texts) for kind in ("parquet", "jsonl+.zst")]
+    tf.io.gfile.makedirs("ram://rows")
     for path in inputs:
-        tf.io.gfile.makedirs("ram://rows")
         tf.io.gfile.copy(str(path), f"ram://rows/{path.name}", overwrite=True)
-    prepare(inputs, tmp_path / "local")
-    assert prepare("ram://rows/*", tmp_path / "remote").num_documents == 2 * 39
-    assert len(rows_of(f"ram://rows/{inputs[0].name}")) == len(texts)
-
-
-def test_a_json_line_without_an_end_is_refused(tmp_path, prepare, refused, monkeypatch):
-    monkeypatch.setattr(row_files, "MAX_LINE", 2**20)
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"text": "Word1."}\n' + b"a" * 2**22))
-    refused("a.jsonl.gz, line 2 has more than 1,048,576 char", prepare, path, tmp_path / "out")
+    prepare(sorted(inputs, key=lambda path: path.name), tmp_path / "local")
+    remote = prepare("ram://rows/*", "ram://corpora/remote")
+    assert remote.num_documents == 2 * 39
+    for name, data in shards(tmp_path / "local").items():
+        with tf.io.gfile.GFile(f"{remote.folder}/{name}", "rb") as file:
+            assert file.read() == data
+    assert prepare("ram://rows/*", remote.folder).num_tokens == remote.num_tokens
 
 
 READ_DAMAGED = """
@@ -293,16 +308,3 @@ def test_no_flipped_bit_of_a_parquet_footer_ends_the_process(tmp_path):
     process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert process.returncode == 0, f"{process.stdout[-20:]} {process.stderr[-400:]}"
     assert int(process.stdout.split()[-1]) > 100
-
-
-def test_spans_of_a_parquet_file_hold_each_row_once(tmp_path):
-    path, texts = tmp_path / "rows.parquet", ["word " * (n % 7) for n in range(200)]
-    parquet.write_table(pyarrow.table({"text": texts}), path, row_group_size=60)
-    size = path.stat().st_size
-    cuts = [0, 1, size // 3, size // 2, size - 1, size]
-    spans = [ParquetSpan(path, *ends, size) for ends in itertools.pairwise(cuts)]
-    parts = [list(span.rows(["text"])) for span in spans]
-    rows = [row for part in parts for row in part]
-    assert [place.split()[2] for place, _ in rows] == [str(n) for n in range(1, 201)]
-    assert [row["text"] for _, row in rows] == texts
-    assert len([part for part in parts if part]) > 2

@@ -15,18 +15,11 @@ class BiLSTM(keras.layers.Layer):
         lstm = keras.layers.LSTM(units, return_sequences=True, return_state=True, name="lstm")
         self.both = keras.layers.Bidirectional(lstm, name="both")
 
-    def build(self, x_shape, padding_mask_shape=None):
-        self.both.build(x_shape)
-
     def call(self, x, padding_mask=None):
         if padding_mask is not None:
             padding_mask = keras.ops.cast(padding_mask, "bool")
         vectors, forward, _, backward, _ = self.both(x, mask=padding_mask)
         return vectors, keras.ops.concatenate([forward, backward], axis=-1)
-
-    def compute_output_spec(self, x, padding_mask=None):
-        shapes = (*x.shape[:2], 2 * self.units), (x.shape[0], 2 * self.units)
-        return tuple(keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_recipes")

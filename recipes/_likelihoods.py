@@ -1,17 +1,14 @@
 """Log-likelihoods of the tokens of texts under a pre-trained model."""
 
 import itertools
-from collections.abc import Mapping
 
 import keras
 import numpy as np
 
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import shown
 from keras_bert.preprocessing.batches import by_length
 from keras_bert.preprocessing.task_checks import preprocessor_of
-from keras_bert.text.base_tokenizer import as_str
 
-_LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
 _WIDTHS = 8  # rows and predictions are padded to a multiple of it, so few shapes are compiled
 
 
@@ -25,11 +22,11 @@ def score_texts(model, texts, batch_size=32):
 
     Args:
         model: a `BertPretrainer` with a preprocessor.
-        texts: a str, or a list of them.
+        texts: list of str.
         batch_size: int, the number of rows that the model takes at once.
 
     Returns:
-        A dict for each text, or one for a single str:
+        A dict for each text:
             `log_likelihood`: float, the sum over the text's tokens, in nats;
             `perplexity`: float, e to the mean of their negatives;
             `tokens`: list of str;
@@ -39,10 +36,6 @@ def score_texts(model, texts, batch_size=32):
         ValueError: if a text has no token or exceeds the preprocessor's `sequence_length`, or
             the model has no preprocessor.
     """
-    if isinstance(texts, str):
-        return score_texts(model, [texts], batch_size)[0]
-    if isinstance(texts, Mapping):  # its keys would be scored
-        raise ValueError(f"texts must be a list of texts; got {shown(texts)}.")
     preprocessor = preprocessor_of(model)
     rows = _whole_texts(texts, preprocessor)
     tokens = preprocessor.tokenizer.get_vocabulary()
@@ -60,12 +53,10 @@ def score_texts(model, texts, batch_size=32):
 
 def _whole_texts(texts, preprocessor):
     """Tokenizes texts as `[CLS] text [SEP]`, without truncation."""
-    texts = [as_str(f"Text {index}", text) for index, text in enumerate(texts)]
     tokenizer = preprocessor.tokenizer
     room = preprocessor.sequence_length - 2  # without [CLS] and [SEP]
     rows = []
-    flat_ids, lengths = tokenizer.flat_ids(texts)
-    for index, ids in enumerate(np.split(flat_ids, np.cumsum(lengths)[:-1]) if texts else []):
+    for index, ids in enumerate(tokenizer(texts)):
         if len(ids) == 0:
             raise ValueError(f"Text {index} has no token to score: {shown(texts[index])}.")
         if len(ids) > room:
@@ -84,11 +75,12 @@ def _token_likelihoods(model, rows, batch_size):
     Equal rows are scored once, so that they tie exactly. A causal model predicts all tokens of a
     row at once; for others, one token at a time is masked.
     """
-    check_int("batch_size", batch_size)
     causal = model.backbone.causal
     distinct = {row.tobytes(): row for row in rows}
     likelihoods = {key: np.zeros(len(row) - 2) for key, row in distinct.items()}
-    for batch, width, size in _batches(model, [*distinct.values()], batch_size):
+    predictions = _predictions([*distinct.values()], causal)  # the longest first
+    while batch := list(itertools.islice(predictions, batch_size)):
+        width = _padded(model, len(batch[0][1])) if causal else 1
         ids = []
         columns = []  # of the vectors that predict
         targets = []
@@ -103,26 +95,10 @@ def _token_likelihoods(model, rows, batch_size):
             ids.append(row)
         columns = _with_padding(columns, width)
         targets = _with_padding(targets, width)
-        values = _log_likelihoods(model, ids, columns, targets, size)
+        values = _log_likelihoods(model, ids, columns, targets, batch_size)
         for (row, positions), value in zip(batch, values, strict=True):
             likelihoods[row.tobytes()][positions - 1] = value[: len(positions)]
     return [likelihoods[row.tobytes()] for row in rows]
-
-
-def _batches(model, rows, batch_size):
-    """Yields `(predictions, width, size)`: at most `size` predictions, of `width` positions each.
-
-    Batches become larger as rows become shorter, within the limit of logits.
-    """
-    causal = model.backbone.causal
-    predictions = _predictions(rows, causal)
-    for first in predictions:
-        _, positions = first
-        width = _padded(model, len(positions)) if causal else 1
-        most = _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)
-        size = max(1, min(batch_size, most))
-        others = itertools.islice(predictions, size - 1)  # takes them from the loop, too
-        yield [first, *others], width, size
 
 
 def _predictions(rows, causal):

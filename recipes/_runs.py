@@ -8,13 +8,23 @@ import keras
 import keras_bert
 from keras_bert.files.whole import whole_path
 from keras_bert.finetuning.run_settings import write_settings
-from keras_bert.finetuning.train_epochs import train_epochs
+from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
 from keras_bert.preprocessing.forms import first_to_validate_on
-from keras_bert.training.describe_training import check_batch, describe_training
-from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.describe_training import describe_training
+from keras_bert.training.processes import is_chief
 
-__all__ = ["check_batch", "describe_training", "first_to_validate_on", "is_chief", "keep_model"]
-__all__ += ["write_settings", "start_training", "train_epochs", "wait_for_all"]
+__all__ = [
+    "describe_training",
+    "first_to_validate_on",
+    "heldout_batches",
+    "heldout_scores",
+    "is_chief",
+    "keep_model",
+    "shown_scores",
+    "start_training",
+    "train_epochs",
+    "write_settings",
+]
 
 
 def start_training(args: argparse.Namespace) -> object:
@@ -29,3 +39,25 @@ def keep_model(model: keras.Model, path: str | os.PathLike) -> None:
     """Saves a Keras model as a file, which replaces an earlier one at once."""
     with whole_path(path) as unfinished:
         model.save(unfinished)
+
+
+def heldout_batches(args: argparse.Namespace, corpus: object, data: dict) -> object:
+    """Makes the batches of `--heldout` text, or None; `data` are the arguments for training."""
+    if not args.heldout:
+        return None
+    size = max(1, args.batch_size // args.accumulation_steps)
+    options = {**data, "batch_size": size, "multiple_of": args.steps_per_execution}
+    batches = keras_bert.heldout_dataset(args.heldout, corpus, **options)
+    print(f"Held out: {len(batches):,} batches of {args.heldout}.")
+    return batches
+
+
+def heldout_scores(model: keras.Model, batches: object) -> dict:
+    """Returns the scores of the trained model for its card: a resumed run may have no step left."""
+    if batches is None:
+        return {}
+    logs = model.evaluate(batches, verbose=0, return_dict=True)
+    keras_bert.callbacks.Perplexity().on_epoch_end(0, logs)
+    perplexity = logs["masked_lm_perplexity"]
+    print(f"Held out: perplexity {perplexity:,.1f}.")
+    return {"held-out text": {"perplexity": perplexity}}

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import keras_bert
+from keras_bert.sizes import SIZES
 
 _OUR_FOLDERS = [Path(file).resolve().parent for file in (keras_bert.__file__, __file__)]
 
@@ -49,10 +50,42 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     dev.add_argument("--dev", help="file of examples that select the best epoch")
     dev.add_argument(
         "--validation_split",
-        type=_fraction,
+        type=float,
         help="use the last fraction of --train instead of --dev, e.g. 0.1",
     )
     add("--test", help="file of examples to answer at the end")
+
+
+def add_tagging_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds how files of tagged words are read."""
+    add = parser.add_argument
+    add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
+    add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
+    add("--repair", action="store_true", help="read invalid tags as conlleval does")
+    add("--document_context", action="store_true", help="add other sentences of the document")
+
+
+def read_sentences(path: str, args: argparse.Namespace) -> object:
+    """Reads tagged sentences, from a line with `add_tagging_arguments`."""
+    sentences = keras_bert.readers.read_conll(
+        path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
+    )
+    print(sentences)
+    return sentences
+
+
+def words_of(sentences: object, args: argparse.Namespace) -> object:
+    """Returns the words of sentences, with their documents if `--document_context` is set."""
+    if args.document_context:
+        return {"words": sentences.words, "documents": sentences.documents}
+    return sentences.words
+
+
+def read_dev_and_test(args: argparse.Namespace, read: Callable) -> tuple:
+    """Reads `dev` and `test` as `finetune` takes them, from a line with `add_file_arguments`."""
+    dev = read(args.dev) if args.dev else args.validation_split
+    test = read(args.test) if args.test else None
+    return dev, test
 
 
 def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,12 +106,29 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--epochs", type=int, default=3, help="passes over the training examples")
     add("--warmup_proportion", type=float, default=0.1, help="fraction of all steps for warm-up")
     add("--layer_decay", type=float, help="learning rate of a layer relative to the next, e.g. 0.9")
-    add("--select", help="score that selects the best epoch; by default, the main one")
+    add("--select", help="score that selects the best epoch, if not the main one")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--teacher", help="preset of a trained model of this task, whose answers are learned too")
     add("--temperature", type=float, default=2.0, help="softens the teacher's probabilities")
     add("--alpha", type=float, default=0.5, help="weight of the teacher; labels get 1 - alpha")
+    add_device_arguments(parser)
+
+
+def add_pretraining_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the corpus, the model, the output folder, and how steps are taken."""
+    add = parser.add_argument
+    add("--corpus", required=True, help="folder from prepare_corpus.py")
+    add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
+    add("--output", required=True, help="output folder")
+    add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
+    add("--init", help="preset or published weights to start from")
+    add("--batch_size", type=int, default=256, help="examples per step, over all devices")
+    add("--masked_lm_rate", type=float, default=0.15, help="fraction of tokens to predict")
+    add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
+    add("--remat", action="store_true", help="save memory by recomputing activations")
+    add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
+    add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add_device_arguments(parser)
 
 
@@ -127,16 +177,6 @@ def finetuning_arguments(args: argparse.Namespace, **settings: object) -> dict:
     return {"settings": settings, "batching": batching, "teacher": args.teacher}
 
 
-def _fraction(text):
-    try:
-        fraction = float(text)
-    except ValueError:
-        fraction = 0.0
-    if not 0 < fraction < 1:
-        raise argparse.ArgumentTypeError(f"must be above 0 and below 1; got {text}")
-    return fraction
-
-
 def _is_our_error(error, main):
     """Returns whether an error was raised by keras_bert or a recipe, not by a library."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
@@ -146,14 +186,9 @@ def _is_our_error(error, main):
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Help texts with their defaults, except for switches and arguments without a default.
-
-    A text that explains a default of None ends in "; by default, ...". The end is left out where
-    a recipe sets another default.
-    """
+    """Help texts with their defaults, except for switches and arguments without a default."""
 
     def _get_help_string(self, action):
-        default = action.default
-        if default is None or default is False or default in ([], argparse.SUPPRESS):
+        if action.default in (None, []) or action.default is False:
             return action.help
-        return f"{action.help.partition('; by default')[0]} (default: %(default)s)"
+        return super()._get_help_string(action)

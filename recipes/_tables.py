@@ -1,5 +1,6 @@
-"""Tables of examples, read by pandas."""
+"""Tables: examples that pandas reads, and results."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -7,16 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert.files.remote import read_text
-from keras_bert.messages import did_you_mean, is_missing, missing, shown
+from keras_bert.files.whole import whole_file
+from keras_bert.messages import did_you_mean, from_extra, is_missing, shown
 from keras_bert.readers.separated import separated_rows
 
 
 def read_table(path):
     """Reads a TSV, CSV, JSONL or Parquet file as a DataFrame; values of TSV and CSV are strings."""
-    try:
+    with from_extra("recipes"):
         import pandas as pd
-    except ImportError as error:
-        raise missing("pandas", "recipes") from error
     endings = Path(str(path).lower()).suffixes  # ".csv.gz" has two
     try:
         if ".parquet" in endings:
@@ -38,6 +38,13 @@ def read_table(path):
         raise ValueError(f"{path} has no rows below its header.")
     table.attrs["path"] = str(path)
     return table
+
+
+def write_table(path, rows):
+    """Writes rows of cells, the first of them the header, as CSV or, by another ending, TSV."""
+    delimiter = "," if str(path).endswith(".csv") else "\t"
+    with whole_file(path) as file:
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
 
 
 def column(table, name):
@@ -88,18 +95,15 @@ def label_lists(table, name):
     return lists
 
 
-def numbers(table, names):
-    """Returns K columns as finite numbers, `[n, K]` float32."""
+def numbers(table, name):
+    """Returns a column as finite numbers, `[n]` float32."""
     import pandas as pd
 
-    arrays = []
-    for name in names:
-        cells = column(table, name)
-        array = pd.to_numeric(table[name], errors="coerce").to_numpy("float32")
-        for row in np.flatnonzero(~np.isfinite(array)):
-            raise ValueError(
-                f"{table.attrs['path']}, row {row + 1}: {cells[row]!r} in column {name!r} is not a "
-                "finite number. Fix the row, or remove it."
-            )
-        arrays.append(array)
-    return np.stack(arrays, axis=1)
+    cells = column(table, name)
+    array = pd.to_numeric(table[name], errors="coerce").to_numpy("float32")
+    for row in np.flatnonzero(~np.isfinite(array)):
+        raise ValueError(
+            f"{table.attrs['path']}, row {row + 1}: {cells[row]!r} in column {name!r} is not a "
+            "finite number. Fix the row, or remove it."
+        )
+    return array

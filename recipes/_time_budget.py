@@ -32,8 +32,8 @@ class TimeBudget(keras.callbacks.Callback):
         clock: function that returns seconds.
 
     Raises:
-        ValueError: if the optimizer has a schedule; in `fit`, if the model was trained for longer
-            than the budget, or a new run has no time for two executions and a checkpoint.
+        ValueError: in `fit`, if the model was trained for longer than the budget, or a new run has
+            no time for two executions and a checkpoint.
 
     Example:
     >>> optimizer = keras.optimizers.Adam(1e-3)
@@ -48,12 +48,6 @@ class TimeBudget(keras.callbacks.Callback):
         clock: Callable[[], float] = time.monotonic,
     ):
         super().__init__()
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # if its loss is scaled
-        if isinstance(optimizer.get_config()["learning_rate"], dict):
-            raise ValueError(
-                "A TimeBudget sets the learning rate by its own schedule: create the optimizer "
-                f"with a number, such as {type(optimizer).__name__}(1e-4)."
-            )
         self._optimizer = optimizer
         self._schedule = schedule
         self._clock = clock

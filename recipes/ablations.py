@@ -5,8 +5,8 @@ r"""Repeats the ablations of BERT's paper: trains the variants of a table, and c
 
 Tables 5 (pre-training tasks), 6 (sizes) and 8 (masking), and figure 5 (steps), pre-train variants
 with pretrain_tpu.py. Table 7 (fine-tuning against features) takes a model from `--init`. The scale
-"paper" is that of Devlin et al. 2019, for TPUs; "small" is for a GPU, and "micro" for two CPU
-cores. Only "micro" has been run so far. Each variant is judged by the probes whose data are given:
+"paper" is that of Devlin et al. 2019, for TPUs, and "micro" is for two CPU cores. Only "micro" has
+been run so far. Each variant is judged by the probes whose data are given:
 
     --heldout CORPUS         perplexity and next-sentence accuracy on unseen text
     --minimal_pairs FOLDER   how often the better sentence of a pair is the more probable one
@@ -59,29 +59,11 @@ SCALES = {
         "sizes": ["2/64/1", "2/128/2", "4/192/3"],
         "mixes": 4,
     },
-    "small": {
-        "pretrain": [
-            "--phase 128 --size small --batch_size 256 --save_every 1000 "
-            "--learning_rate 5e-4 --warmup_proportion 0.1 --precision mixed_bfloat16"
-        ],
-        "steps": 50000,
-        "preset_every": 10000,
-        "text": "--batch_size 256",
-        "tags": "--epochs 4 --learning_rate 1e-4",
-        "features": "--epochs 10 --units 256",
-        "glue": "--epochs 3 --learning_rate 1e-4 --no_test",
-        "squad": "--epochs 3 --learning_rate 1e-4",
-        "bilstm": "--bilstm_units 512",
-        "table7": {},
-        "size": "4/512/8",
-        "sizes": ["2/512/8", "4/512/8", "8/512/8"],
-        "mixes": 6,
-    },
     "paper": {
         "pretrain": [f"--phase 128 {TPU}", f"--phase 512 {TPU}"],
         "steps": 1_000_000,
         "preset_every": 200_000,
-        "text": "--batch_size 256",
+        "text": "--batch_size 64",
         "tags": "--epochs 3 --document_context",
         "features": "--epochs 20 --document_context",
         "glue": "--grid --no_test",
@@ -102,6 +84,11 @@ LAYERS = {  # of table 7
     "Weighted sum of last four": "--layers -1 -2 -3 -4 --combine weighted",
     "Concatenation of last four": "--layers -1 -2 -3 -4 --combine concat",
     "Weighted sum of all": "--combine weighted --layers",
+}
+TRAINED = {  # probes that train: their recipes, their data and the metrics of tables
+    "tags": ("finetune_ner", "tags", "F1 of tags"),
+    "features": ("train_bilstm_tagger", "tags", "F1, features"),
+    "squad": ("finetune_squad", "squad", "SQuAD F1"),
 }
 PROBES = {  # that train, by table
     "5": ["tags", "glue", "squad"],
@@ -157,31 +144,36 @@ def check_files(args):
         glue_folders(args.glue, with_test=False)
 
 
-def pretrained(args, run, name, switches, seed):
-    """Pre-trains a variant; returns its folder."""
+def pretrained(args, run, switches, seed):
+    """Pre-trains with switches of pretrain_tpu.py; returns the folder that is named after them."""
+    name = switches.replace("--", "").replace(" ", "_") or "bert"
     folder = Path(args.output) / "pretrained" / f"{name}-{seed}"
     scale = SCALES[args.scale]
     options = f"--steps {scale['steps']} --preset_every {scale['preset_every']} --seed {seed}"
-    options += f" --corpus {shlex.quote(args.corpus)}"
+    data = ["--corpus", args.corpus]
     if args.heldout:
-        options += f" --heldout {shlex.quote(args.heldout)}"
+        data += ["--heldout", args.heldout]
     for number, phase in enumerate(scale["pretrain"]):  # each continues in the same folder
-        arguments = f"{phase} {switches} {options} {args.pretraining_options}"
+        words = f"{phase} {switches} {options} {args.pretraining_options}"
+        arguments = (*shlex.split(words), *data)
         run(RECIPES / "pretrain_tpu.py", arguments, folder, part=f".{number}")
     return folder
 
 
 def judge_text(args, run, preset, folder):
     """Yields the scores of a preset that need no training."""
-    options = [SCALES[args.scale]["text"], f"--init {shlex.quote(str(preset))}"]
+    data = []
     if args.heldout:
-        options.append(f"--heldout_corpus {shlex.quote(args.heldout)}")
+        data += ["--heldout_corpus", args.heldout]
     if args.minimal_pairs:
-        options.append(f"--minimal_pairs {shlex.quote(args.minimal_pairs)}")
-    if len(options) == 2:
+        data += ["--minimal_pairs", args.minimal_pairs]
+    if not data:
         return
-    run(RECIPES / "score_texts.py", " ".join(options), folder / "text")
-    found = read(folder / "text/scores.json", {})
+    arguments = (*SCALES[args.scale]["text"].split(), "--init", preset, *data)
+    run(RECIPES / "score_texts.py", arguments, folder / "text")
+    if args.dry_run:
+        return
+    found = json.loads((folder / "text/scores.json").read_text())
     if "perplexity" in found:
         causal = ", next words" if found["next_words"] else ""
         yield f"perplexity{causal}", found["perplexity"]
@@ -194,45 +186,35 @@ def judge_text(args, run, preset, folder):
 def judge_trained(args, run, preset, folder, seed, probes, options="", scale=None):
     """Yields the scores of a preset that is fine-tuned, or read as features."""
     scale = scale or SCALES[args.scale]
-    init = f"--init {shlex.quote(str(preset))} --seed {seed}"
-    runs = {
-        "tags": ("finetune_ner", "{tags}/train.txt", "{tags}/dev.txt", "F1 of tags"),
-        "features": ("train_bilstm_tagger", "{tags}/train.txt", "{tags}/dev.txt", "F1, features"),
-        "squad": ("finetune_squad", "{squad}/train-v1.1.json", "{squad}/dev-v1.1.json", "SQuAD F1"),
-    }
-    for probe, (recipe, train, dev, metric) in runs.items():
-        if probe not in probes or not getattr(args, train[1 : train.index("}")]):
+    init = ["--init", preset, "--seed", seed]
+    for probe, (recipe, data, metric) in TRAINED.items():
+        source = getattr(args, data)
+        if probe not in probes or not source:
             continue
         output = folder / f"{probe}-{seed}"
-        files = [shlex.quote(name.format(**vars(args))) for name in (train, dev)]
-        data = f"--train {files[0]} --dev {files[1]}"
-        run(RECIPES / f"{recipe}.py", f"{init} {data} {scale[probe]} {options}", output)
-        best = max((epoch["f1"] for epoch in read(output / "scores.json", [])), default=None)
-        if best is not None:
+        train, dev = (Path(source) / name for name in FILES[data])
+        words = (*init, "--train", train, "--dev", dev, *f"{scale[probe]} {options}".split())
+        run(RECIPES / f"{recipe}.py", words, output)
+        if not args.dry_run:
+            best = max(epoch["f1"] for epoch in json.loads((output / "scores.json").read_text()))
             yield metric, best if probe == "squad" else 100 * best
     if "glue" in probes and args.glue:
         output = folder / f"glue-{seed}"
-        task = f"--task all --data {shlex.quote(args.glue)}"
-        run(RECIPES / "finetune_glue.py", f"{init} {task} {scale['glue']} {options}", output)
+        words = (*init, "--task", "all", "--data", args.glue, *f"{scale['glue']} {options}".split())
+        run(RECIPES / "finetune_glue.py", words, output)
         if not args.dry_run:
             for score in read_glue_results(output):
                 yield score["metric"], score["value"]
 
 
-def read(path, default):
-    """Reads a JSON file; `default` if the step that writes it only was printed."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else default
-
-
 class Variant(NamedTuple):
     """A row of a table: a model to pre-train, or a step of its training, and how to fine-tune it.
 
-    Rows of several tables that are the same model have the same `name`.
+    Rows of several tables that have the same `switches` are the same model.
     """
 
     table: str
     row: str
-    name: str
     switches: str = ""
     options: str = ""
     step: int | None = None
@@ -240,33 +222,30 @@ class Variant(NamedTuple):
 
 def variants(args):
     """Lists the variants of the tables."""
-    scale, found = SCALES[args.scale], []
-    found.append(Variant("5", "BERT", "bert"))
-    found.append(Variant("5", "No NSP", "no_nsp", NO_NSP))
-    left_to_right = ("left_to_right", LEFT_TO_RIGHT)
-    found.append(Variant("5", "Left to right, no NSP", *left_to_right))
-    found.append(Variant("5", "+ BiLSTM", *left_to_right, scale["bilstm"]))
+    scale = SCALES[args.scale]
+    found = [
+        Variant("5", "BERT"),
+        Variant("5", "No NSP", NO_NSP),
+        Variant("5", "Left to right, no NSP", LEFT_TO_RIGHT),
+        Variant("5", "+ BiLSTM", LEFT_TO_RIGHT, scale["bilstm"]),
+    ]
     for mix in MIXES[: scale["mixes"]]:
         masked, _, replaced = (int(share) / 100 for share in mix.split("/"))
         rates = f"--mask_token_rate {masked} --random_token_rate {replaced}"
-        is_default = mix == MIXES[0]
-        name = "bert" if is_default else f"mix_{mix.replace('/', '_')}"
-        found.append(Variant("8", mix, name, "" if is_default else rates))
+        found.append(Variant("8", mix, "" if mix == MIXES[0] else rates))
     for size in scale["sizes"]:
         layers, width, heads = size.split("/")
         shape = f"--num_layers {layers} --hidden_dim {width} --num_heads {heads}"
-        is_default = size == scale["size"]
-        name = "bert" if is_default else f"size_{size.replace('/', '_')}"
-        found.append(Variant("6", size, name, "" if is_default else shape))
+        found.append(Variant("6", size, "" if size == scale["size"] else shape))
     for step in range(scale["preset_every"], scale["steps"] + 1, scale["preset_every"]):
-        found.append(Variant("figure5", "Masked LM", "bert", step=step))
-        found.append(Variant("figure5", "Left to right", *left_to_right, step=step))
+        found.append(Variant("figure5", "Masked LM", step=step))
+        found.append(Variant("figure5", "Left to right", LEFT_TO_RIGHT, step=step))
     return [variant for variant in found if variant.table in args.table]
 
 
 def judge(args, run, variant, seed, pretraining_seed):
     """Yields the scores of a variant, `(metric, value)`."""
-    folder = pretrained(args, run, variant.name, variant.switches, pretraining_seed)
+    folder = pretrained(args, run, variant.switches, pretraining_seed)
     output = Path(args.output) / "probes" / folder.name
     preset = folder / "preset"
     if variant.step not in (None, SCALES[args.scale]["steps"]):

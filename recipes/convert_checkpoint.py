@@ -27,7 +27,9 @@ def parse_args(argv=None):
     casing = parser.add_mutually_exclusive_group()
     casing.add_argument("--uncased", action="store_true", help="lowercase text and strip accents")
     casing.add_argument("--cased", action="store_true", help="keep capital letters and accents")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    args.lowercase = args.uncased if args.uncased or args.cased else None
+    return args
 
 
 def main(argv=None):
@@ -37,8 +39,7 @@ def main(argv=None):
         "backbone": keras_bert.BertBackbone,
         "pretrainer": keras_bert.BertPretrainer,
     }[args.load_as]
-    lowercase = True if args.uncased else False if args.cased else None
-    model = model_class.from_preset(args.source, lowercase=lowercase)
+    model = model_class.from_preset(args.source, lowercase=args.lowercase)
     print(model.load_report)
     if args.to == "keras_bert":
         model.save_to_preset(args.destination)

@@ -52,21 +52,19 @@ def main(argv=None):
         exported = model.export(args.output, format=args.format)
         print(f"Exported to {Path(exported).resolve()}.")
         return
-    ranks = getattr(model.preprocessor, "signature", {})  # export refuses a model without one
-    example = {n: ["A text.", "Another."] if rank == 2 else "A text." for n, rank in ranks.items()}
-    extra = {n: x.shape[1:] for n, x in model.input.items() if n not in model.backbone.input}
-    example |= {name: [0.0] * shape[0] if shape else 0.0 for name, shape in extra.items()}
-    if args.text and len(example) > 1:
-        raise ValueError(f"--text is for models of a text alone; this one takes {[*example]}.")
+    takes = [*getattr(model.preprocessor, "signature", [])]  # export refuses a model without one
+    takes += [name for name in model.input if name not in model.backbone.input]
+    if args.text and takes != ["text"]:
+        raise ValueError(f"--text is for models of a text alone; this one takes {takes}.")
     exported = Path(model.export(args.output, version=args.version)).resolve()
     name, folder = exported.parent.name, exported.parent
     print(f"Exported to {exported}. Serve it with")
     volume = shlex.quote(f"{folder}:/models/{name}")
     print(f"  docker run -p 8501:8501 -v {volume} -e MODEL_NAME={name} \\")
-    print("      tensorflow/serving\nand query it with")
-    instances = [example] if len(example) > 1 else args.text[:2] or ["A text.", "Another."]
-    request = shlex.quote(json.dumps({"instances": instances}))
-    print(f"  curl -d {request} http://localhost:8501/v1/models/{name}:predict")
+    print(f"      tensorflow/serving\nand query it with instances of {', '.join(takes)}")
+    if takes == ["text"]:
+        request = shlex.quote(json.dumps({"instances": args.text[:2] or ["A text.", "Another."]}))
+        print(f"  curl -d {request} http://localhost:8501/v1/models/{name}:predict")
     if args.text:
         print("Its answers:", flush=True)
         subprocess.run([sys.executable, "-c", ASK, exported, json.dumps(args.text)], check=True)

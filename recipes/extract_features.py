@@ -22,13 +22,13 @@ transformers: 0 is the embeddings, 1 the first block (Google's 0). For a thousan
 
 import json
 import os
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
 import _shared
+import _tables
 import keras_bert
 
 LINES_AT_ONCE = 256  # sorted by length, to reduce padding
@@ -47,36 +47,28 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def read_lines(path, progress):
-    """Yields the text of each line and its second text, or ""."""
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            progress.update(len(line))
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}: not UTF-8 (byte 0x{line[error.start]:02x}). Save it "
-                    "as UTF-8."
-                ) from error
-            first, bar, second = text.rpartition(" ||| ")
-            yield (first, second) if bar else (text, "")
+def read_lines(path):
+    """Returns a list of the one or two texts of each line."""
+    text = _tables.read_text(path).removesuffix("\n")
+    if not text:
+        raise ValueError(f"{path} is empty. Give a file with a text per line.")
+    return [line.strip().rsplit(" ||| ", 1) for line in text.split("\n")]
 
 
 def features_of(lines, model, batch_size):
     """Returns `(tokens, vectors [tokens, layers, H])` of each line, and how many were truncated."""
     reader, found, truncated = model.preprocessor, [None] * len(lines), 0
     names = np.array(reader.tokenizer.get_vocabulary())
-    for is_pair in (False, True):
-        rows = [row for row, line in enumerate(lines) if bool(line[1]) == is_pair]
+    for count in (1, 2):
+        rows = [row for row, texts in enumerate(lines) if len(texts) == count]
         if not rows:
             continue
-        texts = [[lines[row][part] for row in rows] for part in range(1 + is_pair)]
+        texts = [[lines[row][part] for row in rows] for part in range(count)]
         sizes = sum(np.array([*map(len, reader.tokenizer(part))]) for part in texts)
-        truncated += int((sizes > reader.sequence_length - 2 - is_pair).sum())
+        truncated += int((sizes > reader.sequence_length - 1 - count).sum())
         inputs = reader(*texts)
         lengths = inputs["padding_mask"].sum(axis=1)
-        x = tuple(texts) if is_pair else texts[0]
+        x = texts[0] if count == 1 else tuple(texts)
         vectors = model.predict(x, batch_size, verbose=0)  # [n, S, layers * H]
         for number, row in enumerate(rows):
             length = lengths[number]
@@ -86,10 +78,11 @@ def features_of(lines, model, batch_size):
     return found, truncated
 
 
-def features(args, model, progress):
+def features(lines, model, args):
     """Yields `(tokens, vectors)` of each line of the input."""
-    lines, truncated = read_lines(args.input, progress), 0
-    while some := list(islice(lines, LINES_AT_ONCE)):
+    truncated = 0
+    for start in range(0, len(lines), LINES_AT_ONCE):
+        some = lines[start : start + LINES_AT_ONCE]
         found, more = features_of(some, model, args.batch_size)
         truncated += more
         yield from found
@@ -98,10 +91,9 @@ def features(args, model, progress):
 
 
 def write_jsonl(path, layers, lines):
-    """Writes the features of lines as Google's code does; returns their number."""
-    count = 0
+    """Writes the features of lines as Google's code does."""
     with open(path, "w", encoding="utf-8") as file:
-        for tokens, vectors in lines:
+        for number, (tokens, vectors) in enumerate(lines):
             values = np.round(vectors.astype("float64"), 6).tolist()
             found = [
                 {
@@ -113,13 +105,11 @@ def write_jsonl(path, layers, lines):
                 }
                 for token, of_layers in zip(tokens, values, strict=True)
             ]
-            print(json.dumps({"linex_index": count, "features": found}), file=file)
-            count += 1
-    return count
+            print(json.dumps({"linex_index": number, "features": found}), file=file)
 
 
 def write_npz(path, layers, lines):
-    """Writes the features of lines as arrays; returns their number."""
+    """Writes the features of lines as arrays."""
     starts, names, shape = [0], [], None
     values = Path(f"{path}.values")
     with open(values, "wb") as file:
@@ -137,7 +127,6 @@ def write_npz(path, layers, lines):
             starts=np.array(starts, "int64"),
         )
     values.unlink()
-    return len(names)
 
 
 WRITERS = {".jsonl": write_jsonl, ".npz": write_npz}
@@ -151,8 +140,7 @@ def main(argv=None):
     output = Path(args.output_file)
     if output.suffix not in WRITERS:
         raise ValueError(f"--output_file must end in {' or '.join(WRITERS)}; got {output}.")
-    if not os.path.getsize(args.input):
-        raise ValueError(f"{args.input} is empty. Give a file with a text per line.")
+    lines = read_lines(args.input)
     settings = {"layers": args.layers, "pooling": None, "normalize": False}
     model = keras_bert.BertEmbedder.from_preset(
         args.init, sequence_length=args.sequence_length, **settings
@@ -161,10 +149,10 @@ def main(argv=None):
         raise ValueError(f"{args.init} has no vocabulary, so it can't read text.")
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = f"{output}.unfinished"
-    with tqdm(total=os.path.getsize(args.input), unit="B", unit_scale=True) as progress:
-        count = WRITERS[output.suffix](unfinished, args.layers, features(args, model, progress))
+    found = tqdm(features(lines, model, args), total=len(lines), unit=" lines")
+    WRITERS[output.suffix](unfinished, args.layers, found)
     os.replace(unfinished, output)
-    print(f"The features of {count:,} lines, layers {args.layers}, are in {output}.")
+    print(f"The features of {len(lines):,} lines, layers {args.layers}, are in {output}.")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ embedder, OUTPUT/head.npz has `coefficients`, `intercepts` and `classes` of the 
 OUTPUT/dev_answers.tsv the classes of the dev file and their probabilities.
 """
 
-import csv
 import json
 from pathlib import Path
 
@@ -32,7 +31,7 @@ def parse_args(argv=None):
     add("--output", required=True, help="output folder")
     add("--text_column", help="column of texts; 'text' if not given")
     add("--label_column", default="label", help="column of labels")
-    add("--examples_per_class", type=int, help="draw this many of each class; by default, all")
+    add("--examples_per_class", type=int, help="draw at most this many of each class")
     add("--epochs", type=int, default=20, help="passes over the training examples")
     add("--batch_size", type=int, default=16, help="examples per step, over all devices")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
@@ -54,17 +53,11 @@ def read_examples(path, args, names=None):
 
 
 def sample_per_class(texts, labels, count, seed):
-    """Draws `count` examples of each class."""
+    """Draws `count` examples of each class, or all if there are fewer."""
     rng = np.random.default_rng(seed)
     rows = []
     for name in np.unique(labels):
-        rows_of_class = rng.permutation(np.flatnonzero(labels == name))
-        if len(rows_of_class) < count:
-            raise ValueError(
-                f"--examples_per_class is {count}, but class '{name}' has {len(rows_of_class)} "
-                "examples."
-            )
-        rows += rows_of_class[:count].tolist()
+        rows += rng.permutation(np.flatnonzero(labels == name))[:count].tolist()
     return texts[rows], labels[rows]
 
 
@@ -108,13 +101,11 @@ def write_results(output, model, head, answers, probabilities, accuracy):
         intercepts=head.intercept_,
         classes=head.classes_,
     )
-    with open(output / "dev_answers.tsv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(["label", *head.classes_])
-        for answer, row in zip(answers, probabilities, strict=True):
-            writer.writerow([answer, *(f"{probability:.6g}" for probability in row)])
-    with open(output / "scores.json", "w", encoding="utf-8") as file:
-        json.dump({"accuracy": accuracy}, file)
+    rows = [["label", *head.classes_]]
+    for answer, row in zip(answers, probabilities, strict=True):
+        rows.append([answer, *(f"{probability:.6g}" for probability in row)])
+    _tables.write_table(output / "dev_answers.tsv", rows)
+    (output / "scores.json").write_text(json.dumps({"accuracy": accuracy}))
 
 
 if __name__ == "__main__":

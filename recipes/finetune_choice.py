@@ -24,22 +24,13 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def read_labeled(path):
-    """Reads the questions of a file that must have labels."""
-    questions = keras_bert.readers.read_choices(path)
-    if "label" not in questions[0]:
-        raise ValueError(f"{path} has no labels, which training and scoring need.")
-    return questions
-
-
 def main(argv=None):
     args = parse_args(argv)
     from _runs import start_training  # slow: after parse_args
 
     strategy = start_training(args)
-    train = read_labeled(args.train)
-    dev = read_labeled(args.dev) if args.dev else args.validation_split
-    test = keras_bert.readers.read_choices(args.test) if args.test else None
+    train = keras_bert.readers.read_choices(args.train)
+    dev, test = _shared.read_dev_and_test(args, keras_bert.readers.read_choices)
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(
             args.init, **_shared.loading_settings(args)

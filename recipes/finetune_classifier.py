@@ -23,6 +23,8 @@ OUTPUT/best is the preset of the best epoch, next to its answers and the scores 
 the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
+import numpy as np
+
 import _shared
 import _tables
 import keras_bert
@@ -60,9 +62,10 @@ def read_examples(path, args, label_names=None):
     if args.pair_column:
         x["text"] = texts, _tables.column(table, args.pair_column)
     if args.number_columns:
-        x["features"] = _tables.numbers(table, args.number_columns)
+        columns = [_tables.numbers(table, name) for name in args.number_columns]
+        x["features"] = np.stack(columns, axis=1)
     if args.regression:
-        return (x, _tables.numbers(table, [args.label_column])[:, 0]), None
+        return (x, _tables.numbers(table, args.label_column)), None
     if args.multi_label:
         labels = _tables.label_lists(table, args.label_column)
         names = label_names or sorted({name for names in labels for name in names})
@@ -96,8 +99,9 @@ def main(argv=None):
 
     strategy = start_training(args)
     train, label_names = read_examples(args.train, args, args.label_names)
-    dev = read_examples(args.dev, args, label_names)[0] if args.dev else args.validation_split
-    test = read_examples(args.test, args, label_names)[0] if args.test else None
+    dev, test = _shared.read_dev_and_test(
+        args, lambda path: read_examples(path, args, label_names)[0]
+    )
     with strategy.scope():
         model = make_model(args, label_names)
     keras_bert.finetune(

@@ -15,6 +15,9 @@ Files are TSV or CSV with a header, JSONL or Parquet. Their columns decide on th
 | two texts and `--score_column` | to order pairs by their score | Spearman |
 | one text and `--label_column` | to bring texts of a class together | accuracy of nearest |
 
+With `--teacher`, the model learns its vectors instead: `--alpha`, `--temperature` and
+`--matryoshka_dims` have no effect.
+
 Without scores, every text of a batch is compared with all others: large batches are better, and
 `--accumulation_steps` makes them fit into memory. A MiniLM encoder (6 layers, hidden 384) takes
 half a minute per epoch for 550 pairs of sentences on two CPU cores.
@@ -41,29 +44,20 @@ def parse_args(argv=None):
     add("--matryoshka_dims", type=int, nargs="+", help="train these first values too: 384 128 64")
     _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as sentence-transformers'
-    args = parser.parse_args(argv)
-    if args.label_column and len(args.text_columns) != 1:
-        parser.error("--label_column needs one of --text_columns")
-    if not args.label_column and len(args.text_columns) < 2:
-        parser.error("one of --text_columns needs --label_column, its class")
-    if args.score_column and len(args.text_columns) != 2:
-        parser.error("--score_column needs two --text_columns")
-    for name in ("matryoshka_dims", "alpha", "temperature") if args.teacher else ():
-        if getattr(args, name) != parser.get_default(name):
-            parser.error(f"--{name} has no effect with --teacher, whose vectors are learned")
-    return args
+    return parser.parse_args(argv)
 
 
 def read_examples(path, args):
     """Reads `(texts, scores or classes)` from a file; without either, `(texts, None)`."""
     table = _tables.read_table(path)
-    columns = tuple(_tables.column(table, name) for name in args.text_columns)
+    texts = tuple(_tables.column(table, name) for name in args.text_columns)
+    if len(texts) == 1:
+        [texts] = texts
     if args.label_column:
-        labels, _ = _tables.classes(table, args.label_column)
-        return columns[0], labels
+        return texts, _tables.classes(table, args.label_column)[0]
     if args.score_column:
-        return columns, _tables.numbers(table, [args.score_column])[:, 0]
-    return columns, None
+        return texts, _tables.numbers(table, args.score_column)
+    return texts, None
 
 
 def main(argv=None):
@@ -72,8 +66,7 @@ def main(argv=None):
 
     strategy = start_training(args)
     train = read_examples(args.train, args)
-    dev = read_examples(args.dev, args) if args.dev else args.validation_split
-    test = read_examples(args.test, args) if args.test else None
+    dev, test = _shared.read_dev_and_test(args, lambda path: read_examples(path, args))
     own = {"pooling": args.pooling, "matryoshka_dims": args.matryoshka_dims}
     with strategy.scope():
         model = keras_bert.BertEmbedder.from_preset(

@@ -23,6 +23,7 @@ the development sets: of each task the setting that is best over all seeds, as m
 deviation, and the average. glue.csv has each seed, and submission.zip is what GLUE's server takes.
 """
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -39,9 +40,8 @@ from paper.scores import write_score_table
 from paper.tables import paper_table
 
 TASK_CHOICES = ["all", *(task for task in TASKS if task != "ax")]  # ax has a test set alone
-GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
-SHARED = "task init from_scratch keep_layers sequence_length warmup_proportion bilstm_units".split()
-SHARED += "bucket_lengths tokens_per_batch layer_decay precision patience teacher".split()
+GRID = {"batch_size": [16, 32], "learning_rate": [5e-5, 3e-5, 2e-5], "epochs": [2, 3, 4]}
+MODEL = ["task", "init", "from_scratch", "keep_layers", "sequence_length", "bilstm_units"]
 
 
 def parse_args(argv=None):
@@ -52,7 +52,7 @@ def parse_args(argv=None):
     add("--source", default="tsv", choices=["tsv", "tfds"], help="tfds: tensorflow-datasets")
     add("--diagnostic", help="folder of the diagnostic set AX, answered by an MNLI model")
     add("--no_test", action="store_true", help="don't answer the test set")
-    add("--grid", action="store_true", help="the paper's batch sizes, learning rates and epochs")
+    add("--grid", action="store_true", help="the paper's values of the next three, if not given")
     add("--batch_sizes", type=int, nargs="+", help="replaces --batch_size")
     add("--learning_rates", type=float, nargs="+", help="replaces --learning_rate")
     add("--epoch_counts", type=int, nargs="+", help="replaces --epochs; each is a separate run")
@@ -67,35 +67,39 @@ def parse_args(argv=None):
         parser.error("--task all reads folders of TSV files, not tensorflow-datasets")
     if args.diagnostic is not None and args.task != "mnli":
         parser.error(f"--diagnostic needs a model of mnli, not of {args.task}")
-    known = ["score"] if args.task == "all" else ["score", *TASKS[args.task].metrics]
-    known += ["mismatched_accuracy"] if args.task == "mnli" else []
-    if args.select not in known:
-        parser.error(f"--select must be one of {', '.join(known)}; got {args.select}")
-    for name, one in zip(GRID, ("batch_size", "learning_rate", "epochs"), strict=True):
-        value = getattr(args, one)
-        is_grid = args.grid and value == parser.get_default(one)
-        setattr(args, name, getattr(args, name) or (GRID[name] if is_grid else [value]))
-        if min(getattr(args, name)) <= 0:
-            parser.error(f"--{name} must be above 0; got {min(getattr(args, name))}")
-    if args.tokens_per_batch:  # which replaces the batch size
-        args.batch_sizes = args.batch_sizes[:1]
-    args.seeds = args.seeds or [args.seed]
+    if args.source == "tfds" and importlib.util.find_spec("tensorflow_datasets") is None:
+        parser.error("--source tfds needs a package: pip install tensorflow-datasets")
     return args
+
+
+def grid_of(args):
+    """Returns the values of each setting: those that are listed, the paper's, or a single one."""
+    listed = {
+        "seed": args.seeds,
+        "batch_size": args.batch_sizes,
+        "learning_rate": args.learning_rates,
+        "epochs": args.epoch_counts,
+    }
+    if args.tokens_per_batch:  # which replaces the batch size
+        listed["batch_size"] = [args.batch_size]
+    grid = {}
+    for name, values in listed.items():
+        one = [getattr(args, name)]
+        grid[name] = values or (GRID.get(name, one) if args.grid else one)
+    return grid
 
 
 def read_splits(args):
     """Reads `(train, [dev], [test])`, `GlueExamples`; MNLI has two dev and two test sets."""
-    halves = ["_matched", "_mismatched"] if args.task == "mnli" else [""]
-    splits = ["train", *("dev" + half for half in halves)]
-    if not args.no_test:
-        splits += ["test" + half for half in halves]
     read_split = read_tfds if args.source == "tfds" else read_glue
-    read = {split: read_split(args.data, args.task, split) for split in splits}
+    read = {}
+    for split in TASKS[args.task].files:
+        if not (args.no_test and split.startswith("test")):
+            read[split] = read_split(args.data, args.task, split)
     if args.diagnostic is not None:
         read["test_ax"] = read_glue(args.diagnostic, "ax", "test")
     for split, examples in read.items():
-        reports = "".join(f"; {line}" for line in examples.reports.lines())
-        print(f"{examples.task} {split}: {len(examples):,} examples{reports}")
+        print(f"{examples.task} {split}: {len(examples):,} examples")
     dev, test = ([read[s] for s in read if s.startswith(part)] for part in ("dev", "test"))
     return read["train"], dev, test
 
@@ -169,26 +173,24 @@ def main(argv=None):
     if args.task == "all":
         run_all(args, argv)
         return
-    from _runs import check_batch, is_chief, start_training  # slow: here
+    from _runs import is_chief, start_training  # slow: here
     from glue.grid import finetune_grid
 
     strategy = start_training(args)
-    for size in args.batch_sizes if args.tokens_per_batch is None else ():
-        check_batch(size, strategy.num_replicas_in_sync)
     train, dev, tests = read_splits(args)
     label_names = train.label_names
-    grid = {"seed": args.seeds, "batch_size": args.batch_sizes}
-    grid |= {"learning_rate": args.learning_rates, "epochs": args.epoch_counts}
-    own = ["temperature", "alpha"] if args.teacher else []
-    own += ["select"] if args.select != "score" else []  # which older folders lack
+    examples = joined(dev)
+    known = score(dev, examples[1])
+    if args.select not in known:
+        raise ValueError(f"--select must be one of {', '.join(known)}; got {args.select}.")
     results = finetune_grid(
         lambda: make_model(args, label_names),
         (train.texts, train.labels),
-        joined(dev),
+        examples,
         args.output,
-        grid=grid,
+        grid=grid_of(args),
         scores=lambda answers, x, y: score(dev, predictions(answers, label_names)),
-        shared={name: getattr(args, name) for name in SHARED + own},
+        shared={name: getattr(args, name) for name in [*MODEL, "precision", "teacher"]},
         strategy=strategy,
         **_shared.finetuning_arguments(args),
     )

@@ -20,31 +20,19 @@ import keras_bert
 def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
     _shared.add_file_arguments(parser)
+    _shared.add_tagging_arguments(parser)
     add = parser.add_argument
-    add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
-    add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
-    add("--repair", action="store_true", help="read invalid tags as conlleval does")
-    add("--document_context", action="store_true", help="add other sentences of the document")
     add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
     _shared.add_finetuning_arguments(parser)
     return parser.parse_args(argv)
 
 
-def read_sentences(path, args):
-    sentences = keras_bert.readers.read_conll(
-        path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
-    )
-    print(sentences)
-    return sentences
-
-
-def examples_of(sentences, args, tag_names):
-    """Returns `(x, tags)` as the model takes them."""
+def read_examples(path, args, tag_names=None):
+    """Reads `(x, tags)` from a file, as the model takes them, and the names of the tags."""
+    sentences = _shared.read_sentences(path, args)
+    tag_names = tag_names or sentences.tag_names()
     sentences.class_numbers(tag_names)  # an unknown tag is an error with its line
-    x = sentences.words
-    if args.document_context:
-        x = {"words": x, "documents": sentences.documents}
-    return x, sentences.tags
+    return (_shared.words_of(sentences, args), sentences.tags), tag_names
 
 
 def main(argv=None):
@@ -53,14 +41,10 @@ def main(argv=None):
     from _runs import start_training
 
     strategy = start_training(args)
-    sentences = read_sentences(args.train, args)
-    tag_names = sentences.tag_names()
-    train = examples_of(sentences, args, tag_names)
-    dev, test = args.validation_split, None
-    if args.dev:
-        dev = examples_of(read_sentences(args.dev, args), args, tag_names)
-    if args.test:
-        test = examples_of(read_sentences(args.test, args), args, tag_names)
+    train, tag_names = read_examples(args.train, args)
+    dev, test = _shared.read_dev_and_test(
+        args, lambda path: read_examples(path, args, tag_names)[0]
+    )
     with strategy.scope():
         model = keras_bert.BertTokenClassifier.from_preset(
             args.init,

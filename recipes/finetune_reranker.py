@@ -45,24 +45,10 @@ def parse_args(argv=None):
     return args
 
 
-def read_pairs(path, args):
-    """Reads `(pairs, relevance)` from a file."""
+def read_examples(path, texts, numbers):
+    """Reads `(texts, numbers)` from columns of a file."""
     table = _tables.read_table(path)
-    columns = (args.query_column, args.document_column)
-    pairs = tuple(_tables.column(table, name) for name in columns)
-    return pairs, _tables.numbers(table, [args.relevance_column])[:, 0]
-
-
-def read_taught(path, args):
-    """Reads `(pairs or triplets, scores or margins)` of a teacher, and the loss for them."""
-    table = _tables.read_table(path)
-    columns = [args.query_column, args.document_column]
-    loss = "mean_squared_error"
-    if args.negative_column:
-        columns.append(args.negative_column)
-        loss = keras_bert.losses.MarginMeanSquaredError()
-    texts = tuple(_tables.column(table, name) for name in columns)
-    return (texts, _tables.numbers(table, [args.teacher_column])[:, 0]), loss
+    return tuple(_tables.column(table, name) for name in texts), _tables.numbers(table, numbers)
 
 
 def main(argv=None):
@@ -70,12 +56,16 @@ def main(argv=None):
     from _runs import start_training  # slow: after parse_args
 
     strategy = start_training(args)
-    if args.teacher_column:
-        train, loss = read_taught(args.train, args)
-    else:
-        train, loss = read_pairs(args.train, args), None
-    dev = read_pairs(args.dev, args) if args.dev else args.validation_split
-    test = read_pairs(args.test, args) if args.test else None
+    pair = [args.query_column, args.document_column]
+    texts = pair
+    loss = "mean_squared_error" if args.teacher_column else None
+    if args.negative_column:
+        texts = [*pair, args.negative_column]
+        loss = keras_bert.losses.MarginMeanSquaredError()
+    train = read_examples(args.train, texts, args.teacher_column or args.relevance_column)
+    dev, test = _shared.read_dev_and_test(
+        args, lambda path: read_examples(path, pair, args.relevance_column)
+    )
     with strategy.scope():
         model = keras_bert.BertReranker.from_preset(
             args.init,

@@ -41,8 +41,7 @@ def main(argv=None):
 
     strategy = start_training(args)
     train = keras_bert.readers.read_squad(args.train)
-    dev = keras_bert.readers.read_squad(args.dev) if args.dev else args.validation_split
-    test = keras_bert.readers.read_squad(args.test) if args.test else None
+    dev, test = _shared.read_dev_and_test(args, keras_bert.readers.read_squad)
     has_impossible = any(question.get("answers") == [] for question in train)
     with strategy.scope():
         model = keras_bert.BertSpanLabeler.from_preset(

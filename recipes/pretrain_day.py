@@ -23,47 +23,23 @@ DECAY = 1e-5  # of the weights, a step at the peak; our decay is multiplied by t
 
 def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
+    _shared.add_pretraining_arguments(parser)
     add = parser.add_argument
-    add("--corpus", required=True, help="folder from prepare_corpus.py")
-    add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
-    add("--output", required=True, help="output folder")
     add("--hours", type=float, default=24.0, help="hours to train for, without pauses")
-    add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
-    add("--init", help="preset or published weights to start from")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
-    add("--batch_size", type=int, default=4096, help="examples per step, over all devices")
     add("--learning_rate", type=float, help="peak; by default, 5e-4, or 1e-3 below Base's width")
     add("--warmup_proportion", type=float, default=0.06, help="fraction of the hours for warm-up")
     add("--final_fraction", type=float, default=0.02, help="last rate, relative to the peak")
     add("--beta_2", type=float, default=0.98, help="decay of AdamW's second moment")
     add("--dropout", type=float, default=0.1, help="dropout rate of a new model")
     add("--attention_dropout", type=float, default=0.0, help="another one for attention")
-    add("--masked_lm_rate", type=float, default=0.3, help="fraction of tokens to predict")
     add("--next_sentence", action="store_true", help="also predict next sentences, in pairs")
     add("--padded", action="store_true", help="a sequence per row, in place of packed rows")
-    add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
-    add("--remat", action="store_true", help="save memory by recomputing activations")
-    add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
-    add("--save_every", type=int, default=1000, help="steps between checkpoints")
-    _shared.add_device_arguments(parser)
+    parser.set_defaults(batch_size=4096, masked_lm_rate=0.3)
     args = parser.parse_args(argv)
-    if not 0 < args.hours < 1e6:
-        parser.error(f"--hours must be above 0, below a million; got {args.hours}")
-    if args.save_every < 1 or args.save_every % args.steps_per_execution:
-        parser.error(f"--save_every must be a multiple of {args.steps_per_execution=}")
+    if args.hours <= 0 or args.save_every < 1:
+        parser.error(f"{args.hours=} must be above 0, and {args.save_every=} at least 1")
     return args
-
-
-def make_backbone(args, tokenizer):
-    """Makes the encoder, new or from a preset."""
-    if args.init:
-        return keras_bert.Backbone.from_preset(args.init)
-    return keras_bert.BertBackbone(
-        tokenizer.vocabulary_size(),
-        **SIZES[args.size],
-        dropout=args.dropout,
-        attention_dropout=args.attention_dropout,
-    )
 
 
 def make_model(args, corpus):
@@ -73,7 +49,14 @@ def make_model(args, corpus):
     tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
     if args.init:
         corpus.check_tokenizer(keras_bert.BertTokenizer.from_preset(args.init))
-    backbone = make_backbone(args, tokenizer)
+        backbone = keras_bert.Backbone.from_preset(args.init)
+    else:
+        backbone = keras_bert.BertBackbone(
+            tokenizer.vocabulary_size(),
+            **SIZES[args.size],
+            dropout=args.dropout,
+            attention_dropout=args.attention_dropout,
+        )
     backbone.remat = args.remat
     preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=args.sequence_length)
     model = keras_bert.BertPretrainer(backbone, args.next_sentence, preprocessor)
@@ -94,13 +77,9 @@ def make_model(args, corpus):
 
 def main(argv=None):
     args = parse_args(argv)
-    from _runs import (  # slow: after parse_args
-        describe_training,
-        start_training,
-        write_settings,
-    )
+    import _runs  # slow: after parse_args
 
-    strategy = start_training(args)
+    strategy = _runs.start_training(args)
     corpus = keras_bert.Corpus(args.corpus)
     data = {
         "batch_size": args.batch_size,
@@ -109,12 +88,8 @@ def main(argv=None):
         "packed": not args.padded,
         "seed": args.seed,
     }
-    heldout = None
-    if args.heldout:  # with as many masks as other recipes: their perplexities compare
-        options = data | {"batch_size": max(1, args.batch_size // args.accumulation_steps)}
-        options["multiple_of"] = args.steps_per_execution
-        heldout = keras_bert.heldout_dataset(args.heldout, corpus, **options)
-        print(f"Held out: {len(heldout):,} batches of {args.heldout}.")
+    # Without this recipe's rate of masks: the perplexities of all recipes compare.
+    heldout = _runs.heldout_batches(args, corpus, data)
     checkpoint = keras_bert.TrainingCheckpoint(f"{args.output}/checkpoints")
     with strategy.scope():
         model, budget = make_model(args, corpus)
@@ -122,8 +97,8 @@ def main(argv=None):
     settings = {name: getattr(args, name) for name in SETTINGS.split()}
     settings |= {"corpus_documents": corpus.num_documents, "corpus_tokens": corpus.num_tokens}
     words = {"vocabulary_sha256": corpus.vocabulary_sha256, "lowercase": corpus.lowercase}
-    write_settings(args.output, settings | words, resume=done > 0, strategy=strategy)
-    print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
+    _runs.write_settings(args.output, settings | words, resume=done > 0, strategy=strategy)
+    print(_runs.describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     print(f"{model.count_params():,} weights; {budget}.")
     budget.measure(model, checkpoint, heldout)
     if not budget.is_over:
@@ -145,13 +120,7 @@ def main(argv=None):
             ],
         )
     done = int(model.optimizer.iterations)
-    scores = {}
-    if heldout is not None:  # again: a resumed run may have had no step left
-        logs = model.evaluate(heldout, verbose=0, return_dict=True)
-        keras_bert.callbacks.Perplexity().on_epoch_end(done, logs)
-        perplexity = logs["masked_lm_perplexity"]
-        print(f"Held out: perplexity {perplexity:,.1f}.")
-        scores = {"held-out text": {"perplexity": perplexity}}
+    scores = _runs.heldout_scores(model, heldout)
     model.save_to_preset(f"{args.output}/preset", settings | {"hours": args.hours}, scores)
     print(f"Pre-trained to step {done:,}. Preset: {args.output}/preset. Logs: {args.output}/logs.")
 

@@ -28,17 +28,12 @@ SETTINGS += "learning_rate warmup_proportion weight_decay google_optimizer".spli
 
 def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
+    _shared.add_pretraining_arguments(parser)
     add = parser.add_argument
-    add("--corpus", required=True, help="folder from prepare_corpus.py")
-    add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
-    add("--output", required=True, help="output folder")
-    add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
     add("--num_layers", type=int, help="replaces that of --size")
     add("--hidden_dim", type=int, help="replaces that of --size; feed-forward layers have 4 times")
     add("--num_heads", type=int, help="replaces that of --size")
-    add("--init", help="preset or published weights to start from")
     add("--phase", type=int, default=128, help="tokens per sequence: 128, then 512")
-    add("--batch_size", type=int, default=256, help="examples per step, over all devices")
     length = parser.add_mutually_exclusive_group().add_argument
     length("--steps", type=int, default=1_000_000, help="optimizer steps in total")
     length("--epochs", type=int, help="replaces --steps: passes over the corpus, all in this phase")
@@ -49,21 +44,15 @@ def parse_args(argv=None):
     add("--attention_dropout", type=float, help="dropout of attention, if different; 0 is faster")
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
     add("--left_to_right", action="store_true", help="a causal encoder that predicts next words")
-    add("--masked_lm_rate", type=float, default=0.15, help="fraction of tokens to predict")
     add("--mask_token_rate", type=float, default=0.8, help="fraction of them that become [MASK]")
     add("--random_token_rate", type=float, default=0.1, help="fraction that become another word")
     add("--whole_word_masking", action="store_true", help="mask all pieces of a word together")
     add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--google_optimizer", action="store_true", help="no bias correction, as in Google's code")
-    add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
-    add("--remat", action="store_true", help="save memory by recomputing activations")
-    add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
-    add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="keep OUTPUT/preset_STEP of checkpoints at its multiples")
-    _shared.add_device_arguments(parser)
     args = parser.parse_args(argv)
-    if min(args.steps, args.save_every, args.steps_per_execution, args.batch_size) < 1:
-        parser.error("--steps, --save_every, --steps_per_execution and --batch_size: at least 1")
+    if min(args.steps, args.save_every, args.steps_per_execution) < 1:
+        parser.error("--steps, --save_every and --steps_per_execution must be at least 1")
     for name in NEW_MODEL:
         if args.init and getattr(args, name) is not None:
             parser.error(f"--{name} is for new models; with --init the preset has its own")
@@ -125,9 +114,9 @@ def main(argv=None):
     corpus = keras_bert.Corpus(args.corpus)
     import keras  # slow: after the command line is checked
 
-    from _runs import describe_training, start_training, write_settings
+    import _runs
 
-    strategy = start_training(args)
+    strategy = _runs.start_training(args)
     preset, checkpoints = f"{args.output}/preset", f"{args.output}/checkpoints"
     if args.epochs:
         args.steps = -(-args.epochs * corpus.num_tokens // (args.batch_size * args.phase))
@@ -135,12 +124,8 @@ def main(argv=None):
     for steps in (args.save_every, stop - start):
         if steps % args.steps_per_execution:
             raise ValueError(f"steps_per_execution={args.steps_per_execution} must divide {steps}.")
-    data, heldout = data_settings(args), None
-    if args.heldout:
-        options = data | {"batch_size": max(1, args.batch_size // args.accumulation_steps)}
-        options["multiple_of"] = args.steps_per_execution
-        heldout = keras_bert.heldout_dataset(args.heldout, corpus, **options)
-        print(f"Held out: {len(heldout):,} batches of {args.heldout}.")
+    data = data_settings(args)
+    heldout = _runs.heldout_batches(args, corpus, data)
     checkpoint = keras_bert.TrainingCheckpoint(checkpoints)
     done = checkpoint.latest_step() or 0
     if not start <= done <= stop:
@@ -148,14 +133,14 @@ def main(argv=None):
         raise ValueError(f"{args.output} is at step {done:,} of {start:,} to {stop:,}: {fix}.")
     settings = {name: getattr(args, name) for name in SETTINGS + MASKING + NEW_MODEL}
     settings["corpus_tokens"] = corpus.num_tokens
-    write_settings(args.output, settings, resume=done > start, strategy=strategy)
+    _runs.write_settings(args.output, settings, resume=done > start, strategy=strategy)
     # Phases may differ in settings, but not in the words that the ids stand for.
     words = {"vocabulary_sha256": corpus.vocabulary_sha256, "lowercase": corpus.lowercase}
-    write_settings(checkpoints, words, resume=done > 0, strategy=strategy)
+    _runs.write_settings(checkpoints, words, resume=done > 0, strategy=strategy)
     with strategy.scope():
         model = make_model(args, corpus)
         done = checkpoint.restore(model)
-    print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
+    print(_runs.describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     rest = ""
     if stop < args.steps:
         other = 512 if args.phase == 128 else 128
@@ -189,13 +174,7 @@ def main(argv=None):
             callbacks=callbacks,
         )
         done += epochs * interval
-    scores = {}
-    if heldout is not None:  # again: a resumed run may have had no step left
-        logs = model.evaluate(heldout, verbose=0, return_dict=True)
-        keras_bert.callbacks.Perplexity().on_epoch_end(done, logs)
-        scores["held-out text"] = {"perplexity": logs["masked_lm_perplexity"]}
-        print(f"Held out: perplexity {logs['masked_lm_perplexity']:,.1f} at step {done:,}.")
-    model.save_to_preset(preset, settings, scores)
+    model.save_to_preset(preset, settings, _runs.heldout_scores(model, heldout))
     print(f"Pre-trained to step {done:,}. Preset: {preset}. Logs: {args.output}/logs.{rest}")
 
 

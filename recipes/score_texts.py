@@ -17,6 +17,7 @@ import math
 from pathlib import Path
 
 import _shared
+import _tables
 import keras_bert
 from paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
 
@@ -42,14 +43,13 @@ def write_scores(model, args):
     """Writes scores.tsv, a line for each text."""
     from _likelihoods import score_texts  # imports Keras: after parse_args
 
-    text = Path(args.texts).read_text(encoding="utf-8-sig")
-    texts = [line for line in text.split("\n") if line.strip()]
-    lines = ["log_likelihood\ttokens\tperplexity\ttext"]
+    texts = [line for line in _tables.read_text(args.texts).split("\n") if line.strip()]
+    rows = [["log_likelihood", "tokens", "perplexity", "text"]]
     for text, score in zip(texts, score_texts(model, texts, args.batch_size), strict=True):
-        numbers = score["log_likelihood"], len(score["tokens"]), score["perplexity"]
-        lines.append("\t".join([*(f"{number:.6g}" for number in numbers), text]))
+        sizes = f"{score['log_likelihood']:.6g}", len(score["tokens"]), f"{score['perplexity']:.6g}"
+        rows.append([*sizes, text])
     path = Path(args.output) / "scores.tsv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _tables.write_table(path, rows)
     print(f"Wrote {path}, {len(texts):,} texts.")
 
 
@@ -81,6 +81,8 @@ def losses(model, args):
 
 def main(argv=None):
     args = parse_args(argv)
+    from _runs import shown_scores  # imports Keras: after parse_args
+
     pairs = {}
     if args.minimal_pairs:
         pairs = read_minimal_pairs(args.minimal_pairs, args.max_pairs)
@@ -94,8 +96,7 @@ def main(argv=None):
     if scores:
         path = Path(args.output) / "scores.json"
         path.write_text(json.dumps(scores, indent=2) + "\n", encoding="utf-8")
-        shown = [f"{name} {value:.4g}" for name, value in scores.items() if name != "paradigms"]
-        print(", ".join(shown))
+        print(shown_scores(scores))
         print(f"Wrote {path}")
 
 

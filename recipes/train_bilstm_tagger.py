@@ -31,11 +31,8 @@ import keras_bert
 def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
     _shared.add_file_arguments(parser)
+    _shared.add_tagging_arguments(parser)
     add = parser.add_argument
-    add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
-    add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
-    add("--repair", action="store_true", help="read invalid tags as conlleval does")
-    add("--document_context", action="store_true", help="add other sentences of the document")
     add("--init", required=True, help="preset or published weights to start from")
     add("--output", required=True, help="output folder")
     add("--layers", type=int, nargs="+", default=[-1, -2, -3, -4], help="layers to read; 0 to last")
@@ -47,12 +44,10 @@ def parse_args(argv=None):
     add("--learning_rate", type=float, default=1e-3, help="learning rate, constant")
     add("--epochs", type=int, default=20, help="passes over the training examples")
     add("--patience", type=int, help="stop after this many epochs without a better score")
-    add("--select", default="f1", help="score that selects the best epoch")
+    scores = ["f1", "precision", "recall", "accuracy"]
+    add("--select", default="f1", choices=scores, help="score that selects the best epoch")
     add("--seed", type=int, default=0, help="random seed")
-    args = parser.parse_args(argv)
-    if args.select not in (known := ("f1", "precision", "recall", "accuracy")):
-        parser.error(f"--select must be one of {', '.join(known)}; got {args.select}")
-    return args
+    return parser.parse_args(argv)
 
 
 def make_encoder(args):
@@ -90,24 +85,19 @@ def features_of(encoder, sentences, args):
     """Returns the vectors of the first pieces of words, ragged float16 `[n, (W), layers * H]`."""
     import tensorflow as tf
 
-    lengths = np.array([len(words) for words in sentences.words])
-    order = np.argsort(lengths, kind="stable")  # batches of similar lengths: little padding
-    x, tags = ([part[i] for i in order] for part in (sentences.words, sentences.tags))
-    if args.document_context:
-        order = np.arange(len(lengths))
-        x = {"words": sentences.words, "documents": sentences.documents}
-        tags = sentences.tags
+    x = _shared.words_of(sentences, args)
     reader = keras_bert.BertTokenClassifierPreprocessor.like(
         encoder.preprocessor, label_names=sentences.tag_names()
     )
-    data = reader.batches(x, tags, batching=keras_bert.Batching(args.batch_size, pad_to="longest"))
+    batching = keras_bert.Batching(args.batch_size, pad_to="longest")
+    data = reader.batches(x, sentences.tags, batching=batching)
     found = []
     for inputs, _, is_first_piece in tqdm(data, sentences.path):
         vectors = encoder.predict_on_batch(inputs)  # [B, S, layers * H]
         found.append(vectors[is_first_piece == 1].astype("float16"))
     with tf.device("CPU:0"):
-        features = tf.RaggedTensor.from_row_lengths(np.concatenate(found), lengths[order])
-        return tf.gather(features, np.argsort(order))
+        lengths = [len(words) for words in sentences.words]
+        return tf.RaggedTensor.from_row_lengths(np.concatenate(found), lengths)
 
 
 def batches(features, classes, args, seed=None):
@@ -150,20 +140,19 @@ def main(argv=None):
     strategy = keras_bert.get_strategy("single")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
-    parts, reading = {}, {"tag_column": args.tag_column, "repair": args.repair}
+    parts = {}
     for name in ("train", "dev", "test"):
         if path := getattr(args, name):
-            parts[name] = keras_bert.readers.read_conll(path, scheme=args.scheme, **reading)
-            print(parts[name])
+            parts[name] = _shared.read_sentences(path, args)
     tag_names = parts["train"].tag_names()
-    if args.validation_split:
+    if not args.dev:
         first = _runs.first_to_validate_on(len(parts["train"]), args.validation_split)
         parts["train"], parts["dev"] = parts["train"][:first], parts["train"][first:]
     classes = {name: part.class_numbers(tag_names) for name, part in parts.items()}
     encoder = make_encoder(args)
     with strategy.scope():
-        num_layers, width = len(encoder.chosen_layers), encoder.backbone.hidden_dim
-        model = make_model(args, num_layers, width, len(tag_names))
+        width = encoder.backbone.hidden_dim
+        model = make_model(args, len(encoder.chosen_layers), width, len(tag_names))
     print(_runs.describe_training(strategy, args.batch_size, model))
     output.mkdir(parents=True, exist_ok=True)
     others = ("output", "train", "dev", "test", "epochs", "patience")
@@ -193,8 +182,7 @@ def main(argv=None):
         test.write_predictions(output / "test_predictions.txt", predicted)
         scores = keras_bert.metrics.entity_scores(test.tags, predicted)
         (output / "test_scores.json").write_text(json.dumps(scores, indent=2) + "\n")
-        del scores["types"]  # scores per entity type
-        print("test:", ", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
+        print("test:", _runs.shown_scores(scores))
     print(f"The best BiLSTM is {best}. Its answers and scores are in {output}.")
 
 

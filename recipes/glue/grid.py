@@ -13,8 +13,9 @@ import keras
 
 import keras_bert
 from _runs import is_chief, write_settings
+from _tables import write_table
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.whole import whole_file, whole_folder
+from keras_bert.files.whole import whole_folder
 from keras_bert.finetuning.train_epochs import rank
 from keras_bert.training.divergence import DivergedError
 from keras_bert.training.processes import wait_for_all
@@ -51,7 +52,7 @@ def finetune_grid(
         settings: the `FineTuning` of all runs; its `select` also selects the best run, of equal
             ones the first.
         grid: `batch_size` or names of settings, each with the values to try.
-        shared: settings that all runs in the folder share, such as the task.
+        shared: what else all runs in the folder share, such as the task.
         strategy: the result of `get_strategy`.
         batching: the `Batching` of all runs.
         **others: other arguments of `finetune`.
@@ -62,15 +63,14 @@ def finetune_grid(
     """
     select = settings.select
     runs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    of_runs = [_settings_of(run, settings, batching) for run in runs]  # checked before any runs
     output = Path(output)
-    write_settings(output, shared, strategy=strategy)
+    of_all = dataclasses.asdict(batching) | dataclasses.asdict(settings)
+    of_all = {name: value for name, value in of_all.items() if name not in grid}
+    write_settings(output, shared | of_all, strategy=strategy)
 
-    def trained(run, folder):
+    def trained(own, batches, folder):
         gc.collect()  # the previous run's model
-        own = {name: value for name, value in run.items() if name != "batch_size"}
-        own = dataclasses.replace(settings, **own)
-        size = run.get("batch_size", batching.batch_size)
-        batches = dataclasses.replace(batching, batch_size=size)
         keras.utils.set_random_seed(own.seed)
         with strategy.scope():
             model = make_model()
@@ -82,14 +82,14 @@ def finetune_grid(
             print(f"The run diverged. {error}", flush=True)
             return read_json(folder / "scores.json", list) or [{select: math.nan}]
 
-    for number, run in enumerate(runs, 1):
+    for number, (run, own) in enumerate(zip(runs, of_runs, strict=True), 1):
         name = "-".join(f"{key}={value}" for key, value in run.items())
         folder = output / "runs" / name
         finished = folder / "finished.json"
         is_done = finished.exists()
         print(f"Run {number} of {len(runs)}: {name}{' is done' if is_done else ''}", flush=True)
         if not is_done:
-            scores = trained(run, folder)
+            scores = trained(*own, folder)
         if is_chief(strategy):
             if not is_done:
                 _keep_if_best(output, folder, {**run, **_best(scores, select)}, select)
@@ -100,6 +100,12 @@ def finetune_grid(
         wait_for_all(f"run {number}", strategy)
     best = [{**run["settings"], **_best(run["scores"], select)} for run in _finished(output)]
     return sorted(best, key=lambda result: rank(result[select]), reverse=True)
+
+
+def _settings_of(run, settings, batching):
+    own = {**run}
+    size = own.pop("batch_size", batching.batch_size)
+    return dataclasses.replace(settings, **own), dataclasses.replace(batching, batch_size=size)
 
 
 def _best(scores, select):
@@ -132,7 +138,5 @@ def _write_results(output):
         for epoch, scores in enumerate(run["scores"], 1)
     ]
     columns = dict.fromkeys(name for row in rows for name in row)  # diverged runs lack some
-    with whole_file(output / "results.tsv") as file:
-        print(*columns, sep="\t", file=file)
-        for row in rows:
-            print(*(row.get(name, math.nan) for name in columns), sep="\t", file=file)
+    values = [[row.get(name, math.nan) for name in columns] for row in rows]
+    write_table(output / "results.tsv", [columns, *values])

@@ -5,13 +5,11 @@ import os
 
 import numpy as np
 
-from glue.tasks import glue_task, task_key
+from glue.tasks import GlueTask, glue_task, task_key
 from keras_bert.files.remote import names_in
 from keras_bert.messages import check_one_of, logger
 from keras_bert.readers.separated import separated_rows
-from keras_bert.reports import Reports
 
-MALFORMED = "rows with a wrong number of columns, skipped"
 _TFDS_TEXTS = {  # the columns of tensorflow-datasets that have other names in GLUE's files
     "MRPC": ("sentence1", "sentence2"),
     **dict.fromkeys(("MNLI", "AX"), ("premise", "hypothesis")),
@@ -28,7 +26,6 @@ class GlueExamples:
         texts: a tuple of one or two lists of strings.
         labels: `[n]` int32 class numbers, float32 scores for regression, or None without labels.
         label_names: list of str, the classes; None for regression.
-        reports: a `Reports` of irregularities in the files.
     """
 
     task: str
@@ -36,7 +33,6 @@ class GlueExamples:
     texts: tuple[list[str], ...]
     labels: np.ndarray | None
     label_names: list[str] | None
-    reports: Reports
 
     def __len__(self):
         return len(self.texts[0])
@@ -47,8 +43,8 @@ def read_glue(folder: str | os.PathLike, task: str, split: str) -> GlueExamples:
 
     It reads the files of gluebenchmark.com/tasks (Wang et al. 2019), unchanged: quotes are plain
     characters, CoLA's files have no header except for the test set, and QQP's train and dev sets
-    have broken rows, which are skipped, counted in `reports` and logged. Classes are numbered as in
-    Google's `run_classifier.py`.
+    have broken rows, which are skipped, counted and logged. Classes are numbered as in Google's
+    `run_classifier.py`.
 
     Args:
         folder: the task's own folder, such as `"glue_data/MRPC"`.
@@ -73,15 +69,13 @@ def read_glue(folder: str | os.PathLike, task: str, split: str) -> GlueExamples:
     """
     description = glue_task(task)
     check_one_of(f"The split of {description.name}", split, description.files)
-    path = _path(os.fspath(folder), description, split)
+    path = file_of(os.fspath(folder), description, split)
     rows, malformed = separated_rows(path, "\t", quoting=False)
-    reports = Reports()
-    for line, wrong in malformed:
+    if malformed:
+        line, wrong = malformed[0]
         if description.name != "QQP" or split == "test":
             raise ValueError(f"{path}, line {line}: {wrong}.")
-        reports.add(MALFORMED, 1, f"line {line}")
-    for line in reports.lines():
-        logger.warning("%s: %s", path, line)
+        logger.warning("%s: %d rows skipped; line %d has %s", path, len(malformed), line, wrong)
     header = ["source", "label", "mark", "sentence"]
     if description.name != "CoLA" or split == "test":
         _, header = rows.pop(0)
@@ -102,7 +96,7 @@ def read_glue(folder: str | os.PathLike, task: str, split: str) -> GlueExamples:
     labels = None
     if has_labels:
         labels = _labels(path, rows, header.index(description.label), description.values)
-    return GlueExamples(description.name, split, texts, labels, description.class_names(), reports)
+    return GlueExamples(description.name, split, texts, labels, description.class_names())
 
 
 def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
@@ -127,7 +121,7 @@ def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
         labels = np.array([ours.index(name) for name in theirs], "int32")[labels]
     if split.startswith("test") and (ours is None or (labels < 0).all()):
         labels = None
-    return GlueExamples(description.name, split, texts, labels, ours, Reports())
+    return GlueExamples(description.name, split, texts, labels, ours)
 
 
 def _labels(path, rows, place, classes):
@@ -145,7 +139,8 @@ def _labels(path, rows, place, classes):
     return np.array(labels, "float32" if classes is None else "int32")
 
 
-def _path(folder, task, split):
+def file_of(folder: str, task: GlueTask, split: str) -> str:
+    """Returns the path of a split's file; a ValueError if it is missing."""
     names = names_in(folder)
     if found := [name for name in task.files[split] if name in names]:
         return os.path.join(folder, found[0])

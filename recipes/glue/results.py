@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from glue.reading import file_of
 from glue.tasks import TASKS, task_key
 
 COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv that it shows
@@ -31,31 +32,20 @@ def glue_folders(folder: str | Path, with_test: bool = True) -> dict[str, Path]:
         `{task: path}`, such as `"sst2"`; also `"ax"` for `AX` or `diagnostic`.
 
     Raises:
-        ValueError: if there is none, a task has two, or one lacks a file.
+        ValueError: if there is none, or one lacks a file.
     """
-    found = {}
-    for path in sorted(Path(folder).iterdir()) if Path(folder).is_dir() else []:
-        key = task_key("ax" if path.name == "diagnostic" else path.name)
-        if path.is_dir() and key in TASKS:
-            if key in found:
-                raise ValueError(
-                    f"{found[key]} and {path} are both folders of {TASKS[key].name}. Keep one."
-                )
-            found[key] = path
-    if not {*found} - {"ax"}:
+    folders = {}
+    for path in sorted(Path(folder).glob("*/")):
+        folders[task_key(path.name).replace("diagnostic", "ax")] = path
+    found = {task: folders[task] for task in TASKS if task in folders}
+    if not found.keys() - {"ax"}:
         expected = ", ".join(task.name for key, task in TASKS.items() if key != "ax")
         raise ValueError(f"{folder} has no folder of a GLUE task: {expected}.")
-    lacking = [
-        f"{path}/{names[0]}"
-        for task, path in found.items()
-        for split, names in TASKS[task].files.items()
-        if (with_test or not split.startswith("test"))
-        and not any((path / name).exists() for name in names)
-    ]
-    if lacking:
-        hint = " Without test sets, give --no_test." if with_test else ""
-        raise ValueError(f"These files of GLUE are missing: {', '.join(lacking)}.{hint}")
-    return {task: found[task] for task in TASKS if task in found}
+    for task, path in found.items():
+        for split in TASKS[task].files:
+            if with_test or not split.startswith("test"):
+                file_of(str(path), TASKS[task], split)
+    return found
 
 
 def read_glue_results(folder: str | Path) -> list[dict[str, Any]]:
@@ -93,11 +83,8 @@ def _read_epochs(folder, task):
     scores = ["score", *(name for of_task, name in COLUMNS.values() if of_task == task)]
     kinds = {"seed": int, **dict.fromkeys(SETTING, str), **dict.fromkeys(scores, float)}
     with open(path, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    try:
+        rows = csv.DictReader(file, delimiter="\t")
         return [{name: kind(row[name]) for name, kind in kinds.items()} for row in rows]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}. Rerun the task to write it again.") from error
 
 
 def _best_setting(epochs):

@@ -49,21 +49,20 @@ def read_minimal_pairs(
         )
     pairs = {}
     for file in files:
-        good, bad = (_read_lines if file.suffix == ".txt" else _read_columns)(file)
+        if file.suffix == ".txt":
+            bad, good = _read_turns(file)
+        else:
+            table = read_table(file)
+            good, bad = column(table, "sentence_good"), column(table, "sentence_bad")
         pairs[file.stem] = good[:limit], bad[:limit]
     return pairs
 
 
-def _read_columns(path):
-    table = read_table(path)
-    return [column(table, name) for name in ("sentence_good", "sentence_bad")]
-
-
-def _read_lines(path):
+def _read_turns(path):
     lines = [line.strip() for line in read_text(path).splitlines() if line.strip()]
     if not lines or len(lines) % 2:
         raise ValueError(f"{path} has {len(lines)} sentences. Bad and good ones must take turns.")
-    return lines[1::2], lines[::2]
+    return lines[::2], lines[1::2]
 
 
 def minimal_pair_accuracy(model: Any, good: list, bad: list, batch_size: int) -> float:

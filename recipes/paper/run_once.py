@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
@@ -11,7 +12,7 @@ from keras_bert.files.json_files import read_json, write_json
 
 def run_once(
     script: str | os.PathLike,
-    arguments: str,
+    arguments: Sequence,
     output: str | os.PathLike,
     part: str = "",
     dry_run: bool = False,
@@ -19,18 +20,14 @@ def run_once(
     """Runs a script in a process of its own, unless it has already succeeded.
 
     The command is printed before it runs. Its output is appended to OUTPUT.log, and OUTPUT.json
-    says that it has succeeded, and with which arguments. `arguments` are those of a shell, without
-    `--output`; `part` tells the files of several runs with one output apart.
+    says that it has succeeded, and with which arguments: `arguments` and `--output`. `part` tells
+    the files of several runs with one output apart.
     """
     script = Path(script)
-    command = [script.name, *shlex.split(arguments), "--output", str(output)]
+    command = [script.name, *map(str, arguments), "--output", str(output)]
     finished, log = Path(f"{output}{part}.json"), Path(f"{output}{part}.log")
     if finished.exists():
-        try:
-            succeeded = read_json(finished, list)
-        except ValueError as error:
-            raise ValueError(f"{error} To run this step again, remove {finished}.") from error
-        if succeeded != command:
+        if read_json(finished, list) != command:
             raise ValueError(
                 f"{output} is the result of other settings, which {finished} lists. Give another "
                 "--output, or remove both to run this step again."

@@ -1,13 +1,12 @@
 """Tables that compare models by their scores: CSV, Markdown and a picture."""
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from _tables import write_table
 from keras_bert.files.whole import whole_file
 
 
@@ -28,13 +27,10 @@ def write_score_table(
         path: the files' path without ending.
         others: `{row: {column: str}}`, published figures; or None.
     """
-    lines = io.StringIO(newline="")
-    writer = csv.DictWriter(lines, scores[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({**score, "value": f"{score['value']:.6g}"} for score in scores)
-    for ending, text in ((".csv", lines.getvalue()), (".md", _markdown(scores, others or {}))):
-        with whole_file(f"{path}{ending}") as file:
-            file.write(text)
+    lines = [{**score, "value": f"{score['value']:.6g}"}.values() for score in scores]
+    write_table(f"{path}.csv", [[*scores[0]], *lines])
+    with whole_file(f"{path}.md") as file:
+        file.write(_markdown(scores, others or {}))
     try:
         from keras_bert.pictures.drawing import new_figure, save_figure
 
@@ -69,18 +65,17 @@ def _summary(values):
 
 def _drawn(scores, new_figure):
     """Draws a panel for each metric: means with bars of one standard deviation."""
-    metrics = list(dict.fromkeys(score["metric"] for score in scores))
+    metrics = dict.fromkeys(score["metric"] for score in scores)
     rows = list(dict.fromkeys(score["row"] for score in scores))
     has_steps = any(score.get("step") is not None for score in scores)
     figure = new_figure(4.0 * len(metrics), 3.0 if has_steps else 1.0 + 0.32 * len(rows))
     panels = figure.subplots(1, len(metrics), squeeze=False, sharey=not has_steps)[0]
     for panel, metric in zip(panels, metrics, strict=True):
-        groups = {row: {} for row in rows}
-        for score in scores:
-            if score["metric"] == metric:
-                group = groups[score["row"]].setdefault(score.get("step"), [])
-                group.append(score["value"])
-        for place, (row, steps) in enumerate(groups.items()):
+        for place, row in enumerate(rows):
+            steps = {}
+            for score in scores:
+                if (score["row"], score["metric"]) == (row, metric):
+                    steps.setdefault(score.get("step"), []).append(score["value"])
             means = [np.mean(values) for values in steps.values()]
             bars = [np.std(values, ddof=len(values) > 1) for values in steps.values()]
             if has_steps:

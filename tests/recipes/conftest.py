@@ -18,6 +18,7 @@ WORDS = (WORDS + "and but not , .").split()
 TEXT = (
     "the book was very good and the day was fine. it is so. but the film was not dull, it was bad."
 )
+NOUNS = ("book", "film", "day")
 TAGGED = {
     "the book": "O I-THING",
     "so good": "O O",
@@ -102,18 +103,6 @@ def arguments(request, preset, tmp_path):
     return make
 
 
-@pytest.fixture
-def finetuned(module, arguments, tmp_path, capsys):
-    """A function that runs a recipe on files; it gives the output and the scores of all epochs."""
-
-    def run(files, *more):
-        module.main(arguments(files, *more))
-        assert str(tmp_path / "out/best") in capsys.readouterr().out.splitlines()[-1]
-        return tmp_path / "out", json.loads((tmp_path / "out/scores.json").read_text())
-
-    return run
-
-
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
     """A folder with a pre-trainer of one tiny layer that reads text."""
@@ -149,4 +138,17 @@ def other_corpus(corpus, tmp_path):
     description = json.loads((folder / "corpus.json").read_text())
     description["vocabulary_sha256"] = vocabulary_sha256(words)
     (folder / "corpus.json").write_text(json.dumps(description))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sst2(write_table, tmp_path_factory):
+    """The folder of a task of GLUE whose labels are those of the last word."""
+    folder = tmp_path_factory.mktemp("SST-2")
+    reviews = [(f"the {noun} was {word}", word) for noun in NOUNS for word in ("bad", "good")]
+    rows = [(review, int(word == "good")) for review, word in reviews]
+    write_table(folder / "train.tsv", ("sentence", "label"), *rows * 40)
+    write_table(folder / "dev.tsv", ("sentence", "label"), *rows * 2)
+    texts = enumerate(review for review, _ in reviews)
+    write_table(folder / "test.tsv", ("index", "sentence"), *texts)
     return folder

@@ -17,6 +17,7 @@ def files(write_table, tmp_path):
     return {"train": path, "dev": path}
 
 
+@pytest.mark.slow
 def test_the_head_answers_as_the_files_say(
     rows_of, arguments, assert_close, module, files, tmp_path, capsys
 ):
@@ -34,21 +35,14 @@ def test_the_head_answers_as_the_files_say(
     assert json.loads((output / "scores.json").read_text())["accuracy"] == accuracy
 
 
-def test_few_and_empty_labels_are_named(arguments, module, files, write_table, tmp_path, refused):
-    with pytest.raises(ValueError, match="class 'bad' has 2 examples"):
-        module.main(arguments(files, "--examples_per_class", "3"))
-    write_table(tmp_path / "texts.tsv", ("text", "label"), ("good", ""))
-    refused("row 1: the label '' in column 'label'", module.main, arguments(files))
-
-
-def test_a_class_may_be_spelled_1_or_1_0(module, files, write_table, tmp_path):
-    args = module.parse_args(["--init", "x", "--output", "y", "--train", "a", "--dev", "b"])
-    train = write_table(tmp_path / "a.tsv", ("text", "label"), ("a", "1"), ("b", "0"))
+def test_classes_are_drawn_and_may_be_spelled_1_or_1_0(arguments, module, write_table, tmp_path):
+    rows = [(f"a{number}", number % 2) for number in range(5)]
+    train = write_table(tmp_path / "a.tsv", ("text", "label"), *rows)
     dev = write_table(tmp_path / "b.tsv", ("text", "label"), ("a", "1.0"))
-    _, _, names = module.read_examples(train, args)
+    args = module.parse_args(arguments({"train": train, "dev": dev}))
+    texts, labels, names = module.read_examples(train, args)
     _, classes, _ = module.read_examples(dev, args, names)
     assert classes.tolist() == ["1"]
-    with pytest.raises(SystemExit):
-        module.parse_args(
-            [*"--init x --output y --train a --dev b --examples_per_class -1".split()]
-        )
+    drawn = module.sample_per_class(texts, labels, 3, seed=0)
+    assert sorted(drawn[1]) == ["0", "0", "0", "1", "1"]  # there are no more
+    assert {*zip(*drawn, strict=True)} == {(text, str(label)) for text, label in rows}

@@ -4,7 +4,7 @@ import types
 import numpy as np
 import pytest
 
-from glue.reading import MALFORMED, read_glue, read_tfds
+from glue.reading import read_glue, read_tfds
 from glue.tasks import TASKS
 
 MNLI = "index|promptID|pairID|genre|sentence1_binary_parse|sentence2_binary_parse|"
@@ -25,31 +25,26 @@ OFFICIAL = {
     "cola test": (["index|sentence", "0|It rained."], "It rained.", None),
     "sst2 dev": (["sentence|label", '" a slow , warm film |1'], '" a slow , warm film ', 1),
     "mrpc train": ([f"\ufeffQuality|{MRPC}", f"1|12|13|{GO}"], GO, 1),
-    "mrpc test": ([f"index|{MRPC}", "0|12|13|Up it rose.|It fell."], "Up it rose.|It fell.", None),
     "stsb dev": ([f"{STSB}|score", f"{STSB_ROW}|2.200"], "A dog runs.|A cat runs.", 2.2),
     "stsb test": ([STSB, STSB_ROW], "A dog runs.|A cat runs.", None),
-    "qqp dev": ([QQP, QQP_ROW], "How old?|What is its age?", 1),
     "qqp test": (["id|question1|question2", "0|How old?|Who?"], "How old?|Who?", None),
-    "mnli train": ([f"{MNLI}|label1|gold_label", f"{MNLI_ROW}|neutral|entailment"], INN, 1),
     "mnli dev_mismatched": ([f"{MNLI}|gold_label", f"{MNLI_ROW}|contradiction"], INN, 0),
     "mnli test_matched": ([MNLI, MNLI_ROW], INN, None),
     "qnli train": ([f"{QNLI}|label", "0|Who?|He did.|not_entailment"], "Who?|He did.", 1),
-    "rte dev": ([f"{NLI}|label", "0|It is so.|So.|entailment"], "It is so.|So.", 0),
     "wnli dev": ([f"{NLI}|label", "40|Ann left.|She left.|1"], "Ann left.|She left.", 1),
     "ax test": ([NLI, "0|All is well.|Some is."], "All is well.|Some is.", None),
 }
 
 
-def write(folder, name, rows, line_end="\n"):
-    text = "".join(row.replace("|", "\t") + line_end for row in rows)
+def write(folder, name, rows):
+    text = "".join(row.replace("|", "\t") + "\r\n" for row in rows)
     (folder / f"{name}.tsv").write_bytes(text.encode())
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("which", OFFICIAL)
-def test_official_files_are_read_as_they_are(tmp_path, which, line_end):
+def test_official_files_are_read_as_they_are(tmp_path, which):
     (task, split), (rows, texts, label) = which.split(), OFFICIAL[which]
-    write(tmp_path, "diagnostic" if task == "ax" else split, rows, line_end)
+    write(tmp_path, "diagnostic" if task == "ax" else split, rows)
     examples = read_glue(tmp_path, task, split)
     assert [column[-1] for column in examples.texts] == texts.split("|")
     assert len(examples) == len(rows) - (which not in ("cola train", "cola dev"))
@@ -71,41 +66,23 @@ def test_classes_are_numbered_as_in_googles_code():
     assert names["stsb"] is None
 
 
-@pytest.fixture
-def qqp(tmp_path):
-    """QQP with a row that a line break splits in two, as in its official file."""
-    for split in ("train", "dev", "test"):
-        broken = ['9|1|2|"How', "old?|What is its age?|1"]
+def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path, caplog, refused):
+    broken = ['9|1|2|"How', "old?|What is its age?|1"]  # a line break splits a row in two
+    for split in ("train", "test"):
         write(tmp_path, split, [QQP, QQP_ROW, *broken, QQP_ROW])
-    return tmp_path
-
-
-def test_malformed_rows_of_qqp_are_skipped_and_reported(qqp, caplog):
-    for split in ("train", "dev"):
-        examples = read_glue(qqp, "qqp", split)
-        assert len(examples) == 2 and examples.labels.tolist() == [1, 1]
-        report = examples.reports.as_dict()[MALFORMED]
-        assert report == {"count": 2, "examples": ["line 3", "line 4"]}
-        assert f"{split}.tsv: 2 {MALFORMED} (line 3; line 4)" in caplog.text
-
-
-def test_malformed_rows_are_errors_where_every_row_counts(qqp, tmp_path, refused):
-    refused(r"test\.tsv, line 3: 4 columns.*has 6", read_glue, qqp, "qqp", "test")
-    write(tmp_path, "dev", ["sentence|label", "good|1", "bad"])
-    refused(r"dev\.tsv, line 3: 1 columns.*has 2", read_glue, tmp_path, "sst2", "dev")
+    assert read_glue(tmp_path, "qqp", "train").labels.tolist() == [1, 1]
+    assert "train.tsv: 2 rows skipped; line 3 has 4 columns" in caplog.text
+    refused(r"test\.tsv, line 3: 4 columns.*has 6", read_glue, tmp_path, "qqp", "test")
 
 
 @pytest.mark.parametrize(
     ("task", "rows", "message"),
     [
         ("rte", [f"{NLI}|label", "0|a|b|entails"], "line 2.*'entails'.*entailment, not_"),
-        ("rte", ["sentence1|sentence2", "a|b"], "no column 'label'"),
         ("rte", ["premise|sentence2|label", "a|b|-"], "no column 'sentence1'"),
-        ("stsb", ["sentence1|sentence2|score", "a|b|high"], "line 2: 'high'"),
         ("stsb", ["sentence1|sentence2|score", "a|b|nan"], "line 2: 'nan'"),
         ("sst2", ["sentence|label"], "no rows below its header"),
         ("cola", ["sentence|label", "a|1"], "line 1: 2 columns.*files have 4"),
-        ("cola", ["x|yes||a"], "line 1: 'yes' is not one of 0, 1"),
     ],
 )
 def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message, refused):
@@ -113,17 +90,10 @@ def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message, refu
     refused(message, read_glue, tmp_path, task, "dev")
 
 
-@pytest.mark.parametrize(
-    ("task", "split", "message"),
-    [
-        ("rte", "train", "has no train.tsv, the train set of RTE"),
-        ("ax", "test", "no diagnostic.tsv or AX.tsv or test.tsv"),
-        ("mnli", "dev", "split of MNLI must be.*'dev_matched'.*got 'dev'"),
-        ("snli", "dev", "no task 'snli'.*cola, sst2, mrpc.*dev_matched"),
-    ],
-)
-def test_missing_tasks_splits_and_files_are_named(tmp_path, task, split, message, refused):
-    refused(message, read_glue, tmp_path, task, split)
+def test_missing_tasks_splits_and_files_are_named(tmp_path, refused):
+    refused("no diagnostic.tsv or AX.tsv or test.tsv", read_glue, tmp_path, "ax", "test")
+    refused("split of MNLI must be.*'dev_matched'", read_glue, tmp_path, "mnli", "dev")
+    refused("no task 'snli'.*cola, sst2, mrpc.*dev_matched", read_glue, tmp_path, "snli", "dev")
 
 
 @pytest.fixture
@@ -153,15 +123,8 @@ def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(tf
     assert tfds.asked == ("glue/mnli", "validation_matched", "folder")
     assert examples.texts == (["p0", "p1", "p2"], ["h0", "h1", "h2"])
     assert [examples.label_names[label] for label in examples.labels] == tfds.names
-
-
-def test_a_label_of_minus_1_from_tensorflow_datasets_is_none(tfds):
-    tfds.names = ["entailment", "neutral", "contradiction"]
     tfds.rows = [{"premise": b"p", "hypothesis": b"h", "idx": 0, "label": -1}]
     assert read_tfds(None, "mnli", "test_matched").labels is None
-
-
-def test_tensorflow_datasets_gives_scores_too(tfds):
     tfds.rows = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
     examples = read_tfds(None, "sts-b", "dev")
     assert (examples.labels.tolist(), examples.label_names) == ([2.5], None)

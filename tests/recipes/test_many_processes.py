@@ -1,7 +1,6 @@
 """Processes that train together do in recipes as one does; the first of them writes."""
 
 import importlib.util
-import itertools
 import json
 import re
 from pathlib import Path
@@ -82,18 +81,6 @@ def test_the_program_for_two_machines_runs(
     assert model.answer("the book was good")["label"] in ("good", "bad")
 
 
-@pytest.fixture(scope="module")
-def sst2(write_table, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("SST-2")
-    words = itertools.product(("book", "film"), ("bad", "good"))
-    reviews = [f"the {noun} was {word} {word}" for noun, word in words]
-    rows = [(review, int("good" in review)) for review in reviews]
-    write_table(folder / "train.tsv", ("sentence", "label"), *rows * 60)
-    write_table(folder / "dev.tsv", ("sentence", "label"), *rows * 2)
-    write_table(folder / "test.tsv", ("index", "sentence"), *enumerate(reviews))
-    return folder
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy", ["multiworker", pytest.param("auto", marks=pytest.mark.weekly)]
@@ -118,4 +105,4 @@ def test_two_processes_finetune_and_the_first_writes(
     assert json.loads((output / "best.json").read_text())["score"] == 1.0
     keras_bert.BertClassifier.from_preset(output / "best")
     answers = (output / "submission" / "SST-2.tsv").read_text().splitlines()
-    assert answers == ["index\tprediction", "0\t0", "1\t1", "2\t0", "3\t1"]
+    assert answers == ["index\tprediction", *(f"{i}\t{i % 2}" for i in range(6))]

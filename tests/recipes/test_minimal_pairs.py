@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
 
 PAIRS = [("it rains .", "it rain ."), ("they rain .", "they rains .")]
@@ -21,23 +19,14 @@ def test_a_folder_has_a_paradigm_in_each_file(tmp_path):
     }.items():
         (tmp_path / name).write_text("\n".join(parts))
     assert read_minimal_pairs(tmp_path) == {name: (GOOD, BAD) for name in "abc"}
-    assert [*read_minimal_pairs(tmp_path)] == [*"abc"]
     assert read_minimal_pairs(tmp_path / "b.jsonl", limit=1) == {"b": (GOOD[:1], BAD[:1])}
 
 
-@pytest.mark.parametrize(
-    "name, text, message",
-    [
-        ("README.md", "", "has no minimal pairs"),
-        ("odd.txt", "a\nb\nc\n", "odd.txt has 3 sentences"),
-        ("other.jsonl", '{"sentence_good": "a"}\n', "sentence_bad"),
-        ("other.jsonl", "[" * 5000, "other.jsonl can't be read"),
-    ],
-)
-def test_what_has_no_pairs_is_refused_by_name(tmp_path, name, text, message, refused):
-    (tmp_path / name).write_text(text)
-    refused(message, read_minimal_pairs, tmp_path)
+def test_what_has_no_pairs_is_refused_by_name(tmp_path, refused):
     refused("absent has no minimal pairs", read_minimal_pairs, tmp_path / "absent")
+    refused("has no minimal pairs", read_minimal_pairs, tmp_path)
+    (tmp_path / "odd.txt").write_text("a\nb\nc\n")
+    refused("odd.txt has 3 sentences", read_minimal_pairs, tmp_path)
 
 
 def test_pairs_are_right_where_the_good_text_is_likelier(monkeypatch):

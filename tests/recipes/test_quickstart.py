@@ -5,8 +5,6 @@ from pydoc_data.topics import topics
 
 import pytest
 
-import keras_bert
-
 
 def test_there_are_sentences_of_every_chapter_each_once(module):
     examples = module.sentences_by_chapter()
@@ -39,9 +37,3 @@ def test_from_raw_text_to_a_served_bert_and_once_more(module, tmp_path, capfd):
             scores = ast.literal_eval(line[line.index("{") :])
             assert set(scores) == set(module.CHAPTERS)
             assert abs(sum(scores.values()) - 1) < 0.003  # of four, rounded to thousandths
-
-    corpus = keras_bert.Corpus(tmp_path / "corpus")
-    assert corpus.num_documents > 50 and corpus.num_tokens > 50_000
-    pretrained = keras_bert.BertTask.from_preset(tmp_path / "pretrained")
-    assert isinstance(pretrained, keras_bert.BertPretrainer)
-    assert pretrained.preprocessor.tokenizer.vocabulary_size() == corpus.vocabulary_size

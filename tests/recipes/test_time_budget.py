@@ -78,9 +78,6 @@ def test_the_rate_follows_the_clock_and_the_last_step_has_the_last_rate(assert_c
 
 def test_a_resumed_run_equals_one_that_was_not_interrupted(assert_close, tmp_path):
     whole, _ = train(tmp_path / "whole", clock := Clock(), saving=0)
-    same, _ = train(tmp_path / "again", again := Clock(now=0), saving=0)
-    assert again.rates == clock.rates
-    assert_close(same.get_weights(), whole.get_weights())
     _, budget = train(tmp_path / "parts", first := Clock(), epochs=2, saving=0)
     assert not budget.is_over
     later = Clock(now=first.now + 5000)
@@ -103,7 +100,7 @@ def test_several_steps_of_an_execution_have_one_rate(tmp_path):
     assert clock.rates[-1] == np.float32(0.002)
 
 
-@pytest.mark.parametrize("total", [60, 78, 87])
+@pytest.mark.parametrize("total", [60, 87])
 def test_the_end_of_the_last_epoch_is_within_the_budget(tmp_path, total):
     clock = Clock()
     clock.on_test_end = lambda logs: None  # `measure` doesn't know its seconds
@@ -119,4 +116,3 @@ def test_a_budget_that_cannot_be_kept_is_refused(refused, tmp_path):
     train(tmp_path / "run", Clock(), epochs=2)
     shorter = WarmupLinearDecay(0.1, 1, 30)
     refused("39 seconds before, longer than.*30", train, tmp_path / "run", Clock(), shorter)
-    refused(r"with a number, such as AdamW\(1e-4\)", TimeBudget, AdamW(SCHEDULE), SCHEDULE)

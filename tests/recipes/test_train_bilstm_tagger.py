@@ -5,32 +5,35 @@ import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert import BertClassifier, BertSpanLabeler, BertTask, BertTokenClassifier
+from keras_bert import BertClassifier, BertTask, BertTokenClassifier
 
 SETTINGS = "--sequence_length 7 --batch_size 8 --units 8 --layers -1 -2 --dropout 0"
 SETTINGS += " --learning_rate 2e-2"
 
 
-def test_it_learns_and_writes_what_it_says(arguments, finetuned, module, tagged, refused):
-    output, history = finetuned(tagged, "--epochs", "2", "--combine", "weighted")
+@pytest.mark.slow
+def test_it_learns_and_writes_what_it_says(arguments, module, tagged, tmp_path, refused):
+    module.main(arguments(tagged, "--epochs", "2", "--combine", "weighted"))
+    output = tmp_path / "out"
+    history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
-    scores = json.loads((output / "test_scores.json").read_text())
-    assert scores["types"]["THING"]["correct"] == 3 and scores["types"]["EVENT"]["true"] == 2
+    assert json.loads((output / "test_scores.json").read_text())["f1"] == 1.0
     lines = (output / "test_predictions.txt").read_text().split("\n")
     assert lines[:3] == ["the O O", "book B-THING B-THING", ""]
     assert len((output / "dev_predictions.txt").read_text().split("\n\n")) == 11
-    assert json.loads((output / "tags.json").read_text())[0] == "O"
     best = keras.models.load_model(output / "best.keras")
     shares = best.get_layer("layer_combination").weights[0]
     assert np.abs(keras.ops.convert_to_numpy(shares)).min() > 0
     refused(r"layers=\[-2, -1\] \(there", module.main, arguments(tagged, "--layers", "-2", "-1"))
+    part = arguments({"train": tagged["train"]}, "--epochs", "1", "--validation_split", "0.1")
+    module.main([*part, "--output", str(tmp_path / "part")])
+    assert json.loads((tmp_path / "part/scores.json").read_text())[0]["f1"] > 0
 
 
 def test_vectors_are_those_of_the_first_pieces(arguments, module, tagged):
     args = module.parse_args(arguments(tagged))
     sentences = keras_bert.readers.read_conll(tagged["test"])
     encoder = module.make_encoder(args)
-    before = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
     features = module.features_of(encoder, sentences, args)
     assert features.row_lengths().numpy().tolist() == [len(words) for words in sentences.words]
     for number in (0, 4):
@@ -40,13 +43,10 @@ def test_vectors_are_those_of_the_first_pieces(arguments, module, tagged):
             expected = keras.ops.convert_to_numpy(states[layer])[0, 1 : len(words) + 1]
             found = features[number].numpy()[:, columns]
             np.testing.assert_allclose(found, expected, atol=5e-3)  # half precision
-    assert features[3].shape[0] == 6  # one word more than a sequence holds
-    assert np.isfinite(features[3].numpy()).all()
-    after = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
-    assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))
+    assert np.isfinite(features[3].numpy()).all()  # one word more than a sequence holds
     args.document_context = True
-    features = module.features_of(encoder, sentences, args)
-    assert features.row_lengths().numpy().tolist() == [len(words) for words in sentences.words]
+    in_context = module.features_of(encoder, sentences, args)
+    assert in_context.row_lengths().numpy().tolist() == features.row_lengths().numpy().tolist()
 
 
 def test_padding_does_not_change_predictions(arguments, assert_close, module, tagged):
@@ -58,39 +58,30 @@ def test_padding_does_not_change_predictions(arguments, assert_close, module, ta
     assert_close(padded, alone)
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ([], "dev.txt, line .*'B-NAME' is none of the 4 classes: O"),
-        (["--layers", "3"], "layers must be at most 1; got 3"),
-        (["--layers", "-1", "--combine", "weighted"], "at least 2; got 1"),
-        (["--repair", "--tag_column", "4"], "tag_column .*got 4"),
-    ],
-)
-def test_what_cannot_be_is_said_before_work(arguments, module, tagged, tmp_path, more, message):
-    if not more:
-        with open(tagged["dev"], "a") as file:
-            print("it X O I-NAME", file=file)
-    with pytest.raises(ValueError, match=message):
-        module.main(arguments(tagged, *more))
+def test_what_cannot_be_is_said_before_work(arguments, module, tagged, tmp_path, refused):
+    refused("layers must be at most 1; got 3", module.main, arguments(tagged, "--layers", "3"))
+    weighted = arguments(tagged, "--layers", "-1", "--combine", "weighted")
+    refused("at least 2; got 1", module.main, weighted)
+    with open(tagged["dev"], "a") as file:
+        print("it X O I-NAME", file=file)
+    message = "dev.txt, line .*'B-NAME' is none of the 4 classes: O"
+    refused(message, module.main, arguments(tagged))
     assert not (tmp_path / "out").exists()
 
 
-TASKS = {BertClassifier: {"num_classes": 2}, BertTokenClassifier: {"num_classes": 2}}
-
-
-@pytest.mark.parametrize("kind", [BertClassifier, BertTokenClassifier, BertSpanLabeler])
+@pytest.mark.parametrize(
+    "kind", [BertClassifier, pytest.param(BertTokenClassifier, marks=pytest.mark.slow)]
+)
 def test_a_task_with_an_lstm_reads_both_ways_and_is_saved(
     kind, recipe, make_backbone, randomized, inputs, assert_close, tmp_path
 ):
     encoder = randomized(make_backbone(causal=True, dropout=0.0))
-    model = recipe("_bilstm").with_bilstm(kind(encoder, **TASKS.get(kind, {})), 4)
+    model = recipe("_bilstm").with_bilstm(kind(encoder, num_classes=2), 4)
     randomized(model.head)
     assert len(model.trainable_variables) == len(encoder.trainable_variables) - 2 + 6 + 2
 
     def first(row, length):
         logits = model({name: values[row : row + 1, :length] for name, values in inputs.items()})
-        logits = logits["start"] if isinstance(logits, dict) else logits
         logits = keras.ops.convert_to_numpy(logits)
         return logits if kind is BertClassifier else logits[:, 0]
 
@@ -98,12 +89,6 @@ def test_a_task_with_an_lstm_reads_both_ways_and_is_saved(
     assert np.abs(first(0, count) - first(0, count - 1)).max() > 1e-4, "sees later words"
     assert_close(first(0, 12), first(0, count))
     model.save_to_preset(tmp_path)
-    assert "and the module of BiLSTMEncoder" in (tmp_path / "README.md").read_text()
     loaded = BertTask.from_preset(tmp_path)
     assert type(loaded.backbone) is type(model.backbone) and loaded.backbone.causal
-    expected, found = (
-        np.asarray(keras.ops.convert_to_numpy(m.head.kernel)) for m in (model, loaded)
-    )
-    np.testing.assert_array_equal(found, expected)
-    with pytest.raises(ValueError, match="sequence_ids"):
-        model({"token_ids": inputs["token_ids"], "sequence_ids": inputs["padding_mask"]})
+    assert all(map(np.array_equal, loaded.get_weights(), model.get_weights()))

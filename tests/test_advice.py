@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import keras_bert as kb
-from keras_bert import callbacks, losses, metrics, readers
+from keras_bert import callbacks, losses, metrics
 
 tf = pytest.importorskip("tensorflow")
 if keras.backend.backend() != "tensorflow":
@@ -22,13 +22,11 @@ TOKENIZER = kb.BertTokenizer(WORDS)
 READER = kb.BertClassifierPreprocessor(TOKENIZER, 12)
 X, Y, N = ["a b", "c", "d e", "f"], ["no", "yes", "yes", "no"], [0, 1, 1, 0]
 HOT, SEVERAL = np.eye(2)[N], [["no"], ["no", "yes"], [], ["no"]]
-PAIRS, TRIPLETS = (X, X[::-1]), (X, X[::-1], ["g", "h", "i", "j"])
+PAIRS = (X, X[::-1])
 WITH_TAGS = [["a", "b"], ["c"]], [["O", "B-X"], ["O"]]
 FEATURES, TWO = {"text": X, "features": HOT}, {"num_features": 2}
 INPUTS = {"token_ids": np.array([[2, 5, 6, 3], [2, 7, 3, 0]])}
 CATEGORICAL = keras.losses.CategoricalCrossentropy(from_logits=True)
-MARGIN = losses.MarginMeanSquaredError()
-SCHEDULE = kb.WarmupLinearDecay(5e-5, 1, 2)
 slices, zipped = tf.data.Dataset.from_tensor_slices, tf.data.Dataset.zip
 
 
@@ -132,21 +130,10 @@ ADVICE = [
         lambda: task(arguments=TWO).answer(FEATURES),
     ),
     # Labels, weights and losses
-    (lambda: fit(X, HOT), "argmax(axis=1)", lambda: fit(X, HOT.argmax(axis=1))),
-    (
-        lambda: fit(X, N, loss=CATEGORICAL),
-        "np.eye(2)",
-        lambda: fit(X, np.eye(2)[N], loss=CATEGORICAL),
-    ),
     (
         lambda: fit(X, Y, loss=CATEGORICAL),
         "keras_bert.losses.LogitCrossentropy label_smoothing",
         lambda: fit(X, Y, loss=losses.LogitCrossentropy(label_smoothing=0.1)),
-    ),
-    (
-        lambda: fit(X, HOT, loss="categorical_crossentropy"),
-        "keras.losses.CategoricalCrossentropy(from_logits=True)",
-        lambda: fit(X, HOT, loss=CATEGORICAL),
     ),
     (
         lambda: task(label_names=["0", "1"]).batches(X, Y),
@@ -162,16 +149,6 @@ ADVICE = [
         lambda: task().batches(X, SEVERAL),
         "multi_label=True",
         lambda: task(multi_label=True).batches(X, SEVERAL),
-    ),
-    (
-        lambda: fit(X, HOT, settings={"multi_label": True}, class_weight={0: 2}),
-        "keras_bert.losses.WeightedBinaryCrossentropy(pos_weight) sample_weight",
-        lambda: fit(
-            *(X, HOT),
-            loss=losses.WeightedBinaryCrossentropy([2, 1]),
-            settings={"multi_label": True},
-            sample_weight=N,
-        ),
     ),
     (
         lambda: fit(slices((X, N)), class_weight="balanced"),
@@ -194,16 +171,6 @@ ADVICE = [
         lambda: [task("Embedder").batches(*data) for data in ((PAIRS,), (PAIRS, N), (X, N))],
     ),
     (
-        lambda: fit(TRIPLETS, N, kind="Reranker"),
-        "MarginMeanSquaredError()",
-        lambda: fit(TRIPLETS, N, kind="Reranker", loss=MARGIN),
-    ),
-    (
-        lambda: fit(PAIRS, N, kind="Reranker", loss=MARGIN),
-        "leave loss",
-        lambda: fit(PAIRS, N, kind="Reranker"),
-    ),
-    (
         lambda: losses.WeightedBinaryCrossentropy(iter([])),
         "pos_weight list",
         lambda: losses.WeightedBinaryCrossentropy([1.0]),
@@ -220,11 +187,6 @@ ADVICE = [
         lambda: fit(X, Y, optimizer=kb.AdamW(1e-3)),
     ),
     (
-        lambda: train(task(arguments={"trainable": False}), X, Y),
-        "trainable = True",
-        lambda: train(task(arguments={"trainable": True}), X, Y),
-    ),
-    (
         lambda: train(frozen("Embedder"), PAIRS),
         "unfreeze() enable_lora(rank)",
         lambda: [
@@ -237,11 +199,6 @@ ADVICE = [
         "Compile optimizer",
         lambda: after(unfreeze, lambda model: train(model, X, Y), frozen("Classifier", X, Y)),
     ),
-    (
-        lambda: resumable("run", optimizer=None),
-        "compile(AdamW(WarmupLinearDecay(",
-        lambda: resumable("run", optimizer=kb.AdamW(SCHEDULE)),
-    ),
     (lambda: kb.TrainingCheckpoint(None), "folder Path None", lambda: resumable(Path("run"))),
     (
         lambda: callbacks.TrainingCurves(0.5),
@@ -249,11 +206,6 @@ ADVICE = [
         lambda: callbacks.TrainingCurves(Path("run")),
     ),
     (lambda: callbacks.Throughput("x"), "tokens_per_step", lambda: callbacks.Throughput(64)),
-    (
-        lambda: after(enable_lora, enable_lora),
-        "merge_lora",
-        lambda: after(lambda model: (enable_lora(model), model.merge_lora()), enable_lora),
-    ),
     (
         lambda: kb.finetune(task(), INPUTS, INPUTS, "run"),
         "fit",
@@ -266,19 +218,9 @@ ADVICE = [
         lambda: load(num_classes=2),
     ),
     (
-        load,
-        "label_names num_classes",
-        lambda: [load(num_classes=2), load(label_names=["a", "b"])],
-    ),
-    (
         lambda: kb.BertClassifier(encoder(), 2, sequence_length=12),
         "BertClassifierPreprocessor(tokenizer",
         lambda: kb.BertClassifier(encoder(), 2, READER),
-    ),
-    (
-        lambda: kb.BertClassifier(encoder(), 2).answer("a"),
-        "preprocessor=BertClassifierPreprocessor(tokenizer)",
-        lambda: kb.BertClassifier(encoder(), 2, preprocessor=READER).answer("a"),
     ),
     (
         lambda: task().label_names,
@@ -294,19 +236,9 @@ ADVICE = [
         ),
     ),
     (
-        lambda: kb.BertPretrainer(encoder(causal=True)),
-        "next_sentence=False",
-        lambda: kb.BertPretrainer(encoder(causal=True), next_sentence=False),
-    ),
-    (
         lambda: kb.BertPretrainer(encoder(), masked_lm_activation=len),
         "activation name",
         lambda: kb.BertPretrainer(encoder(), masked_lm_activation="relu"),
-    ),
-    (
-        lambda: load(task(), dtype="int8_from_float32"),
-        "model.quantize(",
-        lambda: load(task()).quantize("int8"),
     ),
     (
         lambda: load(task()).from_preset("preset/config.json"),
@@ -335,11 +267,6 @@ ADVICE = [
         lambda: corpus().check_tokenizer(kb.BertTokenizer(WORDS, lowercase=False)),
         "BertTokenizer('corpus/vocab.txt', lowercase=True)",
         lambda: corpus().check_tokenizer(kb.BertTokenizer("corpus/vocab.txt", lowercase=True)),
-    ),
-    (
-        lambda: readers.read_conll(written("a\tb c\tO"), tag_column=1),
-        "'B-c' scheme=None",
-        lambda: readers.read_conll(written("a\tb c\tO"), tag_column=1, scheme=None),
     ),
     (
         lambda: metrics.retrieval_scores([1], [2]),

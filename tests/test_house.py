@@ -148,15 +148,6 @@ def test_no_file_is_a_drawer_for_everything():
     assert not [path for path in SOURCES if path.stem in banned or path.parent.name in banned]
 
 
-def test_no_argument_is_called_mask_alone():
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef):
-                names = {argument.arg for argument in node.args.args + node.args.kwonlyargs}
-                keras_call = node.name == "call" and path.parent.name == "models"
-                assert keras_call or "mask" not in names, f"{path}: {node.name}(mask)"
-
-
 def test_all_is_exact_and_short():
     assert len({*keras_bert.__all__} - {*NAMESPACES}) <= 36
     for package, name in PUBLIC:

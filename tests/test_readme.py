@@ -124,23 +124,6 @@ def test_the_first_block_needs_no_training():
     assert any(source in first for source in PUBLISHED) and ".fit(" not in first
 
 
-def test_readme_counts_the_lines_of_the_programs_side_by_side():
-    page = ROOT / "docs" / "coming_from.md"
-    section = text_of(page).partition("## One program, three libraries")[2].partition("\n## ")[0]
-    programs = re.findall(r"```py(?:thon)?\n(.*?)```", section, flags=re.DOTALL)
-    counts = [len(re.findall(r"^.*\S", program, flags=re.MULTILINE)) for program in programs]
-    claim = r"has (\d+) lines,\s+(\d+) with KerasHub and (\d+) with transformers"
-    assert counts == [int(number) for number in re.search(claim, text_of(README)).groups()]
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["freeze", "out of memory", "GPU", "early stopping", "multi-label", "tutorial", "cheat sheet"],
-)
-def test_words_that_strangers_search_for_are_on_a_page(words):
-    assert any(words.lower() in text_of(page).lower() for page in PAGES if page != README)
-
-
 @each_page
 def test_commands_name_scripts_and_options_that_exist(page, monkeypatch):
     for script, *arguments in [each for each in commands(page) if not each[0].startswith("-")]:

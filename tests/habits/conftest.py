@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 
 import keras_bert
+from tests.conftest import VOCABULARY
 
+LETTERS = VOCABULARY[5:]
 TEXTS = ["a b", "c", "d e f", "g h", "a a b", "k", "m n o p", "c d"]
 LABELS = [0, 1, 1, 0, 1, 1, 0, 1]
 ROWS = range(8)
-SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
-LETTERS = [chr(ord("a") + i) for i in range(25)]
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
 
 EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
@@ -46,23 +45,13 @@ def labels():
 
 @pytest.fixture(scope="session")
 def tokenizer():
-    return keras_bert.BertTokenizer(WORDS)
+    return keras_bert.BertTokenizer(VOCABULARY)
 
 
 @pytest.fixture(scope="session")
-def make_encoder():
+def make_encoder(make_backbone, varied):
     """Makes a tiny encoder without dropout, whose outputs differ from text to text."""
-
-    def make(**arguments):
-        settings = {**SIZES, "dropout": 0.0, "max_sequence_length": 16, **arguments}
-        backbone = keras_bert.BertBackbone(len(WORDS), **settings)
-        generator = np.random.default_rng(5)
-        for weight in backbone.weights:
-            if weight.path.endswith(("kernel", "embeddings")):
-                weight.assign(generator.normal(0, 0.7, weight.shape))
-        return backbone
-
-    return make
+    return lambda: varied(make_backbone(dropout=0.0))
 
 
 @pytest.fixture(scope="session")

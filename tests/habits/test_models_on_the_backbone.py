@@ -66,24 +66,6 @@ def test_a_subclassed_model(backbone, head, fits_as_plain):
     fits_as_plain(MyModel(backbone, head()), run_eagerly=EAGERLY)
 
 
-def test_a_layer_around_the_backbone(backbone, head, compiled, inputs, assert_close):
-    class Encode(keras.layers.Layer):
-        def __init__(self, backbone):
-            super().__init__()
-            self.backbone = backbone
-
-        def call(self, token_ids, padding_mask):
-            inputs = {"token_ids": token_ids, "padding_mask": padding_mask}
-            return self.backbone(inputs)["pooled_output"]
-
-    ids = keras.Input((3,), dtype="int32", name="token_ids")
-    mask = keras.Input((3,), dtype="int32", name="padding_mask")
-    outputs = head()(Encode(backbone)(ids, mask))
-    own = keras.Model({"token_ids": ids, "padding_mask": mask}, outputs)
-    short = {name: inputs[name][:, :3] for name in ("token_ids", "padding_mask")}
-    assert_close(own(short), compiled(short))
-
-
 def test_time_distributed_over_sentences(backbone, inputs, assert_close):
     ids = keras.Input((2, 8), dtype="int32")
     flat = keras.ops.reshape(ids, (-1, 8))

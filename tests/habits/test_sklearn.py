@@ -7,8 +7,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    StratifiedKFold,
-    cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -36,20 +34,6 @@ def test_fit_and_predict(fitted, texts, assert_close):
     expected = keras.ops.softmax(fitted.model_.predict(texts, verbose=0))
     assert_close(probabilities, expected)
     assert fitted.predict(texts).tolist() == [NAMES[n] for n in probabilities.argmax(axis=1)]
-
-
-@pytest.mark.weekly
-@pytest.mark.slow
-def test_cross_val_score_of_a_table(estimator, texts, names):
-    df = pd.DataFrame({"text": texts, "label": names}).sample(frac=1, random_state=2)
-    cv = StratifiedKFold(2, shuffle=True, random_state=3)
-    scores = cross_val_score(estimator, df["text"], df["label"], cv=cv)
-    expected = []
-    for train, test in cv.split(df["text"], df["label"]):
-        first, last = df.iloc[train], df.iloc[test]
-        estimator.fit(first["text"].tolist(), first["label"].tolist())
-        expected.append(estimator.score(last["text"].tolist(), last["label"].tolist()))
-    assert scores.tolist() == expected
 
 
 def test_an_invalid_parameter_of_a_grid(estimator, texts, names):

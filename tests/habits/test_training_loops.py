@@ -32,6 +32,13 @@ def test_a_loop_of_torch_with_an_optimizer_of_torch(model, texts, labels, plain,
 CALLED = []
 
 
+def logs_of(model, loss, y, y_pred):
+    for metric in model.metrics:
+        values = (loss,) if metric.name == "loss" else (y, y_pred)
+        metric.update_state(*values)
+    return {metric.name: metric.result() for metric in model.metrics}
+
+
 class OfTensorFlow(BertClassifier):
     def train_step(self, data):
         import tensorflow as tf
@@ -43,12 +50,7 @@ class OfTensorFlow(BertClassifier):
             loss = self.compute_loss(y=y, y_pred=y_pred)
         gradients = tape.gradient(loss, self.trainable_variables)
         self.optimizer.apply(gradients, self.trainable_variables)
-        for metric in self.metrics:
-            if metric.name == "loss":
-                metric.update_state(loss)
-            else:
-                metric.update_state(y, y_pred)
-        return {metric.name: metric.result() for metric in self.metrics}
+        return logs_of(self, loss, y, y_pred)
 
 
 class OfTorch(BertClassifier):
@@ -64,12 +66,7 @@ class OfTorch(BertClassifier):
         weights = list(self.trainable_weights)
         with torch.no_grad():
             self.optimizer.apply([weight.value.grad for weight in weights], weights)
-        for metric in self.metrics:
-            if metric.name == "loss":
-                metric.update_state(loss)
-            else:
-                metric.update_state(y, y_pred)
-        return {metric.name: metric.result() for metric in self.metrics}
+        return logs_of(self, loss, y, y_pred)
 
 
 class OfJax(BertClassifier):

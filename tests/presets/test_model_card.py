@@ -135,13 +135,13 @@ def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, e
 
 
 def test_the_card_names_the_source_that_training_started_from(classifier, tmp_path):
-    classifier.backbone.published_source = "hf://user/name"
+    classifier.backbone.published_source = "hf://user/name@v2"
     first = card_of(classifier, tmp_path / "first")
-    assert "Training started from the weights of `hf://user/name`." in first
+    assert "Training started from the weights of `hf://user/name@v2`." in first
     assert metadata(tmp_path / "first")["base_model"] == "user/name"
     for cls in (BertClassifier, keras_bert.BertEmbedder):
         again = cls.from_preset(tmp_path / "first")
-        assert "`hf://user/name`" in card_of(again, tmp_path / "again")
+        assert "`hf://user/name@v2`" in card_of(again, tmp_path / "again")
     fresh = BertTask.from_preset(tmp_path / "first", load_weights=False)
     assert "## Training" not in card_of(fresh, tmp_path / "fresh")
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import h5py
 import numpy as np
@@ -16,10 +17,17 @@ def backbone(make_backbone, randomized):
     return randomized(make_backbone())
 
 
-@pytest.fixture
-def classifier(backbone, preprocessor):
-    reader = BertClassifierPreprocessor.like(preprocessor, label_names=["no", "yes"])
-    return BertClassifier(backbone, 2, reader, name="mine")
+@pytest.fixture(scope="module")
+def classifier(make_backbone, randomized, letters):
+    reader = BertClassifierPreprocessor(letters, 12, label_names=["no", "yes"])
+    return BertClassifier(randomized(make_backbone()), 2, reader, name="mine")
+
+
+@pytest.fixture(scope="module")
+def preset(classifier, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("preset")
+    classifier.save_to_preset(folder)
+    return folder
 
 
 @pytest.fixture
@@ -28,10 +36,9 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def saved(classifier, folder):
+def saved(preset, folder):
     """A classifier's folder, which a test may damage."""
-    classifier.save_to_preset(folder)
-    return folder
+    return shutil.copytree(preset, folder)
 
 
 def assert_refused(source, message):
@@ -43,8 +50,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
-    classifier.save_to_preset(folder)
+def test_a_preset_gives_the_saved_model(classifier, inputs, saved, folder, difference):
     assert names(folder) == FILES and names(folder.parent) == ["bert"]
     loaded = BertClassifier.from_preset(folder)
     assert type(loaded) is BertClassifier and not loaded.compiled
@@ -120,7 +126,8 @@ def test_the_optimizer_stays_out_of_the_file(backbone, folder):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
-def test_other_arguments_of_a_quantized_preset(classifier, inputs, folder, difference):
+def test_other_arguments_of_a_quantized_preset(saved, inputs, folder, difference):
+    classifier = BertClassifier.from_preset(saved)
     classifier.quantize("int8")
     classifier.save_to_preset(folder)
     assert difference(classifier(inputs), BertClassifier.from_preset(folder)(inputs)) == 0.0
@@ -169,7 +176,6 @@ def test_a_config_of_no_preset_is_reported(tmp_path, config, message):
 def test_weights_of_another_size_are_refused(saved, make_backbone, tmp_path):
     BertClassifier(make_backbone(hidden_dim=8), 2).save_to_preset(tmp_path / "other")
     (tmp_path / "other" / "model.weights.h5").replace(saved / "model.weights.h5")
-    assert_refused(saved, "model.weights.h5 is damaged")
     (saved / "checksums.json").write_text("{}")
     assert_refused(saved, "model.weights.h5 doesn't hold the weights that .*config")
 
@@ -206,7 +212,6 @@ def test_line_endings_that_git_changed_are_no_damage(saved):
 def test_weights_that_the_model_does_not_take_are_told(saved):
     path = saved / "config.json"
     path.write_text(path.read_text().replace('"num_segments": 2', '"num_segments": 0'))
-    assert_refused(saved, "config.json is damaged, or was changed")
     (saved / "checksums.json").write_text("{}")
     assert_refused(saved, r"doesn't hold the weights .*config.json describes: [\d,]+ numbers were")
 

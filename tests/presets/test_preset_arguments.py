@@ -38,7 +38,6 @@ def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, sa
             "num_classes, .*truncation",
         ),
         (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has act"),
-        (BertBackbone, {"blocks": 2}, "BertBackbone has no argument blocks; it has act"),
         (keras_bert.BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; .*combine, .*trunc"),
     ],
 )
@@ -73,14 +72,14 @@ def test_known_presets_are_listed_by_name(keras_hub):
     assert ours <= set(keras_hub.models.BertBackbone.presets)
 
 
-@pytest.fixture
-def reviews(make_backbone, preprocessor, tmp_path):
+@pytest.fixture(scope="module")
+def reviews(make_backbone, letters, tmp_path_factory):
     """The folder of a classifier with a setting of each kind."""
-    reader = BertClassifierPreprocessor.like(
-        preprocessor, truncation="tail", label_names=["no", "yes"], threshold=0.3, window_stride=4
-    )
-    BertClassifier(make_backbone(), 2, reader).save_to_preset(tmp_path / "reviews")
-    return tmp_path / "reviews"
+    settings = {"truncation": "tail", "threshold": 0.3, "window_stride": 4}
+    reader = BertClassifierPreprocessor(letters, 12, label_names=["no", "yes"], **settings)
+    folder = tmp_path_factory.mktemp("reviews")
+    BertClassifier(make_backbone(), 2, reader).save_to_preset(folder)
+    return folder
 
 
 def settings_of(model):

@@ -16,7 +16,6 @@ from keras_bert.files.json_files import read_json
 from keras_bert.models.backbone import export_encoder
 from keras_bert.serving.export_token_ids import (
     _FORMATS,
-    _write_onnx,
     write_own_files,
 )
 from tests import vocabularies
@@ -164,19 +163,6 @@ def test_every_task_runs_as_predict(assert_close, difference, tmp_path, package,
         }
         [logits] = session.get_outputs()
         assert (logits.name, logits.type, logits.shape[0]) == ("logits", "tensor(float)", "batch")
-
-
-@pytest.mark.slow
-def test_onnx_takes_the_gelu_of_keras(assert_close, tmp_path):
-    needed("tf2onnx")
-    function = tf.function(
-        lambda x: {"y": keras.ops.gelu(x, approximate=False)},
-        input_signature=[tf.TensorSpec((None, 3), "float32", name="x")],
-    )
-    _write_onnx(function, str(tmp_path / "gelu.onnx"))
-    session = needed("onnxruntime").InferenceSession(tmp_path / "gelu.onnx")
-    values = np.linspace(-4, 4, 9, dtype="float32").reshape(3, 3)
-    assert_close(session.run(None, {"x": values}), [function(values)["y"]])
 
 
 @pytest.mark.slow
@@ -339,14 +325,6 @@ def test_a_stranger_runs_the_lines_of_the_folder(
     assert_close(np.array(json.loads(said)), model.predict(TEXTS, verbose=0))
 
 
-def test_the_folder_tells_of_a_threshold(tmp_path):
-    needed("openvino")
-    model = with_preprocessor()
-    model.preprocessor.threshold = 0.875
-    model.export(tmp_path, format="openvino")
-    assert "from a probability of 0.8750 on" in (tmp_path / "README.md").read_text()
-
-
 def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(tmp_path, refused):
     for name in ("pretrainer", "features", "layers", "token vectors"):
         refused('names="keras_bert"', make(name).export, tmp_path / "out", format="onnx")
@@ -402,7 +380,9 @@ def test_the_folder_replaces_an_export_and_nothing_else(fake_writer, tmp_path, r
 def test_a_folder_for_hugging_faces_tools_describes_the_model(fake_writer, tmp_path, refused):
     fake_writer("onnx")
     folder, model = tmp_path / "books", with_preprocessor()
+    model.preprocessor.threshold = 0.875
     assert model.export(folder, format="onnx") == str(folder / "onnx" / "model.onnx")
+    assert "from a probability of 0.8750 on" in (folder / "README.md").read_text()
     (folder / "README.md").write_text("Mine.")
     model.quantize("int8")  # its weights are in the graph alone
     model.export(folder, format="onnx")

@@ -9,7 +9,6 @@ TF_CONFIG in the environment it is one of several workers, and the devices are i
 import json
 import os
 import sys
-import tempfile
 
 BACKEND, DEVICES = sys.argv[1], int(sys.argv[2])
 os.environ["KERAS_BACKEND"] = BACKEND
@@ -66,15 +65,6 @@ def pretrainer(rng, rows, dropout):
     return model, x, y, weights
 
 
-def causal_pretrainer(rng, rows, dropout):
-    model = keras_bert.BertPretrainer(backbone(dropout, causal=True), next_sentence=False)
-    x = inputs(rng, rows)
-    x["mask_positions"] = np.tile(np.arange(LENGTH - 1, dtype="int32"), (rows, 1))
-    words = x["token_ids"][:, 1:]
-    used = (x["padding_mask"][:, 1:] > 0).astype("float32")
-    return model, x, {"masked_lm": words}, {"masked_lm": used}
-
-
 def padded_pretrainer(rng, rows, dropout):
     """Sequences of at most half a row, two of which `packed_pretrainer` puts into one row."""
     model, x, y, weights = pretrainer(rng, rows, dropout)
@@ -116,12 +106,6 @@ def classifier(rng, rows, dropout):
     return model, inputs(rng, rows), rng.integers(0, 3, (rows,)), weights
 
 
-def uneven_classifier(rng, rows, dropout):
-    """The gradients of a batch's last row are the first to overflow float16."""
-    model, x, y, _ = classifier(rng, rows, dropout)
-    return model, x, y, np.where(np.arange(rows) % ROWS < ROWS - 1, 0.03, 3.0).astype("float32")
-
-
 def token_classifier(rng, rows, dropout):
     model = keras_bert.BertTokenClassifier(backbone(dropout), num_classes=3, dropout=dropout)
     x = inputs(rng, rows)
@@ -145,17 +129,8 @@ def scored_embedder(rng, rows, dropout):
     return model, columns, texts[:, 0].astype("float32"), None
 
 
-def reranker(rng, rows, dropout):
-    model = keras_bert.BertReranker(backbone(dropout), dropout=dropout)
-    pairs = inputs(rng, 2 * rows)
-    x = {name: values.reshape(rows, 2, LENGTH) for name, values in pairs.items()}
-    weights = np.linspace(0.1, 3, rows).astype("float32")
-    return model, x, rng.normal(size=rows).astype("float32"), weights
-
-
-def backbone(dropout, **settings):
-    settings = {**SIZE, "dropout": dropout, "max_sequence_length": LENGTH, **settings}
-    return keras_bert.BertBackbone(40, **settings)
+def backbone(dropout):
+    return keras_bert.BertBackbone(40, **SIZE, dropout=dropout, max_sequence_length=LENGTH)
 
 
 def train(
@@ -167,47 +142,32 @@ def train(
     rows=ROWS,
     total=STEPS * ROWS,
     dropout=0.0,
-    policy="float32",
     remat=False,
-    lora_rank=None,
-    use_ema=False,
-    reload=False,
     stock=False,
     shuffle=True,
     repeats=False,
 ):
     keras.utils.set_random_seed(1)
-    keras.config.set_dtype_policy(policy)
     rng = np.random.default_rng(1)
     with scope():
         model, x, y, weights = globals()[task](rng, total, dropout)
         model.backbone.remat = remat
-        if lora_rank:
-            add_lora(model, lora_rank)
         arguments = model.default_compile_args()
-        if task == "reranker":
-            arguments = {"loss": keras_bert.losses.MarginMeanSquaredError()}
         if task == "embedder":
             reduction = "mean_with_sample_weight"
             arguments = {"loss": keras_bert.losses.InBatchNegatives(reduction=reduction)}
-        optimizer = keras_bert.AdamW(1e-3, global_clipnorm=0.05, use_ema=use_ema, ema_momentum=0.9)
-        if policy == "mixed_float16":  # its first steps overflow and are skipped
-            optimizer = keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=2.0**22)
+        optimizer = keras_bert.AdamW(1e-3, global_clipnorm=0.05)
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)
             rows //= accumulation_steps
         arguments |= {"optimizer": optimizer, "jit_compile": jit_compile}
         model.compile(**arguments, steps_per_execution=steps_per_execution)
-        if reload:
-            model = loaded(model)
     order = np.random.default_rng(2).permutation(total) if shuffle else np.arange(total)
     x, y, weights = keras.tree.map_structure(
         lambda part: None if part is None else part[order], (x, y, weights)
     )
     batches = {"batch_size": rows, "verbose": 0}
     options = {} if stock else {"accumulation_steps": accumulation_steps}
-    if use_ema:
-        options["callbacks"] = [keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
     if repeats:
         with scope():
             model.optimizer.build(model.trainable_variables)
@@ -220,8 +180,6 @@ def train(
             variable.assign(value)
         model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
         repeats = all(map(np.array_equal, values_of(variables), end))
-    if reload:  # out of the scope
-        model = loaded(model)
     scores, predicted = {}, []
     if total % rows:  # the last batch is smaller; elsewhere training says enough
         scores = model.evaluate(x, y, sample_weight=weights, return_dict=True, **batches)
@@ -264,18 +222,6 @@ class Stock(keras.Model):
 
     def call(self, inputs, training=None):
         return self.task(inputs, training=training)
-
-
-def add_lora(model, rank):
-    for layer in model.backbone._flatten_layers():
-        if isinstance(layer, keras.layers.Dense):
-            layer.enable_lora(rank)
-
-
-def loaded(model):
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(f"{folder}/model.keras")
-        return keras.models.load_model(f"{folder}/model.keras")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(ord("a") + i) for i in range(25)]
+from tests.conftest import VOCABULARY
+
 CONFIG = {
     "model_type": "bert",
     "vocab_size": 30,
@@ -39,7 +40,7 @@ HEADS = {
 
 @pytest.fixture(scope="session")
 def words():
-    return list(WORDS)
+    return list(VOCABULARY)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Cross-encoders of sentence-transformers come and go."""
 
 import json
+import shutil
 
 import pytest
 
@@ -12,13 +13,19 @@ SIGMOID = "torch.nn.modules.activation.Sigmoid"
 PAIRS = [("a b", "c d"), ("a b", "e f g h i j k l m"), ("c", "")]
 
 
-@pytest.fixture
-def folder(make_backbone, letters, randomized, tmp_path):
-    """A folder of transformers with one label, of a `BertClassifier`."""
+@pytest.fixture(scope="module")
+def saved(make_backbone, letters, randomized, tmp_path_factory):
     reader = BertClassifierPreprocessor(letters, sequence_length=12)
     model = randomized(BertClassifier(make_backbone(), 1, reader, dropout=0.3))
-    model.save_to_hugging_face(tmp_path / "theirs")
-    return tmp_path / "theirs"
+    folder = tmp_path_factory.mktemp("saved")
+    model.save_to_hugging_face(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """A folder of transformers with one label, of a `BertClassifier`."""
+    return shutil.copytree(saved, tmp_path / "theirs")
 
 
 def changed(folder, **entries):

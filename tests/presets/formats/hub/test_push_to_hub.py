@@ -3,9 +3,8 @@
 import re
 
 import pytest
-import yaml
 
-from keras_bert import BertBackbone, BertClassifier, BertTask
+from keras_bert import BertClassifier, BertTask
 from keras_bert.files.new_folder import CARD_MARK
 from keras_bert.presets.push_to_hub import push_to_hub
 
@@ -33,15 +32,6 @@ def test_a_model_is_uploaded_in_one_commit_and_loads(hub, classifier, same):
     assert "path/to" not in text
     back = BertTask.from_preset(handle)
     assert type(back) is BertClassifier and same(back, classifier)
-
-
-def test_the_base_model_is_named(hub, classifier, tmp_path):
-    handle = push_to_hub(classifier, "user/tiny", token=hub.token)
-    BertBackbone.from_preset(handle).save_to_preset(tmp_path / "again")
-    text = (tmp_path / "again" / "README.md").read_text()
-    assert yaml.safe_load(text.split("---")[1])["base_model"] == "user/tiny"
-    assert f"`{handle}`" in text
-    assert str(tmp_path) not in text
 
 
 def test_another_upload_replaces_the_files_of_the_model(hub, classifier, same):

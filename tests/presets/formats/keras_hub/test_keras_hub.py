@@ -81,7 +81,6 @@ def test_a_preset_of_another_architecture_is_refused(tmp_path):
         ("config.json", ("num_layers", 2, 1), "a BERT with 1536 weights .* describes 1004: they"),
         ("model.weights.h5", None, "can't be loaded as a BERT: .*weights.json. doesn't exist"),
         ("model.weights.h5", "cut", r"model.weights.h5 is damaged.*truncated file"),
-        ("model.weights.h5", "grown", "model.weights.h5 is damaged"),
         ("task.weights.h5", "cut", "task.weights.h5 is damaged.*truncated file"),
     ],
 )
@@ -91,8 +90,6 @@ def test_a_damaged_folder_is_refused(their_preset, copy, file, change, message, 
     (folder / file).unlink()
     if change == "cut":
         (folder / file).write_bytes(content[: len(content) // 2])
-    elif change == "grown":
-        (folder / file).write_bytes(content[:5000] + content[5000:5200] + content[5000:])
     elif change is not None:
         name, old, new = change
         old, new = (f'"{name}": {value}' for value in (old, new))
@@ -117,16 +114,12 @@ def test_probabilities_become_logits_with_a_warning(assert_close, their_preset, 
     assert_close(keras.ops.softmax(outputs_of(ours)["outputs"]), outputs_of(theirs)["outputs"])
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [("model.weights.h5", "pooled_dense/bias"), ("task.weights.h5", "logits/bias")],
-)
-def test_a_weight_that_is_not_finite_is_refused(their_preset, tmp_path, file, name, refused):
+def test_a_weight_that_is_not_finite_is_refused(their_preset, tmp_path, refused):
     theirs, _ = their_preset("BertTextClassifier")
-    [weight] = [weight for weight in theirs.weights if weight.path.endswith(name)]
+    [weight] = [weight for weight in theirs.weights if weight.path.endswith("logits/bias")]
     whole = keras.ops.convert_to_numpy(weight)
     weight.assign(whole * float("nan"))
     theirs.save_to_preset(str(tmp_path / "theirs"))
     weight.assign(whole)
-    message = f"{file}: .*{name} holds NaN or infinity"
+    message = "task.weights.h5: .*logits/bias holds NaN or infinity"
     refused(message, BertTask.from_preset, tmp_path / "theirs")

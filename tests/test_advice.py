@@ -80,11 +80,6 @@ def load(source=None, **arguments):
     return kb.BertClassifier.from_preset("preset", **arguments)
 
 
-def written(text):
-    Path("a.txt").write_text(text)
-    return "a.txt"
-
-
 def corpus(documents=2, **settings):
     paths = [f"{index}.txt" for index in range(documents)]
     for index, path in enumerate(paths):
@@ -206,11 +201,6 @@ ADVICE = [
         lambda: callbacks.TrainingCurves(Path("run")),
     ),
     (lambda: callbacks.Throughput("x"), "tokens_per_step", lambda: callbacks.Throughput(64)),
-    (
-        lambda: kb.finetune(task(), INPUTS, INPUTS, "run"),
-        "fit",
-        lambda: fit(INPUTS, [0, 1]),
-    ),
     # Tasks and presets
     (
         lambda: kb.BertClassifier(num_classes=2),
@@ -239,16 +229,6 @@ ADVICE = [
         lambda: kb.BertPretrainer(encoder(), masked_lm_activation=len),
         "activation name",
         lambda: kb.BertPretrainer(encoder(), masked_lm_activation="relu"),
-    ),
-    (
-        lambda: load(task()).from_preset("preset/config.json"),
-        "folder",
-        lambda: load(task()).from_preset("preset"),
-    ),
-    (
-        lambda: task().export(written("")),
-        "filepath a.txt file",
-        lambda: task().save_to_preset("b"),
     ),
     # Corpora and files
     (lambda: kb.Corpus("."), "prepare_corpus", lambda: kb.Corpus(corpus().folder)),

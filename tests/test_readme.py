@@ -119,11 +119,6 @@ def test_python_blocks_run_in_order(page, books, published, tmp_path, monkeypatc
         assert names["signature"](text=["a book"])["label"].numpy()[0] in (b"0", b"1")
 
 
-def test_the_first_block_needs_no_training():
-    first = blocks(README, "python")[0]
-    assert any(source in first for source in PUBLISHED) and ".fit(" not in first
-
-
 @each_page
 def test_commands_name_scripts_and_options_that_exist(page, monkeypatch):
     for script, *arguments in [each for each in commands(page) if not each[0].startswith("-")]:

@@ -133,22 +133,3 @@ def test_the_arguments_of_from_preset_are_those_of_the_classes():
         if isinstance(cls, type) and issubclass(cls, PresetModel):
             names |= {*accepted_arguments(cls), *setting_names(cls)}
     assert LoadingArguments.__annotations__.keys() == names
-
-
-@pytest.mark.weekly
-@pytest.mark.slow
-def test_an_editor_completes_public_names_and_goes_to_their_definitions():
-    jedi = pytest.importorskip("jedi", reason='pip install ".[dev]"')
-    # InterpreterEnvironment starts no process.
-    options = {"project": jedi.Project(ROOT), "environment": jedi.InterpreterEnvironment()}
-    completions = jedi.Script("import keras_bert\nkeras_bert.", **options).complete()
-    assert set(keras_bert.__all__) <= {completion.name for completion in completions}
-    script = "import keras_bert\nmodel = keras_bert.BertClassifier.from_preset('x')\nmodel."
-    names = {completion.name for completion in jedi.Script(script, **options).complete()}
-    assert {"fit", "answer", "backbone"} <= names and "from_pretrained" not in names
-    script = jedi.Script("import keras_bert\nkeras_bert.BertClassifier(", **options)
-    (definition,) = script.goto(line=2, column=len("keras_bert.Bert"))
-    assert definition.type == "class"
-    assert definition.module_path == PACKAGE / "models" / "bert_classifier.py"
-    (signature,) = script.get_signatures()
-    assert [parameter.name for parameter in signature.params][:2] == ["backbone", "num_classes"]

@@ -135,18 +135,9 @@ def by_hand(preset):
     example, divided by 4. Returns the mean loss of each epoch, and the model.
     """
 
-    def train(
-        loss=cross_entropy,
-        epochs=1,
-        weights=None,
-        rate=0.1,
-        labels=LABELS,
-        rows=ROWS,
-        prepare=lambda model: None,
-    ):
-        model = keras_bert.BertClassifier.from_preset(preset, dtype="float32")
-        prepare(model)
-        rows, targets = np.array(rows), np.array(labels)
+    def train(loss=cross_entropy, epochs=1, weights=None, rows=ROWS):
+        model = keras_bert.BertClassifier.from_preset(preset)
+        rows, targets = np.array(rows), np.array(LABELS)
         weights = np.ones(len(TEXTS)) if weights is None else np.array(weights)
         losses = []
         for _ in range(epochs):
@@ -164,7 +155,7 @@ def by_hand(preset):
                 pairs = list(zip(model.trainable_variables, gradients, strict=True))
                 for variable, gradient in pairs:
                     gradient = keras.ops.convert_to_numpy(gradient)
-                    variable.assign(keras.ops.convert_to_numpy(variable) - rate * gradient)
+                    variable.assign(keras.ops.convert_to_numpy(variable) - 0.1 * gradient)
                 of_batches += [float(keras.ops.convert_to_numpy(value))] * len(batch)
             losses.append(np.mean(of_batches))
         return losses, model

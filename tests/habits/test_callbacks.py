@@ -109,17 +109,6 @@ def test_early_stopping_restores_the_best_weights(sgd_model, texts, labels, plai
     same_weights(sgd_model, plain(best + 1)[1])
 
 
-@pytest.mark.slow
-def test_tensorboard(sgd_model, texts, labels, tmp_path):
-    pytest.importorskip("tensorflow", reason="Keras writes TensorBoard's files by TensorFlow")
-    pytest.importorskip("tensorboard", reason='pip install ".[plots]"')
-    callback = keras.callbacks.TensorBoard(tmp_path, histogram_freq=1, update_freq="epoch")
-    options = {"validation_split": 0.25, "callbacks": [callback]}
-    sgd_model.fit(texts, labels, **options, **PLAIN)
-    folders = {path.parent.name for path in tmp_path.glob("*/events.out.*")}
-    assert folders == {"train", "validation"}
-
-
 def test_backup_and_restore(model, texts, labels, tmp_path, plain, same_weights):
     class Fail(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):

@@ -91,13 +91,9 @@ def test_a_mask_is_read_as_weights(reads_as_lists):
     reads_as_lists(TEXTS, LABELS, mask, weights=mask.astype(float))
 
 
-def test_weights_that_cannot_be_meant_are_refused(sgd_model, texts, labels, refused):
-    refused("weights", sgd_model.fit, texts, labels, sample_weight=WEIGHTS[:5])
-    missing = [*WEIGHTS[:7], np.nan]
-    refused("(?i)weight.*nan", sgd_model.fit, texts, labels, sample_weight=missing)
+def test_weights_in_a_dict_are_refused(sgd_model, texts, labels, refused):
     refused("sample_weight must have a value for each example", sgd_model.fit, texts, labels,
             sample_weight={0: 1.0, 1: 3.0})  # fmt: skip
-    refused("Did you mean 'yes'", sgd_model.fit, texts, labels, class_weight={"Yes": 2.0})
 
 
 # Validation

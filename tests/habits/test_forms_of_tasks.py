@@ -57,15 +57,6 @@ def test_features_of_a_table_and_of_rows(featured, df, featured_loss, assert_clo
         assert_close(featured.evaluate(*data, verbose=0), featured_loss)
 
 
-def test_texts_need_their_features(featured, texts, labels, refused):
-    message = r"give \{'text': texts, 'features'"
-    refused(message, featured.evaluate, FEATURES, labels)
-    refused(message, featured.predict, texts)
-    features = pd.DataFrame(FEATURES).where(FEATURES != 1.5)
-    missing = {"text": texts, "features": features}
-    refused(r"(?s)features.*nan.*fill the value", featured.predict, missing)
-
-
 def test_a_regression_of_a_column(make_encoder, tokenizer, df, assert_close, refused):
     reader = BertClassifierPreprocessor(tokenizer, 8)
     model = BertClassifier(make_encoder(), num_classes=1, preprocessor=reader)

@@ -59,10 +59,6 @@ def test_a_copy_answers_alike(way, compiled, tmp_path, alike):
     alike(COPIES[way](compiled, tmp_path))
 
 
-def my_loss(y_true, y_pred):
-    return keras.losses.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
-
-
 def test_clone_model(sgd_model, texts, labels, plain, same_weights):
     clone = keras.models.clone_model(sgd_model)  # a keras.Model, of prepared inputs
     clone.set_weights(sgd_model.get_weights())
@@ -77,18 +73,6 @@ def test_a_deepcopy_trains_alone(sgd_model, texts, labels, plain, same_weights, 
     other.fit(texts, labels, **PLAIN)
     same_weights(other, plain()[1])
     same_weights(sgd_model, BertClassifier.from_preset(preset))
-
-
-def test_a_custom_loss_must_be_given(model, compiled, texts, labels, tmp_path, assert_close):
-    path = tmp_path / "model.keras"
-    model.compile(SGD(0.1), loss=my_loss, run_eagerly=EAGERLY)
-    model.save(path)
-    with pytest.raises((TypeError, ValueError), match="my_loss"):
-        keras.models.load_model(path)
-    assert not keras.models.load_model(path, compile=False).compiled
-    loaded = keras.models.load_model(path, custom_objects={"my_loss": my_loss})
-    expected, _ = compiled.evaluate(texts, labels, verbose=0)
-    assert_close(loaded.evaluate(texts, labels, verbose=0), expected)
 
 
 @pytest.mark.slow
@@ -106,15 +90,6 @@ def test_the_state_dict_of_torch(model, preset, alike):
     file.seek(0)
     other.load_state_dict(torch.load(file))
     alike(other)
-
-
-def test_lora_in_a_saved_model(model, texts, labels, tmp_path, assert_close):
-    model.enable_lora(2)
-    model.compile(SGD(0.1), run_eagerly=EAGERLY)
-    model.fit(texts, labels, **PLAIN)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert_close(loaded.predict(texts, verbose=0), model.predict(texts, verbose=0))
 
 
 def test_a_keras_model_around_the_backbone_is_saved(compiled, tmp_path, texts, assert_close):

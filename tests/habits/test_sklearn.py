@@ -4,14 +4,10 @@ import keras
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
-from keras_bert import BertEmbedder, BertEmbedderPreprocessor
 from keras_bert.estimators import TextClassifier
 from tests.habits.conftest import LABELS, NAMES, TEXTS
 
@@ -50,19 +46,3 @@ def test_labels_that_are_missing(estimator, texts, names):
 
 
 # Around Keras models
-
-
-@pytest.fixture(scope="module")
-def embedder(make_encoder, tokenizer):
-    return BertEmbedder(make_encoder(), preprocessor=BertEmbedderPreprocessor(tokenizer, 8))
-
-
-def test_an_embedder_in_a_pipeline(embedder, texts, labels):
-    pipeline = make_pipeline(
-        FunctionTransformer(embedder.encode_document), LogisticRegression(C=100.0)
-    )
-    df = pd.DataFrame({"text": texts, "label": labels})
-    pipeline.fit(df["text"], df["label"])
-    vectors = embedder.encode_document(texts)
-    expected = LogisticRegression(C=100.0).fit(vectors, labels).predict_proba(vectors)
-    np.testing.assert_allclose(pipeline.predict_proba(df["text"]), expected, rtol=1e-5)

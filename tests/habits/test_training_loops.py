@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertClassifier, WarmupLinearDecay
+from keras_bert import Batching, BertClassifier
 from tests.habits.conftest import EAGERLY, PLAIN
 
 IN_ORDER = Batching(4, shuffle=False)
@@ -159,25 +159,6 @@ def test_fit_again_goes_on(sgd_model, texts, labels, plain, same_weights):
     assert history.epoch == [1, 2]
     assert int(sgd_model.optimizer.iterations) == 6
     same_weights(sgd_model, plain(3)[1])
-
-
-@pytest.mark.slow
-def test_accumulation_of_the_optimizer(model, texts, labels, plain, same_weights):
-    model.compile(SGD(0.1, gradient_accumulation_steps=2))
-    model.fit(texts, labels, batch_size=2, shuffle=False, verbose=0)
-    same_weights(model, plain()[1])
-
-
-def test_a_schedule_of_this_library(model, texts, labels, by_hand, same_weights):
-    schedule = WarmupLinearDecay(0.2, 1, 3, continuous=True)
-    model.compile(SGD(schedule), run_eagerly=EAGERLY)
-    model.fit(texts, labels, **PLAIN)
-    rates = [float(schedule(step)) for step in (0, 1)]
-    first = by_hand(rows=range(4), rate=rates[0])[1]
-    second = by_hand(
-        rows=range(4, 8), rate=rates[1], prepare=lambda m: m.set_weights(first.get_weights())
-    )
-    same_weights(model, second[1])
 
 
 def test_seeds_repeat_a_run(preset, texts, labels):

@@ -181,23 +181,20 @@ if __name__ == "__main__":
 """
 
 
-def check_two_writers(run_python, tmp_path, parent, method, rounds):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "rounds"),
+    [
+        ("save_to_preset", 3),
+        pytest.param("save_to_preset", 20, marks=pytest.mark.weekly),
+        pytest.param("save_to_hugging_face", 20, marks=pytest.mark.weekly),
+    ],
+)
+def test_two_processes_that_save_into_one_folder_leave_a_whole_model(
+    run_python, tmp_path, method, rounds
+):
     script = tmp_path / "writers.py"
     script.write_text(WRITERS)
-    with tempfile.TemporaryDirectory(dir=parent) as folder:
-        print(run_python(script, method, rounds, os.path.join(folder, "model")))
-
-
-@pytest.mark.slow
-def test_two_processes_that_save_into_one_folder_leave_a_whole_model(run_python, tmp_path):
-    check_two_writers(run_python, tmp_path, tmp_path, "save_to_preset", 3)
-
-
-@pytest.mark.weekly
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["save_to_preset", "save_to_hugging_face"])
-@pytest.mark.parametrize("parent", ["disk", "/dev/shm"])
-def test_so_they_do_in_many_rounds(run_python, tmp_path, parent, method):
-    if parent != "disk" and not os.path.isdir(parent):
-        pytest.skip(f"no {parent} on this system")
-    check_two_writers(run_python, tmp_path, tmp_path if parent == "disk" else parent, method, 20)
+    for parent in {tmp_path, "/dev/shm"} if os.path.isdir("/dev/shm") else {tmp_path}:
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
+            print(run_python(script, method, rounds, os.path.join(folder, "model")))

@@ -65,41 +65,6 @@ def pretrainer(rng, rows, dropout):
     return model, x, y, weights
 
 
-def padded_pretrainer(rng, rows, dropout):
-    """Sequences of at most half a row, two of which `packed_pretrainer` puts into one row."""
-    model, x, y, weights = pretrainer(rng, rows, dropout)
-    lengths = rng.integers(3, LENGTH // 2 + 1, rows)
-    x["padding_mask"] = (np.arange(LENGTH) < lengths[:, None]).astype("int32")
-    x["token_ids"] *= x["padding_mask"]
-    x["mask_positions"] = np.minimum(x["mask_positions"], lengths[:, None] - 1)
-    return model, x, y, weights
-
-
-def packed_pretrainer(rng, rows, dropout):
-    """The same sequences: the second of a row follows the first, and a third slot is unused."""
-    model, x, y, weights = padded_pretrainer(rng, 2 * rows, dropout)
-    starts = np.stack([0 * x["padding_mask"][0::2].sum(1), x["padding_mask"][0::2].sum(1)], axis=1)
-    packed = {name: np.zeros((rows, LENGTH), "int32") for name in ("token_ids", "sequence_ids")}
-    for row, slot in np.ndindex(rows, 2):
-        tokens = x["padding_mask"][2 * row + slot].astype(bool)
-        places = starts[row, slot] + np.arange(tokens.sum())
-        packed["token_ids"][row, places] = x["token_ids"][2 * row + slot, tokens]
-        packed["sequence_ids"][row, places] = slot + 1
-    positions = x["mask_positions"] + starts.reshape(-1, 1)
-    packed["mask_positions"] = positions.reshape(rows, -1).astype("int32")
-    packed["cls_positions"] = np.pad(starts, [[0, 0], [0, 1]]).astype("int32")
-    labels, counts = y["next_sentence"].reshape(rows, 2), weights["next_sentence"].reshape(rows, 2)
-    y = {
-        "masked_lm": y["masked_lm"].reshape(rows, -1),
-        "next_sentence": np.pad(labels, [[0, 0], [0, 1]]),
-    }
-    weights = {
-        "masked_lm": weights["masked_lm"].reshape(rows, -1),
-        "next_sentence": np.pad(counts, [[0, 0], [0, 1]]),
-    }
-    return model, packed, y, weights
-
-
 def classifier(rng, rows, dropout):
     model = keras_bert.BertClassifier(backbone(dropout), num_classes=3, dropout=dropout)
     weights = np.linspace(0.1, 3, rows).astype("float32")
@@ -144,7 +109,6 @@ def train(
     dropout=0.0,
     remat=False,
     stock=False,
-    shuffle=True,
     repeats=False,
 ):
     keras.utils.set_random_seed(1)
@@ -162,7 +126,7 @@ def train(
             rows //= accumulation_steps
         arguments |= {"optimizer": optimizer, "jit_compile": jit_compile}
         model.compile(**arguments, steps_per_execution=steps_per_execution)
-    order = np.random.default_rng(2).permutation(total) if shuffle else np.arange(total)
+    order = np.random.default_rng(2).permutation(total)
     x, y, weights = keras.tree.map_structure(
         lambda part: None if part is None else part[order], (x, y, weights)
     )
@@ -183,8 +147,7 @@ def train(
     scores, predicted = {}, []
     if total % rows:  # the last batch is smaller; elsewhere training says enough
         scores = model.evaluate(x, y, sample_weight=weights, return_dict=True, **batches)
-        # The outputs of packed rows have slots; those of two are the outputs of `embedder`.
-        if not task.startswith(("padded", "packed", "scored_embedder")):
+        if task != "scored_embedder":  # whose outputs are those of `embedder`
             predicted = keras.tree.flatten(model.predict(x, **batches))
     return {
         "repeats": repeats,

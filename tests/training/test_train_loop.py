@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertClassifier
+from keras_bert import AdamW, BertClassifier, BertPretrainer
 
 EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 
@@ -71,6 +71,28 @@ def test_a_sum_can_be_evaluated_after_a_fit_in_parts(make_backbone):
     total = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
     model.compile("sgd", total, run_eagerly=EAGERLY)
     assert np.isclose(model.evaluate(X, Y, verbose=0), 8 * mean, rtol=1e-5)
+
+
+def test_packed_rows_train_as_their_sequences_alone(make_backbone, assert_close):
+    padded = {"token_ids": np.array([[5, 6, 7, 8], [9, 10, 11, 0]])}
+    padded |= {"padding_mask": padded["token_ids"] > 0, "mask_positions": [[1, 3], [2, 0]]}
+    packed = {"token_ids": [[5, 6, 7, 8, 9, 10, 11, 0]], "mask_positions": [[1, 3, 6, 0]]}
+    packed |= {"sequence_ids": [[1, 1, 1, 1, 2, 2, 2, 0]], "cls_positions": [[0, 4]]}
+    model, found = BertPretrainer(make_backbone(dropout=0.0)), []
+    start, settings = model.get_weights(), model.default_compile_args()
+    for x, shape in ((padded, (2,)), (packed, (1, 2))):
+        y = {"masked_lm": np.array([[12, 13], [14, 0]]), "next_sentence": np.array([0, 1])}
+        weights = {"masked_lm": np.array([[1.0, 1], [1, 0]]), "next_sentence": np.ones(2)}
+        for part in (y, weights):
+            part["masked_lm"] = part["masked_lm"].reshape(shape[0], -1)
+            part["next_sentence"] = part["next_sentence"].reshape(shape)
+        model.set_weights(start)
+        model.compile(**{**settings, "optimizer": keras.optimizers.SGD(0.1)}, run_eagerly=True)
+        x = {name: np.array(values, "int32") for name, values in x.items()}
+        history = model.fit(x, y, sample_weight=weights, verbose=0).history
+        found.append([history["loss"], model.get_weights()])
+    assert_close(*found)
+    assert np.any(found[0][1][0] != start[0])
 
 
 def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):

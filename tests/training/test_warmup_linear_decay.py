@@ -40,6 +40,8 @@ def test_config_round_trip(continuous):
 
 
 def test_a_warm_up_that_does_not_end_in_time_and_a_last_rate_above_the_peak_are_refused(refused):
+    for numbers in ((np.nan, 1, 2), (-1.0, 1, 2), (1.0, np.nan, 2), (1.0, 1, np.nan)):
+        refused("must be a finite number", WarmupLinearDecay, *numbers)
     for warmup, total in ((-1, 10), (10, 10), (11, 10), (0, 0)):
         refused(f"warmup_steps must be .*; got {warmup}", WarmupLinearDecay, 1.0, warmup, total)
     for fraction, message in ((1, "must be below 1; got 1"), (-0.1, "of at least 0; got -0.1")):

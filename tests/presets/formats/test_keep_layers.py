@@ -67,7 +67,6 @@ def test_a_quantized_preset_is_refused(whole, tmp_path, refused):
     refused("is quantized", BertClassifier.from_preset, tmp_path, keep_layers=KEPT)
 
 
-@pytest.mark.parametrize("kind", ["preset", "hugging_face"])
 def test_layers_that_are_not_there_are_refused(backbone, tmp_path, save, refused):
     save(backbone(num_layers=5), tmp_path)
     for layers in [(1, 5), (-1,), (1, 1), (2, 0), (), "024", (None,), 3, [[0]]]:

@@ -1,7 +1,5 @@
 """Training of an embedder on pairs, triplets, scores and classes."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -105,28 +103,24 @@ def test_streams_that_teach_nothing_are_refused(tensorflow, model, refused):
 def test_classes_draw_new_partners_in_each_epoch(model):
     texts = [f"a {'b ' * number}" for number in range(8)]  # told apart by their length
     rows = model.preprocessor.read(texts, CLASSES)
-    seen = set()
-    for seed in (1, 2):
-        batching = Batching(3, shuffle=True, seed=seed)
-        first, second = model.preprocessor.batched(rows, batching), []
+
+    def epochs(seed):
+        batches = model.preprocessor.batched(rows, Batching(3, shuffle=True, seed=seed))
         for _ in range(2):
             epoch = []
-            for inputs, classes in first:
+            for inputs, _ in batches:
                 lengths = [column["padding_mask"].sum(axis=1) - 3 for column in inputs]
                 epoch += np.stack(lengths, axis=1).tolist()
-                assert (classes[:, 0] == classes[:, 1]).all()
-                assert (classes[:, 0] != classes[:, 2]).all()
-            assert sorted(anchor for anchor, *_ in epoch) == list(range(8))
-            for anchor, positive, negative in epoch:
-                assert CLASSES[anchor] == CLASSES[positive] != CLASSES[negative]
-                assert anchor != positive
-            second.append(epoch)
-        again = model.preprocessor.batched(rows, batching)
-        repeated = [c["padding_mask"].sum(axis=1) - 3 for c in next(iter(again))[0]]
-        assert np.stack(repeated, axis=1).tolist() == second[0][:3]  # of the same seed
-        assert second[0] != second[1]
-        seen.update(map(json.dumps, second))
-    assert len(seen) == 4
+            yield epoch
+
+    drawn = [*epochs(1), *epochs(2)]
+    for epoch in drawn:
+        assert sorted(anchor for anchor, *_ in epoch) == list(range(8))
+        for anchor, positive, negative in epoch:
+            assert CLASSES[anchor] == CLASSES[positive] != CLASSES[negative]
+            assert anchor != positive
+    assert len({str(epoch) for epoch in drawn}) == 4
+    assert [*epochs(1)] == drawn[:2]
 
 
 def test_parts_of_a_batch_are_dropped_out_alike_twice(make_backbone, preprocessor):
@@ -152,14 +146,11 @@ def test_parts_of_a_batch_are_dropped_out_alike_twice(make_backbone, preprocesso
     assert losses[0] - losses[1] == pytest.approx(1e-5 * squared_norm, rel=0.1)
 
 
-def test_it_is_saved_and_resumed_with_its_loss(assert_close, model, eager, tmp_path, preprocessor):
+def test_it_is_saved_with_its_loss(model, eager, tmp_path, preprocessor):
     trained = BertEmbedder(model.backbone, preprocessor=preprocessor, matryoshka_dims=(16, 4))
-    eager(trained, optimizer="sgd")
-    trained.save(tmp_path / "model.keras")
+    eager(trained).save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.loss.matryoshka_dims == loaded.matryoshka_dims == (16, 4)
-    x = (ANCHORS, POSITIVES)
-    assert_close(loaded.evaluate(x, verbose=0), trained.evaluate(x, verbose=0))
     trained.save_to_preset(tmp_path / "preset")
     assert BertEmbedder.from_preset(tmp_path / "preset").matryoshka_dims == (16, 4)
     assert BertEmbedder.from_preset(tmp_path / "preset", truncate_dim=4).matryoshka_dims == (4,)

@@ -60,7 +60,7 @@ def test_weights_of_words_add_up_to_what_they_explain(task_of, name, monkeypatch
 
 def test_other_threads_look_up_words_as_they_are(task_of, assert_close):
     table, ids = task_of("classes").backbone.token_embedding, np.array([[5, 6]])
-    expected, change = np.asarray(ops.convert_to_numpy(table(ids))), np.ones((1, 2, 16), "float32")
+    expected, change = ops.convert_to_numpy(table(ids)), np.ones((1, 2, 16), "float32")
     with explaining._moved(table, change), ThreadPoolExecutor(1) as pool:
         found = pool.submit(table, ids).result(), table(ids)
     assert_close(found, (expected, expected + 1))

@@ -63,7 +63,6 @@ def test_a_checkpoint_that_no_run_could_resume_from_is_refused(model, tmp_path, 
 def test_a_second_fit_starts_a_schedule_of_its_own(model, tmp_path):
     rates_of(model, batch_size=40)
     assert np.allclose(rates_of(model, epochs=2, batch_size=20), schedule(4))
-    assert int(model.optimizer.iterations) == 4
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     loaded.run_eagerly = True
@@ -103,19 +102,14 @@ def test_a_callback_that_sets_the_rate_has_it_to_itself(model):
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_an_unknown_number_of_steps_is_said(model, caplog):
-    def batches():
-        while True:
+    def batches(number):
+        for _ in range(number):
             yield {"token_ids": IDS[:4]}, Y[:4]
 
-    found = rates_of(model, batches(), None, steps_per_epoch=5, shuffle=False)
-    assert np.allclose(found, schedule(5))
-    assert not caplog.records
-
-    def few():
-        yield {"token_ids": IDS[:4]}, Y[:4]
-
+    found = rates_of(model, batches(5), None, steps_per_epoch=5, shuffle=False)
+    assert np.allclose(found, schedule(5)) and not caplog.records
     with caplog.at_level(logging.WARNING, "keras_bert"):
-        assert np.allclose(rates_of(model, few(), None, shuffle=False), [5e-5])
+        assert np.allclose(rates_of(model, batches(1), None, shuffle=False), [5e-5])
     assert "stays at 5e-05" in caplog.text and "pass steps_per_epoch to fit" in caplog.text
 
 
@@ -143,7 +137,6 @@ BY_EPOCH = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-5)
         (lambda: keras.optimizers.LossScaleOptimizer(ADAM(1e-3)), None, [], "0.001"),
         (lambda: AdamW(5e-4), None, [], None),
         (lambda: keras.optimizers.Lamb(1e-3), None, [], None),
-        (lambda: "sgd", None, [], None),
         (lambda: "adam", None, [BY_EPOCH], None),
         (lambda: "adam", lambda model: model.backbone.freeze(), [], None),
         (lambda: "adam", lambda model: model.enable_lora(1), [], None),
@@ -208,6 +201,4 @@ def test_an_error_of_default_compile_args_is_the_user_s(backbone, refused):
         def default_compile_args(self):
             return {"optimizer": "adam", "loss": keras.losses.get("no_such_loss")}
 
-    own = Misspelt(backbone, num_classes=2)
-    for call in (own.compile, lambda: own.compile("sgd"), lambda: own.fit(X, Y)):
-        refused("no_such_loss", call)
+    refused("no_such_loss", Misspelt(backbone, num_classes=2).compile, "sgd")

@@ -134,11 +134,13 @@ def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(make_model, inputs,
     loaded.run_eagerly = True
     for each in (model, loaded):
         each.fit(*data, epochs=2, verbose=0, shuffle=False)
-    for name in ("variables", "trainable_variables"):
-        pairs = zip(getattr(loaded, name), getattr(model, name), strict=True)
-        assert all(a.path == b.path and np.array_equal(a, b) for a, b in pairs)
-    pairs = zip(loaded.optimizer.variables, model.optimizer.variables, strict=True)
-    assert all(np.array_equal(a, b) for a, b in pairs)
+    for ours, theirs in (
+        (model.variables, loaded.variables),
+        (model.trainable_variables, loaded.trainable_variables),
+        (model.optimizer.variables, loaded.optimizer.variables),
+    ):
+        assert [v.path for v in theirs] == [v.path for v in ours]
+        assert all(map(np.array_equal, theirs, ours))
     model.save_weights(tmp_path / "model.weights.h5")
     before = model.get_weights()
     model.fit(*data, verbose=0)

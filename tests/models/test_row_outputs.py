@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert.models.row_outputs import _cut, _shapes, row_outputs
-from keras_bert.preprocessing.batching import Batching, octaves
+from keras_bert.preprocessing.batching import Batching
 
 TEXTS = ["a b c d e f"] * 3 + ["a b"] * 8 + ["a b c d e f g h i j"]
 
@@ -35,20 +35,6 @@ def test_no_way_to_cut_rows_takes_less_time(sizes):
         ]
         least = min(time_of(widths, cut, cost) for cut in possible)
         assert time_of(widths, _cut(widths, sizes, cost), cost) == least
-
-
-def test_lengths_of_texts_need_few_shapes_and_little_padding():
-    """Of reviews and of sentences, as they are: log-normal lengths."""
-    draw = np.random.default_rng(0)
-    for longest, middle in ((512, 200), (64, 14)):
-        lengths = np.exp(draw.normal(np.log(middle), 0.45, 256)).astype(int)
-        lengths = np.sort(np.clip(lengths, 4, longest))[::-1]
-        cuts = np.array(octaves(longest, 4))
-        widths = cuts[np.searchsorted(cuts, lengths)]
-        cut = _cut(widths, octaves(32, 2, least=1), 128)
-        starts = np.cumsum([0, *cut])[:-1]
-        assert time_of(widths, cut, 0) <= 1.25 * lengths.sum()
-        assert len({*zip(cut, widths[starts], strict=True)}) <= 17
 
 
 @pytest.mark.parametrize(

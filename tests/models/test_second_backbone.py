@@ -109,9 +109,6 @@ class RopeBackbone(Backbone):
 
 
 # The encoder ends.
-TASKS = ["classes", "tags", "questions", "choices", "documents", "vectors"]
-
-
 @pytest.fixture
 def rope():
     return RopeBackbone(30, num_layers=2, num_heads=2, hidden_dim=16)
@@ -133,10 +130,11 @@ OTHERS = {
     "xlm-roberta": {"architecture": "xlm-roberta", "num_segments": 1},
     "mpnet": {"architecture": "mpnet", "num_segments": 0, "relative_bias": True},
 }
-# Every task on this encoder, and every other encoder under a task.
-ON_ENCODERS = [("rope", name) for name in TASKS]
-ON_ENCODERS += [("distilbert", "tags"), ("electra", "choices"), ("xlm-roberta", "documents")]
-ON_ENCODERS += [("mpnet", "questions"), ("modernbert", "classes"), ("modernbert", "vectors")]
+ON_ENCODERS = [  # every encoder, and every task
+    *(("rope", "classes"), ("rope", "tags"), ("rope", "questions"), ("distilbert", "tags")),
+    *(("electra", "choices"), ("xlm-roberta", "documents"), ("mpnet", "questions")),
+    ("modernbert", "vectors"),
+]
 
 
 @pytest.fixture
@@ -165,7 +163,7 @@ def make_task(backbone, make_case, letters):
 
 @pytest.mark.parametrize(("backbone", "name"), ON_ENCODERS, indirect=["backbone"])
 def test_each_task_trains_answers_adapts_and_is_saved(
-    name, backbone, make_task, cases, eager, varied, assert_close, refused, tmp_path
+    name, backbone, make_task, cases, eager, varied, assert_close, tmp_path
 ):
     _, x, y, *_ = cases[name]
     loss = {"loss": "mse"} if name == "vectors" else {}
@@ -178,73 +176,40 @@ def test_each_task_trains_answers_adapts_and_is_saved(
     assert len(adapters) == 2 * 2 * 4 and all(v.layers_to_head in (1, 2) for v in adapters)
     for variable in adapters:  # a preset holds the merged weights
         variable.assign(variable + 0.1)
-    eager(task, **loss)
-    answers = numbers(task.answer(x))
+    answers = numbers(eager(task, **loss).answer(x))
     task.save_to_preset(tmp_path)
     loaded = BertTask.from_preset(tmp_path)
     assert type(loaded) is type(task) and type(loaded.backbone) is type(backbone)
     assert loaded.backbone.get_config() == backbone.get_config()
-    eager(loaded, **loss)
-    assert_close(numbers(loaded.answer(x)), answers)
-    assert_close(numbers(eager(loaded.trim_vocabulary(x), **loss).answer(x)), answers)
-    if type(backbone) is RopeBackbone:
-        message = "layers of RopeBackbone may differ"
-        refused(message, BertTask.from_preset, tmp_path, keep_layers=(0,))
-
-
-EXPORTED = [("rope", name) for name in ("classes", "questions", "choices")]
-EXPORTED += [(other, "classes") for other in [*OTHERS, "modernbert"]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("backbone", "name"), EXPORTED, indirect=["backbone"])
-def test_each_task_is_exported(name, make_task, varied, assert_close, tf, tmp_path):
-    task = varied(make_task(name))
-    served = tf.saved_model.load(task.export(tmp_path / "served")).signatures
-    assert {"serving_default", "token_ids"} <= served.keys()
-    if name in ("classes", "documents"):
-        texts = [["a b c", "d (e"], ["f", "g a"]]
-        columns = dict(zip(task.preprocessor.signature, texts, strict=False))
-        found = served["serving_default"](**{n: tf.constant(x) for n, x in columns.items()})
-        key, x = ("probabilities", texts[0]) if name == "classes" else ("score", tuple(texts))
-        assert_close(found[key], np.array([answer[key] for answer in task.answer(x)]))
+    for copy in (loaded, loaded.trim_vocabulary(x)):
+        assert_close(numbers(eager(copy, **loss).answer(x)), answers)
 
 
 def test_a_pretrainer_predicts_tokens(rope, letters, eager, tmp_path):
     reader = keras_bert.BertPreprocessor(letters, sequence_length=12)
     task = eager(keras_bert.BertPretrainer(rope, preprocessor=reader))
-    ids = np.arange(8, dtype="int32").reshape(2, 4) + 5
-    x = {"token_ids": ids, "mask_positions": ids[:, :1] * 0 + 1}
-    y = {"masked_lm": ids[:, 1:2], "next_sentence": np.array([[0], [1]])}
-    first, second = task.fit(x, y, epochs=2, verbose=0).history["loss"]
-    assert second < first
     best = task.fill_mask("a [MASK] c")
     task.save_to_preset(tmp_path)
     assert eager(keras_bert.BertPretrainer.from_preset(tmp_path)).fill_mask("a [MASK] c") == best
 
 
-@pytest.mark.parametrize("backbone", ["rope", "distilbert", "electra"], indirect=True)
-def test_packed_sequences_are_read_as_if_alone(backbone, assert_close):
+def test_packed_sequences_are_read_as_if_alone(rope, assert_close):
     ids = np.arange(9, dtype="int32")[None] + 5
     sequence_ids = np.array([[1, 1, 1, 1, 2, 2, 2, 2, 2]], "int32")
-    packed = backbone({"token_ids": ids, "sequence_ids": sequence_ids})["sequence_output"]
+    packed = rope({"token_ids": ids, "sequence_ids": sequence_ids})["sequence_output"]
     for part in (slice(0, 4), slice(4, 9)):
-        assert_close(packed[:, part], backbone({"token_ids": ids[:, part]})["sequence_output"])
+        assert_close(packed[:, part], rope({"token_ids": ids[:, part]})["sequence_output"])
 
 
 @pytest.mark.parametrize("backbone", ["rope", "mpnet"], indirect=True)
-def test_embeddings_and_first_blocks_are_frozen(backbone, make_task, eager, cases, refused):
-    _, x, y, *_ = cases["classes"]
-    task = eager(make_task("classes"))
+def test_embeddings_and_first_blocks_are_frozen(backbone, make_task, refused):
+    task = make_task("classes")
     first, last = ({v.path for v in block.variables} for block in backbone.blocks)
     below = {v.path for v in backbone.embeddings.variables}
-    before = {v.path: np.array(v) for v in task.variables}
     for up_to, frozen in ((None, first | last | below), (1, first | below), (0, below)):
         backbone.freeze(up_to)
         assert {v.path for v in backbone.variables if not v.trainable} >= frozen
-        eager(task)
-        task.fit(x, y, verbose=0)
-        assert all(np.array_equal(v, before[v.path]) for v in task.variables if v.path in frozen)
+        assert not {v.path for v in task.trainable_variables} & frozen
     assert {v.path for v in task.trainable_variables} >= first | last
     backbone.unfreeze()
     assert all(v.trainable for v in backbone.weights)
@@ -265,6 +230,7 @@ def test_it_takes_what_keras_takes_and_has_no_files_of_other_libraries(rope, tmp
     keras_bert.BertClassifier(rope, num_classes=2).save_to_preset(tmp_path)
     again = BertTask.from_preset(tmp_path, dtype="float32").backbone
     assert again.get_config() == {**rope.get_config(), "dtype": "float32"}
+    refused("layers of RopeBackbone may differ", BertTask.from_preset, tmp_path, keep_layers=(0,))
     refused("no argument causal", RopeBackbone, **rope.get_config(), causal=True)
     refused("RopeBackbone", rope.save_to_hugging_face, tmp_path)
 

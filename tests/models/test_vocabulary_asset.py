@@ -67,11 +67,9 @@ def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
 def test_folders_and_copies_keep_the_vocabulary(classifier, tmp_path):
     classifier.save(tmp_path / "folder", zipped=False)
     assert (tmp_path / "folder" / ASSET).is_file()
-    again = json.loads(json.dumps(classifier.get_config()))
     for loaded in (
         keras.saving.load_model(tmp_path / "folder"),
         copy.deepcopy(classifier),
-        BertClassifier.from_config(again),
         keras.models.model_from_json(classifier.to_json()),
     ):
         assert loaded.preprocessor.get_config() == classifier.preprocessor.get_config()
@@ -86,8 +84,6 @@ def test_a_task_inside_another_model_keeps_its_vocabulary(classifier, inputs, tm
     assert_same(task, classifier)
     task.preprocessor = None
     task.save(tmp_path / "task.keras")
-    with zipfile.ZipFile(tmp_path / "task.keras") as archive:
-        assert ASSET not in archive.namelist()
     assert keras.saving.load_model(tmp_path / "task.keras").preprocessor is None
 
 

@@ -124,17 +124,18 @@ def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, t
 
 def test_a_loss_of_pairs_refuses_triplets_and_the_other_way_round(bare, inputs, refused):
     pairs = {name: values[:, None] for name, values in inputs.items()}  # [8, 1, 12]
-    triplets = {name: values.reshape(4, 2, 12) for name, values in inputs.items()}
+    # As many queries as documents of each: their labels must not be broadcast.
+    triplets = {name: values[:4].reshape(2, 2, 12) for name, values in inputs.items()}
     message = "each query has 2 documents but one label.*MarginMeanSquaredError"
     for loss in ("mean_squared_error", None):
         bare.compile("sgd", loss=loss, run_eagerly=True)
-        for y in (np.ones(4), np.ones((4, 1))):
+        for y in (np.ones(2), np.ones((2, 1))):
             refused(message, bare.fit, triplets, y, verbose=0)
-    bare.fit(triplets, np.ones((4, 2)), verbose=0)  # a relevance for each document
+    bare.fit(triplets, np.ones((2, 2)), verbose=0)  # a relevance for each document
     bare.compile("sgd", loss=MarginMeanSquaredError(), run_eagerly=True)
     message = r"of \(query, positive, negative\); got \(8,\) and \(8, 1\)"
     refused(message, bare.fit, pairs, np.ones(8), verbose=0)
-    refused(r"got \(4, 2\) and \(4, 2\)", bare.fit, triplets, np.ones((4, 2)), verbose=0)
+    refused(r"got \(2, 2\) and \(2, 2\)", bare.fit, triplets, np.ones((2, 2)), verbose=0)
 
 
 def test_single_texts_and_four_together_are_refused(model, refused):

@@ -11,6 +11,7 @@ from scipy.special import expit, log_softmax
 
 import keras_bert
 from keras_bert import Batching, BertTask
+from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.forms import take
 
 TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
@@ -124,6 +125,13 @@ def test_answers_are_dicts_of_each_example_and_need_no_pipeline(
             assert_close(value, answers[0][name])
         else:
             assert value == answers[0][name], name
+
+
+def test_answers_are_plain_python():
+    """Bytes that are no UTF-8, which TensorFlow may cut from a text, become replacements."""
+    columns = {"text": np.array([b"a\xff", "é".encode()]), "n": np.array([1, 2]), "of": [["b"], []]}
+    expected = [{"text": "a\ufffd", "n": 1, "of": ["b"]}, {"text": "é", "n": 2, "of": []}]
+    assert answer_dicts(columns) == expected
 
 
 def of_one_class(logits, labels):

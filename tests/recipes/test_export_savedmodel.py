@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import keras_bert
+from _bilstm import with_bilstm
 
 TEXTS = ["the book's very good.", "dull", "it is so bad , but the film and the day was fine ."]
 
@@ -40,9 +41,9 @@ def test_it_shows_the_answers_to_texts(module, folder, tmp_path, capfd):
 
 
 @pytest.mark.slow
-def test_an_encoder_of_the_recipes_is_known(run_python, recipe, module, folder, tmp_path):
+def test_an_encoder_of_the_recipes_is_known(run_python, module, folder, tmp_path):
     model = keras_bert.BertClassifier.from_preset(folder)
-    recipe("_bilstm").with_bilstm(model, 4).save_to_preset(tmp_path / "best")
+    with_bilstm(model, 4).save_to_preset(tmp_path / "best")
     command = [module.__file__, tmp_path / "best", "--output"]
     assert "Exported to" in run_python(*command, tmp_path / "served")
 

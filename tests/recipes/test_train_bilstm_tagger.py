@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import keras_bert
+from _bilstm import with_bilstm
 from keras_bert import BertClassifier, BertTask, BertTokenClassifier
 
 SETTINGS = "--sequence_length 7 --batch_size 8 --units 8 --layers -1 -2 --dropout 0"
@@ -73,10 +74,10 @@ def test_what_cannot_be_is_said_before_work(arguments, module, tagged, tmp_path,
     "kind", [BertClassifier, pytest.param(BertTokenClassifier, marks=pytest.mark.slow)]
 )
 def test_a_task_with_an_lstm_reads_both_ways_and_is_saved(
-    kind, recipe, make_backbone, randomized, inputs, assert_close, tmp_path
+    kind, make_backbone, randomized, inputs, assert_close, tmp_path
 ):
     encoder = randomized(make_backbone(causal=True, dropout=0.0))
-    model = recipe("_bilstm").with_bilstm(kind(encoder, num_classes=2), 4)
+    model = with_bilstm(kind(encoder, num_classes=2), 4)
     randomized(model.head)
     assert len(model.trainable_variables) == len(encoder.trainable_variables) - 2 + 6 + 2
 

@@ -104,7 +104,7 @@ def test_one_huge_document_is_cut_and_keeps_its_id(
     monkeypatch.setattr(corpus_slice, "BATCH_CHARACTERS", 3000)
     paths = [tmp_path / "huge.txt", tmp_path / "small.txt"]
     paths[0].write_text(some_text(400))
-    paths[1].write_text(some_text(30))
+    paths[1].write_text(some_text(30) + "Word1. " + "word2 " * 250 + ".\n")
     corpus = prepare(paths, tmp_path / "out")
     found = records(corpus)
     assert corpus.num_documents == 2 and len(corpus.shards) > 10
@@ -113,16 +113,14 @@ def test_one_huge_document_is_cut_and_keeps_its_id(
     huge_id = found[0][1]
     joined = [s for _, document_id, sentences in found if document_id == huge_id for s in sentences]
     assert joined == tokenizer(paths[0].read_text().splitlines())
-
-
-def test_a_sentence_longer_than_a_record_is_cut_and_reported(write, tmp_path, prepare, monkeypatch):
-    monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
-    path = write("Word1. " + "word2 " * 250 + ".\n\nWord3.")
-    with pytest.warns(UserWarning, match="only one document"):
-        corpus = prepare(path, tmp_path / "out")
-    lengths = [[len(s) for s in sentences] for *_, sentences in records(corpus)]
-    assert sum(map(sum, lengths)) == 2 + 251 + 2 and max(map(sum, lengths)) <= 100
+    # A sentence longer than a record is cut and reported.
+    assert corpus.num_tokens == sum(map(len, joined)) + 30 * 10 + 2 + 251
     assert corpus.description["reports"][corpus_slice.CUT_SENTENCES]["count"] == 1
+
+
+def test_one_document_is_told_to_have_no_random_next_sentence(write, tmp_path, prepare):
+    with pytest.warns(UserWarning, match="only one document"):
+        prepare(write("Word1."), tmp_path / "out")
 
 
 DAMAGED = ["", "{", "[]", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']
@@ -199,17 +197,6 @@ def test_bad_arguments_leave_no_corpus(
     refused(message, prepare, **{"inputs": inputs, "output": "out", **arguments})
     left = [name for _, _, names in os.walk("out") for name in names]
     assert set(left) <= {"plan.json"}
-
-
-def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, prepare, capsys):
-    (inputs / "00.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
-    (inputs / "README.md").write_text("x")
-    corpus = prepare(inputs, tmp_path / "out", progress=True)
-    out, err = capsys.readouterr()
-    assert f"{corpus}: {corpus.num_tokens:,} tokens in" in out
-    assert "tokens/s" in err and "12 documents" in err
-    assert f"1 invalid byte sequences, dropped ({inputs}/00.txt, byte 15)" in out
-    assert f"neither texts nor rows, skipped ({inputs}/README.md)" in out
 
 
 @pytest.mark.slow

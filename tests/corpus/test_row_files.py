@@ -122,18 +122,21 @@ def test_folders_and_patterns(tmp_path, prepare, texts, refused):
     refused("broken.txt is a link to a file that doesn't exist", prepare, inputs, tmp_path / "e")
 
 
-def test_a_corpus_tells_what_is_in_it(tmp_path, prepare, capsys):
+def test_a_corpus_and_its_summary_tell_what_is_in_it(tmp_path, prepare, capsys):
     texts = ["Word1 word2. Word3.", "Wort1 word2.", "Word1 word2. Word3."]
-    languages = ["en", "de", None]
     for kind in ("parquet", "jsonl+.gz"):
-        inputs = write_texts(tmp_path / kind, kind, texts, code=languages)
-        output = tmp_path / f"out_{kind}"
+        inputs = write_texts(tmp_path / kind, kind, texts, code=["en", "de", None]).parent
+        (inputs / "b.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
+        (inputs / "README.md").write_text("x")
         more = {"language": "fr", "language_column": "code", "progress": True}
-        corpus = prepare(inputs, output, **more)
-        assert corpus.description["languages"] == {"en": 1, "de": 1, "fr": 1}
-        assert corpus.description["num_unknown"] == 1 and corpus.num_tokens == 13
-        line = "[UNK]: 7.69%, longest document: 5 tokens, documents in en: 1, documents in de: 1"
-        assert line in repr(corpus) and repr(corpus) in capsys.readouterr().out
+        corpus = prepare(inputs, tmp_path / f"out_{kind}", **more)
+        assert corpus.description["languages"] == {"fr": 2, "en": 1, "de": 1}
+        assert corpus.description["num_unknown"] == 2 and corpus.num_tokens == 13 + 4
+        assert "[UNK]: 11.76%, longest document: 5 tokens, documents in fr: 2" in repr(corpus)
+        out, err = capsys.readouterr()
+        assert f"{corpus}: 17 tokens in" in out and "4 documents" in err and "tokens/s" in err
+        assert f"1 invalid byte sequences, dropped ({inputs}/b.txt, byte 15)" in out
+        assert f"neither texts nor rows, skipped ({inputs}/README.md)" in out
 
 
 def test_short_and_repeated_documents_are_counted_and_left_out(tmp_path, prepare, monkeypatch):

@@ -49,9 +49,11 @@ class RowSpan(Span):
             for column in columns[1:]:
                 code = _encoded(row, column, place) or b""
                 language = decode_and_report(code, reports, place) or language
-            chunks = [text[i : i + BLOCK_BYTES] for i in range(0, len(text), BLOCK_BYTES)]
-            stop = len(text) if len(text) <= BLOCK_BYTES // 4 else math.inf
-            blocks = text_blocks(chunks, 0, stop, place, reports)
+            if len(text) <= BLOCK_BYTES // 4:
+                blocks = [decode_and_report(text, reports, place)]
+            else:
+                chunks = [text[i : i + BLOCK_BYTES] for i in range(0, len(text), BLOCK_BYTES)]
+                blocks = text_blocks(chunks, 0, math.inf, place, reports)
             for part, rule, passages in text_passages(blocks, settings, language):
                 yield (index, part), rule, passages
 

@@ -43,6 +43,7 @@ _CUTS = (
 
 BROKEN = "invalid byte sequences, dropped"
 REPLACED = "replacement characters (U+FFFD), from an earlier faulty conversion"
+_REPLACEMENT = "\ufffd".encode()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,11 +170,11 @@ def text_blocks(
     for chunk in chunks:
         data = rest + chunk
         cut = _BLOCK.match(data).end() if offset + len(data) < stop else len(data)
-        yield _with_line_feeds(decode_and_report(data[:cut], reports, place, offset))
+        yield decode_and_report(data[:cut], reports, place, offset)
         offset += cut
         rest = data[cut:]
     if rest:
-        yield _with_line_feeds(decode_and_report(rest, reports, place, offset))
+        yield decode_and_report(rest, reports, place, offset)
 
 
 def decode_and_report(
@@ -182,9 +183,8 @@ def decode_and_report(
     place: str,
     offset: int = 0,
 ) -> str:
-    """Decodes UTF-8; reports invalid sequences, which become U+FFFD, and those already there."""
-    replacement = "\ufffd".encode()
-    num_replaced = data.count(replacement)
+    r"""Decodes UTF-8, with "\n" line ends; reports U+FFFD and invalid bytes, which become it."""
+    num_replaced = data.count(_REPLACEMENT)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -192,12 +192,8 @@ def decode_and_report(
         num_broken = text.count("\ufffd") - num_replaced
         reports.add(BROKEN, num_broken, f"{place}, byte {offset + error.start:,}")
     if num_replaced:
-        position = offset + data.index(replacement)
+        position = offset + data.index(_REPLACEMENT)
         reports.add(REPLACED, num_replaced, f"{place}, byte {position:,}")
-    return text
-
-
-def _with_line_feeds(text):
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -131,7 +131,7 @@ OTHERS = {
     "mpnet": {"architecture": "mpnet", "num_segments": 0, "relative_bias": True},
 }
 ON_ENCODERS = [  # every encoder, and every task
-    *(("rope", "classes"), ("rope", "tags"), ("rope", "questions"), ("distilbert", "tags")),
+    *(("rope", "classes"), ("rope", "questions"), ("distilbert", "tags")),
     *(("electra", "choices"), ("xlm-roberta", "documents"), ("mpnet", "questions")),
     ("modernbert", "vectors"),
 ]

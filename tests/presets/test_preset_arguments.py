@@ -37,7 +37,6 @@ def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, sa
             "BertClassifier has no argument num_labels; it has dropout, dtype, label_names, .*"
             "num_classes, .*truncation",
         ),
-        (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has act"),
         (keras_bert.BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; .*combine, .*trunc"),
     ],
 )

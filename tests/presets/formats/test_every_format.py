@@ -58,16 +58,17 @@ def test_every_activation_comes_back(backbone, tmp_path, activation):
 
 
 @pytest.mark.parametrize(
-    ("kind", "cls"),
+    ("kind", "cls", "settings"),
     [
-        ("preset", BertClassifier),
-        ("hugging_face", BertClassifier),
-        ("hugging_face", keras_bert.BertTokenClassifier),
+        ("preset", BertClassifier, {"truncation": "tail"}),
+        ("hugging_face", BertClassifier, {"truncation": "head_tail"}),
+        ("hugging_face", BertClassifier, {"truncation": "longest_first"}),
+        ("hugging_face", keras_bert.BertTokenClassifier, {}),
     ],
 )
-def test_the_preprocessor_comes_back(backbone, words, tmp_path, save, cls):
+def test_the_preprocessor_comes_back(backbone, words, tmp_path, save, cls, settings):
     tokenizer = keras_bert.BertTokenizer(words, lowercase=False)
-    reader = cls.preprocessor_class()(tokenizer, 16, label_names=["O", "B-größer"])
+    reader = cls.preprocessor_class()(tokenizer, 16, label_names=["O", "B-größer"], **settings)
     model = cls(backbone(num_layers=1, activation="gelu_approximate"), 2, reader, dropout=0.3)
     save(model, tmp_path)
     back = BertTask.from_preset(tmp_path)

@@ -91,6 +91,7 @@ def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, prepare, te
 @pytest.mark.parametrize("kind, group", [("jsonl+", 8), ("parquet", 8), ("parquet", 1000)])
 def test_slices_hold_each_row_once(tmp_path, texts, kind, group, monkeypatch):
     monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 1500)
+    monkeypatch.setattr(row_files, "_BATCH_BYTES", 500)  # several in a row group
     inputs = write_texts(tmp_path / "in", kind, texts * 3, row_group_size=group)
     slices = plan_slices(find_inputs(inputs, Reports()), Settings())
     rows = [list(slice_.spans[0].rows(["text"])) for slice_ in slices]

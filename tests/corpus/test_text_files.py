@@ -127,6 +127,10 @@ def test_invalid_utf8_is_replaced_and_reported_with_its_place(write, monkeypatch
     assert reports[text_files.BROKEN]["examples"][0].endswith("a.txt, byte 15")
 
 
+def test_a_file_that_shrank_since_it_was_planned_is_refused(write, refused):
+    refused("a.txt shrank while it was read", read, write("Word."), stop=99)
+
+
 def test_broken_utf16_is_reported(write):
     data = codecs.BOM_UTF16_LE + "Fine.\nBad ".encode("utf-16-le") + b"\x00\xd8" + b"x\x00\n\x00"
     documents, reports = read(write(data))

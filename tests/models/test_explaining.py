@@ -112,7 +112,9 @@ def test_what_cannot_be_explained_is_refused(task_of, refused):
     refused("'zero'", task.explain, "a", baseline="zero")
     refused("'great'", task.explain, "a", "great")
     refused("query and a document", task_of("documents").explain, "a")
-    refused("target", task_of("score").explain, "a", 1)
+    score = task_of("score")
+    assert score.explain("a", steps=2)["target"] is None
+    refused("target of a score", score.explain, "a", 1)
     task.quantize("int8")
     refused("quantized", task.explain, "a")
     refused("single texts", task_of("windows").explain, ("a", "b"))

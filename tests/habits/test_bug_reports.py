@@ -83,6 +83,7 @@ def test_texts_are_compared_as_the_folder_says(embedder, name, assert_close):
     expected = np.array([[SIMILARITIES[name](a, b) for b in vectors] for a in vectors])
     assert_close(model.similarity(texts, vectors), expected)
     assert_close(model.similarity(vectors[0], texts), expected[:1])
+    assert [part.shape for part in model.search(texts, [])] == [(5, 0), (5, 0)]
     assert_close(model.similarity_pairwise(texts, texts[::-1]), expected[::-1].diagonal())
     for size in (1, 10):
         indices, found = model.search(texts, texts, size)
@@ -220,6 +221,7 @@ def test_a_regression_of_several_numbers_is_one(
     answers = model.answer(TEXTS)
     assert_close(np.array([answer["score"] for answer in answers]), outputs)
     assert answers[0]["labels"] == names and json.dumps(answers)
+    assert model.scorer.table(answers)[0] == names
     scores = model.scores(TEXTS, numbers)
     columns = zip(outputs.T, numbers.T, strict=True)
     expected = np.mean([np.corrcoef(*pair)[0, 1] for pair in columns])

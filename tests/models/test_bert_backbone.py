@@ -36,6 +36,14 @@ def test_padding_may_be_shorter_of_any_dtype_and_all_there_is(
     assert all(np.isfinite(ops.convert_to_numpy(values)).all() for values in outputs.values())
 
 
+def test_relative_biases_change_the_outputs(make_backbone, varied, inputs, difference):
+    backbone = varied(make_backbone(relative_bias=True))
+    before = backbone(inputs)["sequence_output"]
+    [bias] = backbone.embeddings.relative_bias.variables
+    bias.assign(np.zeros(bias.shape))
+    assert difference(backbone(inputs)["sequence_output"], before) > 1e-3
+
+
 def test_every_layer_norm_has_the_epsilon_of_bert(backbone):
     kind = keras.layers.LayerNormalization
     norms = [layer for layer in backbone._flatten_layers() if isinstance(layer, kind)]

@@ -116,7 +116,9 @@ def train_keras_bert(args, seed, data):
     model.compile(optimizer=optimizer)
     losses, seconds, examples = [], [], []
     began = time.perf_counter()
-    for batch in model.batches(streamed(data)):
+    for first, second, labels in data:
+        batching = keras_bert.Batching(len(first))
+        [batch] = model.batches((first, second), labels, batching=batching)
         losses.append(float(model.train_on_batch(*batch)))
         model.reset_metrics()
         seconds.append(time.perf_counter() - began)
@@ -124,21 +126,6 @@ def train_keras_bert(args, seed, data):
         began = time.perf_counter()
     speed = sum(examples[WARM:]) / sum(seconds[WARM:])
     return losses, speed, lambda texts: model.predict(texts, verbose=0)
-
-
-def streamed(found):
-    """Makes a `tf.data.Dataset` of batches of texts, and of scores if there are any."""
-    import tensorflow as tf
-
-    texts = (tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.string))
-    if found[0][2] is None:
-        return tf.data.Dataset.from_generator(
-            lambda: ((a, b) for a, b, _ in found), output_signature=texts
-        )
-    return tf.data.Dataset.from_generator(
-        lambda: (((a, b), scores) for a, b, scores in found),
-        output_signature=(texts, tf.TensorSpec([None], tf.float32)),
-    )
 
 
 def train_sentence_transformers(args, seed, data):

@@ -26,7 +26,6 @@ from keras_bert.models.compiling import check_trainable
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import RawExamples
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.iterables import RawPasses
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.describe_training import describe_training
@@ -186,7 +185,7 @@ def _train_and_dev(model, train, dev):
 def _examples(model, part, name):
     part = part if isinstance(part, tuple) and 0 < len(part) < 4 else (part,)
     data = data_of(model, *part)
-    examples = data.in_memory() if isinstance(data, RawPasses) else data
+    examples = data.in_memory() if data.is_raw else data
     if not isinstance(examples, RawExamples):
         raise ValueError(
             f"finetune takes raw examples in memory, (x, y); {name} is {shown(data.x)}. Pass "

@@ -7,13 +7,13 @@ import tensorflow as tf
 
 
 def as_dataset(batches: Any, token_labels: bool = True) -> tf.data.Dataset:
-    """Makes a dataset of `Batches`, of known length; each pass has an order of its own.
+    """Makes a dataset of `Batches` or `StreamBatches`; each pass has an order of its own.
 
     Shapes are static where all batches have the same, as on a TPU: labels of examples, not of
     tokens, always have the same.
     """
     batching = batches.batching
-    first = batches[0]
+    first = batches.first
     inputs = first[0] if isinstance(first, tuple) else first
     widths = set()
     if batching.pad_to != "full" or batching.bucket_lengths is not None:
@@ -32,23 +32,10 @@ def as_dataset(batches: Any, token_labels: bool = True) -> tf.data.Dataset:
     if isinstance(first, tuple):
         signature = (signature, *specs(first[1:], widths if token_labels else ()))
     dataset = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=signature)
-    known_length = tf.data.experimental.assert_cardinality(len(batches))
-    return prefetched(dataset.apply(known_length))
-
-
-def map_batches(batches: tf.data.Dataset, make: Callable) -> tf.data.Dataset:
-    """Maps batches on all cores, without AutoGraph; a known number of rows stays static."""
-
-    @tf.autograph.experimental.do_not_convert
-    def with_known_rows(*batch):
-        rows = tf.nest.flatten(batch)[0].shape[:1]
-
-        def known(values):
-            return tf.ensure_shape(values, rows.concatenate(values.shape[1:]))
-
-        return tf.nest.map_structure(known, make(*batch))
-
-    return prefetched(batches.map(with_known_rows, num_parallel_calls=tf.data.AUTOTUNE))
+    if batches.num_batches is not None:
+        known_length = tf.data.experimental.assert_cardinality(batches.num_batches)
+        dataset = dataset.apply(known_length)
+    return prefetched(dataset)
 
 
 def prefetched(batches: tf.data.Dataset) -> tf.data.Dataset:

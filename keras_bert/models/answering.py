@@ -10,6 +10,7 @@ import numpy as np
 from keras_bert.messages import NO_EXAMPLES
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.data import reading
 from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.forms import as_arrays, is_dataset
 from keras_bert.preprocessing.task_checks import check_columns, example_weights, preprocessor_of
@@ -29,14 +30,16 @@ class Answering:
             self.compile()
         self.check_whole_executions(kwargs)
         batching = Batching.of(batching, batch_size).for_evaluation()
-        most = batching.num_rows(kwargs.get("steps"))
-        data = data_of(self, x, y, sample_weight, most=most)
+        data = data_of(self, x, y, sample_weight)
+        steps = kwargs.get("steps")
         if data.pools_windows:
+            most = batching.num_rows(steps)
             return _evaluate_pooled(data, batching.batch_size, most, **kwargs)
-        x, y, sample_weight = data.for_keras(batching)
+        x, y, sample_weight = data.for_keras(batching, steps)
         batch_size = None if is_dataset(x) else batch_size
         kwargs = {"batch_size": batch_size, "sample_weight": sample_weight, **kwargs}
-        logs = super().evaluate(x, y, **kwargs)
+        with reading(data):
+            logs = super().evaluate(x, y, **kwargs)
         if logs in ([], {}):
             raise ValueError(NO_EXAMPLES)
         return logs
@@ -50,7 +53,7 @@ class Answering:
         """
         self.check_whole_executions({"steps": steps})
         batching = Batching.of(batch_size=batch_size)
-        data = data_of(self, x, with_labels=False, most=batching.num_rows(steps))
+        data = data_of(self, x, with_labels=False)
         return data.outputs(batching.batch_size, steps=steps, verbose=verbose, callbacks=callbacks)
 
     def predict_rows(self, rows, batch_size=None, **kwargs):
@@ -77,7 +80,7 @@ class Answering:
         """Answers examples as the exported model does.
 
         Args:
-            x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
+            x: raw examples, in memory or a stream; or prepared inputs.
             batch_size: int, rows per batch; 32 by default.
             verbose: 0, or 1 for progress bars.
             **options: options of the preprocessor's `answers`, such as a span labeler's `n_best`.

@@ -14,7 +14,7 @@ from keras_bert.metrics.calibration import (
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.explaining import explain, log_odds
 from keras_bert.models.task_parts import number_of_classes, score_policy
-from keras_bert.preprocessing.batches import Batches, has_weights
+from keras_bert.preprocessing.batches import Batches, StreamBatches, has_weights
 from keras_bert.preprocessing.class_labels import (
     check_one_hot,
     class_number,
@@ -168,19 +168,20 @@ class BertClassifier(BertTask):
 
     def batches_to_fit(self, x, y, sample_weight, arguments):
         """Multiplies weights of labels in `x` by `class_weight`, as Keras takes one of the two."""
-        are_batches = is_dataset(x) or isinstance(x, Batches)
+        are_batches = is_dataset(x) or isinstance(x, (Batches, StreamBatches))
         is_ours = has_weights(x) if are_batches else isinstance(x, dict)
+        is_ours |= isinstance(x, StreamBatches)  # Keras would ignore `class_weight`
         if arguments.get("class_weight") is None or not is_ours:
             return x, y, sample_weight
         by_class = np.array([*arguments.pop("class_weight").values()], "float32")
 
-        def weighted(x, labels, weights):
+        def weighted(x, labels, weights=None):
+            if weights is None:
+                weights = np.ones(len(labels), "float32")
             return x, labels, weighted_by_class(labels, weights, by_class)
 
         if are_batches:
             return x.map(weighted), None, None
-        if sample_weight is None:
-            sample_weight = np.ones(y.shape)
         return weighted(x, y, sample_weight)
 
     def adapt_features(self, features):

@@ -29,6 +29,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.forms import is_dataset, is_raw
 from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.texts import in_parts
 from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
@@ -356,7 +357,7 @@ class BertEmbedder(BertTask):
         preprocessor = preprocessor_of(self)
         preprocessor = preprocessor.variants().get(kind, preprocessor)
         vectors = []
-        for part in preprocessor.parts(texts, _TEXTS):
+        for part in in_parts(preprocessor.listed(texts), _TEXTS):
             rows = preprocessor.read(part)
             vectors.append(self.predict_rows(rows, batch_size, verbose=verbose))
         return np.concatenate(vectors)

@@ -17,8 +17,9 @@ from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
 from keras_bert.models.trim_vocabulary import Trimming
-from keras_bert.preprocessing.batches import Batches
+from keras_bert.preprocessing.batches import Batches, StreamBatches
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.data import reading
 from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
 from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.preprocessing.task_checks import preprocessor_of
@@ -271,11 +272,12 @@ class BertTask(
         frozen when an optimizer of `compile` was first used, compile with a new optimizer.
 
         Args:
-            x: raw examples (see the task) as lists, arrays, pandas columns, a `tf.data.Dataset` of
-                `(text, label)`, or any iterable of `(text, label)` or of dicts with `text` and
-                `label`: a generator, a data set, or a loader, which is read again for each epoch
-                while the model trains on the one before. With `steps_per_epoch`, each epoch goes on
-                after the last one. Or prepared inputs.
+            x: raw examples (see the task) as lists, arrays or pandas columns; or a stream of
+                `(text, label)`, or of dicts with `text` and `label`: a generator, a loader, or a
+                `tf.data.Dataset`. A stream is read in chunks while the model trains, again for
+                each epoch and in its own order; a generator, which can be read once, is read into
+                memory for several epochs. With `steps_per_epoch`, each epoch goes on after the last
+                one. Or prepared inputs.
             y: labels, by name or by number, unless `x` contains them.
             batch_size: int; 32 by default.
             epochs: int, passes over the data.
@@ -298,7 +300,7 @@ class BertTask(
         Raises:
             ValueError: if labels are outside the classes, raw examples meet no preprocessor, the
                 optimizer doesn't know a trainable weight, or `steps_per_execution` doesn't divide
-                the steps asked for. A wrong label in a `tf.data.Dataset` raises a
+                the steps asked for. A wrong label in a prepared `tf.data.Dataset` raises a
                 `tf.errors.InvalidArgumentError`.
         """
         compiling.check_no_rate(kwargs)
@@ -311,41 +313,35 @@ class BertTask(
         batching = Batching.of(batching, batch_size)
         batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
         kwargs |= {"epochs": epochs, "verbose": verbose}
-        most = batching.num_rows(kwargs.get("steps_per_epoch"))
-        data = data_of(self, x, y, sample_weight, most=most)
+        data = data_of(self, x, y, sample_weight)
         held_out = None
         to_validate = Batching(kwargs.get("validation_batch_size") or batching.batch_size)
         if validation_data is not None:
-            most = to_validate.num_rows(kwargs.get("validation_steps"))
-            held_out = validation_data_of(self, validation_data, most)
+            held_out = validation_data_of(self, validation_data)
         elif validation_split:
             data, held_out = data.split(validation_split)
         data = self.data_to_fit(data, kwargs)
-        x, y, sample_weight = data.for_epochs(batching, kwargs)
+        passes = epochs - kwargs.get("initial_epoch", 0)
+        x, y, sample_weight = data.for_keras(batching, kwargs.get("steps_per_epoch"), passes)
         x, y, sample_weight = self.batches_to_fit(x, y, sample_weight, kwargs)
         if held_out is not None:
-            validation_data = for_validation(held_out, to_validate)
-        is_batched = is_dataset(x) or isinstance(x, Batches)  # and shuffled already
-        if not is_batched:
+            validation_data = for_validation(held_out, to_validate, kwargs.get("validation_steps"))
+        has_order = is_dataset(x) or isinstance(x, (Batches, StreamBatches))
+        if not has_order:
             kwargs["batch_size"] = batching.batch_size
         if self._schedules_fit:
             start_schedule(self, x, kwargs)
         else:
             warn_of_high_rate(self, kwargs)
-        try:
+        with reading(data, held_out):
             history = super().fit(
                 x,
                 y,
                 sample_weight=sample_weight,
                 validation_data=validation_data,
-                shuffle=batching.shuffle and not is_batched,
+                shuffle=batching.shuffle and not has_order,
                 **kwargs,
             )
-        except Exception as error:
-            loses_types = type(error).__module__.startswith("tensorflow.")  # those of pipelines
-            if loses_types and data.error is not None:
-                raise data.error from error
-            raise
         if history.epoch and not history.history:
             raise ValueError(NO_EXAMPLES)
         return history
@@ -354,16 +350,16 @@ class BertTask(
         """Makes the batches that `fit` trains on.
 
         Args:
-            x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
+            x: raw examples, in memory or a stream; or prepared inputs.
             y: labels, by name or by number, unless `x` contains them.
             sample_weight: `[n]` floats, or None.
             batching: a `Batching`, or None for its defaults.
 
         Returns:
             Inputs, `(inputs, labels)` or `(inputs, labels, weights)`: an iterable of NumPy arrays,
-            in a new order in each pass if shuffled; a `tf.data.Dataset` if `x` is one. Inputs of
-            windows have `window_share`, by which losses and metrics of this library count them. To
-            train another `keras.Model`, multiply the weights by it.
+            in a new order in each pass if shuffled; a `tf.data.Dataset` if `x` is one of inputs.
+            Inputs of windows have `window_share`, by which losses and metrics of this library count
+            them. To train another `keras.Model`, multiply the weights by it.
 
         Raises:
             ValueError: if examples, labels or weights are not what the task takes.

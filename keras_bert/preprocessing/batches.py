@@ -1,7 +1,11 @@
 """Batches of examples in memory."""
 
+import bisect
 import copy
-from collections.abc import Callable, Iterator, Mapping
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import keras
@@ -10,6 +14,7 @@ import numpy.typing as npt
 
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import Dataset, Labels, in_numpy, is_dataset
+from keras_bert.training.keras_internals import DataAdapter
 
 
 class Batches(keras.utils.PyDataset):
@@ -36,9 +41,7 @@ class Batches(keras.utils.PyDataset):
         self._passes = 0
         self.on_epoch_end()
         if not self._numbers:
-            raise ValueError(
-                f"The examples fill no batch of {batching.batch_size}, and drop_remainder is set."
-            )
+            raise ValueError(fills_no_batch(batching))
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -50,6 +53,11 @@ class Batches(keras.utils.PyDataset):
         numbers = self._numbers
         self.on_epoch_end()
         return (alone(self._make(rows)) for rows in numbers)
+
+    @property
+    def first(self) -> Any:
+        """The first batch."""
+        return self[0]
 
     def map(self, function: Callable[..., tuple]) -> Self:
         """Returns batches of what a function makes of the inputs, labels and weights of these."""
@@ -64,12 +72,73 @@ class Batches(keras.utils.PyDataset):
         self._passes += bool(self.batching.shuffle)
 
 
-def has_labels(batches: Batches | Dataset) -> bool:
+class StreamBatches(DataAdapter):
+    """Batches of a stream of examples, NumPy arrays; each pass reads the stream again.
+
+    `fit` and `evaluate` of any Keras model take it, and it can be iterated over. `read` begins a
+    pass, and yields `(inputs,)`, with labels, or with labels and weights. `batching` comes from
+    `for_rows`; `num_batches` is None if it is unknown.
+    """
+
+    batch_size = partial_batch_size = None
+    has_partial_batch = False
+    num_batches = None
+
+    def __init__(
+        self,
+        read: Callable[[], Iterator[tuple]],
+        batching: Batching,
+        num_batches: int | None = None,
+    ):
+        self.batching = batching
+        self.num_batches = num_batches
+        self._read = read
+        self._begun = None  # a pass whose first batch was looked at
+
+    @property
+    def first(self) -> Any:
+        """The first batch, which the next pass begins with."""
+        if self._begun is None:
+            batches = self._read()
+            self._begun = [next(batches)], batches
+        [first], _ = self._begun
+        return alone(first)
+
+    def __iter__(self) -> Iterator:
+        return map(alone, self.get_numpy_iterator())
+
+    def map(self, function: Callable[..., tuple]) -> "StreamBatches":
+        """Returns batches of what a function makes of the inputs, labels and weights of these."""
+
+        def read():
+            return itertools.starmap(function, self.get_numpy_iterator())
+
+        return StreamBatches(read, self.batching, self.num_batches)
+
+    def get_numpy_iterator(self):
+        begun = self._begun
+        self._begun = None
+        return itertools.chain(*begun) if begun else self._read()
+
+    get_jax_iterator = get_torch_dataloader = get_numpy_iterator
+
+    def get_tf_dataset(self):
+        from keras_bert.graph.datasets import as_dataset
+
+        return as_dataset(self)
+
+
+def fills_no_batch(batching: Batching) -> str:
+    """Returns the message for examples that are fewer than a batch."""
+    return f"The examples fill no batch of {batching.batch_size}, and drop_remainder is set."
+
+
+def has_labels(batches: Batches | StreamBatches | Dataset) -> bool:
     """Returns whether batches hold labels, after inputs."""
     return isinstance(_first(batches), tuple)
 
 
-def has_weights(batches: Batches | Dataset) -> bool:
+def has_weights(batches: Batches | StreamBatches | Dataset) -> bool:
     """Returns whether batches hold weights, after inputs and labels."""
     batch = _first(batches)
     return isinstance(batch, tuple) and len(batch) == 3
@@ -77,7 +146,7 @@ def has_weights(batches: Batches | Dataset) -> bool:
 
 def _first(batches):
     """Returns the first batch, or the spec of batches of a dataset."""
-    return batches.element_spec if is_dataset(batches) else batches[0]
+    return batches.element_spec if is_dataset(batches) else batches.first
 
 
 def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> Batches:
@@ -105,22 +174,66 @@ def cut_rows(rows: np.ndarray, batching: Batching) -> list[np.ndarray]:
 
 
 def _bucketed(rows, lengths, batching):
-    """A batch is full of rows of one bucket; batches come in the order in which they are full."""
-    buckets = np.array(sorted(batching.bucket_lengths))
-    sizes = np.full(len(buckets), batching.batch_size)
+    batches = _full_batches(zip(rows.tolist(), lengths[rows].tolist(), strict=True), batching)
+    return list(map(np.array, batches))
+
+
+def _full_batches(rows, batching):
+    """Yields lists of rows, given as `(row, length)`, in the order in which they are full.
+
+    A batch is full of rows of one bucket.
+    """
+    buckets = sorted(batching.bucket_lengths or (math.inf,))
+    sizes = [batching.batch_size] * len(buckets)
     if batching.tokens_per_batch is not None:
-        sizes = batching.tokens_per_batch // buckets
+        sizes = [batching.tokens_per_batch // length for length in buckets]
     waiting = [[] for _ in buckets]
-    batches = []
-    bucket_of = np.searchsorted(buckets, lengths[rows])
-    for row, bucket in zip(rows.tolist(), bucket_of.tolist(), strict=True):
+    for row, length in rows:
+        bucket = bisect.bisect_left(buckets, length)
         waiting[bucket].append(row)
         if len(waiting[bucket]) == sizes[bucket]:
-            batches.append(waiting[bucket])
+            yield waiting[bucket]
             waiting[bucket] = []
     if not batching.drop_remainder:
-        batches += filter(None, waiting)
-    return list(map(np.array, batches))
+        yield from filter(None, waiting)
+
+
+def for_sequences(rows: Any, batching: Batching) -> Batching:
+    """Returns a `Batching` whose tokens are those of all sequences of a row."""
+    if batching.tokens_per_batch is None:
+        return batching
+    tokens = batching.tokens_per_batch // rows.num_sequences
+    return dataclasses.replace(batching, tokens_per_batch=tokens)
+
+
+def stream_batches(chunks: Iterable[Any], batching: Batching) -> Iterator[tuple]:
+    """Yields the batches of chunks of rows, those that `row_batches` makes of all in order."""
+    chunks = iter(chunks)
+    first = next(chunks)
+    batching = for_sequences(first, batching)
+
+    def numbered():
+        for rows in itertools.chain([first], chunks):
+            for number, length in enumerate(np.asarray(rows.num_tokens()).tolist()):
+                yield (rows, number), length
+
+    for batch in _full_batches(numbered(), batching):
+        parts = []
+        for _, part in itertools.groupby(batch, key=lambda row: id(row[0])):
+            chunk, numbers = zip(*part, strict=True)
+            parts.append(chunk[0].batch(np.array(numbers), batching))
+        yield parts[0] if len(parts) == 1 else keras.tree.map_structure(_joined, *parts)
+
+
+def _joined(*arrays):
+    """Joins arrays, padded with zeros to one width."""
+    shapes = np.array([array.shape for array in arrays])
+    missing = shapes.max(axis=0) - shapes
+    missing[:, 0] = 0
+    padded = []
+    for array, after in zip(arrays, missing, strict=True):
+        padded.append(np.pad(array, [(0, width) for width in after]))
+    return np.concatenate(padded)
 
 
 def alone(parts: tuple) -> Any:

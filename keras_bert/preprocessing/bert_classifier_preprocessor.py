@@ -11,10 +11,9 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
     as_label_names,
     class_targets,
-    graph_class_numbers,
     regression_targets,
 )
-from keras_bert.preprocessing.forms import Labels, Tensor
+from keras_bert.preprocessing.forms import Labels
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
 from keras_bert.saved import registered
 
@@ -97,11 +96,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
         if self.is_regression:
             return regression_targets(labels, self.label_names)
         return class_targets(labels, self.label_names, self.multi_label)
-
-    def stream_targets(self, labels: Tensor) -> Tensor:
-        if self.is_regression or self.multi_label:
-            return super().stream_targets(labels)
-        return graph_class_numbers(labels, self.label_names)
 
     def pooled(self, outputs: Any, rows: TextRows | None) -> Any:
         """Pools the logits of windows into logits of texts, `[n, C]`."""

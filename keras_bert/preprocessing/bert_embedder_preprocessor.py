@@ -18,7 +18,7 @@ from keras_bert.preprocessing.embedding_rows import (
     labelled_texts,
     text_columns_rows,
 )
-from keras_bert.preprocessing.forms import Dataset, Examples, Labels, as_arrays
+from keras_bert.preprocessing.forms import Examples, Labels, as_arrays
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.texts import check_texts
@@ -98,13 +98,6 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
         check_texts(columns, 2)
         return super().rows(columns, extra_inputs, targets)
-
-    def streamed(self, dataset: Dataset, batching: Batching, with_labels: bool) -> Dataset:
-        if not with_labels:
-            return super().streamed(dataset, batching, with_labels)
-        from keras_bert.preprocessing.text_streams import stream_columns
-
-        return stream_columns(self, dataset, batching)
 
     def batched(self, rows: Rows, batching: Batching) -> Batches:
         if isinstance(rows, LabelledTexts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import keras
@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_one_each, check_one_of
-from keras_bert.preprocessing.batches import Batches, row_batches
+from keras_bert.preprocessing.batches import Batches, for_sequences, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
-from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, in_numpy, is_dataset
+from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, in_numpy
 from keras_bert.preprocessing.text_rows import Rows, TextRows
-from keras_bert.preprocessing.texts import in_parts, text_columns, text_examples
+from keras_bert.preprocessing.texts import text_columns, text_examples
 from keras_bert.saved import KeepsArguments, own_arguments, registered, with_objects
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
@@ -46,9 +46,9 @@ class BertPreprocessor(KeepsArguments):
 
     Each task has a preprocessor that builds on this one and converts in both directions. `batches`
     turns raw examples into training batches, and `answers` turns the model's outputs into answers.
-    Texts in memory are NumPy's business; those of a `tf.data.Dataset` and of the exported
-    SavedModel become tensors by the same code. A task with another kind of example overrides
-    `listed`, `labels_in`, `rows_of`, `answers`, `serve` and `signature`.
+    Texts are NumPy's business; those of an exported SavedModel become tensors by the same code. A
+    task with another kind of example overrides `listed`, `labels_in`, `rows_of`, `answers`, `serve`
+    and `signature`.
 
     Args:
         tokenizer: a `BertTokenizer`; or a `FastTokenizer`, whose special tokens take the place of
@@ -178,10 +178,6 @@ class BertPreprocessor(KeepsArguments):
         """Returns raw examples in memory, in any form, as a sequence; itself unchanged."""
         return text_examples(x, self.max_texts)
 
-    def parts(self, x: Examples, size: int = 1024) -> Iterator[Any]:
-        """Lists raw examples in parts, so that answering them takes bounded memory."""
-        return in_parts(self.listed(x), size)
-
     def batches(
         self,
         x: Examples,
@@ -190,14 +186,13 @@ class BertPreprocessor(KeepsArguments):
         *,
         batching: Batching = Batching(),  # noqa: B008 (it is frozen)
         with_labels: bool = True,
-    ) -> Batches | tf.data.Dataset:
+    ) -> Batches:
         """Makes the batches that a model trains on.
 
         Examples in memory are tokenized once, before the first batch.
 
         Args:
-            x: raw examples, as `read` takes them; or a `tf.data.Dataset` of texts, `(text, label)`
-                or `(text, label, weight)`, batched or not.
+            x: raw examples, as `read` takes them.
             y: labels, unless `x` contains them.
             sample_weight: `[n]` weights, or None.
             batching: a `Batching`.
@@ -205,53 +200,21 @@ class BertPreprocessor(KeepsArguments):
 
         Returns:
             Input dicts, alone or with labels and weights: `Batches` of NumPy arrays, which `fit`
-            of any Keras model takes; a `tf.data.Dataset` for one.
+            of any Keras model takes.
 
         Raises:
-            ValueError: if examples, labels or weights are not what this preprocessor reads. A label
-                in a `tf.data.Dataset` that is outside the classes raises a
-                `tf.errors.InvalidArgumentError` when its batch is read.
+            ValueError: if examples, labels or weights are not what this preprocessor reads.
         """
-        if is_dataset(x):
-            if y is not None or sample_weight is not None:
-                raise ValueError(
-                    "A dataset yields its labels and weights: leave y and sample_weight out."
-                )
-            return self.streamed(x, batching, with_labels)
         rows = self.read(x, y, sample_weight, with_labels)
         return self.batched(rows, batching)
 
-    def streamed(
-        self, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
-    ) -> tf.data.Dataset:
-        """Makes batches of a `tf.data.Dataset` of texts, in the graph; see `batches`."""
-        from keras_bert.preprocessing.text_streams import stream_batches
-
-        return stream_batches(self, dataset, batching, with_labels)
-
     def batched(self, rows: Rows, batching: Batching) -> Batches:
         """Makes batches of the rows that `read` returned; see `batches`."""
-        batching = batching.for_rows(self.sequence_length)
-        if batching.tokens_per_batch is not None:
-            tokens = batching.tokens_per_batch // rows.num_sequences  # of all pairs of a row
-            batching = dataclasses.replace(batching, tokens_per_batch=tokens)
+        batching = for_sequences(rows, batching.for_rows(self.sequence_length))
         return row_batches(rows.num_tokens(), lambda part: rows.batch(part, batching), batching)
 
     def targets(self, labels: Labels) -> Labels:
         """Converts labels to the loss's form; a task with classes accepts names too."""
-        return labels
-
-    def stream_rows(self, columns: tuple, extra_inputs: dict[str, Any], rest: tuple) -> TextRows:
-        """Makes rows of a batch from a `tf.data.Dataset`; the rest are labels and weights."""
-        if rest:
-            labels, *weights = rest
-            rest = (self.stream_targets(labels), *weights)
-        return self.rows(columns, extra_inputs, rest)
-
-    def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
-        """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
-        if labels.dtype == "string":
-            raise ValueError("Labels must be numbers; the dataset yields strings.")
         return labels
 
     def answers(self, outputs: Outputs, rows: Rows | None = None) -> dict:
@@ -367,11 +330,6 @@ class BertPreprocessor(KeepsArguments):
         from keras_bert.presets.preprocessors import load_preprocessor
 
         return load_preprocessor(cls, source, settings)
-
-    def settings(self) -> dict:
-        """Returns the config without the vocabulary, as stored in `preprocessor.json`."""
-        settings = {**self.get_config(), "tokenizer": self.tokenizer.settings()}
-        return keras.saving.serialize_keras_object(settings)
 
     def get_config(self):
         own = own_arguments(self, self.arguments())

@@ -65,11 +65,6 @@ class BertRerankerPreprocessor(BertPreprocessor):
         """Converts relevance, a teacher's scores or margins to float32; see `BertReranker`."""
         return relevance_targets(labels)
 
-    def stream_targets(self, labels: Tensor) -> Tensor:
-        import tensorflow as tf
-
-        return tf.cast(super().stream_targets(labels), tf.float32)
-
     def answers(self, outputs: Any, rows: PairRows | None = None) -> dict:
         """Turns logits `[B, D]` into `score`, float32: `[B]` with `rows` of pairs, or `[B, D]`."""
         scores = outputs

@@ -2,7 +2,7 @@
 
 import dataclasses
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -98,12 +98,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             return Sentences.of(x)
         return super().listed(x)
 
-    def parts(self, x: Examples, size: int = 1024) -> Iterator[Any]:
-        examples = self.listed(x)
-        if isinstance(examples, Sentences):
-            return examples.parts(size)
-        return super().parts(examples, size)
-
     def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
         check_each(labels, _is_list, "Each sentence must have a list of tags")
@@ -113,9 +107,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             what = f"Sentence {sentence} has the tag"
             numbers_of_tags.append([_number(what, tag, known) for tag in tags])
         return numbers_of_tags
-
-    def stream_targets(self, labels: Tensor) -> Tensor:
-        raise ValueError("Words and tags must be in memory: pass lists, or batches(words, tags).")
 
     def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits `[N, S, C]` into tags of words, entities of texts, or labels of tokens.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from keras_bert.messages import check_number, check_one_of, did_you_mean, shown
 from keras_bert.preprocessing.checked_numbers import number_array, require, require_integers
-from keras_bert.preprocessing.forms import Labels, Tensor, as_arrays, is_text, one_each
+from keras_bert.preprocessing.forms import Labels, as_arrays, is_text, one_each
 from keras_bert.preprocessing.text_rows import ops_of
 
 # Beginnings of the names of Keras's losses and metrics that compare each output with a label.
@@ -209,26 +209,6 @@ def _of_classes(labels, num_classes, fix=_RENUMBER):
         return require(labels, lambda v: v % 1 == 0, "Labels must be class numbers", fix)
     expected = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}"
     return require_integers(labels, num_classes, expected, fix)
-
-
-def graph_class_numbers(labels: Tensor, names: Sequence[str] | None) -> Tensor:
-    """Converts a batch's labels in the graph, by name or number, to class numbers.
-
-    Reading a batch with another label fails. Without names, numbers are returned unchanged.
-    """
-    import tensorflow as tf
-
-    from keras_bert.graph.datasets import asserted
-
-    labels = one_each(labels)
-    if not names:
-        return _checked_numbers(labels, None)
-    if labels.dtype != tf.string:
-        return _checked_numbers(labels, len(names))
-    classes = tf.constant(names)
-    is_known = tf.reduce_any(labels[..., None] == classes, -1)
-    labels = asserted(labels, is_known, f"Labels must be one of {', '.join(names)}. Others:")
-    return tf.argmax(labels[..., None] == classes, -1, tf.int32)
 
 
 def _checked_numbers(labels, num_classes):

@@ -1,6 +1,8 @@
 """Data that a user gives to a verb of a task: a class for each form."""
 
+import contextlib
 import itertools
+import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -9,11 +11,10 @@ import numpy as np
 
 from keras_bert.losses import Distillation
 from keras_bert.messages import check_one_each
-from keras_bert.preprocessing.batches import Batches, has_labels, prepared_batches
+from keras_bert.preprocessing.batches import Batches, StreamBatches, has_labels, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import (
     check_not_empty,
-    first_element,
     first_to_validate_on,
     inputs_of,
     is_dataset,
@@ -35,12 +36,34 @@ from keras_bert.preprocessing.task_checks import (
     preprocessor_of,
     with_extra_arrays,
 )
+from keras_bert.preprocessing.text_rows import Rows
+from keras_bert.preprocessing.texts import in_parts
+from keras_bert.preprocessing.translators import first_element
 
 
 def unpacked(batch: Any) -> tuple[Any, Any, Any]:
     """Returns a batch as `(x, y, sample_weight)`; further columns are dropped."""
     columns = batch[:3] if isinstance(batch, (tuple, list)) else (batch,)
     return keras.utils.unpack_x_y_sample_weight(columns)
+
+
+@contextlib.contextmanager
+def reading(*data: "Data | None") -> Iterator[None]:
+    """Has Keras end a pass of a stream without a warning, and raises the stream's own errors.
+
+    TensorFlow's pipelines lose the type of an error.
+    """
+    streams = [one for one in data if one is not None and one.is_raw and one.is_streamed]
+    with warnings.catch_warnings():
+        if streams:
+            warnings.filterwarnings("ignore", "Your input ran out of data")
+        try:
+            yield
+        except Exception as error:
+            for stream in streams if type(error).__module__.startswith("tensorflow.") else ():
+                if stream.error is not None:
+                    raise stream.error from error
+            raise
 
 
 class Data:
@@ -59,8 +82,9 @@ class Data:
     is_raw = False  # whether a preprocessor reads `x`
     is_single = False  # whether `x` is one example
     is_streamed = False  # whether examples are read only when they are needed
+    is_read_once = False  # whether they can be read only once
     count = None  # the number of examples in memory
-    error = None  # of reading a pass, whose type TensorFlow's pipelines lose
+    error = None  # of reading a stream
 
     def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
         self.task = task
@@ -90,13 +114,17 @@ class Data:
         """Makes the batches that `fit` trains on."""
         return self.in_memory().batches(batching)
 
-    def for_keras(self, batching: Batching) -> tuple[Any, Any, Any]:
-        """Returns the `(x, y, sample_weight)` of `keras.Model.fit` and `evaluate`."""
-        return self.in_memory().for_keras(batching)
+    def for_keras(
+        self, batching: Batching, steps: int | None = None, epochs: int | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Returns the `(x, y, sample_weight)` of `keras.Model.fit`, or without epochs `evaluate`.
 
-    def for_epochs(self, batching: Batching, arguments: dict) -> tuple[Any, Any, Any]:
-        """Like `for_keras`, for a `fit` with these arguments; may set their `steps_per_epoch`."""
-        return self.for_keras(batching)
+        Args:
+            batching: a `Batching`.
+            steps: int, the steps of each epoch; None takes all examples.
+            epochs: int, the passes that `fit` makes.
+        """
+        return self.in_memory().for_keras(batching)
 
     def chunks(self) -> Iterator[Any]:
         """Yields chunks of raw examples, so that reading them takes bounded memory."""
@@ -150,15 +178,6 @@ class Raw(Data):
         """Returns `x` after a check of its extra inputs."""
         raise NotImplementedError
 
-    def for_keras(self, batching):
-        return on_backend(self.labelled_batches(batching), self.task), None, None
-
-    def labelled_batches(self, batching: Batching) -> Any:
-        """Makes batches with labels if the task's loss takes them, or without."""
-        batches = self.batches(batching)
-        check_has_labels(self.task, has_labels(batches))
-        return batches
-
     def chunks_of_outputs(self, batch_size, verbose):
         self.checked()
         for chunk in self.chunks():
@@ -185,62 +204,25 @@ class RawExamples(Raw, InMemory):
         return self.x
 
     def batches(self, batching):
+        return self.preprocessor.batched(self.rows(), batching)
+
+    def rows(self) -> Rows:
+        """Reads the examples, with their labels and weights."""
         weights = example_weights(self.task, self.y, self.sample_weight)
-        return self.preprocessor.batches(self.checked(), self.y, weights, batching=batching)
+        return self.preprocessor.read(self.checked(), self.y, weights, with_labels=True)
+
+    def for_keras(self, batching, steps=None, epochs=None):
+        batches = self.batches(batching)
+        check_has_labels(self.task, has_labels(batches))
+        return on_backend(batches, self.task), None, None
 
     def chunks(self):
-        return self.preprocessor.parts(self.x)
+        return in_parts(self.x)
 
     def outputs(self, batch_size, steps=None, **kwargs):
         most = Batching.of(batch_size=batch_size).num_rows(steps)
         rows = self.preprocessor.read(self.checked()[:most])
         return self.task.predict_rows(rows, batch_size, **kwargs)
-
-
-class RawDataset(Raw):
-    """A `tf.data.Dataset` of raw examples."""
-
-    is_streamed = True
-
-    def in_memory(self, most=None):
-        from keras_bert.preprocessing.text_streams import are_strings
-
-        examples = joined(self.x.as_numpy_iterator(), most)
-        if self.task.takes_columns and are_strings(self.x.element_spec):
-            return RawExamples(self.task, examples)
-        return RawExamples(self.task, *unpacked(examples))
-
-    def checked(self):
-        check_extra_specs(self.task, self.x)
-        return self.x
-
-    def chunks(self):
-        from keras_bert.preprocessing.text_streams import text_batches
-
-        most = self.preprocessor.max_texts
-        for columns, extra_inputs, _ in text_batches(self.x, 1024, False, most):
-            yield self.preprocessor.listed({"text": tuple(columns), **extra_inputs})
-
-    def batches(self, batching):
-        preprocessor = self.preprocessor
-        dataset = self.checked()
-        check_not_empty(dataset)
-        batches = preprocessor.batches(dataset, self.y, self.sample_weight, batching=batching)
-        check_dataset_labels(self.task, batches)
-        return self.task.with_checked_labels(batches) if has_labels(batches) else batches
-
-    def outputs(self, batch_size, steps=None, **kwargs):
-        preprocessor = self.preprocessor
-        dataset = self.checked()
-        if preprocessor.cuts_windows:
-            most = Batching.of(batch_size=batch_size).num_rows(steps)
-            return self.in_memory(most).outputs(batch_size, steps, **kwargs)
-        outputs = keras.tree.flatten(self.task.output)
-        has_token_axis = any(None in output.shape[1:] for output in outputs)
-        pad_to = "full" if has_token_axis else "auto"
-        batching = Batching(batch_size, pad_to=pad_to, drop_remainder=False)
-        batches = preprocessor.batches(dataset, batching=batching, with_labels=False)
-        return self.task.predict_batches(batches, steps=steps, **kwargs)
 
 
 class Inputs(Data):
@@ -282,7 +264,7 @@ class InputArrays(Inputs, InMemory):
     def batches(self, batching):
         return prepared_batches(*self.checked(), batching)
 
-    def for_keras(self, batching):
+    def for_keras(self, batching, steps=None, epochs=None):
         check_has_labels(self.task, self.y is not None)
         return self.checked()
 
@@ -327,7 +309,7 @@ class InputDataset(Inputs):
     def batches(self, batching):
         return self.for_keras(batching)[0]
 
-    def for_keras(self, batching):
+    def for_keras(self, batching, steps=None, epochs=None):
         dataset = self.checked_inputs()
         if not isinstance(self.task.loss, Distillation):
             check_dataset_labels(self.task, dataset)
@@ -363,7 +345,7 @@ class InputBatches(Inputs):
             y = self.y
         return InputArrays(self.task, x, y, sample_weight)
 
-    def for_keras(self, batching):
+    def for_keras(self, batching, steps=None, epochs=None):
         batches = on_backend(self.x, self.task)
         if is_dataset(batches):
             dataset = InputDataset(self.task, batches, self.y, self.sample_weight)
@@ -398,8 +380,8 @@ class InputBatches(Inputs):
 
 
 def on_backend(batches: Any, task: keras.Model) -> Any:
-    """On TensorFlow, returns `Batches` as a dataset, which its strategies distribute."""
-    if not isinstance(batches, Batches) or keras.backend.backend() != "tensorflow":
+    """On TensorFlow, returns our batches as a dataset, which its strategies distribute."""
+    if not isinstance(batches, (Batches, StreamBatches)) or keras.backend.backend() != "tensorflow":
         return batches
     from keras_bert.graph.datasets import as_dataset
 

@@ -11,11 +11,17 @@ from keras_bert.preprocessing.data import (
     InputArrays,
     InputBatches,
     InputDataset,
-    RawDataset,
     RawExamples,
 )
 from keras_bert.preprocessing.forms import is_dataset, is_frame, is_iterable, is_raw
-from keras_bert.preprocessing.iterables import RawPasses, are_rows, in_python, with_first
+from keras_bert.preprocessing.raw_stream import RawStream
+from keras_bert.preprocessing.translators import (
+    are_rows,
+    first_element,
+    has_rows,
+    in_python,
+    with_first,
+)
 
 
 def data_of(
@@ -25,7 +31,6 @@ def data_of(
     sample_weight: Any = None,
     *,
     with_labels: bool = True,
-    most: int | None = None,
 ) -> Data:
     """Returns the `Data` of what a user gave to a verb of a task.
 
@@ -34,21 +39,29 @@ def data_of(
         x: raw examples or prepared inputs, in any form.
         y: labels, unless `x` contains them.
         sample_weight: weights, unless `x` contains them.
-        with_labels: bool, whether an iterable of raw examples yields labels, too.
-        most: int, the most examples to read from an iterable.
+        with_labels: bool, whether a stream of raw examples yields labels, too.
     """
     _check_labels_apart(x, y)
     x = in_python(x)
-    are_passes = False
+    y = _listed_column(y)
+    sample_weight = _listed_column(sample_weight)
+    is_stream = False
     if is_iterable(x) or are_rows(x):
         x, first = with_first(x)
-        are_passes = is_raw(first)
-    given = (task, x, _listed_column(y), _listed_column(sample_weight))
-    if is_dataset(x):
-        return RawDataset(*given) if is_raw(x) else InputDataset(*given)
-    if are_passes:
+        is_stream = is_raw(first)
+    elif is_dataset(x) or isinstance(x, keras.utils.PyDataset):
+        is_stream = is_raw(x if is_dataset(x) else first_element(x))
+    given = (task, x, y, sample_weight)
+    if is_stream:
         are_labelled = with_labels and y is None and not task.takes_columns
-        return RawPasses(*given, with_labels=are_labelled, most=most)
+        are_rows_in_memory = has_rows(x)
+        if are_rows_in_memory:
+            given = (task, iter(x), y, sample_weight)
+        stream = RawStream(*given, with_labels=are_labelled)
+        is_apart = y is not None or sample_weight is not None
+        return stream.in_memory() if are_rows_in_memory or is_apart else stream
+    if is_dataset(x):
+        return InputDataset(*given)
     if is_raw(x):
         return RawExamples(*given)
     columns = x if task.takes_columns and isinstance(x, tuple) else [x]
@@ -57,23 +70,25 @@ def data_of(
     return InputBatches(*given)
 
 
-def validation_data_of(task: keras.Model, data: Any, most: int | None = None) -> Data:
+def validation_data_of(task: keras.Model, data: Any) -> Data:
     """Returns the `Data` of the `validation_data` of `fit`, a tuple or a dataset."""
     are_columns = isinstance(data, (tuple, list)) and len(data) in (2, 3)
     if isinstance(data, tuple) and are_columns:
-        return data_of(task, *data, most=most)
+        return data_of(task, *data)
     if are_columns:  # Keras would take a list for a tuple
         are_columns = not isinstance(data[0], (str, bytes, tuple, dict))
     if are_columns or isinstance(data, tuple):
         raise ValueError(
             f"validation_data must be (x, y), (x, y, weights) or a dataset; got {shown(data)}."
         )
-    return data_of(task, data, most=most)
+    return data_of(task, data)
 
 
-def for_validation(data: Data, batching: Batching) -> Any:
-    """Returns data as Keras's `validation_data`."""
-    x, y, sample_weight = data.for_keras(batching.for_evaluation())
+def for_validation(data: Data, batching: Batching, steps: int | None) -> Any:
+    """Returns data as Keras's `validation_data`, of which each epoch takes a number of steps."""
+    if data.is_read_once:
+        data = data.in_memory(batching.num_rows(steps))
+    x, y, sample_weight = data.for_keras(batching.for_evaluation(), steps)
     return x if y is None else (x, y, sample_weight)
 
 

@@ -191,21 +191,6 @@ def check_each(examples: Iterable, is_right: Callable, expected: str) -> None:
             raise ValueError(f"{expected}; number {index} is {shown(example)}.")
 
 
-def first_element(x: Any) -> Any:
-    """Returns the first example or batch of a `PyDataset`, a PyTorch or a grain loader.
-
-    Returns None for anything else, and for iterators, which would lose it.
-    """
-    if isinstance(x, keras.utils.PyDataset):
-        return x[0]
-    packages = {base.__module__.partition(".")[0] for base in type(x).__mro__}
-    if "torch" in packages and hasattr(x, "dataset"):  # a DataLoader, whose order isn't touched
-        return x.dataset[0] if hasattr(x.dataset, "__getitem__") else ()
-    if "grain" in packages and not hasattr(x, "__next__"):
-        return x[0] if hasattr(x, "__getitem__") else next(iter(x))
-    return None
-
-
 def check_not_empty(dataset: Any) -> None:
     """Raises a ValueError if a `tf.data.Dataset` is known to have no elements."""
     if hasattr(dataset, "cardinality") and int(dataset.cardinality()) == 0:

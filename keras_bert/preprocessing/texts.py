@@ -41,11 +41,15 @@ class TextExamples(ExampleList):
         return {"text": text, **extra_inputs} if extra_inputs else text
 
 
-def in_parts(examples: Any, size: int) -> Iterator[Any]:
-    """Cuts a sequence of examples into parts.
+def in_parts(examples: Any, size: int = 1024) -> Iterator[Any]:
+    """Cuts examples, a sequence that a preprocessor's `listed` returned, into parts.
 
-    A part has at most `size` examples, with at most 8 million characters unless it is only one.
+    A part has at most `size` examples, with at most 8 million characters unless it is only one;
+    sentences of words are cut between documents.
     """
+    if hasattr(examples, "parts"):
+        yield from examples.parts(size)
+        return
     if isinstance(examples, TextExamples):
         texts = zip(*examples.columns, strict=True)
     else:
@@ -108,8 +112,9 @@ def text_columns(x: Any, most: float = math.inf) -> tuple[list[str], ...]:
     """Converts texts, pairs, or examples of up to `most` texts to columns, lists of n str."""
     if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
         raise ValueError(
-            "A tf.data.Dataset can't be part of the examples. Make one dataset of all, with "
-            "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs."
+            "A tf.data.Dataset can't be part of the examples: make one dataset of all, with "
+            "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs, and "
+            "give it to a verb of a task, such as fit, predict or batches."
         )
     columns = _columns(as_arrays(x))
     check_texts(columns, most)

@@ -84,7 +84,7 @@ def _write(model, folder, preprocessor, settings, scores):
     if model.backbone.published_source is not None:
         saved["source"] = model.backbone.published_source
     if preprocessor is not None:
-        check_saves(type(preprocessor), preprocessor.settings())
+        check_saves(type(preprocessor), _settings_of(preprocessor))
     with new_folder(folder, _num_bytes(model)) as unfinished:
         _save_weights(model, unfinished / "model.weights.h5")
         write_json(unfinished / "config.json", saved)
@@ -99,7 +99,13 @@ def write_preprocessor(preprocessor: Any, folder: Path) -> None:
     """Writes the vocabulary and `preprocessor.json`."""
     preprocessor.tokenizer.save_assets(folder)
     name = keras.saving.get_registered_name(type(preprocessor))
-    write_json(folder / "preprocessor.json", {"class": name, **preprocessor.settings()})
+    write_json(folder / "preprocessor.json", {"class": name, **_settings_of(preprocessor)})
+
+
+def _settings_of(preprocessor):
+    """Returns the config without the vocabulary."""
+    settings = {**preprocessor.get_config(), "tokenizer": preprocessor.tokenizer.settings()}
+    return keras.saving.serialize_keras_object(settings)
 
 
 def _description(part):

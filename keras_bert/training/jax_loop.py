@@ -241,7 +241,10 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             shape = [size or 2 for size in spec.shape]  # 2 for an unknown size
             return keras.KerasTensor(shape, spec.dtype.name)
 
-        return jax.tree.map(symbol, dataset_specs(iterator))  # None stays None
+        specs = dataset_specs(iterator)
+        if specs is None:
+            return super().batch_spec(iterator)
+        return jax.tree.map(symbol, specs)
 
     def _is_compiled(self):
         return bool(self.jit_compile and not self.run_eagerly)

@@ -20,6 +20,7 @@ from keras.dtype_policies import DTypePolicyMap
 from keras.src.backend.common import global_state
 from keras.src.losses.loss import unscale_loss_for_distribution
 from keras.src.trainers.data_adapters import data_adapter_utils
+from keras.src.trainers.data_adapters.data_adapter import DataAdapter as DataAdapter
 
 from keras_bert.saved import Saved
 
@@ -52,7 +53,7 @@ class TrainerHooks:
 
     def batch_spec(self, iterator: Any) -> Any:
         """Returns the specs of one replica's batch, or None to let Keras draw a batch."""
-        return None
+        return getattr(iterator.data_adapter, "first", None)  # of a `StreamBatches`
 
     def compiles_by_default(self) -> bool:
         """Returns whether `jit_compile="auto"` means True; by default, Keras decides."""

@@ -22,8 +22,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "forms.md"
 CASES = [name for name, (_, x, *_) in TASKS.items() if x is not None]
 FORMS = {
     "RawExamples": "lists, arrays, columns of a table",
-    "RawPasses": "a generator, loader or data set of examples",
-    "RawDataset": "a `tf.data.Dataset` of texts",
+    "RawStream": "a generator, a loader or a `tf.data.Dataset` of examples",
     "InputArrays": "prepared arrays",
     "InputDataset": "a `tf.data.Dataset` of prepared batches",
     "InputBatches": "a `PyDataset` or loader of prepared batches",
@@ -34,7 +33,6 @@ VERBS += ["choose_threshold"]
 WITHOUT_LABELS = ("predict", "answer", "trim_vocabulary")
 OF_FEW_EXAMPLES = "No temperature fits"
 MEANINGLESS = ("has no probabilities", "threshold needs 2 classes")  # for this task
-NO_TENSORS = "words, questions and choices are no tensors"
 
 
 class Loader(keras.utils.PyDataset):
@@ -77,24 +75,15 @@ def _rows(x):
 
 
 def given(task, case, form, with_labels):
-    """Returns examples in a form, `(x,)`, `(x, y)` or `(x, y, weights)`; None if there is none."""
+    """Returns examples in a form, `(x,)`, `(x, y)` or `(x, y, weights)`."""
     _, x, y, *_ = TASKS[case]
     if form.startswith("Input"):
         return _prepared(task, form, x, y, with_labels)
     y = y if with_labels else None
     if form == "RawExamples":
         return (x,) if y is None else (x, y)
-    if form == "RawPasses":
-        rows = _rows(x)
-        return (iter(rows if y is None else zip(rows, y, strict=True)),)
-    import tensorflow as tf
-
-    if case == "labels" and y is not None:
-        y = task.preprocessor.targets(y)  # 0 and 1
-    try:
-        return (tf.data.Dataset.from_tensor_slices(x if y is None else (x, y)),)
-    except ValueError:  # no tensors
-        return None
+    rows = _rows(x)
+    return (iter(rows if y is None else zip(rows, y, strict=True)),)
 
 
 def _prepared(task, form, x, y, with_labels):
@@ -116,8 +105,6 @@ def said(task, case, form, verb):
     if not hasattr(task, verb):
         return None
     data = given(task, case, form, with_labels=verb not in WITHOUT_LABELS)
-    if data is None:
-        return NO_TENSORS
     options = {"verbose": 0} if verb in KERAS_VERBS else {}
     if len(data) == 3 and verb in ("fit", "evaluate"):
         options["sample_weight"] = data[2]

@@ -1,8 +1,11 @@
 """Questions on contexts, answered in the contexts' words."""
 
+import functools
+
 import pytest
 
 from keras_bert import BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
+from keras_bert.preprocessing.texts import in_parts
 
 
 @pytest.fixture
@@ -12,8 +15,9 @@ def model(backbone, make_case, randomized, eager):
 
 def test_many_questions_are_answered_in_parts(model, cases, monkeypatch):
     questions = cases["questions"][1]
-    expected, parts = model.answer(questions), model.preprocessor.parts
-    monkeypatch.setattr(model.preprocessor, "parts", lambda x: parts(x, size=3))
+    expected = model.answer(questions)
+    few = functools.partial(in_parts, size=3)
+    monkeypatch.setattr("keras_bert.preprocessing.data.in_parts", few)
     assert [one["answer"] for one in model.answer(questions)] == [one["answer"] for one in expected]
 
 
@@ -41,6 +45,6 @@ def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, tmp_
     for folder in ("preset", "theirs"):
         back = BertTask.from_preset(tmp_path / folder)
         assert type(back) is BertSpanLabeler and not back.load_report.new
-        assert back.preprocessor.settings() == model.preprocessor.settings()
+        assert back.preprocessor.get_config() == model.preprocessor.get_config()
     changed = BertSpanLabeler.from_preset(tmp_path / "preset", document_stride=1).preprocessor
     assert (changed.document_stride, changed.null_threshold) == (1, 0.25)

@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert import Batching
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.iterables import _LABELS, _TEXTS
+from keras_bert.preprocessing.translators import _LABELS, _TEXTS
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.hub import WEIGHTS
 from tests.models.forms_of_data import (

@@ -6,6 +6,7 @@ import pytest
 from keras_bert import Batching, BertSpanLabelerPreprocessor, BertTokenizer
 from keras_bert.preprocessing import texts as texts_page
 from keras_bert.preprocessing.question_windows import trained_windows, window_labels, windows_of
+from keras_bert.preprocessing.texts import in_parts
 from keras_bert.scoring.span_scorers import SpanScorer
 
 
@@ -113,13 +114,13 @@ def test_scores_are_those_of_squad(preprocessor, refused):
 )
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message, refused):
     refused(message, preprocessor.batches, examples)
-    refused(message, lambda: list(preprocessor.parts(examples)))
+    refused(message, lambda: list(in_parts(preprocessor.listed(examples))))
 
 
 def test_many_questions_on_a_book_are_parts(preprocessor, monkeypatch):
     monkeypatch.setattr(texts_page, "CHARACTERS_AT_ONCE", 12)
     questions = [example("a", "b" * length) for length in (5, 5, 20, 1)]
-    assert [*map(len, preprocessor.parts(questions))] == [2, 1, 1]
+    assert [*map(len, in_parts(preprocessor.listed(questions)))] == [2, 1, 1]
 
 
 def test_arguments_that_do_not_fit_are_refused(preprocessor, tokenizer, refused):

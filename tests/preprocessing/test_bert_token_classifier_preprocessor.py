@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_bert import Batching, BertTokenClassifierPreprocessor
 from keras_bert.metrics.entities import tagged_entities
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import holds_words
+from keras_bert.preprocessing.texts import in_parts
 
 NAMES = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
 WORDS = [["ab", "c"], ["d"], ["abc", "defg", "h"]]
@@ -41,10 +42,10 @@ def test_words_are_told_from_texts():
 
 def test_sentences_of_a_document_stay_together(preprocessor):
     words, documents = [[letter] for letter in "abcdefghij"], [0, 0, 0, 1, 2, 2, 2, 2, 3, 3]
-    assert [*map(len, preprocessor.parts(words, size=4))] == [4, 4, 2]
-    parts = preprocessor.parts({"words": words, "documents": documents}, size=4)
+    assert [*map(len, in_parts(preprocessor.listed(words), size=4))] == [4, 4, 2]
+    parts = in_parts(preprocessor.listed({"words": words, "documents": documents}), size=4)
     assert [[*part.documents] for part in parts] == [[0, 0, 0, 1], [2] * 4, [3, 3]]
-    parts = list(preprocessor.parts({"words": words, "documents": documents}, size=2))
+    parts = list(in_parts(preprocessor.listed({"words": words, "documents": documents}), size=2))
     assert [*map(len, parts)] == [3, 5, 2]
     assert sum((part.words for part in parts), []) == words
 
@@ -146,11 +147,3 @@ def test_examples_that_are_not_words_with_tags_are_refused(
 ):
     refused(message, preprocessor.read, *arguments)
     refused("need the tags of each sentence", preprocessor.read, WORDS, with_labels=True)
-
-
-def test_a_dataset_of_words_is_refused(preprocessor, refused):
-    import tensorflow as tf
-
-    words = tf.ragged.constant([["a", "b"], ["c"]])
-    data = tf.data.Dataset.from_tensor_slices((words, tf.ragged.constant([[0, 1], [0]])))
-    refused("in memory", preprocessor.batches, data)

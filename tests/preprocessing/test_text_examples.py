@@ -4,7 +4,6 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
-from keras_bert.preprocessing.text_streams import text_batches
 from keras_bert.preprocessing.texts import text_examples
 
 TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
@@ -13,20 +12,9 @@ LABELS = [3, 1, 4, 1, 5, 9]
 WEIGHTS = [0.5, 1, 0, 2, 1, 1]
 
 
-def slices(*parts):
-    return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
-
-
-def strings(columns):
-    return [[text.decode() for text in column.numpy()] for column in columns]
-
-
 def texts_of(x):
     """The columns of texts in any form, as lists."""
-    if not isinstance(x, tf.data.Dataset):
-        return list(text_examples(x).columns)
-    batches = [strings(columns) for columns, _, _ in text_batches(x, 4, with_labels=False)]
-    return [sum(column, []) for column in zip(*batches, strict=True)]
+    return list(text_examples(x).columns)
 
 
 def pairs(*columns):
@@ -51,10 +39,6 @@ FORMS = {  # of one or two columns
     "frame": lambda *columns: pd.DataFrame(pairs(*columns)),
     "dict of a frame": lambda *columns: {"text": pd.DataFrame(pairs(*columns))},
     "examples": lambda *columns: text_examples(columns),
-    "dataset": lambda *columns: slices(columns),
-    "batched dataset": lambda *columns: slices(columns).batch(4),
-    "dataset of arrays": lambda *columns: slices(np.array(pairs(*columns))).batch(4),
-    "dataset of dicts": lambda *columns: slices({"text": columns}),
 }
 FORMS_OF_ONE = {
     "list": TEXTS,
@@ -63,9 +47,6 @@ FORMS_OF_ONE = {
     "tensor": tf.constant(TEXTS),
     "series": series(TEXTS),
     "dict": {"text": TEXTS},
-    "dataset": slices(TEXTS),
-    "batched dataset": slices(TEXTS).batch(4),
-    "dataset of dicts": slices({"text": TEXTS}),
 }
 
 
@@ -122,26 +103,10 @@ def test_extra_inputs_stay_with_their_texts():
         ),
         ([("a", "b", "c")], "got 3 together"),
         (("a", "b", "c"), "got 3 together"),
-        ([slices(["a", "b"]), ["c", "d"]], "Make one dataset of all"),
-        ({"text": slices(["a"])}, "Make one dataset of all"),
+        ([tf.data.Dataset.from_tensor_slices(["a", "b"]), ["c", "d"]], "make one dataset of all"),
+        ({"text": tf.data.Dataset.from_tensor_slices(["a"])}, "make one dataset of all"),
         ({"text": ["a"], "segment_ids": [[0, 1]]}, "makes segment_ids from the texts"),
     ],
 )
 def test_examples_that_are_not_texts_are_refused(x, message, refused):
     refused(message, text_examples, x)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "message"),
-    [
-        (slices(LABELS), "a text, .text, label. or .text, label, weight.*int32"),
-        (slices({"texts": TEXTS}), "must have its texts as 'text'"),
-        (slices(TEXTS, SECONDS, TEXTS), r"pair .string, string.*got"),
-        (slices((TEXTS, SECONDS, TEXTS), LABELS), "a text, .text, label."),
-        (slices(np.array(pairs(TEXTS, SECONDS)), LABELS), "a text, .text, label."),
-        (slices(np.array([TEXTS] * 3).T).batch(2), "a text, .text, label."),
-        (slices(TEXTS, LABELS, WEIGHTS, WEIGHTS), "a text, .text, label."),
-    ],
-)
-def test_datasets_that_are_not_texts_are_refused(dataset, message, refused):
-    refused(message, text_batches, dataset, 4, with_labels=True)

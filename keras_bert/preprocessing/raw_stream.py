@@ -1,0 +1,293 @@
+"""A stream of raw examples: a generator, a loader, a `PyDataset` or a `tf.data.Dataset`."""
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+import math
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert.messages import shown
+from keras_bert.preprocessing import translators
+from keras_bert.preprocessing.batches import (
+    StreamBatches,
+    alone,
+    fills_no_batch,
+    stream_batches,
+)
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.data import Raw, RawExamples, on_backend, unpacked
+from keras_bert.preprocessing.forms import is_dataset, is_single
+from keras_bert.preprocessing.task_checks import check_has_labels, extra_shapes
+from keras_bert.preprocessing.translators import begin_pass, count_of, label_name, text_names
+
+_CHUNK = 1024  # examples that are read at once
+
+
+class RawStream(Raw):
+    """Raw examples that are read in chunks, when they are needed, as those of a list are.
+
+    An example is what a list may hold, `(example, label)` or `(example, label, weight)`. It may
+    also be a row, a dict with `text`, `label` and extra inputs by name; Hugging Face's names of
+    texts and labels are known, and other columns are dropped. With labels, two bare strings are a
+    text and its label; without, a pair. Batches in columns hold several examples; those of a
+    `tf.data.Dataset` or a `PyDataset` keep their size.
+
+    Each epoch reads the stream again, in its own order. An iterator can be read once: of several
+    epochs without `steps_per_epoch`, it is read into memory.
+    """
+
+    is_streamed = True
+
+    def __init__(self, *given: Any, with_labels: bool):
+        super().__init__(*given)
+        self.with_labels = with_labels
+        self.is_read_once = hasattr(self.x, "__next__")
+        self.name = "dataset" if is_dataset(self.x) else type(self.x).__name__
+        self.extra_names = list(extra_shapes(self.task))
+        self.num_read = 0  # examples, of all passes
+        self._begun = None  # what `begin_pass` returned
+        self._first = None  # the first example, which all others are like
+        is_apart = self.y is not None or self.sample_weight is not None
+        if is_apart and not self.is_read_once:
+            raise ValueError(
+                f"A {self.name} may change its order: make it yield (text, label) or (text, label, "
+                "weight), and leave y and sample_weight out."
+            )
+
+    def in_memory(self, most=None):
+        count = most or translators.MOST + 1
+        [examples] = self.parts(count, count)
+        if examples.count > translators.MOST:
+            raise ValueError(
+                f"The {self.name} has no end after {translators.MOST:,} examples: give "
+                "steps_per_epoch."
+            )
+        y = _only_one("their labels: leave y", examples.y, self.y)
+        weights = _only_one(
+            "their weights: leave sample_weight", examples.sample_weight, self.sample_weight
+        )
+        return RawExamples(self.task, examples.x, y, weights)
+
+    def for_keras(self, batching, steps=None, epochs=None):
+        if self.is_read_once and steps is None and (epochs or 1) > 1:
+            return self.in_memory().for_keras(batching)
+        batches = self.stream_batches(batching, steps, epochs)
+        check_has_labels(self.task, isinstance(batches.first, tuple))
+        return on_backend(batches, self.task), None, None
+
+    def batches(self, batching):
+        return self.stream_batches(batching)
+
+    def stream_batches(
+        self, batching: Batching, steps: int | None = None, epochs: int | None = None
+    ) -> StreamBatches:
+        """Makes the batches of a pass, or of `steps` in each of `epochs`, over several passes."""
+        count = count_of(self.x)
+        if count == math.inf and steps is None:
+            raise ValueError(f"The {self.name} has no end: give steps_per_epoch, or steps.")
+        own_size = self._begin()[1]
+        if own_size is not None and not self.is_read_once and self.keeps_batches:
+            batching = dataclasses.replace(batching, batch_size=own_size)
+        if self.task.takes_columns:
+            batching.check_unsorted("Texts of a stream that train an embedder")
+        batching = batching.for_rows(self.preprocessor.sequence_length)
+        most = None
+        if steps is not None and batching.bucket_lengths is None:
+            most = batching.num_rows(steps) * (epochs or 1)
+        repeats = steps is not None and epochs is not None
+        read = functools.partial(self._read, batching, most, repeats)
+        return StreamBatches(read, batching, None if repeats else self._num_batches(batching))
+
+    def _read(self, batching, most, repeats):
+        """Yields the batches of a pass, or of passes one after the other, of `most` examples."""
+        left = most
+        while left is None or left > 0:
+            start = self.num_read
+            chunks = _read_ahead(self._chunks_of_rows(batching, left))
+            is_empty = True
+            for batch in stream_batches(chunks, batching):
+                is_empty = False
+                yield batch
+            if is_empty:
+                raise ValueError(fills_no_batch(batching))
+            if not repeats:
+                return
+            if left is not None:
+                left -= self.num_read - start
+
+    def _chunks_of_rows(self, batching, most):
+        """Yields the rows of the chunks of a pass, which fill whole batches if they can."""
+        size = -(-_CHUNK // batching.batch_size) * batching.batch_size
+        try:
+            for part in self.parts(most, size):
+                with self._after(self.num_read - part.count):
+                    rows = part.rows()
+                if rows.is_drawn:
+                    raise ValueError(
+                        "Texts with classes are paired at random: give lists. A stream that trains "
+                        "an embedder yields (anchor, positive, ...) or ((text, other), score)."
+                    )
+                yield rows
+        except Exception as error:
+            self.error = error
+            raise
+
+    def parts(self, most: int | None = None, size: int = _CHUNK) -> Iterator[RawExamples]:
+        """Yields the examples of a pass, or up to `most`, in parts."""
+        if most is None and count_of(self.x) == math.inf:
+            raise ValueError(f"The {self.name} has no end: give steps, or a part of it.")
+        examples, _ = self._begin()
+        if not self.is_read_once:
+            self._begun = None  # the next pass is another
+        examples = itertools.islice(examples, most)
+        start = self.num_read
+        while part := list(itertools.islice(examples, size)):
+            with self._after(self.num_read):
+                columns = self._in_columns(part)
+                listed = RawExamples(self.task, *columns)
+            self.num_read += len(part)
+            yield listed
+        if self.num_read == start:
+            raise ValueError(f"There are no examples: the {self.name} is empty, or has no more.")
+
+    def chunks(self):
+        for part in self.parts():
+            yield from part.chunks()
+
+    def chunks_of_outputs(self, batch_size, verbose):
+        for part in self.parts():
+            yield from part.chunks_of_outputs(batch_size, verbose)
+
+    def outputs(self, batch_size, steps=None, verbose="auto", callbacks=None):
+        most = Batching.of(batch_size=batch_size).num_rows(steps)
+        if callbacks:  # which count the batches of all examples
+            return self.in_memory(most).outputs(batch_size, verbose=verbose, callbacks=callbacks)
+        outputs = []
+        for part in self.parts(most):
+            outputs.append(part.outputs(batch_size, verbose=verbose))
+        return keras.tree.map_structure(lambda *arrays: np.concatenate(arrays), *outputs)
+
+    @property
+    def keeps_batches(self) -> bool:
+        """Whether batches in the stream are those that the model gets."""
+        return is_dataset(self.x) or isinstance(self.x, keras.utils.PyDataset)
+
+    def _begin(self):
+        """Begins a pass, unless one has begun; see `begin_pass`. An iterator has only one."""
+        if self._begun is None:
+            self._begun = begin_pass(self.x)
+        return self._begun
+
+    def _num_batches(self, batching):
+        """Returns the number of batches of a pass, or None if examples may have several rows."""
+        count = count_of(self.x)
+        reader = self.preprocessor
+        has_one_row = reader.truncates and not reader.cuts_windows
+        if count in (None, math.inf) or not has_one_row or batching.bucket_lengths is not None:
+            return None
+        if self.keeps_batches and self._begin()[1] is not None:
+            return count
+        rounded = math.floor if batching.drop_remainder else math.ceil
+        return rounded(count / batching.batch_size)
+
+    @contextlib.contextmanager
+    def _after(self, count):
+        """Says in errors, which count from the first example of a chunk, how many came before."""
+        try:
+            yield
+        except ValueError as error:
+            if not count:
+                raise
+            raise ValueError(f"After {count:,} examples of the {self.name}: {error}") from error
+
+    def _in_columns(self, elements):
+        """Converts examples to `(x, y, sample_weight)`, in the forms of data in memory."""
+        examples = list(map(self._example, elements))
+        if self._first is None:
+            self._first = examples[0]
+        first = self._first
+        for index, example in enumerate(examples):
+            if len(example) != len(first) or _names(example[0]) != _names(first[0]):
+                raise ValueError(
+                    f"Example {index} of the {self.name} is {shown(elements[index])}, unlike the "
+                    f"first: {shown(alone(first))}."
+                )
+        if len(first) > 3:
+            raise ValueError(
+                f"Example 0 of the {self.name} is {shown(first)}: more than an example, its label "
+                "and its weight."
+            )
+        columns = list(map(list, zip(*examples, strict=True)))
+        x, y, sample_weight = unpacked(columns)
+        if _names(x[0]) is not None:
+            x = {name: [example[name] for example in x] for name in x[0]}
+        return x, y, sample_weight
+
+    def _example(self, element):
+        """Converts an element to `(x,)`, `(x, label)` or `(x, label, weight)`."""
+        names = text_names(element)
+        if names is not None:
+            return self._example_of_row(element, names)
+        is_unlabelled = not self.with_labels and is_single(element)
+        if is_unlabelled or not isinstance(element, tuple):
+            return (element,)
+        x, *targets = element
+        if self.task.takes_columns and is_single(element[:2]) and len(targets) == 2:
+            x = element[:2]  # a pair and its score
+            del targets[0]
+        return x, *map(_plain, targets)
+
+    def _example_of_row(self, row, names):
+        x = alone(tuple(row[name] for name in names))
+        extra_inputs = {name: row[name] for name in self.extra_names if name in row}
+        if extra_inputs:
+            x = {"text": x, **extra_inputs}
+        label = label_name(row)
+        return (x,) if label is None else (x, _plain(row[label]))
+
+
+def _only_one(problem, of_examples, given):
+    """Returns the labels or weights in the examples, or those given apart from them."""
+    if of_examples is None:
+        return given
+    if given is not None:
+        raise ValueError(f"The examples hold {problem} out.")
+    return of_examples
+
+
+def _plain(value):
+    return value.tolist() if hasattr(value, "tolist") else value  # of NumPy and PyTorch
+
+
+def _names(x):
+    """Returns the names of a dict of a text and extra inputs; None for any other example."""
+    return x.keys() if isinstance(x, dict) and "text" in x else None
+
+
+def _read_ahead(elements):
+    """Yields the elements of an iterator; a thread reads the next while one is used."""
+    following = _in_background(next, elements, None)
+    while (element := following.result()) is not None:
+        following = _in_background(next, elements, None)
+        yield element
+
+
+def _in_background(function, *arguments):
+    """Calls a function in a daemon thread, which doesn't keep an ending program alive."""
+    future = Future()
+
+    def run():
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future

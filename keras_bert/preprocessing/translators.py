@@ -1,0 +1,239 @@
+"""What other libraries give, as raw examples: one function for each form. Needs none of them."""
+
+import itertools
+import math
+import numbers
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from keras_bert.messages import is_missing, shown
+from keras_bert.preprocessing.batches import StreamBatches
+from keras_bert.preprocessing.forms import (
+    in_numpy,
+    is_dataset,
+    is_frame,
+    is_raw,
+    is_single,
+    map_values,
+    rows_of,
+)
+
+_TEXTS = (  # names of the texts of a row, here and in Hugging Face's data sets
+    ("text",),
+    ("sentence",),
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("tokens",),
+)
+MOST = 10_000_000  # examples that are read into memory
+_LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
+
+
+def in_python(x: Any) -> Any:
+    """Converts Arrow's columns and tables to lists, and tables of texts and labels to rows."""
+    if isinstance(x, tuple):
+        return tuple(map(in_python, x))
+    if hasattr(x, "to_pylist"):
+        return x.to_pylist()
+    if type(x).__name__ == "DatasetDict":
+        raise ValueError(f"These are several data sets, {', '.join(x)}: give one of them.")
+    if isinstance(x, dict):
+        return _dict_in_python(x)
+    if not is_frame(x):
+        return x
+    columns = dict.fromkeys(x.columns)
+    if text_names(columns) is None or columns.keys().isdisjoint(_LABELS):
+        return x
+    if hasattr(x, "to_dicts"):  # Polars
+        return x.to_dicts()
+    return x.to_dict("records")
+
+
+def _dict_in_python(x):
+    """Converts a dict of columns with labels to rows, and drops the label of a single example."""
+    x = map_values(in_python, x)
+    has_label = "label" in x and text_names(x) is not None
+    if has_label and not is_single(x):
+        return rows_of(x)
+    if has_label:
+        del x["label"]
+    return x
+
+
+def are_rows(x: Any) -> bool:
+    """Returns whether a list holds dicts with `text`, or tuples with a label, a number."""
+    first = x[0] if isinstance(x, list) and x else None
+    if not isinstance(first, tuple):
+        return text_names(first) is not None
+    return any(isinstance(value, numbers.Real) and not is_missing(value) for value in first)
+
+
+def has_rows(x: Any) -> bool:
+    """Returns whether an iterable is a data set in memory: it has a length, and can be indexed."""
+    is_sized = hasattr(x, "__getitem__") and hasattr(x, "__len__")
+    is_stream = is_dataset(x) or isinstance(x, keras.utils.PyDataset)
+    return is_sized and not is_stream and len(x) <= MOST
+
+
+def text_names(row: Any) -> tuple[str, ...] | None:
+    """Returns the names of the one or two texts of a data set's row; None if it isn't one.
+
+    Questions and choices, which are dicts too, are examples as they are.
+    """
+    if isinstance(row, dict):
+        for names in _TEXTS:
+            if row.keys() >= {*names}:
+                return names
+    return None
+
+
+def label_name(row: dict) -> str | None:
+    """Returns the name of the label of a data set's row, or None."""
+    return next((name for name in _LABELS if name in row), None)
+
+
+def first_element(x: Any) -> Any:
+    """Returns the first example or batch of an iterable; `()` if it is empty.
+
+    Returns None for an iterator, which would lose it, and for what isn't iterated over.
+    """
+    if isinstance(x, keras.utils.PyDataset):
+        return x[0]
+    if isinstance(x, StreamBatches):
+        return x.first
+    if _is_torch_loader(x):  # its order isn't touched
+        return x.dataset[0] if hasattr(x.dataset, "__getitem__") else ()
+    if "grain" in _packages(x) and not hasattr(x, "__next__"):
+        return x[0] if hasattr(x, "__getitem__") else next(iter(x))
+    return None
+
+
+def with_first(x: Any) -> tuple[Any, Any]:
+    """Returns an iterable with its first example or batch, `()` if it is empty.
+
+    An iterator is returned as a generator that begins with the element that was read from it.
+    """
+    first = first_element(x)
+    if first is None:
+        start = list(itertools.islice(x, 1))
+        first = start[0] if start else ()
+        if hasattr(x, "__next__"):
+            x = (element for element in itertools.chain(start, x))  # Keras takes no other iterators
+    return x, first
+
+
+def elements_of(x: Any) -> Iterator[Any]:
+    """Yields the elements of a pass over a stream: examples, or batches of them."""
+    if is_dataset(x):
+        return x.as_numpy_iterator()
+    if isinstance(x, keras.utils.PyDataset):
+        return _py_dataset_batches(x)
+    if _is_torch_loader(x):
+        return map(_torch_columns(x), x)
+    return iter(x)
+
+
+def _py_dataset_batches(x):
+    for index in range(x.num_batches) if x.num_batches is not None else itertools.count():
+        yield x[index]
+    x.on_epoch_end()
+
+
+def _torch_columns(loader):
+    """Returns how to convert what a PyTorch loader yields: lists stand for tuples."""
+    if loader.batch_size is None:
+        return lambda example: tuple(example) if isinstance(example, list) else example
+    if getattr(loader.collate_fn, "__name__", "") == "default_collate":
+        return _as_columns
+    return list  # of the examples of a batch
+
+
+def _as_columns(batch):
+    if isinstance(batch, dict):
+        return map_values(_as_columns, batch)
+    is_column = not isinstance(batch, (tuple, list)) or all(isinstance(v, str) for v in batch)
+    return batch if is_column else tuple(map(_as_columns, batch))
+
+
+def begin_pass(x: Any) -> tuple[Iterator[Any], int | None]:
+    """Begins a pass over a stream.
+
+    Returns:
+        Its examples, those of batches one by one; and the size of the first batch, if it is one.
+    """
+    elements = elements_of(x)
+    first = list(itertools.islice(elements, 1))
+    are_batches = _holds_batches(x)
+
+    def is_batch(element):
+        return are_batches or _is_batch(element)
+
+    def examples():
+        for element in itertools.chain(first, elements):
+            if is_batch(element):
+                yield from _rows_of_batch(element)
+            else:
+                yield element
+
+    if first and is_batch(first[0]):
+        return examples(), len(_rows_of_batch(first[0]))
+    return examples(), None
+
+
+def _holds_batches(x: Any) -> bool:
+    """Returns whether all elements of a stream are batches in columns."""
+    if _is_torch_loader(x):
+        return x.batch_size is not None
+    return isinstance(x, keras.utils.PyDataset) or type(x).__name__ == "BatchIterDataset"  # grain's
+
+
+def _is_batch(element):
+    """Returns whether an element is a batch in columns: its first array holds strings."""
+    first = next(iter(keras.tree.flatten(element)), None)
+    return getattr(first, "ndim", 0) > 0 and is_raw(first)
+
+
+def _rows_of_batch(batch: Any) -> list:
+    """Returns the examples of a batch in columns: a dict, a tuple or a column of them."""
+    if isinstance(batch, dict):
+        return rows_of(map_values(_rows_of_batch, batch))
+    if isinstance(batch, tuple) and not all(isinstance(value, str) for value in batch):
+        columns = list(map(_rows_of_batch, batch))
+        if len(set(map(len, columns))) > 1:
+            raise ValueError(f"The columns of a batch differ in length: {shown(batch)}.")
+        return list(zip(*columns, strict=True))
+    if isinstance(batch, (tuple, list)):
+        return list(batch)
+    array = in_numpy(batch)
+    if not array.ndim:
+        raise ValueError(f"A column of a batch is a single value, {shown(array)}: give arrays.")
+    return list(array)
+
+
+def count_of(x: Any) -> float | None:
+    """Returns the number of examples or batches of a pass of a stream; None if it is unknown.
+
+    That of a PyTorch loader is of examples.
+    """
+    if is_dataset(x):
+        count = int(x.cardinality())
+        return {-1: math.inf, -2: None}.get(count, count)
+    if isinstance(x, keras.utils.PyDataset):
+        return math.inf if x.num_batches is None else x.num_batches
+    if not _is_torch_loader(x):
+        return None
+    try:
+        return len(x) * x.batch_size if x.drop_last else len(x.sampler)
+    except TypeError:  # a data set without a length
+        return None
+
+
+def _is_torch_loader(x):
+    return "torch" in _packages(x) and hasattr(x, "dataset")
+
+
+def _packages(x):
+    return {base.__module__.partition(".")[0] for base in type(x).__mro__}

@@ -66,9 +66,9 @@ def finetune(
 
     Args:
         model: a task with a preprocessor. It is compiled here.
-        train: training examples `(x, y)` or `(x, y, sample_weight)` in memory, as for `fit`; only
-            `x` if the examples contain their labels, as questions do. A tuple is always read as
-            `(x, y, ...)`.
+        train: training examples `(x, y)` or `(x, y, sample_weight)` as for `fit`, in memory or a
+            stream, which is read into memory; only `x` if the examples contain their labels, as
+            questions do. A tuple is always read as `(x, y, ...)`.
         dev: the same, to select the best epoch; or a float, the share of the training examples, the
             last, that become the dev set.
         output: a folder, used only for this run.
@@ -188,7 +188,7 @@ def _examples(model, part, name):
     examples = data.in_memory() if data.is_raw else data
     if not isinstance(examples, RawExamples):
         raise ValueError(
-            f"finetune takes raw examples in memory, (x, y); {name} is {shown(data.x)}. Pass "
+            f"finetune takes raw examples, (x, y) or a stream; {name} is {shown(data.x)}. Pass "
             "texts, or call fit, which takes any batches."
         )
     return examples

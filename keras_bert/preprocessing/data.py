@@ -18,7 +18,6 @@ from keras_bert.preprocessing.forms import (
     first_to_validate_on,
     inputs_of,
     is_dataset,
-    is_raw,
     is_single,
     joined,
     take,
@@ -361,22 +360,13 @@ class InputBatches(Inputs):
         if batch is None:
             check_extra_inputs(self.task, self.x)  # which names what is missing
             raise no_inputs(self.task, self.x)
-        self._check_not_raw(batch)
         return self.x
 
     def _checked_batches(self):
         for batch in self.x:
-            self._check_not_raw(batch)
             checked = InputArrays(self.task, *unpacked(batch)).checked()
             packed = keras.utils.pack_x_y_sample_weight(*checked)
             yield packed if isinstance(packed, tuple) else (packed,)  # Keras takes only tuples
-
-    def _check_not_raw(self, batch):
-        if is_raw(batch):
-            raise ValueError(
-                f"A {type(self.x).__name__} can't yield batches of raw examples: give single ones, "
-                "a list, or a tf.data.Dataset."
-            )
 
 
 def on_backend(batches: Any, task: keras.Model) -> Any:

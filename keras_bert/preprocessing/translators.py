@@ -191,9 +191,9 @@ def _holds_batches(x: Any) -> bool:
 
 
 def _is_batch(element):
-    """Returns whether an element is a batch in columns: its first array holds strings."""
-    first = next(iter(keras.tree.flatten(element)), None)
-    return getattr(first, "ndim", 0) > 0 and is_raw(first)
+    """Returns whether an element is a batch in columns: an array in it holds strings."""
+    leaves = keras.tree.flatten(element)
+    return any(getattr(leaf, "ndim", 0) > 0 and is_raw(leaf) for leaf in leaves)
 
 
 def _rows_of_batch(batch: Any) -> list:

@@ -197,9 +197,9 @@ def test_the_classes_and_their_examples_are_shown(tmp_path, capsys, refused):
     assert shown_classes(counts) == line
 
 
-def test_a_dataset_or_a_model_without_a_preprocessor_is_refused(tmp_path, tensorflow, refused):
-    dataset = tensorflow.data.Dataset.from_tensor_slices((TEXTS, LABELS))
-    refused("train is <_?TensorSliceDataset", run, tmp_path, train=dataset)
+def test_inputs_or_a_model_without_a_preprocessor_are_refused(tmp_path, refused):
+    batches = make_model().batches(TEXTS, LABELS)
+    refused("takes raw examples.*train is <.*Batches", run, tmp_path, train=batches)
     model = make_model()
     model.preprocessor = None
     refused(r"BertClassifier\(.*preprocessor=BertClassifierP", run, tmp_path, model)

@@ -53,7 +53,6 @@ class LabelledTexts(TextRows):
     """
 
     classes: np.ndarray  # int32 `[n]`
-    is_drawn = True
 
     def batch(self, numbers: np.ndarray, batching: Batching) -> tuple:
         """Makes `(inputs, labels)` of anchors, positives and negatives by number, int64 `[B, 3]`.

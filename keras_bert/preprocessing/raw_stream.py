@@ -127,13 +127,10 @@ class RawStream(Raw):
         size = -(-_CHUNK // batching.batch_size) * batching.batch_size
         try:
             for part in self.parts(most, size):
+                if self.task.takes_columns:
+                    _check_not_paired_at_random(part)
                 with self._after(self.num_read - part.count):
                     rows = part.rows()
-                if rows.is_drawn:
-                    raise ValueError(
-                        "Texts with classes are paired at random: give lists. A stream that trains "
-                        "an embedder yields (anchor, positive, ...) or ((text, other), score)."
-                    )
                 yield rows
         except Exception as error:
             self.error = error
@@ -251,6 +248,15 @@ class RawStream(Raw):
             x = {"text": x, **extra_inputs}
         label = label_name(row)
         return (x,) if label is None else (x, _plain(row[label]))
+
+
+def _check_not_paired_at_random(part):
+    has_classes = part.y is not None and np.ndim(part.y[0]) == 0
+    if has_classes and len(part.x.columns) == 1:
+        raise ValueError(
+            "Texts with classes are paired at random: give lists. A stream that trains an embedder "
+            "yields (anchor, positive, ...) or ((text, other), score)."
+        )
 
 
 def _only_one(problem, of_examples, given):

@@ -20,8 +20,6 @@ class Rows(Protocol):
 
     num_sequences: Any
     """The number of sequences in each row."""
-    is_drawn: bool
-    """Whether batches are drawn from all rows."""
 
     def num_tokens(self) -> np.ndarray:
         """Returns the number of tokens of each row, int64 `[N]`."""
@@ -43,7 +41,6 @@ class TextRows:
     targets: tuple = ()  # labels and weights, if any: arrays `[N, ...]` or dicts of them
 
     num_sequences = 1
-    is_drawn = False
 
     @property
     def ops(self) -> ModuleType:

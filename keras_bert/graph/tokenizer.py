@@ -42,9 +42,9 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphAddedTokens"
     """
     if not isinstance(tokenizer, BertTokenizer):
         raise ValueError(
-            f"TensorFlow has no ops for a {type(tokenizer).__name__}. Give texts from Python: "
-            "dataset.as_numpy_iterator(), or a generator, in place of a tf.data.Dataset of texts; "
-            "a SavedModel takes the token ids of preprocessor(texts)."
+            f"TensorFlow has no ops for a {type(tokenizer).__name__}. Give a dataset of "
+            "texts to fit or another verb of a task; a SavedModel takes the token ids of "
+            "preprocessor(texts)."
         )
     tokens = tuple(tokenizer.get_vocabulary())
     casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)

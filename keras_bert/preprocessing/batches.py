@@ -115,14 +115,14 @@ class StreamBatches(DataAdapter):
 
         return StreamBatches(read, self.batching, self.num_batches)
 
-    def get_numpy_iterator(self):
+    def get_numpy_iterator(self) -> Iterator[tuple]:
         begun = self._begun
         self._begun = None
         return itertools.chain(*begun) if begun else self._read()
 
     get_jax_iterator = get_torch_dataloader = get_numpy_iterator
 
-    def get_tf_dataset(self):
+    def get_tf_dataset(self) -> Dataset:
         from keras_bert.graph.datasets import as_dataset
 
         return as_dataset(self)

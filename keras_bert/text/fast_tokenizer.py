@@ -36,8 +36,8 @@ class FastTokenizer(Tokenizer):
     may leave out the accent of a letter. "▁" as a token of its own is empty.
 
     Texts are tokenized on all cores, unless the environment has `TOKENIZERS_PARALLELISM=false`.
-    TensorFlow has no ops for it: give `dataset.as_numpy_iterator()` in place of a dataset of texts,
-    and the exported SavedModel the token ids of `preprocessor(texts)`.
+    TensorFlow has no ops for it: functions of `tf.data` can't call it, and the exported SavedModel
+    takes the token ids of `preprocessor(texts)`.
 
     Args:
         vocabulary: path of a `tokenizer.json`, local or remote; or its contents, bytes.

@@ -9,9 +9,7 @@ tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
 from keras_bert import (
-    Batching,
     BertClassifierPreprocessor,
-    BertEmbedderPreprocessor,
     BertMultipleChoicePreprocessor,
     BertRerankerPreprocessor,
     BertSpanLabelerPreprocessor,
@@ -210,23 +208,3 @@ def test_choices(tokenizer, same, count):
         return seen[0], found
 
     assert same(serve(tf.constant(contexts), tf.constant(choices.tolist())), (inputs, expected))
-
-
-def test_columns_of_an_embedder(tokenizer, same, count):
-    """From batches of both, because a dataset numbers its texts batch by batch."""
-    columns = tuple(odd_texts(count, seed) for seed in (16, 17, 18))
-    columns = tuple([text.strip() or "a" for text in column] for column in columns)
-    columns[2][:9] = columns[0][5:14]  # so that some are equal
-    prompts = {"query": "a: ", "document": "É"}
-    preprocessor = BertEmbedderPreprocessor(tokenizer, LENGTH, prompts=prompts)
-    batching, scores = Batching(count, shuffle=False), np.linspace(0, 1, count, dtype="float32")
-    for data in ((columns,), (columns[:2], scores)):
-        [(inputs, labels)] = preprocessor.batches(*data, batching=batching)
-        dataset = tf.data.Dataset.from_tensor_slices(data if len(data) > 1 else columns)
-        [(found, own)] = preprocessor.batches(dataset, batching=batching)
-        assert same(found, inputs)
-        if len(data) == 1:  # numbers, equal for equal texts
-            pairs = np.stack([np.ravel(own), labels.ravel()])
-            assert len(np.unique(pairs, axis=1).T) == labels.max() + 1 == own.numpy().max() + 1
-        else:
-            assert same(own, labels)

@@ -140,13 +140,12 @@ def test_the_served_model_takes_token_ids(make_task, roberta, tensorflow, tmp_pa
     assert label == model.answer("a b")["label"]
 
 
-def test_datasets_of_texts_come_from_python(make_task, roberta, tensorflow, refused, untraced):
-    model = untraced(make_task("classes", roberta))
-    dataset = tensorflow.data.Dataset.from_tensor_slices((["a", "b"], [0, 1]))
-    refused(r"dataset.as_numpy_iterator\(\)", model.fit, dataset.batch(2), verbose=0)
+def test_datasets_of_texts_are_read(make_task, roberta, tensorflow, assert_close):
+    model = make_task("classes", roberta)
     model.compile(optimizer="sgd", run_eagerly=True)
-    history = model.fit(dataset.as_numpy_iterator(), epochs=1, verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
+    dataset = tensorflow.data.Dataset.from_tensor_slices((["a", "b"], [0, 1]))
+    expected = model.evaluate(["a", "b"], [0, 1], verbose=0)
+    assert_close(model.evaluate(dataset.batch(2), verbose=0), expected)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import StreamBatches
 from keras_bert.preprocessing.forms import (
     in_numpy,
+    inputs_of,
     is_dataset,
     is_frame,
     is_raw,
@@ -191,8 +192,8 @@ def _holds_batches(x: Any) -> bool:
 
 
 def _is_batch(element):
-    """Returns whether an element is a batch in columns: an array in it holds strings."""
-    leaves = keras.tree.flatten(element)
+    """Returns whether an element is a batch in columns: an array of its inputs holds strings."""
+    leaves = keras.tree.flatten(inputs_of(element))
     return any(getattr(leaf, "ndim", 0) > 0 and is_raw(leaf) for leaf in leaves)
 
 

@@ -122,9 +122,14 @@ REFUSED = [
         {"encoder": ("own",), "remat": ("yes",)}, "have no remat", "its blocks have no `remat`"
     ),
     Refusal(
-        {"data": ("tf.data of texts",), "batching": ("tokens",)},
+        {"task": ("embedder of labels",), "data": ("iterable",)},
+        "paired at random: give lists",
+        "texts with classes are paired at random",
+    ),
+    Refusal(
+        {"task": EMBEDDERS, "data": ("tf.data of texts", "iterable"), "batching": ("tokens",)},
         "can't be sorted by length",
-        "a dataset can't be sorted by length",
+        "equal texts are known in a chunk of a stream only",
     ),
     Refusal(
         {"task": ("embedder of labels",), "batching": ("tokens",)},
@@ -132,14 +137,9 @@ REFUSED = [
         "texts with classes are paired at random",
     ),
     Refusal(
-        {"encoder": HAVE_FAST, "data": ("tf.data of texts",)},
-        "no ops for a FastTokenizer",
-        "TensorFlow has no ops for a `FastTokenizer`: give `dataset.as_numpy_iterator()`",
-    ),
-    Refusal(
-        {"data": (*DATASETS, "iterable"), "validation": ("split",)},
+        {"data": (*DATASETS, "generator", "iterable"), "validation": ("split",)},
         "validation_split needs examples in memory",
-        "a dataset, or an iterable that is read again for each epoch, has no last examples",
+        "the last examples of a stream are unknown",
     ),
     Refusal(
         {"task": EMBEDDERS, "freezing": ("encoder",)},
@@ -166,11 +166,6 @@ REFUSED = [
         "an iterable without labels has no place for weights",
     ),
     Refusal(
-        {"task": ("labels",), "data": ("tf.data of texts",), "labels": ("names",)},
-        "Labels must be numbers; the dataset yields strings",
-        "several labels of a dataset are 0 and 1 for each class",
-    ),
-    Refusal(
         {
             "task": ("reranker of triplets",),
             "after": ("answer and scores", "finetune", "finetune with a teacher"),
@@ -180,7 +175,7 @@ REFUSED = [
     ),
     Refusal(
         {"task": ("tags",), "data": ("tf.data of texts",)},
-        "Words and tags must be in memory",
+        "trains on lists of words and tags",
         "a dataset has texts, not words",
     ),
     Refusal(

@@ -52,6 +52,9 @@ def is_pretrainer(run):
     return run["task"].startswith("pretrainer")
 
 
+STREAMS = ("generator", "iterable", "tf.data of texts")
+
+
 def raw_data(run, number=NUMBER, seed=1):
     """Returns `(x, y, weights)` in lists, or one batch of arrays for pre-training."""
     if run["task"] == "pretrainer on arrays":
@@ -261,7 +264,7 @@ def train(run, callbacks=(), model=None, **others):
     if model is None:
         model = make_model(run)
         compile_model(model, run)
-        if run["task"] == "features" and (is_prepared(run) or "tf.data" in run["data"]):
+        if run["task"] == "features" and (is_prepared(run) or run["data"] in STREAMS):
             features = raw_data(run)[0]["features"]
             if run["validation"] == "split":  # `fit` on texts adapts to those that it trains on
                 features = features[: int(len(features) * (1 - split_of(run)))]
@@ -288,7 +291,8 @@ def reference_run(run):
     if is_pretrainer(run):
         plain["data"] = "prepared arrays"
     is_cut = run["task"] == "windows"
-    is_unknown = "unknown" in run["data"] or (is_cut and run["data"] == "tf.data of texts")
+    is_unknown = "unknown" in run["data"] or run["data"] == "iterable"
+    is_unknown |= is_cut and run["data"] == "tf.data of texts"
     if run["optimizer"] == "schedule" and is_unknown:
         plain["optimizer"] = "default rate"  # as `fit` can't count the steps of a schedule
     return plain

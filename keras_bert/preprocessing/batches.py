@@ -222,17 +222,17 @@ def stream_batches(chunks: Iterable[Any], batching: Batching) -> Iterator[tuple]
         for _, part in itertools.groupby(batch, key=lambda row: id(row[0])):
             chunk, numbers = zip(*part, strict=True)
             parts.append(chunk[0].batch(np.array(numbers), batching))
-        yield parts[0] if len(parts) == 1 else keras.tree.map_structure(_joined, *parts)
+        yield parts[0] if len(parts) == 1 else keras.tree.map_structure(joined_rows, *parts)
 
 
-def _joined(*arrays):
-    """Joins arrays, padded with zeros to one width."""
+def joined_rows(*arrays: np.ndarray, fill: float = 0) -> np.ndarray:
+    """Joins the rows of arrays, which are filled up to one width."""
     shapes = np.array([array.shape for array in arrays])
     missing = shapes.max(axis=0) - shapes
     missing[:, 0] = 0
     padded = []
     for array, after in zip(arrays, missing, strict=True):
-        padded.append(np.pad(array, [(0, width) for width in after]))
+        padded.append(np.pad(array, [(0, width) for width in after], constant_values=fill))
     return np.concatenate(padded)
 
 

@@ -19,6 +19,7 @@ from keras_bert.preprocessing.batches import (
     StreamBatches,
     alone,
     fills_no_batch,
+    joined_rows,
     stream_batches,
 )
 from keras_bert.preprocessing.batching import Batching
@@ -52,6 +53,7 @@ class RawStream(Raw):
         self.name = "dataset" if is_dataset(self.x) else type(self.x).__name__
         self.extra_names = list(extra_shapes(self.task))
         self.num_read = 0  # examples, of all passes
+        self.num_before = 0  # examples of the pass before the chunk that is read
         self._begun = None  # what `begin_pass` returned
         self._first = None  # the first example, which all others are like
         is_apart = self.y is not None or self.sample_weight is not None
@@ -129,7 +131,7 @@ class RawStream(Raw):
             for part in self.parts(most, size):
                 if self.task.takes_columns:
                     _check_not_paired_at_random(part)
-                with self._after(self.num_read - part.count):
+                with self._place_in_errors():
                     rows = part.rows()
                 yield rows
         except Exception as error:
@@ -146,7 +148,8 @@ class RawStream(Raw):
         examples = itertools.islice(examples, most)
         start = self.num_read
         while part := list(itertools.islice(examples, size)):
-            with self._after(self.num_read):
+            self.num_before = self.num_read - start
+            with self._place_in_errors():
                 columns = self._in_columns(part)
                 listed = RawExamples(self.task, *columns)
             self.num_read += len(part)
@@ -169,7 +172,8 @@ class RawStream(Raw):
         outputs = []
         for part in self.parts(most):
             outputs.append(part.outputs(batch_size, verbose=verbose))
-        return keras.tree.map_structure(lambda *arrays: np.concatenate(arrays), *outputs)
+        joined = functools.partial(joined_rows, fill=-1e9)  # of choices that a chunk doesn't have
+        return keras.tree.map_structure(joined, *outputs)
 
     @property
     def keeps_batches(self) -> bool:
@@ -195,14 +199,15 @@ class RawStream(Raw):
         return rounded(count / batching.batch_size)
 
     @contextlib.contextmanager
-    def _after(self, count):
+    def _place_in_errors(self):
         """Says in errors, which count from the first example of a chunk, how many came before."""
         try:
             yield
         except ValueError as error:
-            if not count:
+            if not self.num_before:
                 raise
-            raise ValueError(f"After {count:,} examples of the {self.name}: {error}") from error
+            before = f"After {self.num_before:,} examples of the {self.name}"
+            raise ValueError(f"{before}: {error}") from error
 
     def _in_columns(self, elements):
         """Converts examples to `(x, y, sample_weight)`, in the forms of data in memory."""

@@ -5,12 +5,15 @@ import itertools
 import threading
 
 import keras
+import numpy as np
 import pytest
 
 from keras_bert import (
     Batching,
     BertClassifier,
     BertClassifierPreprocessor,
+    BertMultipleChoice,
+    BertMultipleChoicePreprocessor,
     FineTuning,
     finetune,
 )
@@ -172,3 +175,24 @@ def test_a_chunk_that_is_being_read_keeps_no_program_alive():
     assert thread.daemon  # Python waits for all others when it ends
     going_on.set()
     thread.join()
+
+
+def test_a_stream_is_read_in_chunks_with_places_in_errors(make, monkeypatch, refused, assert_close):
+    monkeypatch.setattr("keras_bert.preprocessing.raw_stream._CHUNK", 2)
+    model = make()
+    expected = model.predict(TEXTS, verbose=0)
+    assert_close(model.predict(iter(TEXTS), verbose=0), expected)
+    batches = model.batches(Loader([*ROWS, ("a", "unknown")]), batching=Batching(2))
+    for _ in range(2):  # places are those of a pass
+        refused("After 6 examples of the Loader: Label 0 is 'unknown'", list, batches)
+
+
+def test_questions_of_a_stream_may_have_more_choices_than_the_first(
+    make_backbone, letters, monkeypatch
+):
+    monkeypatch.setattr("keras_bert.preprocessing.raw_stream._CHUNK", 1)
+    model = BertMultipleChoice(make_backbone(), BertMultipleChoicePreprocessor(letters, 12))
+    questions = [{"context": "a", "choices": list("abcde"[:count])} for count in (2, 4, 3)]
+    logits = model.predict(questions, verbose=0)
+    assert logits.shape == (3, 4)
+    np.testing.assert_allclose(model.predict(iter(questions), verbose=0), logits, rtol=1e-5)

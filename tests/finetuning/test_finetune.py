@@ -145,7 +145,7 @@ def test_answers_of_any_preprocessor_can_be_written(tmp_path):
         ({"select": "f2"}, "select must be one of 'accuracy', 'f1', 'mcc'; got 'f2'"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
         ({"epochs": 0}, "epochs.*got 0"),
-        ({"dev": None}, "finetune takes raw examples in memory.*dev is None"),
+        ({"dev": None}, "finetune takes raw examples.*dev is None"),
         ({"dev": 1.5}, "the share of train.*1.5"),
         ({"dev": 0.99}, "leaves none to train on"),
         ({"class_weight": "even"}, "balanced"),

@@ -90,6 +90,15 @@ REFUSED = [
         "a dataset of two texts is one of pairs; classes must be in memory",
     ),
     Refusal(
+        {
+            "task": ("embedder of labels",),
+            "data": ("generator", "iterable"),
+            "labels": ("names",),
+        },
+        None,
+        "a stream of two texts is one of pairs",
+    ),
+    Refusal(
         {"task": ("spans", "choices"), "data": ("tf.data of texts",)},
         None,
         "questions must be in memory",
@@ -122,7 +131,7 @@ REFUSED = [
         {"encoder": ("own",), "remat": ("yes",)}, "have no remat", "its blocks have no `remat`"
     ),
     Refusal(
-        {"task": ("embedder of labels",), "data": ("iterable",)},
+        {"task": ("embedder of labels",), "data": ("iterable",), "labels": ("numbers",)},
         "paired at random: give lists",
         "texts with classes are paired at random",
     ),

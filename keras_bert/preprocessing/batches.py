@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
@@ -178,10 +179,10 @@ def _bucketed(rows, lengths, batching):
     return list(map(np.array, batches))
 
 
-def _full_batches(rows, batching):
+def _full_batches(rows, batching, own_sizes=None):
     """Yields lists of rows, given as `(row, length)`, in the order in which they are full.
 
-    A batch is full of rows of one bucket.
+    A batch is full of rows of one bucket, or at the next of its `own_sizes`.
     """
     buckets = sorted(batching.bucket_lengths or (math.inf,))
     sizes = [batching.batch_size] * len(buckets)
@@ -191,9 +192,11 @@ def _full_batches(rows, batching):
     for row, length in rows:
         bucket = bisect.bisect_left(buckets, length)
         waiting[bucket].append(row)
-        if len(waiting[bucket]) == sizes[bucket]:
+        if len(waiting[bucket]) == (own_sizes[0] if own_sizes else sizes[bucket]):
             yield waiting[bucket]
             waiting[bucket] = []
+            if own_sizes:
+                own_sizes.popleft()
     if not batching.drop_remainder:
         yield from filter(None, waiting)
 
@@ -206,8 +209,14 @@ def for_sequences(rows: Any, batching: Batching) -> Batching:
     return dataclasses.replace(batching, tokens_per_batch=tokens)
 
 
-def stream_batches(chunks: Iterable[Any], batching: Batching) -> Iterator[tuple]:
-    """Yields the batches of chunks of rows, those that `row_batches` makes of all in order."""
+def stream_batches(
+    chunks: Iterable[Any], batching: Batching, own_sizes: deque[int] | None = None
+) -> Iterator[tuple]:
+    """Yields the batches of chunks of rows, those that `row_batches` makes of all in order.
+
+    `own_sizes` are those of the batches that the rows came in, if these are kept: they grow while
+    chunks are read.
+    """
     chunks = iter(chunks)
     first = next(chunks)
     batching = for_sequences(first, batching)
@@ -217,7 +226,7 @@ def stream_batches(chunks: Iterable[Any], batching: Batching) -> Iterator[tuple]
             for number, length in enumerate(np.asarray(rows.num_tokens()).tolist()):
                 yield (rows, number), length
 
-    for batch in _full_batches(numbered(), batching):
+    for batch in _full_batches(numbered(), batching, own_sizes):
         parts = []
         for _, part in itertools.groupby(batch, key=lambda row: id(row[0])):
             chunk, numbers = zip(*part, strict=True)

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import threading
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -63,9 +64,11 @@ class RawStream(Raw):
                 "weight), and leave y and sample_weight out."
             )
 
-    def in_memory(self, most=None):
+    def in_memory(self, most=None, num_batches=None):
+        if most is None and num_batches is None:
+            self._check_has_end()
         count = most or translators.MOST + 1
-        [examples] = self.parts(count, count)
+        [examples] = self.parts(count, count, num_batches)
         if examples.count > translators.MOST:
             raise ValueError(
                 f"The {self.name} has no end after {translators.MOST:,} examples: give "
@@ -100,8 +103,8 @@ class RawStream(Raw):
         if self.task.takes_columns:
             batching.check_unsorted("Texts of a stream that train an embedder")
         batching = batching.for_rows(self.preprocessor.sequence_length)
-        most = None
-        if steps is not None and batching.bucket_lengths is None:
+        most = None  # batches that are kept may differ in size, so that Keras counts the steps
+        if steps is not None and batching.bucket_lengths is None and not self._keeps(batching):
             most = batching.num_rows(steps) * (epochs or 1)
         repeats = steps is not None and epochs is not None
         read = functools.partial(self._read, batching, most, repeats)
@@ -112,9 +115,10 @@ class RawStream(Raw):
         left = most
         while left is None or left > 0:
             start = self.num_read
-            chunks = _read_ahead(self._chunks_of_rows(batching, left))
+            own_sizes = deque() if self._keeps(batching) else None
+            chunks = _read_ahead(self._chunks_of_rows(batching, left, own_sizes))
             is_empty = True
-            for batch in stream_batches(chunks, batching):
+            for batch in stream_batches(chunks, batching, own_sizes):
                 is_empty = False
                 yield batch
             if is_empty:
@@ -124,11 +128,11 @@ class RawStream(Raw):
             if left is not None:
                 left -= self.num_read - start
 
-    def _chunks_of_rows(self, batching, most):
+    def _chunks_of_rows(self, batching, most, own_sizes=None):
         """Yields the rows of the chunks of a pass, which fill whole batches if they can."""
         size = -(-_CHUNK // batching.batch_size) * batching.batch_size
         try:
-            for part in self.parts(most, size):
+            for part in self.parts(most, size, own_sizes=own_sizes):
                 if self.task.takes_columns:
                     _check_not_paired_at_random(part)
                 with self._place_in_errors():
@@ -138,14 +142,28 @@ class RawStream(Raw):
             self.error = error
             raise
 
-    def parts(self, most: int | None = None, size: int = _CHUNK) -> Iterator[RawExamples]:
-        """Yields the examples of a pass, or up to `most`, in parts."""
-        if most is None and count_of(self.x) == math.inf:
-            raise ValueError(f"The {self.name} has no end: give steps, or a part of it.")
-        examples, _ = self._begin()
+    def parts(
+        self,
+        most: int | None = None,
+        size: int = _CHUNK,
+        num_batches: int | None = None,
+        own_sizes: deque[int] | None = None,
+    ) -> Iterator[RawExamples]:
+        """Yields the examples of a pass, up to `most` or of so many batches of its own, in parts.
+
+        Adds the sizes of its batches to `own_sizes`.
+        """
+        groups, _ = self._begin()
         if not self.is_read_once:
             self._begun = None  # the next pass is another
-        examples = itertools.islice(examples, most)
+
+        def one_by_one():
+            for group in itertools.islice(groups, num_batches):
+                if own_sizes is not None and group:
+                    own_sizes.append(len(group))
+                yield from group
+
+        examples = itertools.islice(one_by_one(), most)
         start = self.num_read
         while part := list(itertools.islice(examples, size)):
             self.num_before = self.num_read - start
@@ -158,19 +176,27 @@ class RawStream(Raw):
             raise ValueError(f"There are no examples: the {self.name} is empty, or has no more.")
 
     def chunks(self):
+        self._check_has_end()
         for part in self.parts():
             yield from part.chunks()
 
     def chunks_of_outputs(self, batch_size, verbose):
+        self._check_has_end()
         for part in self.parts():
             yield from part.chunks_of_outputs(batch_size, verbose)
 
     def outputs(self, batch_size, steps=None, verbose="auto", callbacks=None):
+        if steps is None:
+            self._check_has_end()
         most = Batching.of(batch_size=batch_size).num_rows(steps)
+        num_batches = None
+        if self.keeps_batches and self._begin()[1] is not None:
+            most, num_batches = None, steps
         if callbacks:  # which count the batches of all examples
-            return self.in_memory(most).outputs(batch_size, verbose=verbose, callbacks=callbacks)
+            data = self.in_memory(most, num_batches)
+            return data.outputs(batch_size, verbose=verbose, callbacks=callbacks)
         outputs = []
-        for part in self.parts(most):
+        for part in self.parts(most, num_batches=num_batches):
             outputs.append(part.outputs(batch_size, verbose=verbose))
         joined = functools.partial(joined_rows, fill=-1e9)  # of choices that a chunk doesn't have
         return keras.tree.map_structure(joined, *outputs)
@@ -179,6 +205,21 @@ class RawStream(Raw):
     def keeps_batches(self) -> bool:
         """Whether batches in the stream are those that the model gets."""
         return is_dataset(self.x) or isinstance(self.x, keras.utils.PyDataset)
+
+    def _keeps(self, batching):
+        """Whether each batch that the model gets is one of the stream's own."""
+        if not self.keeps_batches or batching.bucket_lengths is not None or batching.drop_remainder:
+            return False
+        return self._has_one_row and self._begin()[1] is not None
+
+    @property
+    def _has_one_row(self):
+        """Whether each example is one row, and not several windows."""
+        return self.preprocessor.truncates and not self.preprocessor.cuts_windows
+
+    def _check_has_end(self):
+        if count_of(self.x) == math.inf:
+            raise ValueError(f"The {self.name} has no end: give steps, or a part of it.")
 
     def _begin(self):
         """Begins a pass, unless one has begun; see `begin_pass`. An iterator has only one."""
@@ -189,12 +230,11 @@ class RawStream(Raw):
     def _num_batches(self, batching):
         """Returns the number of batches of a pass, or None if examples may have several rows."""
         count = count_of(self.x)
-        reader = self.preprocessor
-        has_one_row = reader.truncates and not reader.cuts_windows
-        if count in (None, math.inf) or not has_one_row or batching.bucket_lengths is not None:
+        has_buckets = batching.bucket_lengths is not None
+        if count in (None, math.inf) or not self._has_one_row or has_buckets:
             return None
         if self.keeps_batches and self._begin()[1] is not None:
-            return count
+            return count if self._keeps(batching) else None
         rounded = math.floor if batching.drop_remainder else math.ceil
         return rounded(count / batching.batch_size)
 

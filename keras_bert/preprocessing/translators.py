@@ -106,6 +106,8 @@ def first_element(x: Any) -> Any:
     if isinstance(x, StreamBatches):
         return x.first
     if _is_torch_loader(x):  # its order isn't touched
+        if any(base.__name__ == "IterableDataset" for base in type(x.dataset).__mro__):
+            return next(iter(x.dataset), ())
         return x.dataset[0] if hasattr(x.dataset, "__getitem__") else ()
     if "grain" in _packages(x) and not hasattr(x, "__next__"):
         return x[0] if hasattr(x, "__getitem__") else next(iter(x))
@@ -145,11 +147,20 @@ def _py_dataset_batches(x):
 
 def _torch_columns(loader):
     """Returns how to convert what a PyTorch loader yields: lists stand for tuples."""
-    if loader.batch_size is None:
+    if loader.batch_sampler is None:
         return lambda example: tuple(example) if isinstance(example, list) else example
     if getattr(loader.collate_fn, "__name__", "") == "default_collate":
         return _as_columns
-    return list  # of the examples of a batch
+    return _collated
+
+
+def _collated(batch):
+    """Returns what a user's own function makes of a batch: columns, or a list of its examples."""
+    if isinstance(batch, tuple):
+        are_columns = any(isinstance(v, list) or getattr(v, "ndim", 0) > 0 for v in batch)
+    else:
+        are_columns = isinstance(batch, dict)
+    return batch if are_columns else list(batch)
 
 
 def _as_columns(batch):
@@ -159,11 +170,12 @@ def _as_columns(batch):
     return batch if is_column else tuple(map(_as_columns, batch))
 
 
-def begin_pass(x: Any) -> tuple[Iterator[Any], int | None]:
+def begin_pass(x: Any) -> tuple[Iterator[list], int | None]:
     """Begins a pass over a stream.
 
     Returns:
-        Its examples, those of batches one by one; and the size of the first batch, if it is one.
+        Lists of its examples, those of a batch or one alone; and the size of the first batch, if
+        it is one.
     """
     elements = elements_of(x)
     first = list(itertools.islice(elements, 1))
@@ -172,22 +184,19 @@ def begin_pass(x: Any) -> tuple[Iterator[Any], int | None]:
     def is_batch(element):
         return are_batches or _is_batch(element)
 
-    def examples():
+    def groups():
         for element in itertools.chain(first, elements):
-            if is_batch(element):
-                yield from _rows_of_batch(element)
-            else:
-                yield element
+            yield _rows_of_batch(element) if is_batch(element) else [element]
 
     if first and is_batch(first[0]):
-        return examples(), len(_rows_of_batch(first[0]))
-    return examples(), None
+        return groups(), len(_rows_of_batch(first[0]))
+    return groups(), None
 
 
 def _holds_batches(x: Any) -> bool:
     """Returns whether all elements of a stream are batches in columns."""
     if _is_torch_loader(x):
-        return x.batch_size is not None
+        return x.batch_sampler is not None
     return isinstance(x, keras.utils.PyDataset) or type(x).__name__ == "BatchIterDataset"  # grain's
 
 
@@ -224,8 +233,8 @@ def count_of(x: Any) -> float | None:
         return {-1: math.inf, -2: None}.get(count, count)
     if isinstance(x, keras.utils.PyDataset):
         return math.inf if x.num_batches is None else x.num_batches
-    if not _is_torch_loader(x):
-        return None
+    if not _is_torch_loader(x) or (x.batch_size is None and x.batch_sampler is not None):
+        return None  # of a sampler of the user's own batches, too
     try:
         return len(x) * x.batch_size if x.drop_last else len(x.sampler)
     except TypeError:  # a data set without a length

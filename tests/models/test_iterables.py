@@ -56,6 +56,21 @@ def torch_loader(rows, **options):
     return loading.DataLoader(rows, **options)
 
 
+def torch_stream(rows):
+    loading = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
+
+    class Stream(loading.IterableDataset):
+        def __iter__(self):
+            return iter(rows)
+
+    return Stream()
+
+
+def columns_by_name(rows):
+    texts, labels = map(list, zip(*rows, strict=True))
+    return {"text": texts, "label": labels}
+
+
 NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
 FORMS = {
     "texts and a list": lambda: (iter(TEXTS), LABELS),
@@ -70,6 +85,18 @@ FORMS = {
     "torch, a function without a name": lambda: (
         torch_loader(ROWS, batch_size=4, collate_fn=functools.partial(list)),
     ),
+    "torch, a function that makes columns": lambda: (
+        torch_loader(
+            ROWS, batch_size=4, collate_fn=lambda rows: tuple(map(list, zip(*rows, strict=True)))
+        ),
+    ),
+    "torch, a function that makes a dict": lambda: (
+        torch_loader(ROWS, batch_size=4, collate_fn=columns_by_name),
+    ),
+    "torch, batches of a sampler": lambda: (
+        torch_loader(NUMBERED, batch_sampler=[[0, 1, 2], [3, 4, 5]]),
+    ),
+    "torch, a stream": lambda: (torch_loader(torch_stream(NUMBERED), batch_size=4),),
     "torch, one by one": lambda: (torch_loader(ROWS, batch_size=None),),
 }
 
@@ -114,6 +141,77 @@ def test_each_pass_is_read_again(train, expected):
     assert found[0] == expected[0] and found[1] != expected[1]
     found = train(Loader(other[:2], ROWS[:2], other[:2]))  # of one batch
     assert found[0] == train(TEXTS[:2], LABELS[:2])[0] != found[1]
+
+
+class Tables(keras.utils.PyDataset):
+    """Batches of raw examples, in columns."""
+
+    def __init__(self, *sizes):
+        super().__init__()
+        rows = iter(NUMBERED)
+        self.batches = []
+        for size in sizes:
+            columns = zip(*itertools.islice(rows, size), strict=True)
+            self.batches.append(tuple(map(np.array, columns)))
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        return self.batches[index]
+
+
+def repeated_dataset():
+    data = pytest.importorskip("tensorflow").data.Dataset.from_tensor_slices((TEXTS, NUMBERS))
+    return data.batch(4).repeat(2)
+
+
+class Steps(keras.callbacks.Callback):
+    """Counts steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.taken = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.taken += 1
+
+
+@pytest.mark.parametrize(
+    ("batches", "sizes"),
+    [
+        (lambda: Tables(1, 4, 1), [1, 4, 1]),
+        (lambda: Tables(4, 1, 1), [4, 1, 1]),
+        (repeated_dataset, [4, 2, 4, 2]),
+    ],
+)
+def test_batches_of_different_sizes_keep_them(make, batches, sizes):
+    made = make().batches(batches())
+    assert [len(labels) for _, labels in made] == sizes and made.num_batches == len(sizes)
+    steps = Steps()
+    make().fit(batches(), callbacks=[steps], verbose=0)
+    assert steps.taken == len(sizes)
+    whole = make().batches(batches(), batching=Batching(4, drop_remainder=True))
+    assert {len(labels) for _, labels in whole} == {sizes[0]} and whole.num_batches is None
+
+
+def test_steps_of_predict_are_batches_of_the_stream(make):
+    texts = Tables(2, 3, 1)
+    texts.batches = [column for column, _ in texts.batches]
+    for callbacks in (None, [keras.callbacks.Callback()]):
+        outputs = make().predict(texts, steps=2, verbose=0, callbacks=callbacks)
+        assert len(outputs) == 5
+
+
+def test_a_dataset_without_end_is_sorted_by_length_with_steps(make, refused):
+    data = pytest.importorskip("tensorflow").data.Dataset.from_tensor_slices((TEXTS, NUMBERS))
+    steps = Steps()
+    batching = Batching(2, bucket_lengths=(6, 12))
+    settings = {"batching": batching, "callbacks": [steps], "verbose": 0}
+    make().fit(data.repeat(), steps_per_epoch=2, epochs=2, **settings)
+    assert steps.taken == 4
+    for verb in (make().answer, make().scores):
+        refused("no end", verb, data.repeat())
 
 
 def test_unlike_examples_and_missing_ones_are_refused(train, refused):

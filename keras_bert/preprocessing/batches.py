@@ -95,6 +95,7 @@ class StreamBatches(DataAdapter):
         self.num_batches = num_batches
         self._read = read
         self._begun = None  # a pass whose first batch was looked at
+        self.error = None  # of the last pass, whose type TensorFlow's pipelines lose
 
     @property
     def first(self) -> Any:
@@ -118,8 +119,12 @@ class StreamBatches(DataAdapter):
 
     def get_numpy_iterator(self) -> Iterator[tuple]:
         begun = self._begun
-        self._begun = None
-        return itertools.chain(*begun) if begun else self._read()
+        self._begun = self.error = None
+        try:
+            yield from itertools.chain(*begun) if begun else self._read()
+        except Exception as error:
+            self.error = error
+            raise
 
     get_jax_iterator = get_torch_dataloader = get_numpy_iterator
 

@@ -52,7 +52,8 @@ def reading(*data: "Data | None") -> Iterator[None]:
 
     TensorFlow's pipelines lose the type of an error.
     """
-    streams = [one for one in data if one is not None and one.is_raw and one.is_streamed]
+    streams = [one for one in data if one is not None and one.is_streamed]
+    streams = [one for one in streams if one.is_raw or isinstance(one.x, StreamBatches)]
     with warnings.catch_warnings():
         if streams:
             warnings.filterwarnings("ignore", "Your input ran out of data")
@@ -325,6 +326,10 @@ class InputBatches(Inputs):
     """Batches of prepared inputs from a generator, a `PyDataset` or a loader."""
 
     is_streamed = True
+
+    @property
+    def error(self):
+        return self.x.error if isinstance(self.x, StreamBatches) else None
 
     def first_inputs(self):
         return inputs_of(first_element(self.x))

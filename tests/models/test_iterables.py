@@ -214,6 +214,18 @@ def test_a_dataset_without_end_is_sorted_by_length_with_steps(make, refused):
         refused("no end", verb, data.repeat())
 
 
+def test_an_error_of_a_stream_keeps_its_type_through_its_batches(make, train):
+    def rows():
+        yield from ROWS * 200
+        raise OSError("mine")
+
+    batching = Batching(300)
+    with pytest.raises(OSError, match="mine"):
+        train(make().batches(rows(), batching=batching))
+    with pytest.raises(OSError, match="mine"):
+        train(TEXTS, LABELS, validation_data=make().batches(rows(), batching=batching))
+
+
 def test_unlike_examples_and_missing_ones_are_refused(train, refused):
     for examples, words in (
         ([ROWS[0], (3, "bad")], "Text 1 is 3"),

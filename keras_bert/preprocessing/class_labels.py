@@ -188,11 +188,13 @@ def class_weights(
 def weighted_by_class(labels: Any, weights: Any, by_class: np.ndarray) -> Any:
     """Multiplies the weights of a batch by the weights of its classes, `[C]` float32.
 
-    Labels, arrays or tensors, are class numbers, or one-hot with one more axis than the weights.
+    Labels, arrays or tensors, are class numbers, perhaps in a column, or one-hot: both have one
+    more axis than the weights.
     """
     ops = ops_of(labels)
     if len(labels.shape) > len(weights.shape):
-        labels = ops.argmax(labels, -1)
+        is_column = labels.shape[-1] == 1
+        labels = labels[..., 0] if is_column else ops.argmax(labels, -1)
     return ops.cast(weights, "float32") * ops.take(by_class, labels)
 
 

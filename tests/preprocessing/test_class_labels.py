@@ -9,6 +9,7 @@ from keras_bert.preprocessing.class_labels import (
     class_weights,
     label_matrix,
     regression_targets,
+    weighted_by_class,
 )
 
 NAMES = ["bad", "fine", "good"]
@@ -102,3 +103,9 @@ def test_labels_that_are_no_targets_are_refused(check, labels, classes, message)
     with pytest.raises(ValueError, match=message) as error:
         check(labels, classes)
     assert not isinstance(error.value, UnicodeError)
+
+
+def test_class_numbers_in_a_column_have_the_weights_of_their_classes():
+    by_class = np.array([1.0, 3.0], "float32")
+    for labels in (np.array([0, 1, 1]), np.array([[0], [1], [1]]), np.eye(2)[[0, 1, 1]]):
+        assert weighted_by_class(labels, np.ones(3), by_class).tolist() == [1, 3, 3]

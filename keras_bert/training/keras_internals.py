@@ -8,6 +8,8 @@ release is checked only against this page. It is written for Keras 3.15 and 3.16
 - `SummedOptimizer`: methods of an optimizer that Keras calls by private names;
 - functions on layers and variables, for loading and saving;
 - what TensorFlow and Keras are doing: their kernels, and the file that is written.
+- `DataAdapter`: the base of a stream's batches. Only it can begin a new pass for each epoch, of an
+  unknown number of batches, on every backend; Keras takes a generator for a single pass.
 """
 
 import contextlib

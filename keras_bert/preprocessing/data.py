@@ -84,7 +84,7 @@ class Data:
     is_streamed = False  # whether examples are read only when they are needed
     is_read_once = False  # whether they can be read only once
     count = None  # the number of examples in memory
-    error = None  # of reading a stream
+    error: Exception | None = None  # of reading a stream
 
     def __init__(self, task: keras.Model, x: Any, y: Any = None, sample_weight: Any = None):
         self.task = task
@@ -328,7 +328,7 @@ class InputBatches(Inputs):
     is_streamed = True
 
     @property
-    def error(self):
+    def error(self) -> Exception | None:
         return self.x.error if isinstance(self.x, StreamBatches) else None
 
     def first_inputs(self):

@@ -245,12 +245,6 @@ def reads_as_lists(fit_batches, assert_close):
     return check
 
 
-@pytest.fixture(scope="module")
-def expected_loss(compiled):
-    """The loss of texts and labels in lists."""
-    return compiled.evaluate(TEXTS, LABELS, verbose=0)[0]
-
-
 @pytest.fixture
 def rows(texts, labels):
     return Rows({"text": x, "label": y} for x, y in zip(texts, labels, strict=True))

@@ -97,11 +97,3 @@ def test_weights_in_a_dict_are_refused(sgd_model, texts, labels, refused):
 
 
 # Validation
-
-
-def test_validation_data_in_other_forms(sgd_model, df, rows, texts, labels, assert_close):
-    for data in ((df["text"], df["label"]), rows, (iter(rows), None, WEIGHTS)):
-        history = sgd_model.fit(texts, labels, validation_data=data, **PLAIN).history
-        weights = data[2] if len(data) == 3 else None
-        expected = sgd_model.evaluate(texts, labels, sample_weight=weights, verbose=0)
-        assert_close(history["val_loss"][0], expected[0])

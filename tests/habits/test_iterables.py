@@ -13,11 +13,6 @@ def examples():
     return list(zip(TEXTS, LABELS, strict=True))
 
 
-@pytest.fixture
-def weighted():
-    return list(zip(TEXTS, LABELS, WEIGHTS, strict=True))
-
-
 def batches_of_arrays():
     for start in (0, 4):
         rows = slice(start, start + 4)
@@ -29,51 +24,8 @@ def test_generators_are_read_as_lists(examples, df, reads_as_lists):
     reads_as_lists(df.itertuples(index=False))
 
 
-def test_zip_trains_as_by_hand(sgd_model, texts, names, plain, trained_as):
-    history = sgd_model.fit(zip(texts, names, strict=True), epochs=2, **PLAIN)
-    trained_as(sgd_model, history, plain(2))
-
-
 def test_a_generator_of_batches(sgd_model, plain, trained_as):
     trained_as(sgd_model, sgd_model.fit(batches_of_arrays(), **PLAIN), plain())
-
-
-def test_weights_of_iterated_examples(weighted, rows, torch, reads_as_lists):
-    loader = torch.utils.data.DataLoader(weighted, batch_size=4)
-    for data in (weighted, iter(weighted), loader, (rows, None, WEIGHTS)):
-        data = data if isinstance(data, tuple) else (data,)
-        reads_as_lists(*data, weights=WEIGHTS)
-
-
-def test_class_weight_with_a_generator(sgd_model, examples, by_hand, same_weights):
-    sgd_model.fit(iter(examples), class_weight={"no": 2.0}, **PLAIN)
-    same_weights(sgd_model, by_hand(weights=np.array([2, 1])[LABELS])[1])
-
-
-class Sequence(keras.utils.PyDataset):
-    def __init__(self, x, y):
-        super().__init__()
-        self.x, self.y = x, y
-
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, index):
-        part = slice(4 * index, 4 * index + 4)
-        rows = {n: v[part] for n, v in self.x.items()} if isinstance(self.x, dict) else self.x[part]
-        return rows, np.array(self.y[part])
-
-
-def test_a_py_dataset_of_inputs(sgd_model, texts, labels, plain, trained_as):
-    inputs = sgd_model.preprocessor(texts)
-    x = {name: keras.ops.convert_to_numpy(value) for name, value in inputs.items()}
-    history = sgd_model.fit(Sequence(x, labels), shuffle=False, epochs=2, verbose=0)
-    trained_as(sgd_model, history, plain(2))
-
-
-def test_a_data_loader(sgd_model, torch, examples, plain, trained_as):
-    loader = torch.utils.data.DataLoader(examples, batch_size=4)
-    trained_as(sgd_model, sgd_model.fit(loader, epochs=2, **PLAIN), plain(2))
 
 
 def test_a_data_loader_of_a_dataset_class(torch, texts, labels, reads_as_lists):
@@ -91,10 +43,19 @@ def test_rows_of_hugging_face(sgd_model, rows, plain, trained_as, reads_as_lists
     trained_as(sgd_model, sgd_model.fit(rows, **PLAIN), plain())
     reads_as_lists(rows["text"], rows["label"])
     reads_as_lists(list(rows))
+    reads_as_lists(iter(rows), None, WEIGHTS, weights=WEIGHTS)
 
 
-def test_batches_of_texts_in_a_pydataset(reads_as_lists, texts, labels):
-    reads_as_lists(Sequence(np.array(texts), labels))
+class Batches(keras.utils.PyDataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return [*batches_of_arrays()][index]
+
+
+def test_batches_of_texts_in_a_pydataset(reads_as_lists):
+    reads_as_lists(Batches())
 
 
 def test_what_cannot_be_iterated_is_refused(sgd_model, texts, labels, examples, refused):

@@ -124,6 +124,3 @@ def test_metrics_by_name_function_and_class(model, compiled, texts, labels, asse
     loss = scores.pop("loss")
     assert np.isfinite(loss)
     assert_close(scores, expected)
-
-
-# Weights

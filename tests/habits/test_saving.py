@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertTask
+from keras_bert import BertClassifier
 from tests.habits.conftest import EAGERLY, PLAIN
 
 SGD = keras.optimizers.SGD
@@ -27,11 +27,6 @@ def alike(assert_close, texts, compiled):
     return check
 
 
-def by_preset(model, folder):
-    model.save_to_preset(folder)
-    return BertTask.from_preset(str(folder))
-
-
 def by_weights(model, folder):
     model.save_weights(folder / "model.weights.h5")
     other = BertClassifier.from_config(model.get_config())
@@ -48,7 +43,6 @@ def by_json(model, folder):
 COPIES = {
     "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
     "deepcopy": lambda model, folder: copy.deepcopy(model),
-    "preset": by_preset,
     "weights": by_weights,
     "JSON": by_json,
 }

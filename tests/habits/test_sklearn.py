@@ -4,9 +4,7 @@ import keras
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import (
-    GridSearchCV,
-)
+from sklearn.model_selection import GridSearchCV
 
 from keras_bert.estimators import TextClassifier
 from tests.habits.conftest import LABELS, NAMES, TEXTS
@@ -43,6 +41,3 @@ def test_labels_that_are_missing(estimator, texts, names):
     for y in (series, series.to_frame(), [*names[:7], np.nan], [*names[:7], None]):
         with pytest.raises(ValueError, match="Label 7 is (nan|None): leave the example out"):
             estimator.fit(texts, y)
-
-
-# Around Keras models

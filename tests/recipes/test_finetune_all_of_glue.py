@@ -9,7 +9,6 @@ import pytest
 
 from glue.results import read_glue_results
 from glue.tasks import TASKS
-from paper.tables import paper_table
 
 SETTINGS = ["seed", "batch_size", "learning_rate", "epochs", "epoch"]
 SCORES = {  # of seed 0
@@ -120,9 +119,6 @@ def test_the_whole_of_table_1_has_the_average_of_the_paper(write_table, tmp_path
     *columns, average = read_glue_results(tmp_path)
     assert len(columns) == 9 and average["metric"] == "average"
     assert np.isclose(average["value"], 50.0)
-    for row in paper_table("1").values():
-        *columns, average = map(float, row.values())
-        assert len(columns) == 9 and abs(np.mean(columns) - average) < 0.051
 
 
 def test_what_is_missing_is_said_before_anything_runs(module, data, pretended, tmp_path, refused):

@@ -5,7 +5,6 @@ comes before a random change of a file.
 """
 
 import hashlib
-import itertools
 import json
 import os
 import random
@@ -36,11 +35,9 @@ KILLS = {
     "prepare_corpus": ([-1], 20),
     "pretrain_tpu": ([9, 7], 10),
     "pretrain_tpu jax": ([], 2),
-    "finetune_classifier": ([12], 9),
-    "finetune_glue": ([], 10),
-    "finetune_reranker": ([], 10),
-    "few_labels": ([], 10),
-    "ablations": ([], 10),
+    "finetune_classifier": ([12], 19),
+    "few_labels": ([], 15),
+    "ablations": ([], 15),
     "convert_checkpoint": ([-1], 8),
     "export_savedmodel": ([], 6),
 }
@@ -90,12 +87,6 @@ def commands(texts, preset, corpus, write_table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
     reviews = [(f"the {word} is {word} {word}", word == "good") for word in ("good", "bad")] * 8
     table = write_table(folder / "reviews.tsv", ("review", "opinion"), *reviews)
-    words = itertools.product(("book", "day"), repeat=2)
-    pairs = [(f"the {word}", f"is {other}", int(word == other)) for word, other in words] * 4
-    pairs = write_table(folder / "pairs.tsv", ("query", "document", "relevance"), *pairs)
-    for split in ("train", "dev"):
-        rows = [("the film was bad", 0), ("the film was good", 1)] * 8
-        write_table(folder / f"SST-2/{split}.tsv", ("sentence", "label"), *rows)
     classifier = keras_bert.BertClassifier.from_preset(preset, label_names=["bad", "good"])
     classifier.save_to_preset(folder / "classifier")
     [vocabulary] = Path(preset).rglob("vocab.txt")
@@ -114,11 +105,6 @@ def commands(texts, preset, corpus, write_table, tmp_path_factory):
             *start, "--train", table, "--validation_split", 0.25, "--test", table,
             "--text_column", "review", "--label_column", "opinion", "--batch_size", 4,
         ],
-        "finetune_glue": [
-            *start, "--task", "sst2", "--data", folder / "SST-2", "--no_test", "--epochs", 2,
-            "--learning_rates", 1e-3, 1e-2, "--batch_sizes", 8,
-        ],
-        "finetune_reranker": [*start, "--train", pairs, "--dev", pairs, "--batch_size", 8],
         "few_labels": [
             *start, "--train", table, "--dev", table, "--text_column", "review",
             "--label_column", "opinion", "--epochs", 1,

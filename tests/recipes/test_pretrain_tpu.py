@@ -141,12 +141,3 @@ def test_what_does_not_fit_is_refused_first(
         (corpus, [*executions, "--steps", "9"], "steps_per_execution=2 must divide 9"),
     ):
         refused(message, module.main, arguments(text, tmp_path / "out", *map(str, more)))
-
-
-def test_the_defaults_are_those_of_the_paper(module):
-    args = module.parse_args(["--corpus", "c", "--output", "o"])
-    assert (args.size, args.batch_size, args.steps) == ("base", 256, 1_000_000)
-    assert (args.learning_rate, args.warmup_proportion, args.weight_decay) == (1e-4, 0.01, 0.01)
-    assert module.phase_steps(args) == (0, 900_000)
-    args.phase = 512
-    assert module.phase_steps(args) == (900_000, 1_000_000)

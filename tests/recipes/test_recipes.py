@@ -101,8 +101,6 @@ def test_settings_come_from_the_command_line():
         ),
         "teacher": None,
     }
-    shown = " ".join(parser.format_help().split())
-    assert "random seed (default: 0)" in shown and "None" not in shown and "False" not in shown
 
 
 FILES = "--init b --output o --train t --dev d"

@@ -30,6 +30,7 @@ from tests.pairs.training import (
     skipped_steps,
     train,
 )
+from tests.runtimes import RUN
 
 
 class Stop(Exception):
@@ -283,31 +284,6 @@ def exported(format):
     return export
 
 
-def run_onnx(path, inputs):
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(path)
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, inputs), strict=True))
-
-
-def run_litert(path, inputs):
-    from ai_edge_litert.interpreter import Interpreter
-
-    return Interpreter(model_path=path).get_signature_runner()(**inputs)
-
-
-def run_openvino(path, inputs):
-    import openvino
-
-    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    found = compiled(inputs)
-    return {output.any_name: found[output] for output in compiled.outputs}
-
-
-RUN = {"onnx": run_onnx, "litert": run_litert, "openvino": run_openvino}
-
-
 def int8(case):
     rounded = max(2**0.5 * rounding(case.run["dtype"]), 2e-5)
     noise = effect_of_noise(case)
@@ -419,25 +395,13 @@ def finetune(case, **others):
         arguments["class_weight"] = CLASS_WEIGHT
     settings = keras_bert.FineTuning(**arguments)
     data, others = raw_data(run), {"batching": batching_of(run), **others}
-    history = keras_bert.finetune(
-        case.model,
-        tuple(data[: 3 if data[2] is not None else 2]),
-        (case.x, case.y),
-        case.folder / "run",
-        settings,
-        **others,
-    )
+    given = tuple(data[: 3 if data[2] is not None else 2]), (case.x, case.y)
+    given += (case.folder / "run", settings)
+    history = keras_bert.finetune(case.model, *given, **others)
     assert len(history) == 2
     best = BertTask.from_preset(case.folder / "run" / "best")
     assert type(best) is type(case.model)
-    again = keras_bert.finetune(
-        case.model,
-        tuple(data[: 3 if data[2] is not None else 2]),
-        (case.x, case.y),
-        case.folder / "run",
-        settings,
-        **others,
-    )
+    again = keras_bert.finetune(case.model, *given, **others)
     assert again == history, f"{again} for {history}"
 
 

@@ -8,7 +8,6 @@ from unittest.mock import Mock
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 import tokenizers
 
 import keras_bert
@@ -19,6 +18,7 @@ from keras_bert.serving.export_token_ids import (
     write_own_files,
 )
 from tests import vocabularies
+from tests.runtimes import RUN
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -44,9 +44,12 @@ EACH_CHANGE = ("spans", "choices", "ModernBERT")
 EACH_TASK = [n if n in EACH_CHANGE else pytest.param(n, marks=pytest.mark.weekly) for n in TASKS]
 
 
-def needed(package):
-    """A package, or the test is skipped."""
-    return pytest.importorskip(package, reason='pip install ".[export]"')
+PACKAGES = {"onnx": "tf2onnx", "litert": "ai_edge_litert.interpreter", "openvino": "openvino"}
+
+
+def needed(format):
+    """Skips the test if the package of a format is missing."""
+    pytest.importorskip(PACKAGES[format], reason='pip install ".[export]"')
 
 
 def make(name="classifier", num_layers=1, hidden_dim=16, encoder=(), **arguments):
@@ -99,65 +102,31 @@ def outputs(model, inputs):
     return {name: np.asarray(value) for name, value in found.items()}
 
 
-def litert_runner(path, module=None):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # TensorFlow's own interpreter is moving to LiteRT
-        return (module or tf.lite).Interpreter(model_path=path).get_signature_runner()
-
-
-def onnx_runner(path):
-    session = needed("onnxruntime").InferenceSession(path)
-    names = [output.name for output in session.get_outputs()]
-    return lambda **inputs: dict(zip(names, session.run(names, inputs), strict=True))
-
-
-def openvino_runner(path):
-    openvino = needed("openvino")
-    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-
-    def run(**inputs):
-        found = compiled(inputs)
-        return {output.any_name: found[output] for output in compiled.outputs}
-
-    return run
-
-
-def of_both(model, run):
+def of_both(model, path, format):
     """Outputs of an exported model and of its model, for two batches of different shapes."""
     found, expected = [], []
     for shape in ((3, 9, 4), (1, 17, 2)):
         inputs = batch(model, *shape)
         expected.append(outputs(model, inputs))
-        found.append(run(**inputs))
+        found.append(RUN[format](path, inputs))
     keras.tree.assert_same_structure(found, expected)
     return found, expected
 
 
-def edge_runner(path):
-    return litert_runner(path, needed("ai_edge_litert.interpreter"))
-
-
-RUNTIMES = {  # package: format, runner
-    "ai_edge_litert.interpreter": ("litert", edge_runner),
-    "tf2onnx": ("onnx", onnx_runner),
-    "openvino": ("openvino", openvino_runner),
-}
-RUN = dict(RUNTIMES.values()) | {"litert": litert_runner}  # {format: runner}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH_TASK)
-@pytest.mark.parametrize("package", RUNTIMES)
-def test_every_task_runs_as_predict(assert_close, difference, tmp_path, package, name):
-    needed(package)
-    format, run = RUNTIMES[package]
+@pytest.mark.parametrize("format", PACKAGES)
+def test_every_task_runs_as_predict(assert_close, difference, tmp_path, format, name):
+    needed(format)
     model = make(name, num_layers=2)
     path = model.export(tmp_path / "out", format=format, names="keras_bert")
-    found, expected = of_both(model, run(path))
-    print(f"{name}, {package}: largest difference {difference(found, expected):.1e}")
+    found, expected = of_both(model, path, format)
+    print(f"{name}, {format}: largest difference {difference(found, expected):.1e}")
     assert_close(found, expected)
-    if (package, name) == ("tf2onnx", "choices"):
-        session, axes = needed("onnxruntime").InferenceSession(path), ["batch", "choices", "length"]
+    if (format, name) == ("onnx", "choices"):
+        import onnxruntime
+
+        session, axes = onnxruntime.InferenceSession(path), ["batch", "choices", "length"]
         assert {x.name: (x.type, x.shape) for x in session.get_inputs()} == {
             name: ("tensor(int32)", axes) for name in ("token_ids", "segment_ids", "padding_mask")
         }
@@ -167,13 +136,13 @@ def test_every_task_runs_as_predict(assert_close, difference, tmp_path, package,
 
 @pytest.mark.slow
 def test_a_quantized_model_runs_in_onnx_runtime_alone(assert_close, tmp_path):
-    needed("tf2onnx")
+    needed("onnx")
     model = make(num_layers=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Keras warns of each layer that it doesn't quantize
         model.quantize("int8")
     path = model.export(tmp_path / "out", format="onnx", names="keras_bert")
-    assert_close(*of_both(model, onnx_runner(path)))
+    assert_close(*of_both(model, path, "onnx"))
     with pytest.raises(ValueError, match="int8, which format='litert' can't hold"):
         model.export(tmp_path / "other", format="litert")
 
@@ -269,16 +238,16 @@ THEIR_INPUTS = {
 def test_every_task_runs_under_the_names_of_hugging_faces_tools(
     assert_close, tmp_path, format, name
 ):
-    needed({"onnx": "tf2onnx"}.get(format, format))
+    needed(format)
     model = make(name, num_layers=2)
-    run = RUN[format](model.export(tmp_path / "out", format=format))
+    path = model.export(tmp_path / "out", format=format)
     for rows, length in ((3, 9), (1, 17)):
         inputs = batch(model, rows, length, 1 if name == "documents" else 4)
         expected = outputs(model, inputs)
         theirs = {THEIR_INPUTS[n]: values.astype("int64") for n, values in inputs.items()}
         if name == "documents":  # a row is a pair
             theirs = {n: values[:, 0] for n, values in theirs.items()}
-        found = run(**theirs)
+        found = RUN[format](path, theirs)
         assert_close({n: found[other] for n, other in THEIR_OUTPUTS[name].items()}, expected)
         if name == "embedder":
             assert_close(found["last_hidden_state"], model.backbone(inputs)["sequence_output"])
@@ -294,7 +263,6 @@ MPNET = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
     ("format", "architecture", "encoder"),
     [
         ("onnx", "BertFor", {}),
-        pytest.param("openvino", "BertFor", {}, marks=pytest.mark.weekly),  # as ELECTRA's
         ("onnx", "DistilBertFor", DISTILBERT),
         ("openvino", "ElectraFor", ELECTRA),
         pytest.param("onnx", "MPNetFor", MPNET, marks=pytest.mark.weekly),
@@ -305,7 +273,7 @@ MPNET = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
 def test_a_stranger_runs_the_lines_of_the_folder(
     assert_close, run_python, tmp_path, format, architecture, encoder
 ):
-    needed({"onnx": "tf2onnx"}.get(format, format))
+    needed(format)
     model = with_preprocessor(num_layers=2, encoder=encoder)
     if architecture == "MPNetFor":
         reader = model.preprocessor

@@ -11,22 +11,6 @@ from keras_bert.preprocessing.forms import take
 OFTEN = ["classes", "windows", "words", "questions without answers", "choices"]
 OTHERS = ["documents", "score", "labels", "questions", "vectors"]  # whose parts these have
 TASKS = [*OFTEN, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
-KEYS = {
-    "classes": {"probabilities", "label", "labels"},
-    "score": {"score"},
-    "windows": {"probabilities", "label", "labels"},
-    "labels": {"probabilities", "is_label", "labels"},
-    "words": {
-        *(f"entity_{name}" for name in ("text", "type", "start", "end", "score")),
-        *("entity_start_byte", "entity_end_byte", "num_entities"),
-    },
-    "questions": {"answer", "start", "end", "start_byte", "end_byte", "score", "null_odds"},
-    "choices": {"label", "choice", "probabilities"},
-    "documents": {"score"},
-    "vectors": {"embedding"},
-}
-
-
 STRANGER = """
 import json, sys
 sys.modules["keras_bert"] = None
@@ -60,27 +44,13 @@ def elsewhere(served, run_python, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OFTEN + OTHERS)
 def test_answers_elsewhere_are_those_of_the_task(served, elsewhere, same_answers, name):
-    assert set(elsewhere[name]) == KEYS[name.split(" ")[0]]
     same_answers(elsewhere[name], served(name).answers)
-
-
-@pytest.mark.slow
-def test_answers_are_varied_and_well_formed(served):
-    labels = [{answer["label"] for answer in served(n).answers} for n in ("classes", "choices")]
-    assert labels == [{"low", "mid", "high"}, {0, 1, 2, 3, 4}]
-    assert len({answer["label"] for answer in served("windows").answers}) > 1
-    assert 0 < np.stack([answer["is_label"] for answer in served("labels").answers]).mean() < 1
-    for name, fewest, most in (("questions", 2, 2), ("questions without answers", 20, 180)):
-        none = sum(not answer["answer"] for answer in served(name).answers)
-        assert fewest <= none <= most
-    assert sum(answer["num_entities"] for answer in served("words").answers) > 500
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_each_example_is_answered_as_if_it_were_alone(served, same_answers, name):
     one = served(name)
     answers = one.task.answer(take(one.examples, slice(0, 8)))  # the odd ones, and two others
-    assert set(answers[0]) == KEYS[name.split(" ")[0]]
     for row, answer in enumerate(answers):
         same_answers(one.ask(take(one.columns, slice(row, row + 1))), [answer])
     tensors = {key: tf.constant(values)[:0] for key, values in one.columns.items()}

@@ -11,6 +11,7 @@ from keras_bert.finetuning.run_settings import write_settings
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
 from keras_bert.preprocessing.forms import first_to_validate_on
 from keras_bert.training.describe_training import describe_training
+from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.processes import is_chief
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "heldout_scores",
     "is_chief",
     "keep_model",
+    "optimizer_step",
     "shown_scores",
     "start_training",
     "train_epochs",
@@ -46,7 +48,7 @@ def heldout_batches(args: argparse.Namespace, corpus: object, data: dict) -> obj
     if not args.heldout:
         return None
     size = max(1, args.batch_size // args.accumulation_steps)
-    options = {**data, "batch_size": size, "multiple_of": args.steps_per_execution}
+    options = data | {"batch_size": size, "multiple_of": args.steps_per_execution}
     batches = keras_bert.heldout_dataset(args.heldout, corpus, **options)
     print(f"Held out: {len(batches):,} batches of {args.heldout}.")
     return batches

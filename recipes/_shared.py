@@ -128,7 +128,7 @@ def add_pretraining_arguments(parser: argparse.ArgumentParser) -> None:
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
-    add("--save_every", type=int, default=1000, help="steps between checkpoints")
+    add("--save_every", type=int, default=1000, help="steps of an epoch; a checkpoint ends it")
     add_device_arguments(parser)
 
 

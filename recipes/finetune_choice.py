@@ -9,7 +9,7 @@ batches of 16 at 2e-5 for 3 epochs. Each ending is a separate sequence: a batch 
 four endings has 64 sequences.
 
 OUTPUT/best is the preset of the best epoch, next to its answers and the scores of all epochs. Rerun
-the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
+the same command to resume.
 """
 
 import _shared

@@ -20,7 +20,7 @@ keeps the best on the development set. A small BERT (4 layers, hidden 256) takes
 epoch for 1,700 reviews of 128 tokens on two CPU cores.
 
 OUTPUT/best is the preset of the best epoch, next to its answers and the scores of all epochs. Rerun
-the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
+the same command to resume.
 """
 
 import numpy as np

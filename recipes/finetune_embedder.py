@@ -23,7 +23,7 @@ Without scores, every text of a batch is compared with all others: large batches
 half a minute per epoch for 550 pairs of sentences on two CPU cores.
 
 OUTPUT/best is the preset of the best epoch, next to its answers and the scores of all epochs. Rerun
-the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
+the same command to resume.
 """
 
 import _shared

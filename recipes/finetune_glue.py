@@ -14,8 +14,7 @@ OUTPUT/results.tsv has a row for each epoch of each run. OUTPUT/best is the pres
 of the best run. OUTPUT/submission has its answers to the test set in the format of GLUE's server,
 and OUTPUT/dev its answers to the development set. Rerun the same command to resume: finished runs
 are skipped, and new values add new runs. TensorFlow holds the memory of each run until the process
-ends, about 2 GB for BERT-base; if memory runs out, rerun. Watch with `tensorboard --logdir
-OUTPUT/runs`.
+ends, about 2 GB for BERT-base; if memory runs out, rerun.
 
 With `--task all`, `--data` is the folder of all tasks. Each task found there runs in a process of
 its own, as above, in OUTPUT/TASK. OUTPUT/glue.md is then the model's row of the paper's table 1, on

@@ -10,7 +10,7 @@ chunks. Scores equal `conlleval`'s. The paper fine-tunes a cased BERT with docum
 per epoch for 3,400 tweets on two shared CPU cores.
 
 OUTPUT/best is the preset of the best epoch, next to its answers, as `conlleval` reads them, and all
-scores. Rerun the same command to resume. Watch it with `tensorboard --logdir OUTPUT/logs`.
+scores. Rerun the same command to resume.
 """
 
 import _shared

@@ -18,7 +18,7 @@ encoder (6 layers, hidden 384), two epochs of 3,900 pairs of SQuAD's questions a
 minutes on two CPU cores. `benchmarks/retrieval.py` ranks all paragraphs.
 
 OUTPUT/best is the preset of the best epoch, next to its answers and the scores of all epochs. Rerun
-the same command to resume. Watch the training with `tensorboard --logdir OUTPUT/logs`.
+the same command to resume.
 """
 
 import _shared

@@ -12,8 +12,7 @@ answers: `predictions.json`, `nbest_predictions.json` and `null_odds.json`. They
 SQuAD's evaluation scripts and Google's `run_squad.py`. For SQuAD 2.0, the threshold for "no answer"
 is tuned for F1, and stored in the model. `predictions.json` always has an answer, so
 `evaluate-v2.0.py --na-prob-file null_odds.json` finds the same threshold; `answers.json` has "" for
-questions above it. Rerun the same command to resume after the last finished epoch. Watch the
-training with `tensorboard --logdir OUTPUT/logs`.
+questions above it. Rerun the same command to resume after the last finished epoch.
 """
 
 import _shared

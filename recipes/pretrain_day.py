@@ -77,7 +77,9 @@ def make_model(args, corpus):
 
 def main(argv=None):
     args = parse_args(argv)
-    import _runs  # slow: after parse_args
+    import keras  # slow: after parse_args
+
+    import _runs
 
     strategy = _runs.start_training(args)
     corpus = keras_bert.Corpus(args.corpus)
@@ -114,14 +116,14 @@ def main(argv=None):
             callbacks=[
                 keras_bert.callbacks.Throughput(args.batch_size * args.sequence_length),
                 keras_bert.callbacks.Perplexity(),
-                keras_bert.callbacks.TrainingCurves(f"{args.output}/logs"),
+                keras.callbacks.TensorBoard(f"{args.output}/logs", write_graph=False),
                 checkpoint,
                 budget,
             ],
         )
-    done = int(model.optimizer.iterations)
-    scores = _runs.heldout_scores(model, heldout)
-    model.save_to_preset(f"{args.output}/preset", settings | {"hours": args.hours}, scores)
+    done = _runs.optimizer_step(model)
+    settings["hours"] = args.hours
+    model.save_to_preset(f"{args.output}/preset", settings, _runs.heldout_scores(model, heldout))
     print(f"Pre-trained to step {done:,}. Preset: {args.output}/preset. Logs: {args.output}/logs.")
 
 

@@ -150,7 +150,7 @@ def main(argv=None):
     settings["corpus_documents"] = corpus.num_documents
 
     def keep_preset(epoch, logs):
-        step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+        step = _runs.optimizer_step(model)
         if args.preset_every and step % args.preset_every == 0:
             model.save_to_preset(f"{preset}_{step}", settings)
 
@@ -158,7 +158,7 @@ def main(argv=None):
         keras_bert.callbacks.Throughput(args.batch_size * args.phase),
         keras_bert.callbacks.Perplexity(),
         keras.callbacks.LambdaCallback(on_epoch_end=keep_preset),
-        keras_bert.callbacks.TrainingCurves(f"{args.output}/logs"),
+        keras.callbacks.TensorBoard(f"{args.output}/logs", write_graph=False),
         checkpoint,  # the last: a resumed run repeats what isn't in it
     ]
     while done < stop:

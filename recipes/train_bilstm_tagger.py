@@ -14,8 +14,7 @@ two shared CPU cores.
 
 Input and output files are the same as in finetune_ner.py. OUTPUT/best.keras is the BiLSTM of the
 best epoch, a Keras model from vectors `[B, words, layers * hidden]` to logits of the classes in
-`OUTPUT/tags.json`. Rerun the same command to resume after the last finished epoch. Watch the
-training with `tensorboard --logdir OUTPUT/logs`.
+`OUTPUT/tags.json`. Rerun the same command to resume after the last finished epoch.
 """
 
 import json

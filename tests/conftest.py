@@ -87,20 +87,20 @@ def shared_data():
 
 @pytest.fixture(scope="session")
 def curves():
-    """A function that reads the curves of a run as TensorBoard does, from its one folder of events.
-
-    They are `{name: {step: value}}`.
-    """
-
+    """A function that reads the curves of a run as TensorBoard does: `{name: {step: value}}`."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.compat import tf
+    from tensorboard.util.tensor_util import make_ndarray
 
     def read(output):
-        events = EventAccumulator(f"{output}/logs")
-        events.Reload()
-        scalars = {name: events.Scalars(name) for name in events.Tags()["scalars"]}
-        for points in scalars.values():  # no step has two
-            assert [p.step for p in points] == sorted({p.step for p in points})
-        return {name: {p.step: p.value for p in points} for name, points in scalars.items()}
+        found = {}
+        for part in tf.io.gfile.listdir(f"{output}/logs"):  # train, and perhaps validation
+            events = EventAccumulator(f"{output}/logs/{part}", {"tensors": 0}).Reload()  # all
+            for name in events.Tags()["tensors"]:
+                points = sorted(events.Tensors(name), key=lambda point: point.wall_time)
+                values = {point.step: make_ndarray(point.tensor_proto).item() for point in points}
+                found[f"{part.strip('/')}/{name}"] = values
+        return found
 
     return read
 

@@ -195,11 +195,6 @@ ADVICE = [
         lambda: after(unfreeze, lambda model: train(model, X, Y), frozen("Classifier", X, Y)),
     ),
     (lambda: kb.TrainingCheckpoint(None), "folder Path None", lambda: resumable(Path("run"))),
-    (
-        lambda: callbacks.TrainingCurves(0.5),
-        "folder Path 0.5",
-        lambda: callbacks.TrainingCurves(Path("run")),
-    ),
     (lambda: callbacks.Throughput("x"), "tokens_per_step", lambda: callbacks.Throughput(64)),
     # Tasks and presets
     (

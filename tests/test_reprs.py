@@ -26,7 +26,6 @@ def test_objects_show_their_sizes_and_settings(make_backbone, letters, tmp_path)
         (keras_bert.AdamW(rate), ("AdamW(", "peak_learning_rate=0.0001", "weight_decay=0.01")),
         (keras_bert.AdamW(5e-5), ("AdamW(5e-05",)),
         (keras_bert.losses.InBatchNegatives(20, matryoshka_dims=(8, 4)), ("scale=20", "(8, 4)")),
-        (keras_bert.callbacks.TrainingCurves(tmp_path), (str(tmp_path), "every=10")),
         (keras_bert.TrainingCheckpoint(tmp_path), (str(tmp_path), "keep=2")),
         (keras_bert.pictures.show_attention(model, "a b"), ("4 tokens", "2 layers", "2 heads")),
         (keras_bert.pictures.show_answers("a b", marks), ("1 marks",)),

@@ -115,8 +115,8 @@ signature(text=tf.constant(new))["label"].numpy()
 #
 # ## The same as a command
 #
-# The recipe trains epoch by epoch, keeps the epoch that is best on the development set, writes its
-# curves for TensorBoard, and goes on where it stopped if you run it again.
+# The recipe trains epoch by epoch, keeps the epoch that is best on the development set, and goes on
+# where it stopped if you run it again.
 #
 # ```bash
 # python recipes/finetune_classifier.py --init bert/preset --output reviews \

@@ -3,7 +3,7 @@
 #
 # What do the heads of a BERT attend to? Where are its answers in a text? Which classes does it
 # confuse? This guide draws it, with `keras_bert.pictures`, and with matplotlib, scikit-learn and
-# TensorBoard: `pip install ".[plots,recipes]"`.
+# TensorBoard: `pip install ".[plots,recipes,tensorflow]"`.
 
 # %%
 import keras_bert
@@ -73,22 +73,21 @@ view.plot("attention.png", layer=layer, head=head)
 #
 # ## Curves
 #
-# `callbacks.TrainingCurves` writes the losses and metrics of `fit` for TensorBoard: `tensorboard
-# --logdir logs` shows them while the model trains, of one run or of all in a folder. `finetune` and
-# the recipes that resume write them to `OUTPUT/logs`. A picture of one:
+# Keras's callback writes the losses and metrics of `fit` for TensorBoard: `tensorboard --logdir
+# logs` shows them while the model trains. `fit` returns them, too.
 
 # %%
+import keras
+
 rate = keras_bert.WarmupLinearDecay(2e-4, warmup_steps=3, total_steps=32)
 classifier.compile(keras_bert.AdamW(rate))
-curves = keras_bert.callbacks.TrainingCurves("logs", every=2)
-classifier.fit(texts, labels, epochs=8, batch_size=4, verbose=0, callbacks=[curves])
+board = keras.callbacks.TensorBoard("logs")
+history = classifier.fit(texts, labels, epochs=8, batch_size=4, verbose=0, callbacks=[board])
 
 # %%
 import matplotlib.pyplot as plt
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-points = EventAccumulator("logs").Reload().Scalars("loss")
-plt.plot([point.step for point in points], [point.value for point in points])
+plt.plot(history.history["loss"])
 
 # %% [markdown]
 # ## Confused classes

@@ -30,8 +30,7 @@ history = model.fit(
 # in pre-training and fine-tuning (`make kill-test` kills ten recipes at 100 random moments).
 # `TrainingCheckpoint` writes in a background thread, keeps the last few checkpoints, and skips
 # damaged files with a warning. It refuses a checkpoint of another model or optimizer; the number of
-# devices may change. `callbacks.TrainingCurves` writes losses, metrics, learning rate and speed for
-# TensorBoard, as one curve over the steps of a run, however often it is resumed.
+# devices may change.
 #
 # ## Several machines
 #

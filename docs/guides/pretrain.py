@@ -43,14 +43,11 @@ model.compile(keras_bert.AdamW(rate, beta_2=0.98))
 
 # %% [markdown]
 # The batches are made during training and never end, so `fit` needs to know the steps.
-# `callbacks.TrainingCurves` writes losses and metrics for TensorBoard, as one curve over the steps
-# of a run, however often it is resumed.
 
 # %%
 data = keras_bert.pretraining_dataset(
     corpus, batch_size=32, sequence_length=32, next_sentence=False
 )
-curves = keras_bert.callbacks.TrainingCurves("bert/logs", every=50)
 
 
 def keep(epoch, logs):
@@ -58,7 +55,7 @@ def keep(epoch, logs):
 
 
 kept = keras.callbacks.LambdaCallback(on_epoch_end=keep)
-history = model.fit(data, epochs=5, steps_per_epoch=200, verbose=2, callbacks=[curves, kept])
+history = model.fit(data, epochs=5, steps_per_epoch=200, verbose=2, callbacks=[kept])
 
 # %%
 import matplotlib.pyplot as plt

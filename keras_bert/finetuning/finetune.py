@@ -55,8 +55,8 @@ def finetune(
     rate warms up and then falls linearly to 0 over the run. Examples are tokenized once.
 
     The output folder holds the preset `best`, whose model card has the settings and the scores, its
-    answers to the dev set, each epoch's scores in `scores.json`, `settings.json`, checkpoints, and
-    `logs` for TensorBoard; with `test`, also the answers to the test set and `test_scores.json`.
+    answers to the dev set, each epoch's scores in `scores.json`, `settings.json` and checkpoints;
+    with `test`, also the answers to the test set and `test_scores.json`.
 
     Rerun the same call to resume after the last finished epoch, with the same numbers as without
     the interruption (on PyTorch, with other dropout). If several processes train together, each

@@ -7,7 +7,6 @@ from typing import Any
 
 import keras
 
-from keras_bert.callbacks import TrainingCurves
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import local_path
 from keras_bert.finetuning.settings import FineTuning
@@ -50,7 +49,6 @@ def train_epochs(
     scores = _read_scores(output, checkpoint.restore(model), steps, select)
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
-    curves = TrainingCurves(output / "logs", every=1)
     stop = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda _, logs: check_loss(stop, logs, checkpoint),
         on_epoch_end=lambda *_: setattr(model, "stop_training", True),  # each `fit` is one epoch
@@ -64,7 +62,7 @@ def train_epochs(
             initial_epoch=epoch,
             epochs=epochs,
             shuffle=False,  # the dataset is already shuffled
-            callbacks=[*callbacks, curves, stop],  # in this order: the curves show the lost step
+            callbacks=[*callbacks, stop],
             **arguments,
         )
         check_weights(model, checkpoint)
@@ -75,14 +73,12 @@ def train_epochs(
                 f"There is no score {select!r} to select an epoch by; the scores are "
                 f"{', '.join(scores[-1])}."
             )
-        done_steps = len(scores) * steps
-        curves.write(done_steps, {f"dev/{name}": value for name, value in scores[-1].items()})
         print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
         if best_epoch(scores, select) == epoch:
             save(predictions, scores[-1])
         if is_chief(model):
             write_json(output / "scores.json", scores)
-        checkpoint.save(model, done_steps)
+        checkpoint.save(model, len(scores) * steps)
     checkpoint.wait()
     best = best_epoch(scores, select)
     print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {shown_scores(scores[best])}")

@@ -65,16 +65,6 @@ def test_scores_answers_and_the_best_model_are_kept(whole):
     assert not (output / "test_scores.json").exists()  # a test set without labels
 
 
-def test_the_curves_show_every_step_and_the_scores_that_select_an_epoch(whole, curves):
-    output, _, history = whole
-    (_,) = (output / "logs").iterdir()
-    found = curves(output)
-    scores = {"dev/accuracy", "dev/f1", "dev/mcc"}
-    assert set(found) == {"loss", "accuracy", "learning_rate"} | scores
-    assert list(found["loss"]) == [1, 2, 3, 4] and np.isclose(found["learning_rate"][1], 1e-2)
-    assert found["dev/mcc"] == pytest.approx({2: history[0]["mcc"], 4: history[1]["mcc"]})
-
-
 def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, tmp_path, refused):
     def die(epoch, logs):
         if epoch == 1:

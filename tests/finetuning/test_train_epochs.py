@@ -109,7 +109,7 @@ def test_steps_that_overflow_in_float16_count_when_it_resumes(tmp_path):
     assert scores == [0.5, 0.7, 0.6]
 
 
-def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_epoch, curves):
+def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_epoch):
     best = (one_epoch / "best.keras").read_bytes()
     files = sorted(path.name for path in (one_epoch / "checkpoints").iterdir())
     model = make_model()
@@ -127,7 +127,6 @@ def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_ep
     assert (one_epoch / "best.keras").read_bytes() == best
     assert sorted(path.name for path in (one_epoch / "checkpoints").iterdir()) == files
     assert [s["f1"] for s in json.loads((one_epoch / "scores.json").read_text())] == [0.5]
-    assert list(curves(one_epoch)["loss"]) == [1, 2, 3, 4, 5, 6]
 
 
 def test_damaged_scores_are_named(one_epoch, refused):

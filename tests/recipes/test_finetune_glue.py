@@ -33,7 +33,7 @@ def test_the_best_of_a_grid_is_kept_with_its_answers(
     ]
     assert len(rows_of(tmp_path / "dev" / "SST-2.tsv")) == 12
     left = {path.name for path in tmp_path.glob("runs/*/*")}  # of two runs, without their models
-    assert left == {"finished.json", "scores.json", "settings.json", "logs", "dev_predictions.tsv"}
+    assert left == {"finished.json", "scores.json", "settings.json", "dev_predictions.tsv"}
     other = arguments(preset, "sst2", sst2, tmp_path, *options, "--sequence_length", "16")
     refused(r"sequence_length=16 \(there 12\)", module.main, other)
 

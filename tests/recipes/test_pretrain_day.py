@@ -45,13 +45,14 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     budget = functools.partial(_time_budget.TimeBudget, clock=ticks)
     monkeypatch.setattr(_time_budget, "TimeBudget", budget)
     options = arguments(corpus, tmp_path, "--heldout", str(corpus), "--batch_size", "4")
-    options += ["--sequence_length", "16", "--hours", "0.004"]
+    options += ["--sequence_length", "16", "--hours", "0.004", "--strategy", "mirrored"]
     module.main(options)
     assert "TimeBudget(0 of 14 seconds)" in capsys.readouterr().out
     points = curves(tmp_path)
-    last = max(points["loss"])
-    assert points["learning_rate"][last] == pytest.approx(0.02 * 1e-3)
-    assert last in points["validation/masked_lm_perplexity"]
+    last = max(points["validation/evaluation_loss_vs_iterations"])
+    rates = [*points["train/epoch_learning_rate"].values()]
+    assert rates[-1] == pytest.approx(0.02 * 1e-3)
+    assert len(points["validation/epoch_masked_lm_perplexity"]) == len(rates)
     module.main(options)
     assert f"Pre-trained to step {last:,}." in capsys.readouterr().out
     with pytest.raises(ValueError, match="14 seconds before, longer than the budget of 11"):

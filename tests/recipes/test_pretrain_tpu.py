@@ -32,10 +32,10 @@ def test_both_phases_and_a_resumed_run_lie_on_one_axis(
     kept = sorted(path.name for path in tmp_path.glob("preset*"))
     assert kept == ["preset", "preset_16", "preset_8"]  # none of steps 18 and 20
     found = curves(tmp_path)
-    assert list(found["loss"]) == [8, 10, 16, 18, 20]
+    assert found["train/epoch_masked_lm_perplexity"].keys() == {0, 1, 2}
     rate = keras_bert.WarmupLinearDecay(1e-4, 2, 20)
-    for step, value in found["learning_rate"].items():
-        assert np.isclose(value, float(rate(step - 1)))
+    rates = [*found["train/epoch_learning_rate"].values()]
+    assert np.allclose(rates, [float(rate(step)) for step in (8, 16, 20)])
 
 
 @pytest.mark.slow
@@ -53,11 +53,12 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
     printed = capsys.readouterr().out
     assert f"Pre-trained to step {steps}." in printed
     found = curves(tmp_path)
-    perplexity = found["validation/masked_lm_perplexity"]
-    assert list(perplexity) == [*range(3, steps, 3), steps]
-    assert perplexity[steps] < perplexity[3]
-    assert f"Held out: perplexity {perplexity[steps]:,.1f}." in printed
-    assert max(found["learning_rate"], key=found["learning_rate"].get) == 3
+    losses = found["validation/evaluation_loss_vs_iterations"]
+    assert list(losses) == [*range(3, steps, 3), steps]
+    first, *_, last = found["validation/epoch_masked_lm_perplexity"].values()
+    assert last < first and f"Held out: perplexity {last:,.1f}." in printed
+    rates = found["train/epoch_learning_rate"]
+    assert max(rates, key=rates.get) == 0
     card = (tmp_path / "preset/README.md").read_text()
     assert "- `perplexity`: " in card
     module.main(options)  # a finished run keeps its score
@@ -78,7 +79,7 @@ def test_corpus_and_output_may_lie_in_a_bucket(module, corpus, curves, tensorflo
     assert "steps 8 to 10 of 10" in out and "Preset: ram://pretrain/out/preset." in out
     found = sorted(gfile.listdir(f"{bucket}/out"))
     assert found == ["checkpoints", "logs", "preset", "settings.json"]
-    assert list(curves(f"{bucket}/out")["loss"]) == [4, 8, 10]
+    assert list(curves(f"{bucket}/out")["train/epoch_loss"]) == [0, 1, 2]
     assert "config.json" in gfile.listdir(f"{bucket}/out/preset")
 
 

@@ -120,5 +120,5 @@ if __name__ == "__main__":
         files, tuned["timed"] = len(replaced), timed()
         tuned["refused"] = refused() if PLACES + "PROCESS_ID" in os.environ else None
     said = describe_training(strategy, BATCH, make_classifier()[0])
-    result = {"equivalence": result, "said": said, "files": files, "pid": os.getpid(), **tuned}
+    result = {"equivalence": result, "said": said, "files": files, **tuned}
     print(json.dumps(result), flush=True)

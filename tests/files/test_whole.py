@@ -346,8 +346,3 @@ def test_text_is_read_without_its_byte_order_mark(tensorflow, tmp_path):
         with whole_file(path, "wb") as file:
             file.write("\ufeffZürich\r\n字".encode())
         assert read_text(path) == "Zürich\r\n字"
-
-
-def test_a_missing_file_is_named(tensorflow, refused):
-    for path in ("nowhere.txt", "ram://utf8/nowhere.txt"):
-        refused(r"nowhere\.txt can't be read: ", read_text, path)

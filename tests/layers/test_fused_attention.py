@@ -1,8 +1,6 @@
 """Fused kernels compute what plain attention computes, and are taken where they run."""
 
 import functools
-import importlib
-import inspect
 from types import SimpleNamespace
 
 import keras
@@ -221,17 +219,3 @@ def test_cudnn_takes_what_its_gpu_has(jax, heads, length, capability, has_mask, 
 
     query = jax.numpy.zeros((1, heads, length, H // heads), "bfloat16")
     assert fits(query, device("gpu", capability)(), has_mask) is taken
-
-
-@pytest.mark.parametrize("kernel", ["cudnn_attention", "sdpa_attention"])
-def test_kernels_take_the_same_arguments_by_name(kernel):
-    room = "fused_attention" if kernel == "sdpa_attention" else kernel
-    if room != "fused_attention":
-        pytest.importorskip("jax")
-    function = getattr(importlib.import_module(f"keras_bert.layers.{room}"), kernel)
-    own = list(inspect.signature(function).parameters.values())
-    common = list(inspect.signature(plain_attention).parameters.values())
-    assert own[: len(common)] == common
-    names = {each.name for each in common if each.name != "visibility"}
-    names |= {*Visibility._fields, "long_rows"}
-    assert inspect.signature(attention).parameters.keys() == names

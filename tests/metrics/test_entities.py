@@ -37,16 +37,6 @@ def test_tags_without_types_have_the_entities_of_their_scheme(letters):
     assert tagged_entities(tags) == [("", 0, 3), ("", 4, 5)]
 
 
-def test_the_scores_of_each_type_come_with_its_counts():
-    scores = entity_scores([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "I-PER", "O", "B-ORG"]])
-    none = {"precision": 0, "recall": 0, "f1": 0, "correct": 0}
-    assert scores["types"] == {
-        "LOC": {**none, "true": 1, "predicted": 0},
-        "ORG": {**none, "true": 0, "predicted": 1},
-        "PER": {"precision": 1, "recall": 1, "f1": 1, "true": 1, "predicted": 1, "correct": 1},
-    }
-
-
 def test_scores_equal_those_of_conlleval_itself():
     cases = json.loads(CONLLEVAL.read_text())
     assert len(cases) == 24

@@ -1,6 +1,5 @@
-"""Tokens of a `tokenizer.json` are those of `tokenizers`, and of `sentencepiece` for its models."""
+"""Tokens of a `tokenizer.json` are those of `tokenizers`."""
 
-import io
 import pickle
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import tokenizers
 
 from keras_bert import FastTokenizer
 from tests import vocabularies
-from tests.vocabularies import BERT, LANGUAGES, ODD, TRAINING, changed, odd_texts
+from tests.vocabularies import BERT, LANGUAGES, ODD, changed, odd_texts
 
 TEXTS = [*LANGUAGES, *ODD, *odd_texts(2000)]
 LETTERS = sorted({letter for text in LANGUAGES for letter in text if not letter.isspace()})
@@ -47,65 +46,6 @@ def test_ids_and_offsets_are_those_of_tokenizers(data):
                 first = span[0] + len(piece) - len(piece.lstrip())
                 assert (start, end) == (first, first + len(piece.strip()))
             assert start == end if not token.strip("▁Ġ") else text[start:end] == piece.strip()
-
-
-@pytest.mark.slow
-def test_ids_are_those_of_sentencepiece():
-    sentencepiece = pytest.importorskip("sentencepiece", reason='pip install ".[parity]"')
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TRAINING),
-        model_writer=model,
-        vocab_size=400,
-        hard_vocab_limit=False,
-        normalization_rule_name="nmt_nfkc",
-        minloglevel=2,
-    )
-    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    pieces = [(theirs.id_to_piece(i), theirs.get_score(i)) for i in range(3, len(theirs))]
-    special = [(token, 0.0) for token in vocabularies.ROBERTA[:4]]
-    model = tokenizers.models.Unigram([*special, *pieces], 3, False)
-    converted = vocabularies.with_metaspaces(tokenizers.Tokenizer(model))
-    table = normalizer_table(theirs.serialized_model_proto())
-    converted.normalizer = tokenizers.normalizers.Precompiled(table)
-    own = FastTokenizer(vocabularies.finished(converted, vocabularies.ROBERTA))
-
-    def differ(text):
-        ids = [3 if index == 0 else index + 1 for index in theirs.encode(text)]
-        return own(text) != ids
-
-    assert not any(map(differ, LANGUAGES))
-    assert sum(map(differ, odd_texts(2000))) <= 5  # in U+0085 and Arabic ligatures before marks
-
-
-def normalizer_table(proto):
-    """Returns the table of characters of a SentencePiece model: field 2 of its field 3."""
-    fields = dict(protobuf_fields(dict(protobuf_fields(proto))[3]))
-    return fields[2]
-
-
-def protobuf_fields(message):
-    """Yields `(number, contents)`; sentencepiece's own class needs a newer protobuf."""
-    place = 0
-
-    def varint():
-        nonlocal place
-        value = shift = 0
-        while True:
-            byte = message[place]
-            place += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while place < len(message):
-        number, kind = divmod(varint(), 8)
-        size = {0: lambda: 0, 1: lambda: 8, 2: varint, 5: lambda: 4}[kind]()
-        if kind == 0:
-            varint()
-        yield number, message[place : place + size]
-        place += size
 
 
 def test_copies_have_the_same_bytes_and_tokens(data, tmp_path):

@@ -92,14 +92,6 @@ def test_what_transformers_lacks_is_refused(backbone, tmp_path, head, encoder, m
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_is_reported_alike(backbone, tmp_path, full_disk, save, tensorflow):
-    model = BertClassifier(backbone(num_layers=1, activation="gelu_approximate"), num_classes=2)
-    with pytest.raises(OSError, match="The disk was full while .*model was written") as error:
-        save(model, tmp_path / "model")
-    assert error.value.errno == errno.ENOSPC
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_earlier_model_of_any_format_is_replaced_and_nothing_else(
     backbone, preprocessor, tmp_path, tensorflow, refused
 ):

@@ -143,23 +143,17 @@ def arrays_of(path):
 TRACED = ("saved_model.pb", "fingerprint.pb", "variables.index")
 
 
-@pytest.fixture
-def digests():
-    """A function that sums up a folder, with hidden files: nothing may be left over."""
-
-    def digest(folder):
-        found = {}
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            name = str(path.relative_to(folder))
-            if path.suffix != ".log" and not path.name.startswith("events.out.tfevents"):
-                data = b"".join(arrays_of(path)) if path.name not in TRACED else b""
-                found[name] = hashlib.sha256(data).hexdigest()
-        return found
-
-    return digest
+def digest(folder):
+    """Sums up a folder, with hidden files: nothing may be left over."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.suffix != ".log" and not path.name.startswith("events.out.tfevents"):
+            data = b"".join(arrays_of(path)) if path.name not in TRACED else b""
+            found[str(path.relative_to(folder))] = hashlib.sha256(data).hexdigest()
+    return found
 
 
-def check(name, runs_of, commands, ended, digests, tmp_path):
+def check(name, runs_of, commands, ended, tmp_path):
     """Runs a recipe to its end, and with each list of kills one after another; then it's rerun."""
     recipe, *backend = name.split()
     if backend and find_spec(backend[0]) is None:
@@ -175,7 +169,7 @@ def check(name, runs_of, commands, ended, digests, tmp_path):
     first, said = run()
     assert first["status"] == 0, said[-3000:]
     assert "2 replicas" in said or recipe != "pretrain_tpu"
-    expected, is_model = digests(folder), recipe == "export_savedmodel"
+    expected, is_model = digest(folder), recipe == "export_savedmodel"
     answers = served(folder) if is_model else None
     assert expected and first["writes"] > 0
     for kills in runs_of(first):
@@ -187,7 +181,7 @@ def check(name, runs_of, commands, ended, digests, tmp_path):
         again, said = run()
         is_done = is_model and again["status"] and "already exists" in said
         assert again["status"] == 0 or is_done, (kills, said[-3000:])
-        found = digests(folder)
+        found = digest(folder)
         # As documented in TrainingCheckpoint: a kill just after the last save leaves one more.
         older = [name for name in found.keys() - expected.keys() if "checkpoints/step-" in name]
         for checkpoint in older[:1]:
@@ -200,26 +194,22 @@ def check(name, runs_of, commands, ended, digests, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name, (writes, *_) in KILLS.items() if writes])
-def test_a_recipe_killed_before_a_write_ends_as_if_it_had_not_been(
-    name, commands, ended, digests, tmp_path
-):
+def test_a_recipe_killed_before_a_write_ends_as_if_it_had_not_been(name, commands, ended, tmp_path):
     def chosen(first):
         return [[write % (first["writes"] + 1) for write in KILLS[name][0]]]
 
-    check(name, chosen, commands, ended, digests, tmp_path)
+    check(name, chosen, commands, ended, tmp_path)
 
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("name", KILLS)
-def test_a_recipe_killed_at_random_ends_as_if_it_had_not_been(
-    name, commands, ended, digests, tmp_path
-):
+def test_a_recipe_killed_at_random_ends_as_if_it_had_not_been(name, commands, ended, tmp_path):
     generator = random.Random(f"{name} {SEED}")
 
     def drawn(first):
         return [[generator.randint(1, first["writes"])] for _ in range(KILLS[name][1])]
 
-    check(name, drawn, commands, ended, digests, tmp_path)
+    check(name, drawn, commands, ended, tmp_path)
 
 
 def served(folder):

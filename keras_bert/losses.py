@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from keras_bert.messages import check_number, check_rate, shown
-from keras_bert.saved import Saved, registered
+from keras_bert.saved import Saved, own_arguments, registered, saved_arguments
 
 __all__ = [
     "CoSENT",
@@ -31,7 +31,15 @@ _OF_CLASSES = (
 )
 
 
-class BatchLoss(Saved, keras.losses.Loss):
+class SavedLoss(Saved, keras.losses.Loss):
+    """A loss whose config holds its arguments, and none of those that it gives its base."""
+
+    def get_config(self):
+        own = saved_arguments(self, own_arguments(self))
+        return {**own, **keras.losses.Loss.get_config(self)}
+
+
+class BatchLoss(SavedLoss):
     """Base of losses that compare the vectors of all examples in a batch.
 
     The train loops give such a loss the global batch, whatever the number of replicas and of
@@ -194,7 +202,7 @@ class EmbeddingLoss(BatchLoss):
 
 
 @registered
-class MarginMeanSquaredError(keras.losses.Loss):
+class MarginMeanSquaredError(SavedLoss):
     """Squared error between the margins of a reranker and those of its teacher.
 
     The margin is the score of the positive minus that of the negative, of examples (query,
@@ -234,7 +242,7 @@ class MarginMeanSquaredError(keras.losses.Loss):
 
 
 @registered
-class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
+class LogitCrossentropy(SavedLoss, keras.losses.SparseCategoricalCrossentropy):
     """`SparseCategoricalCrossentropy` of logits, in fewer passes over them on JAX.
 
     Keras takes the label's value of the log-softmax, which is known only after a pass that sums the
@@ -291,13 +299,9 @@ class LogitCrossentropy(keras.losses.SparseCategoricalCrossentropy):
         total = ops.sum(ops.exp(logits), axis=-1)
         return ops.log(total) - label
 
-    def get_config(self):
-        config = keras.losses.Loss.get_config(self)
-        return {**config, "label_smoothing": self.label_smoothing}
-
 
 @registered
-class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
+class WeightedBinaryCrossentropy(SavedLoss, keras.losses.BinaryCrossentropy):
     """`BinaryCrossentropy` of logits in which each class's positive labels have a weight.
 
     For the loss of a `BertClassifier` whose preprocessor has `multi_label`. A weight above 1 finds
@@ -350,12 +354,9 @@ class WeightedBinaryCrossentropy(keras.losses.BinaryCrossentropy):
         negative = (1 - y_true) * ops.softplus(y_pred)
         return ops.mean(positive + negative, axis=-1)
 
-    def get_config(self):
-        return {**keras.losses.Loss.get_config(self), "pos_weight": self.pos_weight}
-
 
 @registered
-class Distillation(Saved, keras.losses.Loss):
+class Distillation(SavedLoss):
     """A task's loss, and the distance to the outputs of a teacher: `finetune(..., teacher=...)`.
 
     With t and s the logits of teacher and student, and T the temperature, the loss is

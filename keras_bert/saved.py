@@ -1,5 +1,6 @@
 """What Keras saves of an object of this library: its class by name, and its arguments."""
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Iterable
@@ -40,6 +41,8 @@ def _recording(init):
     def __init__(self, *args, **kwargs):
         init(self, *args, **kwargs)
         of_ancestor, names, fixed, _ = self.__constructed__
+        if dataclasses.is_dataclass(self):  # whose own constructor isn't recorded
+            names = dict.fromkeys(field.name for field in dataclasses.fields(self)) | names
         given = signature.bind(self, *args, **kwargs).arguments
         del given[spec.args[0]]
         if given.pop(spec.varargs, ()):  # whose names only the ancestor knows

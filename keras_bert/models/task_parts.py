@@ -5,6 +5,7 @@ import keras
 from keras_bert.messages import check_int, logger
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy
+from keras_bert.presets.preset_arguments import check_saves_tokenizer
 from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.training.keras_internals import writes_assets
 
@@ -79,8 +80,11 @@ def preprocessor_config(preprocessor):
 
     Keras prints the whole config if it can't find a class.
     """
+    if preprocessor is None:
+        return None
+    check_saves_tokenizer(preprocessor)
     config = keras.saving.serialize_keras_object(preprocessor)
-    if preprocessor is not None and writes_assets():
+    if writes_assets():
         tokens = preprocessor.tokenizer.get_vocabulary()
         config["config"]["tokenizer"]["vocabulary"] = SavedVocabulary.of(tokens).to_dict()
     return config

@@ -84,7 +84,7 @@ class BertPreprocessor(KeepsArguments):
     sequence_length: int = 128
     truncation: str = "head"
 
-    # That of presets; None means the one that their vocabulary is for.
+    # That of saved preprocessors; None means the one that their vocabulary is for.
     tokenizer_class: ClassVar[type[Tokenizer] | None] = None
     max_texts = 2  # the most texts that one example may have
     prompt = ""  # before each text
@@ -339,8 +339,8 @@ class BertPreprocessor(KeepsArguments):
     def from_config(cls, config):
         config = {**config}
         tokenizer = config.pop("tokenizer")
-        tokenizer = tokenizer_class(tokenizer).from_config(tokenizer)
-        return cls(tokenizer, **with_objects(config))
+        made = cls.tokenizer_class or tokenizer_class(tokenizer)
+        return cls(made.from_config(tokenizer), **with_objects(config))
 
     def __repr__(self):
         config = self.get_config()

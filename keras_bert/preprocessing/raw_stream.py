@@ -27,7 +27,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import Raw, RawExamples, on_backend, unpacked
 from keras_bert.preprocessing.forms import is_dataset, is_single
 from keras_bert.preprocessing.task_checks import check_has_labels, extra_shapes
-from keras_bert.preprocessing.translators import begin_pass, count_of, label_name, text_names
+from keras_bert.preprocessing.translators import Pass, count_of, label_name, text_names
 
 _CHUNK = 1024  # examples that are read at once
 
@@ -53,9 +53,8 @@ class RawStream(Raw):
         self.is_read_once = hasattr(self.x, "__next__")
         self.name = "dataset" if is_dataset(self.x) else type(self.x).__name__
         self.extra_names = list(extra_shapes(self.task))
-        self.num_read = 0  # examples, of all passes
-        self.num_before = 0  # examples of the pass before the chunk that is read
-        self._begun = None  # what `begin_pass` returned
+        self.num_before = 0  # examples of the pass before the part that was read last
+        self._pass = None  # that has begun
         self._first = None  # the first example, which all others are like
         is_apart = self.y is not None or self.sample_weight is not None
         if is_apart and not self.is_read_once:
@@ -94,12 +93,10 @@ class RawStream(Raw):
         self, batching: Batching, steps: int | None = None, epochs: int | None = None
     ) -> StreamBatches:
         """Makes the batches of a pass, or of `steps` in each of `epochs`, over several passes."""
-        count = count_of(self.x)
-        if count == math.inf and steps is None:
-            raise ValueError(f"The {self.name} has no end: give steps_per_epoch, or steps.")
-        own_size = self._begin()[1]
-        if own_size is not None and not self.is_read_once and self.keeps_batches:
-            batching = dataclasses.replace(batching, batch_size=own_size)
+        if steps is None:
+            self._check_has_end()
+        if self.own_batch_size is not None:
+            batching = dataclasses.replace(batching, batch_size=self.own_batch_size)
         if self.task.takes_columns:
             batching.check_unsorted("Texts of a stream that train an embedder")
         batching = batching.for_rows(self.preprocessor.sequence_length)
@@ -114,7 +111,8 @@ class RawStream(Raw):
         """Yields the batches of a pass, or of passes one after the other, of `most` examples."""
         left = most
         while left is None or left > 0:
-            start = self.num_read
+            started = self._begin()
+            num_before = started.num_read  # of an iterator, whose pass goes on
             own_sizes = deque() if self._keeps(batching) else None
             chunks = _read_ahead(self._chunks_of_rows(batching, left, own_sizes))
             is_empty = True
@@ -126,7 +124,7 @@ class RawStream(Raw):
             if not repeats:
                 return
             if left is not None:
-                left -= self.num_read - start
+                left -= started.num_read - num_before
 
     def _chunks_of_rows(self, batching, most, own_sizes=None):
         """Yields the rows of the chunks of a pass, which fill whole batches if they can."""
@@ -153,26 +151,19 @@ class RawStream(Raw):
 
         Adds the sizes of its batches to `own_sizes`.
         """
-        groups, _ = self._begin()
+        started = self._begin()
         if not self.is_read_once:
-            self._begun = None  # the next pass is another
-
-        def one_by_one():
-            for group in itertools.islice(groups, num_batches):
-                if own_sizes is not None and group:
-                    own_sizes.append(len(group))
-                yield from group
-
-        examples = itertools.islice(one_by_one(), most)
-        start = self.num_read
+            self._pass = None  # the next is another
+        examples = itertools.islice(started.examples(num_batches, own_sizes), most)
+        is_empty = True
         while part := list(itertools.islice(examples, size)):
-            self.num_before = self.num_read - start
+            is_empty = False
+            self.num_before = started.num_read - len(part)
             with self._place_in_errors():
                 columns = self._in_columns(part)
                 listed = RawExamples(self.task, *columns)
-            self.num_read += len(part)
             yield listed
-        if self.num_read == start:
+        if is_empty:
             raise ValueError(f"There are no examples: the {self.name} is empty, or has no more.")
 
     def chunks(self):
@@ -190,7 +181,7 @@ class RawStream(Raw):
             self._check_has_end()
         most = Batching.of(batch_size=batch_size).num_rows(steps)
         num_batches = None
-        if self.keeps_batches and self._begin()[1] is not None:
+        if self.own_batch_size is not None:
             most, num_batches = None, steps
         if callbacks:  # which count the batches of all examples
             data = self.in_memory(most, num_batches)
@@ -202,15 +193,14 @@ class RawStream(Raw):
         return keras.tree.map_structure(joined, *outputs)
 
     @property
-    def keeps_batches(self) -> bool:
-        """Whether batches in the stream are those that the model gets."""
-        return is_dataset(self.x) or isinstance(self.x, keras.utils.PyDataset)
+    def own_batch_size(self) -> int | None:
+        """The number of rows of the stream's first batch, if the model gets its batches."""
+        return self._begin().own_batch_size
 
     def _keeps(self, batching):
         """Whether each batch that the model gets is one of the stream's own."""
-        if not self.keeps_batches or batching.bucket_lengths is not None or batching.drop_remainder:
-            return False
-        return self._has_one_row and self._begin()[1] is not None
+        is_cut_anew = batching.bucket_lengths is not None or batching.drop_remainder
+        return self._has_one_row and not is_cut_anew and self.own_batch_size is not None
 
     @property
     def _has_one_row(self):
@@ -219,13 +209,15 @@ class RawStream(Raw):
 
     def _check_has_end(self):
         if count_of(self.x) == math.inf:
-            raise ValueError(f"The {self.name} has no end: give steps, or a part of it.")
+            raise ValueError(
+                f"The {self.name} has no end: give steps_per_epoch, or steps, or a part of it."
+            )
 
     def _begin(self):
-        """Begins a pass, unless one has begun; see `begin_pass`. An iterator has only one."""
-        if self._begun is None:
-            self._begun = begin_pass(self.x)
-        return self._begun
+        """Begins a pass, unless one has begun. An iterator has only one."""
+        if self._pass is None:
+            self._pass = Pass(self.x)
+        return self._pass
 
     def _num_batches(self, batching):
         """Returns the number of batches of a pass, or None if examples may have several rows."""
@@ -233,7 +225,7 @@ class RawStream(Raw):
         has_buckets = batching.bucket_lengths is not None
         if count in (None, math.inf) or not self._has_one_row or has_buckets:
             return None
-        if self.keeps_batches and self._begin()[1] is not None:
+        if self.own_batch_size is not None:
             return count if self._keeps(batching) else None
         rounded = math.floor if batching.drop_remainder else math.ceil
         return rounded(count / batching.batch_size)

@@ -3,6 +3,7 @@
 import itertools
 import math
 import numbers
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -170,27 +171,46 @@ def _as_columns(batch):
     return batch if is_column else tuple(map(_as_columns, batch))
 
 
-def begin_pass(x: Any) -> tuple[Iterator[list], int | None]:
-    """Begins a pass over a stream.
+class Pass:
+    """A pass over a stream that has begun.
 
-    Returns:
-        Lists of its examples, those of a batch or one alone; and the size of the first batch, if
-        it is one.
+    Args:
+        x: the stream.
+
+    Attributes:
+        num_read: int, the number of examples that were read.
+        own_batch_size: int, the number of rows of the first batch of a `tf.data.Dataset` or a
+            `PyDataset`, which the model gets as they are; None of any other stream.
     """
-    elements = elements_of(x)
-    first = list(itertools.islice(elements, 1))
-    are_batches = _holds_batches(x)
 
-    def is_batch(element):
-        return are_batches or _is_batch(element)
+    def __init__(self, x: Any):
+        self.num_read = 0
+        self.own_batch_size = None
+        self._holds_batches = _holds_batches(x)
+        elements = elements_of(x)
+        first = list(itertools.islice(elements, 1))
+        self._elements = itertools.chain(first, elements)
+        keeps_batches = is_dataset(x) or isinstance(x, keras.utils.PyDataset)
+        if keeps_batches and first and self._is_batch(first[0]):
+            self.own_batch_size = len(_rows_of_batch(first[0]))
 
-    def groups():
-        for element in itertools.chain(first, elements):
-            yield _rows_of_batch(element) if is_batch(element) else [element]
+    def examples(
+        self, num_batches: int | None = None, own_sizes: deque[int] | None = None
+    ) -> Iterator[Any]:
+        """Yields the examples, or those of so many batches, whose sizes it adds to `own_sizes`."""
+        for element in itertools.islice(self._elements, num_batches):
+            rows = _rows_of_batch(element) if self._is_batch(element) else [element]
+            if own_sizes is not None and rows:
+                own_sizes.append(len(rows))
+            for row in rows:
+                self.num_read += 1
+                yield row
 
-    if first and is_batch(first[0]):
-        return groups(), len(_rows_of_batch(first[0]))
-    return groups(), None
+    def _is_batch(self, element):
+        """Whether an element is a batch in columns: an array of its inputs holds strings."""
+        leaves = keras.tree.flatten(inputs_of(element))
+        holds_strings = (getattr(leaf, "ndim", 0) > 0 and is_raw(leaf) for leaf in leaves)
+        return self._holds_batches or any(holds_strings)
 
 
 def _holds_batches(x: Any) -> bool:
@@ -198,12 +218,6 @@ def _holds_batches(x: Any) -> bool:
     if _is_torch_loader(x):
         return x.batch_sampler is not None
     return isinstance(x, keras.utils.PyDataset) or type(x).__name__ == "BatchIterDataset"  # grain's
-
-
-def _is_batch(element):
-    """Returns whether an element is a batch in columns: an array of its inputs holds strings."""
-    leaves = keras.tree.flatten(inputs_of(element))
-    return any(getattr(leaf, "ndim", 0) > 0 and is_raw(leaf) for leaf in leaves)
 
 
 def _rows_of_batch(batch: Any) -> list:

@@ -7,6 +7,7 @@ import keras
 
 from keras_bert.messages import did_you_mean
 from keras_bert.saved import with_objects
+from keras_bert.text.base_tokenizer import tokenizer_class
 from keras_bert.training.keras_internals import all_layers, writes_assets
 
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
@@ -133,6 +134,17 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
             "get_config must return every argument, under its name, and functions and classes "
             "among them must be registered with Keras."
         ) from error
+
+
+def check_saves_tokenizer(preprocessor: Any) -> None:
+    """Raises a ValueError if loading a preprocessor would give it a tokenizer of another class."""
+    given = type(preprocessor.tokenizer)
+    made = preprocessor.tokenizer_class or tokenizer_class(preprocessor.tokenizer.settings())
+    if given is not made:
+        raise ValueError(
+            f"A {given.__name__} can't be saved: loading would make a {made.__name__}. Set it as "
+            "the tokenizer_class of a preprocessor class of your own."
+        )
 
 
 def accepted_arguments(cls: type) -> set[str]:

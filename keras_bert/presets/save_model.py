@@ -21,7 +21,7 @@ from keras_bert.presets.formats.hugging_face import (
 from keras_bert.presets.formats.peft import write_adapter
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
 from keras_bert.presets.model_card import check_card, write_card
-from keras_bert.presets.preset_arguments import check_saves
+from keras_bert.presets.preset_arguments import check_saves, check_saves_tokenizer
 from keras_bert.presets.preset_folder import FORMAT, num_weights
 from keras_bert.training.keras_internals import all_layers, exact_lora, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -85,6 +85,7 @@ def _write(model, folder, preprocessor, settings, scores):
         saved["source"] = model.backbone.published_source
     if preprocessor is not None:
         check_saves(type(preprocessor), _settings_of(preprocessor))
+        check_saves_tokenizer(preprocessor)
     with new_folder(folder, _num_bytes(model)) as unfinished:
         _save_weights(model, unfinished / "model.weights.h5")
         write_json(unfinished / "config.json", saved)

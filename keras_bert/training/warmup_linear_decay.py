@@ -7,12 +7,12 @@ import keras
 from keras import ops
 
 from keras_bert.messages import check_number
-from keras_bert.saved import registered
+from keras_bert.saved import Saved, own_arguments, registered, saved_arguments
 
 
 @registered
 @dataclasses.dataclass(eq=False)
-class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+class WarmupLinearDecay(Saved, keras.optimizers.schedules.LearningRateSchedule):
     """A learning rate that rises linearly to a peak, then falls linearly to 0 or a last rate.
 
     With W warm-up steps of N, step s = 0, 1, ... has the rate
@@ -78,4 +78,5 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         return self.peak_learning_rate * ops.where(is_rising, rising, falling)
 
     def get_config(self):
-        return dataclasses.asdict(self)
+        names = [field.name for field in dataclasses.fields(self)]
+        return saved_arguments(self, own_arguments(self, names))

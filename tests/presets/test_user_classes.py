@@ -16,9 +16,16 @@ from keras_bert import (
     BertClassifierPreprocessor,
     BertEmbedder,
     BertTask,
+    BertTokenizer,
+    WarmupLinearDecay,
 )
 from keras_bert.layers.pooling import Pooling
-from keras_bert.losses import EmbeddingLoss
+from keras_bert.losses import (
+    EmbeddingLoss,
+    LogitCrossentropy,
+    MarginMeanSquaredError,
+    WeightedBinaryCrossentropy,
+)
 
 register = keras.saving.register_keras_serializable(package="my")
 
@@ -171,6 +178,28 @@ def test_unregistered_classes_are_refused_when_they_are_saved(
     assert not list(tmp_path.iterdir())
 
 
+@register
+class Marking(BertTokenizer):
+    pass
+
+
+@register
+class ReadsMarked(BertClassifierPreprocessor):
+    tokenizer_class = Marking
+
+
+def test_a_tokenizer_of_another_class_needs_a_preprocessor_that_names_it(
+    make_backbone, letters, tmp_path, refused
+):
+    tokenizer = Marking.from_config(letters.get_config())
+    model = BertClassifier(make_backbone(), 2, BertClassifierPreprocessor(tokenizer, 12))
+    for save, *arguments in ((model.save_to_preset, tmp_path / "plain"), (model.get_config,)):
+        refused("Marking can't be saved.*tokenizer_class", save, *arguments)
+    model = BertClassifier(make_backbone(), 2, ReadsMarked(tokenizer, 12))
+    for way in ("preset", "file", "config"):
+        assert type(COPIES[way](model, tmp_path).preprocessor.tokenizer) is Marking, way
+
+
 def test_configs_that_lack_an_argument_are_refused_when_they_are_saved(make_backbone, tmp_path):
     @register
     class Forgetful(BertClassifier):
@@ -194,6 +223,11 @@ KEEPS = {  # what a constructor does with an argument
     "another value": lambda self, scale: setattr(self, "scale", 2 * scale),
 }
 BASES = (BertClassifier, BertBackbone, BertClassifierPreprocessor, Pooling, AdamW, EmbeddingLoss)
+BASES += (LogitCrossentropy, MarginMeanSquaredError, WeightedBinaryCrossentropy, WarmupLinearDecay)
+NEEDED = {
+    WeightedBinaryCrossentropy: {"pos_weight": [2.0]},
+    WarmupLinearDecay: {"peak_learning_rate": 1e-3, "warmup_steps": 1, "total_steps": 9},
+}
 
 
 def users_class(base, kept):
@@ -230,7 +264,7 @@ def make_scaled(make_backbone, preprocessor):
             return cls.from_config({**make_backbone().get_config(), **options})
         if base is BertClassifierPreprocessor:
             return cls.like(preprocessor, label_names=["no", "yes"], **options)
-        return cls(**options)
+        return cls(**options, **NEEDED.get(base, {}))
 
     return make
 

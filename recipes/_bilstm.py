@@ -1,4 +1,4 @@
-"""An LSTM between an encoder and a head: the row "+ BiLSTM" of the paper's table 5."""
+"""An LSTM between an encoder and a head, as in the paper's table 5."""
 
 import keras
 
@@ -41,7 +41,7 @@ class BiLSTMEncoder(keras_bert.Backbone):
             **kwargs,
         )
         self.encoder, self.units = encoder, units
-        self.causal, self.num_segments = encoder.causal, encoder.num_segments
+        self.num_segments = encoder.num_segments
 
     def unused_by(self, output):
         return self.encoder.unused_by("sequence_output")

@@ -9,16 +9,15 @@ from keras_bert.messages import shown
 from keras_bert.preprocessing.batches import by_length
 from keras_bert.preprocessing.task_checks import preprocessor_of
 
-_WIDTHS = 8  # rows and predictions are padded to a multiple of it, so few shapes are compiled
+_WIDTHS = 8  # rows are padded to a multiple of it, so few shapes are compiled
 
 
 def score_texts(model, texts, batch_size=32):
     """Scores how probable texts are to a `BertPretrainer`, without any fine-tuning.
 
-    A masked language model gives a pseudo-log-likelihood, the sum over the tokens, each masked
-    in turn and given all others: a text of n tokens takes n rows. A causal model gives the
-    log-likelihood, each token given those before it. The two are not comparable, nor are models
-    with other vocabularies. Source: Salazar et al. 2020, section 2.
+    The score is a pseudo-log-likelihood, the sum over the tokens, each masked in turn and given
+    all others: a text of n tokens takes n rows. Models with different vocabularies are not
+    comparable. Source: Salazar et al. 2020, section 2.
 
     Args:
         model: a `BertPretrainer` with a preprocessor.
@@ -70,76 +69,51 @@ def _whole_texts(texts, preprocessor):
 
 
 def _token_likelihoods(model, rows, batch_size):
-    """Returns the log-likelihood of each token of each row.
+    """Returns the log-likelihood of each token of each row, masked in turn.
 
-    Equal rows are scored once, so that they tie exactly. A causal model predicts all tokens of a
-    row at once; for others, one token at a time is masked.
+    Equal rows are scored once, so that they tie exactly.
     """
-    causal = model.backbone.causal
     distinct = {row.tobytes(): row for row in rows}
     likelihoods = {key: np.zeros(len(row) - 2) for key, row in distinct.items()}
-    predictions = _predictions([*distinct.values()], causal)  # the longest first
+    predictions = _predictions([*distinct.values()])
     while batch := list(itertools.islice(predictions, batch_size)):
-        width = _padded(model, len(batch[0][1])) if causal else 1
-        ids = []
-        columns = []  # of the vectors that predict
-        targets = []
-        for row, positions in batch:
-            targets.append(row[positions])
-            if causal:
-                columns.append(positions - 1)
-            else:
-                columns.append(positions)
-                row = row.copy()
-                row[positions] = model.preprocessor.tokenizer.mask_token_id
-            ids.append(row)
-        columns = _with_padding(columns, width)
-        targets = _with_padding(targets, width)
-        values = _log_likelihoods(model, ids, columns, targets, batch_size)
-        for (row, positions), value in zip(batch, values, strict=True):
-            likelihoods[row.tobytes()][positions - 1] = value[: len(positions)]
+        values = _log_likelihoods(model, batch, batch_size)
+        for (row, position), value in zip(batch, values, strict=True):
+            likelihoods[row.tobytes()][position - 1] = value
     return [likelihoods[row.tobytes()] for row in rows]
 
 
-def _predictions(rows, causal):
-    """Yields `(row, positions)` of tokens that are predicted at once; the longest rows first."""
+def _predictions(rows):
+    """Yields `(row, position)` of each token to predict; the longest rows first."""
     for index in by_length([len(row) for row in rows]):
-        row = rows[index]
-        positions = np.arange(1, len(row) - 1)
-        if causal:
-            yield row, positions
-        else:
-            for position in positions:
-                yield row, position[None]
+        for position in range(1, len(rows[index]) - 1):
+            yield rows[index], position
 
 
-def _log_likelihoods(model, rows, columns, targets, batch_size):
-    """Returns the log-probabilities of target tokens, float64 `[n, P]`.
+def _log_likelihoods(model, predictions, batch_size):
+    """Returns the log-probabilities of the tokens at `(row, position)`, float64 `[n]`.
 
     `batch_size` is at least n; compiled models get as many rows.
     """
+    rows, positions = zip(*predictions, strict=True)
+    positions = np.array(positions, "int32")[:, None]  # [n, 1]
     lengths = np.array([*map(len, rows)])
-    width = _padded(model, lengths.max())
+    width = min(-(-lengths.max() // _WIDTHS) * _WIDTHS, model.backbone.max_sequence_length)
+    token_ids = keras.utils.pad_sequences(rows, width, padding="post")  # [n, S]
+    targets = np.take_along_axis(token_ids, positions, axis=1)
+    np.put_along_axis(token_ids, positions, model.preprocessor.tokenizer.mask_token_id, axis=1)
     is_token = np.arange(width) < lengths[:, None]
     inputs = {
-        "token_ids": _with_padding(rows, width),
+        "token_ids": token_ids,
         "padding_mask": is_token.astype("int32"),
-        "mask_positions": columns,
+        "mask_positions": positions,
     }
     if keras.backend.backend() != "tensorflow":
         for name, x in inputs.items():
             inputs[name] = np.resize(x, (batch_size, x.shape[1]))  # repeats rows
     logits = np.asarray(model.predict_on_batch(inputs)["masked_lm"])
-    logits = logits[: len(rows)]  # [n, P, V]
+    logits = logits[: len(rows), 0]  # [n, V]
     logits = logits - logits.max(axis=-1, keepdims=True)
-    of_targets = np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    of_targets = np.take_along_axis(logits, targets, axis=-1)[:, 0]
     totals = np.exp(logits, out=logits).sum(axis=-1, dtype="float64")
     return of_targets - np.log(totals)
-
-
-def _with_padding(rows, width):
-    return keras.utils.pad_sequences(rows, width, padding="post")
-
-
-def _padded(model, length):
-    return min(-(-length // _WIDTHS) * _WIDTHS, model.backbone.max_sequence_length)

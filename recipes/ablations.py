@@ -50,7 +50,6 @@ SCALES = {
         "features": "--epochs 2 --units 64 --batch_size 64 --learning_rate 3e-3 --layers -1 -2",
         "glue": "--epochs 3 --learning_rate 5e-4 --no_test",
         "squad": "--epochs 2 --learning_rate 5e-4",
-        "bilstm": "--bilstm_units 128",
         "table7": {
             "tags": "--epochs 3 --batch_size 16 --learning_rate 2e-4",
             "features": "--epochs 5 --units 64 --batch_size 64 --learning_rate 3e-3",
@@ -68,14 +67,12 @@ SCALES = {
         "features": "--epochs 20 --document_context",
         "glue": "--grid --no_test",
         "squad": "--epochs 3",
-        "bilstm": "--bilstm_units 768",
         "table7": {},
         "size": "12/768/12",
         "sizes": ["3/768/12", "6/768/3", "6/768/12", "12/768/12", "12/1024/16", "24/1024/16"],
         "mixes": 6,
     },
 }
-NO_NSP, LEFT_TO_RIGHT = "--no_next_sentence", "--no_next_sentence --left_to_right"
 MIXES = ["80/10/10", "100/0/0", "80/0/20", "80/20/0", "0/20/80", "0/0/100"]  # mask/same/random
 LAYERS = {  # of table 7
     "Embeddings": "--layers 0",
@@ -175,8 +172,7 @@ def judge_text(args, run, preset, folder):
         return
     found = json.loads((folder / "text/scores.json").read_text())
     if "perplexity" in found:
-        causal = ", next words" if found["next_words"] else ""
-        yield f"perplexity{causal}", found["perplexity"]
+        yield "perplexity", found["perplexity"]
     shares = {"next_sentence_accuracy": "next sentence", "minimal_pairs": "minimal pairs"}
     for name, metric in shares.items():
         if name in found:
@@ -208,7 +204,7 @@ def judge_trained(args, run, preset, folder, seed, probes, options="", scale=Non
 
 
 class Variant(NamedTuple):
-    """A row of a table: a model to pre-train, or a step of its training, and how to fine-tune it.
+    """A row of a table: a model to pre-train, or a step of its training.
 
     Rows of several tables that have the same `switches` are the same model.
     """
@@ -216,7 +212,6 @@ class Variant(NamedTuple):
     table: str
     row: str
     switches: str = ""
-    options: str = ""
     step: int | None = None
 
 
@@ -225,9 +220,7 @@ def variants(args):
     scale = SCALES[args.scale]
     found = [
         Variant("5", "BERT"),
-        Variant("5", "No NSP", NO_NSP),
-        Variant("5", "Left to right, no NSP", LEFT_TO_RIGHT),
-        Variant("5", "+ BiLSTM", LEFT_TO_RIGHT, scale["bilstm"]),
+        Variant("5", "No NSP", "--no_next_sentence"),
     ]
     for mix in MIXES[: scale["mixes"]]:
         masked, _, replaced = (int(share) / 100 for share in mix.split("/"))
@@ -239,7 +232,6 @@ def variants(args):
         found.append(Variant("6", size, "" if size == scale["size"] else shape))
     for step in range(scale["preset_every"], scale["steps"] + 1, scale["preset_every"]):
         found.append(Variant("figure5", "Masked LM", step=step))
-        found.append(Variant("figure5", "Left to right", LEFT_TO_RIGHT, step=step))
     return [variant for variant in found if variant.table in args.table]
 
 
@@ -251,11 +243,9 @@ def judge(args, run, variant, seed, pretraining_seed):
     if variant.step not in (None, SCALES[args.scale]["steps"]):
         preset = folder / f"preset_{variant.step}"
         output = output / f"step_{variant.step}"
-    if not variant.options and not seed:  # nothing random in them
+    if not seed:  # nothing random in them
         yield from judge_text(args, run, preset, output)
-    output = output / "bilstm" if variant.options else output
-    probes = PROBES[variant.table]
-    yield from judge_trained(args, run, preset, output, seed, probes, variant.options)
+    yield from judge_trained(args, run, preset, output, seed, PROBES[variant.table])
 
 
 def judge_features(args, run, seed):

@@ -22,7 +22,7 @@ from keras_bert.sizes import SIZES
 
 MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
 NEW_MODEL = ["num_layers", "hidden_dim", "num_heads", "dropout", "attention_dropout"]
-SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed".split()
+SETTINGS = "phase init size batch_size seed no_next_sentence packed".split()
 SETTINGS += "learning_rate warmup_proportion weight_decay google_optimizer".split()
 
 
@@ -43,7 +43,6 @@ def parse_args(argv=None):
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
     add("--attention_dropout", type=float, help="dropout of attention, if different; 0 is faster")
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
-    add("--left_to_right", action="store_true", help="a causal encoder that predicts next words")
     add("--mask_token_rate", type=float, default=0.8, help="fraction of them that become [MASK]")
     add("--random_token_rate", type=float, default=0.1, help="fraction that become another word")
     add("--whole_word_masking", action="store_true", help="mask all pieces of a word together")
@@ -71,11 +70,9 @@ def make_model(args, corpus):
         reader, longest = model.preprocessor, min(args.phase, model.backbone.max_sequence_length)
         if reader.sequence_length < longest:  # tasks will read as many tokens
             model.preprocessor = reader.like(reader, sequence_length=longest)
-        if model.backbone.causal != args.left_to_right:
-            raise ValueError(f"--left_to_right is {args.left_to_right}, unlike {args.init}.")
     else:
         tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
-        size = dict(SIZES[args.size], causal=args.left_to_right)
+        size = dict(SIZES[args.size])
         size |= {name: getattr(args, name) for name in NEW_MODEL if getattr(args, name) is not None}
         if args.hidden_dim:
             size["intermediate_dim"] = 4 * args.hidden_dim
@@ -104,7 +101,7 @@ def phase_steps(args):
 
 def data_settings(args):
     """Returns the arguments of `pretraining_dataset` that training and held-out text share."""
-    names = ["batch_size", "packed", "seed", "left_to_right"] + MASKING
+    names = ["batch_size", "packed", "seed"] + MASKING
     settings = {name: getattr(args, name) for name in names}
     return settings | {"sequence_length": args.phase, "next_sentence": not args.no_next_sentence}
 

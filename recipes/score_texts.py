@@ -5,11 +5,11 @@ r"""Scores how likely texts are to a pre-trained BERT, without fine-tuning.
         --output scores
 
 `--texts` is a file with a text per line. OUTPUT/scores.tsv has each text's log-likelihood, its
-tokens and its perplexity. A masked language model gives a pseudo-log-likelihood: each token is
-masked in turn. A causal model gives that of its next words. `--minimal_pairs` is a folder of BLiMP
-or Zorro, pairs of a good and a bad sentence: the accuracy is how often the good one is the more
-probable. `--heldout_corpus` is a corpus of prepare_corpus.py that the model hasn't seen; it gives
-the losses of pre-training. OUTPUT/scores.json holds accuracies and losses.
+tokens and its perplexity. These are pseudo-log-likelihoods: each token is masked in turn.
+`--minimal_pairs` is a folder of BLiMP or Zorro, pairs of a good and a bad sentence: the accuracy is
+how often the good one is the more probable. `--heldout_corpus` is a corpus of prepare_corpus.py
+that the model hasn't seen; it gives the losses of pre-training. OUTPUT/scores.json holds accuracies
+and losses.
 """
 
 import json
@@ -64,7 +64,7 @@ def accuracies(model, pairs, args):
 
 def losses(model, args):
     """Returns the losses on a corpus, with masks of the default rates."""
-    causal, corpus = model.backbone.causal, keras_bert.Corpus(args.heldout_corpus)
+    corpus = keras_bert.Corpus(args.heldout_corpus)
     corpus.check_tokenizer(model.preprocessor.tokenizer)
     data = keras_bert.heldout_dataset(
         corpus,
@@ -72,11 +72,10 @@ def losses(model, args):
         batch_size=args.batch_size,
         sequence_length=args.sequence_length,
         next_sentence=model.next_sentence,
-        left_to_right=causal,
     )
     found = model.evaluate(data, return_dict=True, verbose=0)
     loss = found.get("masked_lm_loss", found["loss"])
-    return {**found, "perplexity": math.exp(loss), "next_words": causal}
+    return {**found, "perplexity": math.exp(loss)}
 
 
 def main(argv=None):

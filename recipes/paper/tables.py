@@ -13,8 +13,6 @@ _TABLES = {  # table: (columns, {row: scores}), from Devlin et al. 2019
         {
             "BERT": "84.4 88.4 86.7 92.7 88.5",
             "No NSP": "83.9 84.9 86.5 92.6 87.9",
-            "Left to right, no NSP": "82.1 84.3 77.5 92.1 77.8",
-            "+ BiLSTM": "82.1 84.1 75.7 91.6 84.9",
         },
     ),
     "6": (

@@ -119,14 +119,13 @@ def test_it_starts_from_a_preset(module, corpus, preset, tmp_path):
 
 
 def test_switches_reach_the_model_and_the_data(module, corpus, tmp_path):
-    more = "--num_layers 3 --hidden_dim 24 --num_heads 4 --mask_token_rate 0.5 --left_to_right "
+    more = "--num_layers 3 --hidden_dim 24 --num_heads 4 --mask_token_rate 0.5"
     args = module.parse_args(arguments(corpus, tmp_path, *more.split(), "--no_next_sentence"))
     backbone = module.make_model(args, keras_bert.Corpus(args.corpus)).backbone
-    assert backbone.causal
     assert (backbone.num_layers, backbone.num_heads, backbone.intermediate_dim) == (3, 4, 96)
     data = module.data_settings(args)
     assert (data["mask_token_rate"], data["random_token_rate"]) == (0.5, 0.1)
-    assert data["left_to_right"] and not data["next_sentence"]
+    assert not data["next_sentence"]
 
 
 def test_what_does_not_fit_is_refused_first(
@@ -135,7 +134,6 @@ def test_what_does_not_fit_is_refused_first(
     other, init = other_corpus, ["--init", preset]
     executions = ["--phase", "16", "--steps_per_execution", "2"]
     for text, more, message in (
-        (corpus, ["--left_to_right", "--no_next_sentence", *init], "left_to_right is True, unlike"),
         (tmp_path, [], "is not a corpus folder.*prepare_corpus"),
         (other, init, "a different vocabulary"),
         (corpus, ["--phase", "512"], "at step 0 of 9 to 10: run phase 128 to 9"),

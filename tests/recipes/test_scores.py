@@ -12,7 +12,7 @@ SCORES = [
 ]
 STEPS = [
     {"row": row, "step": step, "metric": "F1", "value": step / 100 + len(row)}
-    for row in ("masked", "left to right")
+    for row in ("masked", "no NSP")
     for step in (1000, 2000)
 ]
 
@@ -43,7 +43,7 @@ def test_steps_have_rows_and_lines_of_their_own(tmp_path):
     write_score_table(STEPS, tmp_path / "figure")
     lines = (tmp_path / "figure.md").read_text().splitlines()[2:]
     assert lines[:2] == ["| masked, step 1,000 | 16.0 |", "| masked, step 2,000 | 26.0 |"]
-    assert {"masked", "left to right"} <= {*words(tmp_path / "figure.svg")}
+    assert {"masked", "no NSP"} <= {*words(tmp_path / "figure.svg")}
 
 
 def test_without_matplotlib_the_table_is_written_all_the_same(tmp_path, monkeypatch, capsys):

@@ -23,25 +23,17 @@ class Masking:
     mask_token_rate: float = 0.8
     random_token_rate: float = 0.1
     whole_word_masking: bool = False
-    left_to_right: bool = False
 
     def __post_init__(self):
         for name in ("masked_lm_rate", "mask_token_rate", "random_token_rate"):
             check_rate(name, getattr(self, name))
         total = self.mask_token_rate + self.random_token_rate
         check_rate("mask_token_rate + random_token_rate", total)
-        if self.left_to_right:
-            fields = dataclasses.fields(self)[1:-1]
-            given = [field.name for field in fields if getattr(self, field.name) != field.default]
-            if given:
-                raise ValueError(f"left_to_right=True masks nothing: omit {', '.join(given)}.")
         check_int("max_predictions, by default masked_lm_rate of a sequence,", self.num_slots)
 
     @property
     def num_slots(self) -> int:
         """Prediction slots per row, P."""
-        if self.left_to_right:
-            return self.sequence_length - 2
         if self.max_predictions is None:
             return 4 * math.ceil(self.masked_lm_rate * self.sequence_length / 4)
         return self.max_predictions
@@ -52,13 +44,10 @@ class Masking:
         Google's `min(cap, max(1, round(rate * n)))`, where n includes special tokens. Halves round
         to even, as in Python.
         """
-        words = first_length + second_length
-        if self.left_to_right:
-            return words
         lengths = tf.cast(sequence_lengths(first_length, second_length), tf.float64)
         counts = tf.round(lengths * self.masked_lm_rate)
         counts = tf.clip_by_value(tf.cast(counts, tf.int32), 1, self.num_slots)
-        return tf.minimum(counts, words)
+        return tf.minimum(counts, first_length + second_length)
 
     def masked(
         self,
@@ -74,9 +63,6 @@ class Masking:
         """
         column = places.column
         is_candidate = (column > 0) & (column < places.last) & (column != places.middle)
-        if self.left_to_right:
-            positions, ids, weights = _predictions(token_ids, is_candidate, self.num_slots)
-            return token_ids, (tf.maximum(positions - 1, 0), ids, weights)
         length = token_ids.shape[1]
         num_sequences = counts.shape[1]
         seeds = tf.random.split(seed, 2)

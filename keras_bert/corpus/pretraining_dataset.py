@@ -27,7 +27,6 @@ def pretraining_dataset(
     mask_token_rate: float = 0.8,
     random_token_rate: float = 0.1,
     whole_word_masking: bool = False,
-    left_to_right: bool = False,
     next_sentence: bool = True,
     short_sequence_rate: float = 0.1,
     packed: bool = False,
@@ -63,8 +62,6 @@ def pretraining_dataset(
         mask_token_rate: float, the fraction of predicted tokens that become [MASK].
         random_token_rate: float, the fraction that become a random word; the others stay.
         whole_word_masking: bool, whether the pieces of a word are predicted together.
-        left_to_right: bool, whether to predict every next word instead of masked ones, as a causal
-            encoder does. Nothing is masked, and P is S - 2. It needs `next_sentence=False`.
         next_sentence: bool; False gives rows of contiguous sentences instead of pairs.
         short_sequence_rate: float, the fraction of documents with rows of a shorter length.
         packed: bool, whether several short sequences share a row, so that almost nothing is padded.
@@ -82,11 +79,10 @@ def pretraining_dataset(
             y: `masked_lm` `[B, P]`, the original tokens, and `next_sentence` `[B]`, 1 if the second
                 text is random;
             sample_weight: `masked_lm` `[B, P]`, 0 at unused slots, and `next_sentence` `[B]`.
-        With `next_sentence=False` there is no `next_sentence` key. With `left_to_right`,
-        `mask_positions` are those before the words, whose vectors predict them. Packed rows have
-        `sequence_ids` `[B, S]` in place of `padding_mask`: 1, 2, ... at the tokens of the row's
-        sequences and 0 at padding. Their `next_sentence` labels and weights are `[B, K]`, and x has
-        `cls_positions` `[B, K]`; unused slots have weight 0.
+        With `next_sentence=False` there is no `next_sentence` key. Packed rows have `sequence_ids`
+        `[B, S]` in place of `padding_mask`: 1, 2, ... at the tokens of the row's sequences and 0 at
+        padding. Their `next_sentence` labels and weights are `[B, K]`, and x has `cls_positions`
+        `[B, K]`; unused slots have weight 0.
 
     Raises:
         ValueError: if an argument is out of range, `start_step` is past the end of the data, or the
@@ -99,8 +95,6 @@ def pretraining_dataset(
     ```
     """
     corpus = _opened(corpus)
-    if left_to_right and next_sentence:
-        raise ValueError("left_to_right=True needs next_sentence=False.")
     pairing = Pairing(sequence_length, next_sentence, short_sequence_rate)
     masking = Masking(
         sequence_length,
@@ -109,7 +103,6 @@ def pretraining_dataset(
         mask_token_rate=mask_token_rate,
         random_token_rate=random_token_rate,
         whole_word_masking=whole_word_masking,
-        left_to_right=left_to_right,
     )
     check_int("batch_size", batch_size)
     if epochs is not None:

@@ -17,7 +17,6 @@ def attention(
     value,
     padding_mask=None,
     sequence_ids=None,
-    causal=False,
     window=None,
     position_bias=None,
     dropout=None,
@@ -27,8 +26,8 @@ def attention(
     """Computes attention, with softmax in float32, by the fastest kernel that runs here.
 
     A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), without
-    those after it (`causal`) or far from it (`window`). Hidden keys get a probability of exactly 0.
-    See `fused_kernel` for the kernels. Long rows with a `window` are computed in blocks.
+    those far from it (`window`). Hidden keys get a probability of exactly 0. See `fused_kernel` for
+    the kernels. Long rows with a `window` are computed in blocks.
 
     Args:
         query: `[B, N, S, D]`.
@@ -38,7 +37,6 @@ def attention(
             nothing is padded.
         sequence_ids: `[B, S]` integers, the number of each token's sequence in a packed row, 0 at
             padding; or None. If given, `padding_mask` isn't read.
-        causal: bool, whether a query sees no later token.
         window: int, the largest distance between a query and a key that it sees; None for any.
         position_bias: `[1, N, S, S]`, added to the scores of queries and keys; or None.
         dropout: the `Dropout` layer of the probabilities; or None.
@@ -56,7 +54,7 @@ def attention(
         kernel = fused_kernel(query, visibility, dropout) or plain_attention
         return kernel(query, key, value, visibility, dropout, training)
 
-    visibility = Visibility(padding_mask, sequence_ids, causal, window, position_bias)
+    visibility = Visibility(padding_mask, sequence_ids, window, position_bias)
     whole = functools.partial(attend, query, key, value, visibility)
     if window is None:
         in_blocks = by_queries

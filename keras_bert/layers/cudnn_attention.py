@@ -37,9 +37,9 @@ def cudnn_attention(
     cuDNN hides padding by the length of each row, so it needs no mask, but the tokens must come
     first. Other rows are therefore reordered, which costs nothing: heads are copied in any case.
     """
-    padding_mask, sequence_ids, causal, window, _ = visibility
+    padding_mask, sequence_ids, window, _ = visibility
     query, key, value = (heads.swapaxes(1, 2) for heads in (query, key, value))  # [B, S, N, D]
-    visible = lengths = order = None
+    visible = lengths = None
     if sequence_ids is not None:
         is_same = sequence_ids[:, :, None] == sequence_ids[:, None, :]
         visible = is_same[:, None]  # [B, 1, S, S]
@@ -52,8 +52,6 @@ def cudnn_attention(
             order = jnp.argsort(~is_token, axis=1, stable=True)
             key = _take(key, order)
             value = _take(value, order)
-            if causal:  # otherwise queries have no order and may stay
-                query = _take(query, order)
     if window is not None:
         positions = jnp.arange(query.shape[1])
         is_near = abs(positions[:, None] - positions) <= window  # [S, S]
@@ -63,12 +61,9 @@ def cudnn_attention(
         key,
         value,
         mask=visible,
-        is_causal=causal,
         key_value_seq_lengths=lengths,
         implementation=implementation,
     )
-    if causal and order is not None:
-        context = _take(context, jnp.argsort(order, axis=1))
     return context.swapaxes(1, 2)
 
 

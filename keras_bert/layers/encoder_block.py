@@ -38,7 +38,6 @@ class EncoderBlock(SavedLayer):
         attention_dropout=None,
         layer_norm_epsilon=EPSILON,
         remat=False,
-        causal=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -51,10 +50,9 @@ class EncoderBlock(SavedLayer):
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.remat = remat
-        self.causal = causal
         dtype = self.dtype_policy
         self.attention = SelfAttention(
-            num_heads, hidden_dim, self.attention_dropout, causal, name="attention", dtype=dtype
+            num_heads, hidden_dim, self.attention_dropout, name="attention", dtype=dtype
         )
         self.attended_dropout = Dropout(dropout, name="attended_dropout", dtype=dtype)
         self.attention_norm = layer_norm("attention_norm", layer_norm_epsilon, dtype)

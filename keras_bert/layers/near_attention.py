@@ -60,7 +60,7 @@ def near_attention(attend, query, key, value, visibility):
 
 def _hiding(query, visibility, blocks, with_neighbors):
     """Computes what is added to the scores of blocks, float32 `[B, C, 1, W, 3 W]`."""
-    padding_mask, sequence_ids, causal, window, _ = visibility
+    padding_mask, sequence_ids, window, _ = visibility
     if sequence_ids is not None:
         ids = ops.cast(sequence_ids, "int32") + 1  # 0 is beyond
         ids = blocks(ops.expand_dims(ids, (1, 3)))  # [B, C, 1, W, 1]
@@ -75,7 +75,5 @@ def _hiding(query, visibility, blocks, with_neighbors):
     queries = ops.expand_dims(ops.arange(width), 1)
     offset = ops.arange(3 * width) - width - queries  # to the key
     is_near = ops.abs(offset) <= window  # [W, 3 W]
-    if causal:
-        is_near = ops.logical_and(is_near, offset <= 0)
     is_hidden = ops.logical_not(ops.logical_and(is_seen, is_near))
     return ops.cast(is_hidden, "float32") * HIDDEN

@@ -11,7 +11,7 @@ import contextvars
 import keras
 from keras import ops
 
-from keras_bert.saved import SavedLayer, registered
+from keras_bert.saved import registered
 
 _LONGEST = 2**16  # tokens, of packed rows whose length a graph doesn't know
 _INPUTS = contextvars.ContextVar("packed_rows", default={})  # noqa: B039 (never changed)
@@ -37,37 +37,20 @@ def packed_input(name, given=None):
 
 
 @registered
-class ClsVectors(SavedLayer):
+class ClsVectors(keras.layers.Layer):
     """Layer that takes the vector of each sequence's [CLS] token.
-
-    Args:
-        last: bool, whether to take the last token instead, the [SEP] at the end: in a causal
-            encoder it is the one that sees the whole sequence.
 
     Call arguments:
         sequence_output: `[B, S, H]`.
-        padding_mask: `[B, S]`, true at tokens, or None; read with `last` alone.
+        padding_mask: not read; `MeanVectors` has it, too.
 
     Returns:
         `[B, H]`, or `[B, K, H]` for packed rows with `cls_positions`; without these, the vector of
         a packed row's first sequence.
     """
 
-    def __init__(self, last=False, **kwargs):
-        super().__init__(**kwargs)
-        self.last = last
-
     def call(self, sequence_output, padding_mask=None):
         cls_positions = packed_input("cls_positions")
-        is_packed = cls_positions is not None or packed_input("sequence_ids") is not None
-        if self.last and padding_mask is None and not is_packed:
-            return sequence_output[:, -1, :]
-        if self.last:
-            is_inside = _is_inside(sequence_output, padding_mask)  # [B, K, S]
-            positions = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
-            last = ops.max(ops.where(is_inside, positions, 0), axis=2)  # [B, K]
-            vectors = gather_positions(sequence_output, last)
-            return vectors[:, 0, :] if cls_positions is None else vectors
         if cls_positions is None:
             return sequence_output[:, 0, :]
         return gather_positions(sequence_output, cls_positions)

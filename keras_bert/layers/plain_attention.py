@@ -14,7 +14,6 @@ class Visibility(NamedTuple):
 
     padding_mask: Any = None
     sequence_ids: Any = None
-    causal: bool = False
     window: int | None = None
     position_bias: Any = None
 
@@ -44,7 +43,7 @@ def attention_scores(query, key, visibility):
 
 def visibility_bias(length, visibility):
     """Computes what is added to scores, float32 `[B or 1, N or 1, S or 1, S]`, or None."""
-    padding_mask, sequence_ids, causal, window, bias = visibility
+    padding_mask, sequence_ids, window, bias = visibility
     if bias is not None:
         bias = ops.cast(bias, "float32")
     hidden = []
@@ -55,13 +54,10 @@ def visibility_bias(length, visibility):
     elif padding_mask is not None:
         is_padding = ops.logical_not(ops.cast(padding_mask, "bool"))  # [B, S]
         hidden.append(ops.expand_dims(is_padding, (1, 2)))  # LiteRT has no new axes in slices
-    if causal or window is not None:
+    if window is not None:
         positions = ops.arange(length)
         offset = ops.expand_dims(positions, 0) - ops.expand_dims(positions, 1)  # [S, S], to the key
-        if causal:
-            hidden.append(ops.expand_dims(offset > 0, (0, 1)))
-        if window is not None:
-            hidden.append(ops.expand_dims(ops.abs(offset) > window, (0, 1)))
+        hidden.append(ops.expand_dims(ops.abs(offset) > window, (0, 1)))
     if not hidden:
         return bias
     is_hidden = functools.reduce(ops.logical_or, hidden)

@@ -13,8 +13,7 @@ def is_long(query, visibility):
 
     All queries must see the same keys. Graphs of training keep all scores for the gradient.
     """
-    _, sequence_ids, causal, _, bias = visibility
-    if causal or sequence_ids is not None or bias is not None:
+    if visibility.sequence_ids is not None or visibility.position_bias is not None:
         return False
     return takes_onednn() and ops.shape(query)[2] > LONG
 

@@ -21,7 +21,6 @@ class SelfAttention(SavedLayer):
         num_heads: int, N, a divisor of `hidden_dim`.
         hidden_dim: int, H, the width of a token's vector.
         dropout: float, for the attention probabilities.
-        causal: bool, whether a token sees no later one.
         window: int, the farthest token that a token sees, in either direction; None for any.
         use_bias: bool, whether the dense layers have biases.
 
@@ -33,7 +32,6 @@ class SelfAttention(SavedLayer):
         num_heads,
         hidden_dim,
         dropout=0.0,
-        causal=False,
         window=None,
         use_bias=True,
         **kwargs,
@@ -49,7 +47,6 @@ class SelfAttention(SavedLayer):
         self.num_heads = num_heads
         self.hidden_dim = hidden_dim
         self.dropout = dropout
-        self.causal = causal
         self.window = window
         self.use_bias = use_bias
         options = {"dtype": self.dtype_policy, "use_bias": use_bias}
@@ -78,7 +75,6 @@ class SelfAttention(SavedLayer):
             value=value,
             padding_mask=padding_mask,
             sequence_ids=sequence_ids,
-            causal=self.causal,
             window=self.window,
             position_bias=position_bias,
             dropout=self.probability_dropout,
@@ -106,7 +102,7 @@ class SelfAttention(SavedLayer):
     ):
         """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""
         query, key, _ = self._heads(x, rotation)
-        masks = Visibility(padding_mask, sequence_ids, self.causal, self.window, position_bias)
+        masks = Visibility(padding_mask, sequence_ids, self.window, position_bias)
         return ops.softmax(attention_scores(query, key, masks), axis=-1)
 
     def compute_output_shape(self, x_shape):

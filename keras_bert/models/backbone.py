@@ -67,7 +67,6 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
     architecture = None  # in the files of other libraries, such as "bert"; None if they have none
     preprocessor = None  # tasks have one
     size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values
-    causal = False  # whether a token sees only itself and earlier ones
     num_segments = 1  # of `segment_ids`
     embedding_dim = None  # of the token table; None for `hidden_dim`
     activation = "gelu"  # of a masked-LM head

@@ -15,7 +15,7 @@ from keras_bert.saved import registered
 
 @registered
 class BertBackbone(Backbone):
-    """The Transformer encoder, bidirectional or causal, with its pooler.
+    """The Transformer encoder with its pooler.
 
     All tasks build on it, and your own tasks can too. It is also DistilBERT's encoder, with
     `num_segments=0, pooler_activation="relu"`, ELECTRA's, with `pooler_activation="gelu"` and
@@ -43,9 +43,6 @@ class BertBackbone(Backbone):
         remat: bool, whether training recomputes each block for the gradients instead of keeping its
             intermediate results. This saves memory and costs a second forward pass. It can also be
             set later: `backbone.remat = True`.
-        causal: bool, whether a token sees only itself and the tokens before it, for language models
-            that predict the next word. The `pooled_output` then comes from the last token of each
-            sequence, which sees all of it, instead of from [CLS].
         embedding_dim: int, E, the width of the embedding tables and their LayerNorm, which a dense
             layer projects to `hidden_dim`; None means `hidden_dim`, without a projection.
         pooler_activation: `"tanh"`, or a name as for `activation`.
@@ -114,7 +111,6 @@ class BertBackbone(Backbone):
         attention_dropout=None,
         layer_norm_epsilon=EPSILON,
         remat=False,
-        causal=False,
         embedding_dim=None,
         pooler_activation="tanh",
         relative_bias=False,
@@ -153,21 +149,20 @@ class BertBackbone(Backbone):
                 attention_dropout,
                 layer_norm_epsilon,
                 remat,
-                causal,
                 name=f"block_{i}",
                 dtype=policy,
             )
             for i in range(num_layers)
         ]
         pooler = dense(hidden_dim, "pooler", activation_function(pooler_activation), policy)
-        cls_vectors = ClsVectors(causal, name="cls_vectors", dtype=policy)
+        cls_vectors = ClsVectors(name="cls_vectors", dtype=policy)
 
         names = ["token_ids", "segment_ids", "padding_mask"]
         if not num_segments:
             names.remove("segment_ids")
         inputs = token_inputs(names)
         x = _states(embeddings, blocks, inputs)[-1]  # [B, S, H]
-        first = cls_vectors(x, padding_mask=inputs["padding_mask"] if causal else None)  # [B, H]
+        first = cls_vectors(x)  # [B, H]
         super().__init__(
             inputs=inputs,
             outputs={"sequence_output": x, "pooled_output": pooler(first)},
@@ -187,7 +182,6 @@ class BertBackbone(Backbone):
         self.activation = activation
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
-        self.causal = causal
         self.embedding_dim = embedding_dim
         self.pooler_activation = pooler_activation
         self.relative_bias = bool(relative_bias)

@@ -129,11 +129,6 @@ class BertEmbedder(BertTask):
         check_one_of("similarity_fn_name", similarity_fn_name, SIMILARITIES)
         inputs = dict(backbone.input)
         pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
-        if pooling == "cls" and backbone.causal:
-            raise ValueError(
-                'pooling="cls" takes the first token, which sees only itself in a causal encoder. '
-                'Pass pooling="mean" or "max".'
-            )
         combination = LayerCombination(combine, name="layer_combination", dtype=policy)
         if layers is None and combine != "weighted":
             encoded = backbone(inputs)["sequence_output"]  # [B, S, H]

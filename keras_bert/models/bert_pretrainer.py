@@ -22,12 +22,11 @@ class BertPretrainer(BertTask):
     """An encoder with two heads, for masked LM and next sentence prediction.
 
     Train it on `pretraining_dataset`. The loss is the sum of the masked-LM loss, the mean over the
-    predicted tokens of the batch, and the next-sentence loss, the mean over its pairs. A causal
-    encoder learns to predict the next word instead, from data made with `left_to_right=True`.
+    predicted tokens of the batch, and the next-sentence loss, the mean over its pairs.
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
     Args:
-        next_sentence: bool; False trains masked LM alone, and is needed for a causal encoder.
+        next_sentence: bool; False trains masked LM alone, as encoders with a `head` need.
         masked_lm_activation: activation of the masked-LM head; None means the backbone's.
         masked_lm_epsilon: float, for the head's LayerNorm; None means the backbone's.
         tie_embeddings: bool; False gives the head its own table instead of the encoder's.
@@ -40,11 +39,10 @@ class BertPretrainer(BertTask):
     Returns:
         A dict of `masked_lm`, logits `[B, P, V]`, and `next_sentence`, logits `[B, 2]`, or
         `[B, K, 2]` for packed rows, all float32. Class 1 of `next_sentence` means that the second
-        text is a random one. In a causal encoder the logits at a position are those of the word
-        after it.
+        text is a random one.
 
     Raises:
-        ValueError: if a causal encoder is to predict next sentences.
+        ValueError: if an encoder with a `head` is to predict next sentences.
 
     Example:
     >>> import numpy as np
@@ -75,10 +73,10 @@ class BertPretrainer(BertTask):
     ):
         output = "pooled_output" if next_sentence else "sequence_output"
         policy = head_policy(self, backbone, dtype, output)
-        if next_sentence and (backbone.causal or backbone.head is not None):
-            encoder = "causal encoder" if backbone.causal else type(backbone).__name__
+        if next_sentence and backbone.head is not None:
             raise ValueError(
-                f"A {encoder} is trained on no next sentences: pass next_sentence=False."
+                f"A {type(backbone).__name__} is trained on no next sentences: pass "
+                "next_sentence=False."
             )
         if masked_lm_activation is None:
             masked_lm_activation = backbone.activation
@@ -102,10 +100,6 @@ class BertPretrainer(BertTask):
             logits = next_sentence_head(encoded["pooled_output"])  # [B, 2]
             outputs["next_sentence"] = keras.ops.cast(logits, "float32")
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
-        if backbone.causal:
-            self.hub_pipeline = "text-generation"
-            self.card_task = "predicts each next word"
-            self.card_example = None
         self.masked_lm_head = masked_lm_head
         if next_sentence:
             self.next_sentence_head = next_sentence_head
@@ -160,11 +154,6 @@ class BertPretrainer(BertTask):
         """
         check_int("top_k", top_k)
         check_int("batch_size", batch_size)
-        if self.backbone.causal:
-            raise ValueError(
-                "fill_mask needs a model that sees the words on both sides of a [MASK]; this "
-                "one is causal. recipes/score_texts.py says how probable it finds texts."
-            )
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k, batch_size)[0]
         preprocessor = preprocessor_of(self)

@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_parts import score_policy, warn_if_causal
+from keras_bert.models.task_parts import score_policy
 from keras_bert.saved import registered
 from keras_bert.scoring.span_scorers import SpanScorer
 from keras_bert.training.adamw import AdamW
@@ -64,7 +64,6 @@ class BertSpanLabeler(BertTask):
 
     def __init__(self, backbone, preprocessor=None, dropout=0.0, dtype=None, **kwargs):
         policy = score_policy(self, backbone, dtype)
-        warn_if_causal(self, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(2, "logits", dtype=policy)
         inputs = dict(backbone.input)

@@ -5,7 +5,7 @@ import keras
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_parts import head_policy, number_of_classes, warn_if_causal
+from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.class_labels import token_targets
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import TagScorer
@@ -64,7 +64,6 @@ class BertTokenClassifier(BertTask):
     ):
         policy = head_policy(self, backbone, dtype)
         num_classes = number_of_classes(self, num_classes, preprocessor, at_least=2)
-        warn_if_causal(self, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
         inputs = dict(backbone.input)

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.messages import check_int, logger
+from keras_bert.messages import check_int
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy
 from keras_bert.presets.preset_arguments import check_saves_tokenizer
@@ -35,15 +35,6 @@ def score_policy(task, backbone, dtype, output="sequence_output"):
     policy = head_policy(task, backbone, dtype, output)
     is_half = policy.compute_dtype in ("bfloat16", "float16")
     return keras.DTypePolicy("float32") if is_half and type(policy) is keras.DTypePolicy else policy
-
-
-def warn_if_causal(task, backbone):
-    """Warns if a task that judges each token gets an encoder whose tokens see no later ones."""
-    if backbone.causal:
-        logger.warning(
-            "%s has a causal encoder: each token is judged by itself and those before it.",
-            type(task).__name__,
-        )
 
 
 def fitting_preprocessor(task, preprocessor):

@@ -50,7 +50,6 @@ class LoadingArguments(TypedDict, total=False):
     attention_dropout: float
     embedding_dropout: float
     layer_norm_epsilon: float
-    causal: bool
     relative_bias: bool
     remat: bool
     window: int

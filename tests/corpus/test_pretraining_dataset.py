@@ -10,7 +10,6 @@ from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 BATCHES = {"batch_size": 8, "sequence_length": 64}
-LEFT_TO_RIGHT = {"left_to_right": True, "next_sentence": False}
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -138,22 +137,6 @@ def test_single_sentences_are_contiguous_and_whole(corpus, documents, batches, r
     assert seen > 0.9 * documents.num_tokens
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_left_to_right_predicts_every_next_word_and_masks_none(corpus, documents, batches, packed):
-    words = 0
-    for x, y, weights in batches(corpus, packed=packed, **LEFT_TO_RIGHT):
-        assert set(y) == set(weights) == {"masked_lm"}
-        assert x["mask_positions"].shape == y["masked_lm"].shape == (8, 62)
-        assert not x["segment_ids"].any() and not (x["token_ids"] == MASK).any()
-        for row, ids in enumerate(x["token_ids"]):
-            used = weights["masked_lm"][row] > 0
-            targets = x["mask_positions"][row][used] + 1
-            assert targets.tolist() == np.flatnonzero(ids > MASK).tolist()
-            assert np.array_equal(y["masked_lm"][row][used], ids[targets])
-            words += used.sum()
-    assert words > 0.9 * documents.num_tokens
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -169,11 +152,6 @@ def test_left_to_right_predicts_every_next_word_and_masks_none(corpus, documents
         ({"masked_lm_rate": 0.0}, "masked_lm_rate of a sequence, must be at least 1"),
         ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
         ({"packed": True, "sequences_per_row": 2.5}, "sequences_per_row must be an integer"),
-        ({"left_to_right": True}, "needs next_sentence=False"),
-        (
-            {**LEFT_TO_RIGHT, "whole_word_masking": True, "masked_lm_rate": 0.4},
-            "omit masked_lm_rate, whole_word_masking",
-        ),
     ],
 )
 def test_arguments_out_of_range_are_refused(corpus, options, message):

@@ -25,19 +25,17 @@ def attend(vectors, **options):
     return ops.convert_to_numpy(context).swapaxes(1, 2)
 
 
-def sees(padding_mask=None, sequence_ids=None, causal=False, window=6):
+def sees(padding_mask=None, sequence_ids=None, window=6):
     """Which keys each query sees, `[B=3, S=7, S=7]`."""
     offset = np.arange(7) - np.arange(7)[:, None]  # query to key
-    seen = np.broadcast_to((abs(offset) <= window) & (offset <= (0 if causal else 6)), (3, 7, 7))
+    seen = np.broadcast_to(abs(offset) <= window, (3, 7, 7))
     if sequence_ids is not None:
         return seen & (sequence_ids[:, None] == sequence_ids[:, :, None])
     return seen if padding_mask is None else seen & padding_mask[:, None]
 
 
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize(
-    "own", [{}, {"causal": True}, {"window": 2}, {"causal": True, "window": 2}]
-)
+@pytest.mark.parametrize("own", [{}, {"window": 2}])
 @pytest.mark.parametrize("rows", [{}, {"padding_mask": MASK}, {"sequence_ids": SEQUENCE_IDS}])
 def test_a_query_sees_what_it_may_and_no_bit_of_anything_else(
     assert_close, vectors, rows, own, training

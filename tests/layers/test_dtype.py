@@ -38,7 +38,7 @@ LAYERS = {  # a function of the dtype, positional inputs, named inputs
     "masked_lm": (masked_lm_head, [X, IDS % 5], {}),
     "pooling": (layer_of(Pooling, "mean", True), [X], {"padding_mask": MASK}),
     "combination": (layer_of(LayerCombination, "weighted"), [[X, 2 * X]], {}),
-    "cls": (layer_of(ClsVectors, True), [X], {"padding_mask": MASK}),
+    "cls": (layer_of(ClsVectors), [X], {}),
     "features": (layer_of(FeatureNormalization), [X[:, 0]], {}),
     "rows": (layer_of(ChoicesAsRows), [{"token_ids": CHOICES}], {}),
     "choices": (

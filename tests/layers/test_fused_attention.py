@@ -24,14 +24,12 @@ VISIBLE = {
     "all": {},
     "tokens": {"padding_mask": HOLES},
     "sequences": {"sequence_ids": SEQUENCE_IDS},
-    "earlier tokens": {"padding_mask": HOLES, "causal": True},
-    "earlier of sequences": {"sequence_ids": SEQUENCE_IDS, "causal": True},
     "near tokens": {"padding_mask": HOLES, "window": 40},
     "near of sequences": {"sequence_ids": SEQUENCE_IDS, "window": 20},
 }
 
 
-def reference(padding_mask=None, sequence_ids=None, causal=False, window=None, factors=1.0):
+def reference(padding_mask=None, sequence_ids=None, window=None, factors=1.0):
     """Attention in float64, by NumPy: its value and the gradients of its sum by `UPSTREAM`."""
     query, key, value, upstream = (
         np.float64(x).transpose(0, 2, 1, 3).copy() for x in (*VECTORS, upstream_of(padding_mask))
@@ -41,8 +39,6 @@ def reference(padding_mask=None, sequence_ids=None, causal=False, window=None, f
         hidden = (sequence_ids[:, None] != sequence_ids[:, :, None])[:, None]
     elif padding_mask is not None:
         hidden = (padding_mask == 0)[:, None, None]
-    if causal:
-        hidden = hidden | ~np.tri(S, dtype=bool)
     if window is not None:
         hidden = hidden | (abs(np.arange(S)[:, None] - np.arange(S)) > window)
     scale = query.shape[-1] ** -0.5
@@ -107,7 +103,7 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, dropout=None, **others
 
 
 TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
-CASES = [(visible, "float32") for visible in VISIBLE] + [("earlier of sequences", "bfloat16")]
+CASES = [(visible, "float32") for visible in VISIBLE] + [("near of sequences", "bfloat16")]
 
 
 @pytest.mark.parametrize(("visible", "dtype"), CASES)
@@ -123,13 +119,10 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
         assert np.isfinite(found).all(), "a row of padding alone stays finite"
 
 
-@pytest.mark.parametrize("visible", ["tokens", "earlier of sequences"])
+@pytest.mark.parametrize("visible", ["tokens", "sequences"])
 def test_torch_drops_probabilities_in_training_alone(visible, torch):
     """The values are the identity, so that results are probabilities; then they are others."""
-    masks = {
-        name: ops.convert_to_tensor(mask) if name != "causal" else mask
-        for name, mask in VISIBLE[visible].items()
-    }
+    masks = {name: ops.convert_to_tensor(mask) for name, mask in VISIBLE[visible].items()}
     query, key = ops.convert_to_tensor(VECTORS[:2].swapaxes(2, 3))
     ones = torch.eye(S).expand(B, N, S, S)
     dropout = Dropout(0.25)

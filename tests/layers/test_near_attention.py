@@ -16,7 +16,7 @@ def vectors():
 
 
 @pytest.mark.parametrize("length", [1, 3, 9, 13, 16])
-@pytest.mark.parametrize("kind", ["nothing", "padding", "sequences", "causal"])
+@pytest.mark.parametrize("kind", ["nothing", "padding", "sequences"])
 def test_blocks_compute_what_the_square_computes(vectors, length, kind, monkeypatch, assert_close):
     query, key, value = ops.convert_to_tensor(vectors[..., :length, :])
     ids = np.arange(length)[None] // 5 + np.array([[1], [0]])  # 0 is padding
@@ -24,7 +24,6 @@ def test_blocks_compute_what_the_square_computes(vectors, length, kind, monkeypa
         "nothing": {},
         "padding": {"padding_mask": np.arange(length)[None] % 4 < np.array([[9], [3]])},
         "sequences": {"sequence_ids": ids},
-        "causal": {"causal": True},
     }[kind]
     for window in (1, 2, 3):
         contexts = []

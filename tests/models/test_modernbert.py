@@ -241,7 +241,7 @@ def test_wrong_arguments_are_refused(small, refused):
         ({"window": 0}, "window must be at least 1"),
         ({"num_heads": 3}, "hidden_dim=16 and num_heads=3"),
         ({"num_heads": 16}, "head_dim must be even; got 1"),
-        ({"causal": True}, "causal"),
+        ({"relative_bias": True}, "relative_bias"),
     ):
         refused(message, ModernBertBackbone, 30, **{**sizes, **changed})
     short = ModernBertBackbone(30, **sizes, max_sequence_length=8)

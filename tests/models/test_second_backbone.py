@@ -231,7 +231,7 @@ def test_it_takes_what_keras_takes_and_has_no_files_of_other_libraries(rope, tmp
     again = BertTask.from_preset(tmp_path, dtype="float32").backbone
     assert again.get_config() == {**rope.get_config(), "dtype": "float32"}
     refused("layers of RopeBackbone may differ", BertTask.from_preset, tmp_path, keep_layers=(0,))
-    refused("no argument causal", RopeBackbone, **rope.get_config(), causal=True)
+    refused("no argument remote", RopeBackbone, **rope.get_config(), remote=True)
     refused("RopeBackbone", rope.save_to_hugging_face, tmp_path)
 
 

@@ -92,7 +92,7 @@ def reranker(family, **config):
     return f"{family}ForSequenceClassification", config, BertReranker
 
 
-UNTIED, DECODER = {"tie_word_embeddings": False}, {"is_decoder": True}
+UNTIED = {"tie_word_embeddings": False}
 EPSILON, RELU, SMALL = {"layer_norm_eps": 1e-5}, {"hidden_act": "relu"}, {"embedding_size": 16}
 FAMILIES = {  # configs of an encoder, a masked LM, heads of classes, tags and spans; and a dropout
     "Bert": ({}, {"hidden_act": "gelu_new", **EPSILON}, RELU, {}, {}, "classifier_dropout"),
@@ -106,8 +106,6 @@ HEADS = [
     ("BertForPreTraining", UNTIED, BertPretrainer),
     ("BertForSequenceClassification", {"num_labels": 1, "type_vocab_size": 4}, BertClassifier),
     ("ElectraModel", {}, BertBackbone),
-    ("BertLMHeadModel", DECODER, BertPretrainer),
-    *((f"{family}ForCausalLM", DECODER, BertPretrainer) for family in ("Electra", "XLMRoberta")),
 ]
 for family, (encoder, masked, classes, tags, spans, dropout) in FAMILIES.items():
     summary = "summary_last_dropout" if family == "Electra" else dropout
@@ -121,7 +119,7 @@ for family, (encoder, masked, classes, tags, spans, dropout) in FAMILIES.items()
         (f"{family}ForMultipleChoice", {summary: 0.3}, BertMultipleChoice),
         reranker(family, **{dropout: 0.3}),
     ]
-WITHOUT_POOLER = ("MaskedLM", "LMHeadModel", "CausalLM", "TokenClassification", "QuestionAnswering")
+WITHOUT_POOLER = ("MaskedLM", "TokenClassification", "QuestionAnswering")
 
 
 @pytest.mark.parametrize(("architecture", "config", "ours"), HEADS)

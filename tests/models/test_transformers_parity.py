@@ -16,11 +16,9 @@ BATCHES = {"tiny": (8, 12), "MiniLM": (4, 16), "Base": (2, 48), "Large": (2, 48)
 def random_batch(torch, theirs, size="tiny", seed=2):
     """`(x, y, sample_weight)` of the head of a model of theirs, and the same as its arguments.
 
-    Rows have several lengths, and two to four predictions each; their labels lie at positions, or
-    after these for a decoder.
+    Rows have several lengths, and two to four predictions each.
     """
     config, (batch, length) = theirs.config, BATCHES[size]
-    shift = int(getattr(config, "is_decoder", False))
     generator = np.random.default_rng(seed)
     lengths = np.linspace(length, length // 2, batch).astype(int)[:, None]
     padding_mask = (np.arange(length) < lengths).astype("int32")
@@ -32,7 +30,7 @@ def random_batch(torch, theirs, size="tiny", seed=2):
         "token_ids": np.where(padding_mask, tokens, config.pad_token_id).astype("int32"),
         "segment_ids": segments * (config.pad_token_id == 0),  # the others have one
         "padding_mask": padding_mask,
-        "mask_positions": np.where(weights, positions - shift, 0).astype("int32"),
+        "mask_positions": np.where(weights, positions, 0).astype("int32"),
     }
     words = generator.integers(5, config.vocab_size, (batch, 4)).astype("int32")
     classes = generator.integers(0, 2, batch).astype("int32")
@@ -111,14 +109,12 @@ def worst_gradient(model, ours, theirs):
 
 NAMES = ["Bert", "DistilBert", "Electra", "XLMRoberta", "Roberta", "MPNet"]
 FAMILIES = [*((name, {}) for name in NAMES), ("Electra", {"embedding_size": 16})]  # as ELECTRA Base
-DECODERS = ["BertLMHeadModel", "ElectraForCausalLM", "XLMRobertaForCausalLM"]
 HEADS = [  # an architecture, a size and a config
     *(("BertForPreTraining", "tiny", {"hidden_act": f}) for f in ("gelu", "gelu_new", "relu")),
     ("BertForPreTraining", "Base", {}),
     pytest.param("BertForPreTraining", "Large", {}, marks=pytest.mark.weekly),
     *((f"{family}ForSequenceClassification", "tiny", config) for family, config in FAMILIES),
     *((f"{family}ForMaskedLM", "tiny", config) for family, config in FAMILIES),
-    *((decoder, "tiny", {"is_decoder": True}) for decoder in DECODERS),
 ]
 
 
@@ -216,9 +212,5 @@ def test_models_that_no_other_library_has_are_refused(make_backbone, tmp_path, r
     for switches in ({name: value} for name, value in [*others, ("relative_bias", True)]):
         message = f"{[*switches][0]}={[*switches.values()][0]!r}"
         refused(message, make_backbone(**switches).save_to_hugging_face, tmp_path / "a")
-    for encoder, message in (
-        (make_backbone(**settings), "next_sentence=True"),
-        (make_backbone(**settings, causal=True), "causal=True"),
-    ):
-        task = BertPretrainer(encoder, next_sentence=not encoder.causal)
-        refused(message, task.save_to_hugging_face, tmp_path / "a")
+    task = BertPretrainer(make_backbone(**settings))
+    refused("next_sentence=True", task.save_to_hugging_face, tmp_path / "a")

@@ -129,7 +129,6 @@ def corpus_batches(run, next_sentence, seed=1):
         batch_size=ROWS,
         sequence_length=LENGTH,
         packed=run["task"] == "pretrainer on a packed corpus",
-        left_to_right=run["encoder"] == "causal",
         next_sentence=next_sentence,
         epochs=1,
         seed=seed,

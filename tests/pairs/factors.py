@@ -56,7 +56,6 @@ FACTORS = {
         "XLM-RoBERTa",
         "MPNet",
         "ModernBERT",
-        "causal",
         "own",
     ),
     "after": (

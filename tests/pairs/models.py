@@ -22,7 +22,6 @@ ENCODERS = {
     "RoBERTa": {"architecture": "roberta", "num_segments": 1},
     "XLM-RoBERTa": {"architecture": "xlm-roberta", "num_segments": 1},
     "MPNet": {"architecture": "mpnet", "num_segments": 0, "relative_bias": True},
-    "causal": {"causal": True},
 }
 KINDS = {
     "tags": "TokenClassifier",

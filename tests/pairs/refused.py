@@ -276,11 +276,6 @@ REFUSED = [
         "a loss gets labels of `[N, 1]` beside the outputs: pass a `keras.losses.Loss`",
     ),
     Refusal(
-        {"task": PRETRAINERS, "encoder": ("causal",), "after": ("answer and scores",)},
-        "this one is causal",
-        "`fill_mask` reads the words on both sides",
-    ),
-    Refusal(
         {"task": PRETRAINERS, "after": ("SavedModel",)},
         "has no answers for a text",
         "there is nothing to serve",
@@ -295,11 +290,6 @@ REFUSED = [
         {"task": ("features",), "after": ("Hugging Face",)},
         "has num_features=2",
         "other libraries have no numbers alongside text",
-    ),
-    Refusal(
-        {"encoder": ("causal",), "after": ("Hugging Face",)},
-        "has causal=True",
-        "transformers has no causal BERT with these heads",
     ),
     Refusal(
         {

@@ -107,19 +107,16 @@ def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(model, small, tmp_
 
 
 def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
-    backbone = make_backbone(max_sequence_length=128, causal=True)
+    backbone = make_backbone(max_sequence_length=128)
     named = BertClassifierPreprocessor.like(reader, label_names=[f"label {i}" for i in range(1200)])
     model = BertClassifier(backbone, 1200, named)
     text = card_of(model, tmp_path / "model")
-    expected = {"num_layers": 1, "hidden_dim": 16, "causal": True, "num_classes": 1200}
+    expected = {"num_layers": 1, "hidden_dim": 16, "num_classes": 1200}
     expected |= {"lowercase": True, "sequence_length": 96, "max_sequence_length": 128}
     expected["parameters"] = model.count_params()
     assert all(f"\n- `{name}`: `{value}`\n" in text for name, value in expected.items())
     assert "\n- `label_names`: `label 0, label 1, " in text and "label 999" not in text
     assert "## Training" not in text and "## Scores" not in text  # of which nothing is known
-    text = card_of(keras_bert.BertPretrainer(backbone, False, reader), tmp_path / "causal")
-    assert metadata(tmp_path / "causal")["pipeline_tag"] == "text-generation"
-    assert "predicts each next word" in text and "fill_mask" not in text
 
 
 def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, eagerly):

@@ -21,8 +21,6 @@ ACTIVATIONS = {
     "gelu_fast": "gelu_approximate",
 }
 HIDDEN_ACTS = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
-POOLED_HEADS = ("ForSequenceClassification", "ForMultipleChoice")
-"""Heads of whole sequences."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,9 @@ class Architecture:
 
     def has_pooler_under(self, head: str) -> bool:
         """Returns whether transformers' class with a head holds the pooler's weights."""
-        return head in POOLED_HEADS or self.has_pooler and head in ("Model", "ForPreTraining")
+        if head in ("ForSequenceClassification", "ForMultipleChoice"):
+            return True
+        return self.has_pooler and head in ("Model", "ForPreTraining")
 
     def read(self, config: JsonFields, source: str) -> dict[str, Any]:
         """Returns more arguments of the backbone; a ValueError if it can't compute the same."""
@@ -69,14 +69,12 @@ class Architecture:
         return {
             "architecture": self.name,
             "activation": ACTIVATIONS[config.text(self.activation, "gelu")],
-            "causal": config.boolean("is_decoder", False),
             **self.fixed,
         }
 
     def written(self, checkpoint: Checkpoint) -> dict[str, Any]:
         """Returns more entries of `config.json`."""
-        is_decoder = {"is_decoder": True} if checkpoint.backbone["causal"] else {}
-        return {"position_embedding_type": "absolute", **is_decoder}
+        return {"position_embedding_type": "absolute"}
 
     def spellings(self, num_layers: int, head: str, first_position: int = 0) -> dict[str, Spelling]:
         """Returns `{our name: Spelling}` for a PyTorch state dict."""

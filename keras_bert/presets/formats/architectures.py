@@ -44,7 +44,6 @@ _DISTILBERT = Architecture(
         "relative_bias": False,
         "num_segments": 0,
         "layer_norm_epsilon": 1e-12,
-        "causal": False,
     },
     activation="activation",
     dropouts={
@@ -123,7 +122,6 @@ _MPNET = replace(
         "pooler_activation": "tanh",
         "relative_bias": True,
         "num_segments": 0,
-        "causal": False,
     },
     renamed={
         **_XLM_ROBERTA.renamed,

@@ -12,12 +12,7 @@ from safetensors.numpy import save_file
 from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import check_one_of, logger, shortened, shown
 from keras_bert.presets.formats import sentence_transformers
-from keras_bert.presets.formats.architecture import (
-    ACTIVATIONS,
-    HIDDEN_ACTS,
-    POOLED_HEADS,
-    check_value,
-)
+from keras_bert.presets.formats.architecture import ACTIVATIONS, HIDDEN_ACTS, check_value
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
@@ -33,7 +28,12 @@ from keras_bert.presets.formats.tensor_files import POOLER_FILE, full_name, read
 
 _PRETRAINING = ("cls.", "vocab_", "generator_", "lm_head.", "decoder.")  # prefixes of weights
 _HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-_CHANGES = ("add_cross_attention", "pruned_heads", "quantization_config")  # of the architecture
+_UNSUPPORTED = {  # keys of config.json
+    "is_decoder": "causal encoders",
+    "add_cross_attention": "layers of cross-attention",
+    "pruned_heads": "pruned heads",
+    "quantization_config": "quantized weights",
+}
 _TRUNCATION = "keras_bert_truncation"  # key of config.json, of a preprocessor's own
 _BUFFERS = ("position_ids", "token_type_ids")  # in older files
 
@@ -73,7 +73,7 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     if sentences.embedder:
         checkpoint.task = public_class("BertEmbedder")
         checkpoint.task_arguments = sentences.embedder
-    _refuse_tasks(checkpoint, config, architecture)
+    _refuse_choices(checkpoint, config, architecture)
     if sentences.refused:
         checkpoint.refused[public_class("BertEmbedder")] = sentences.refused
     longest = 512
@@ -97,10 +97,10 @@ def _architecture(config, source):
     name = config.text("model_type", "bert")
     check_one_of(f"model_type of {source}", name, ARCHITECTURES)
     architecture = ARCHITECTURES[name]
-    for key in _CHANGES:
+    for key, feature in _UNSUPPORTED.items():
         if config.value(key):
             value = shown(config.value(key))
-            raise ValueError(f"{source} has {key}={value}, which this library doesn't support.")
+            raise ValueError(f"{source} has {key}={value}: {feature} aren't supported.")
     for key, only in architecture.required.items():
         check_value(config, key, only, source)
     activation = config.value(architecture.activation, "gelu")
@@ -220,22 +220,15 @@ def _distinct(labels, source):
     return numbered
 
 
-def _refuse_tasks(checkpoint, config, architecture):
-    """Says why a model that loads as an encoder would give other answers as a task."""
-    advice = "Load its BertBackbone, or another task."
-    if checkpoint.backbone.get("causal") and checkpoint.head in POOLED_HEADS:
-        for task in checkpoint.tasks:
-            checkpoint.refused[task] = (
-                f"{checkpoint} is a decoder, and classifies by [CLS], which sees only itself; this "
-                f"library would by the last token. {advice}"
-            )
+def _refuse_choices(checkpoint, config, architecture):
+    """Says why a model that loads as an encoder would choose other answers."""
     if checkpoint.head == "ForMultipleChoice":
         for key, only in architecture.summary.items():
             value = config.value(key, only)
             if value != only:
                 checkpoint.refused[checkpoint.task] = (
                     f"{checkpoint} summarizes choices by {key}={value!r}; this library supports "
-                    f"only {only!r}. {advice}"
+                    f"only {only!r}. Load its BertBackbone, or another task."
                 )
 
 
@@ -279,7 +272,6 @@ def check_supported(checkpoint: Checkpoint) -> None:
         "masked_lm_epsilon": [backbone["layer_norm_epsilon"]],
         "next_sentence": [False, True] if architecture.name == "bert" else [False],
         "activation": list(HIDDEN_ACTS),
-        "causal": [False] if checkpoint.head in POOLED_HEADS else [False, True],
         "num_segments": [backbone.get("num_segments") or 2],
     }
     if "embedding_dim" not in architecture.backbone:
@@ -379,6 +371,4 @@ def _class_name(checkpoint, architecture):
     head = checkpoint.head
     if head == "ForMaskedLM" and checkpoint.task_arguments["next_sentence"]:
         head = "ForPreTraining"
-    elif head == "ForMaskedLM" and checkpoint.backbone.get("causal"):
-        head = "LMHeadModel" if architecture.name == "bert" else "ForCausalLM"
     return architecture.prefix + head

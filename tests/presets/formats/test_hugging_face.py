@@ -1,6 +1,5 @@
 """Hugging Face folders: every variant of a BERT is read, everything else is refused."""
 
-import json
 import logging
 import re
 
@@ -69,7 +68,7 @@ def test_every_setting_of_the_config_is_read(encoder, folder):
     expected = {"vocabulary_size": 30, "num_layers": 2, "num_heads": 4, "hidden_dim": 8}
     expected |= {"intermediate_dim": 12, "max_sequence_length": 16, "num_segments": 2}
     expected |= {"dropout": 0.2, "attention_dropout": 0.3, "layer_norm_epsilon": 1e-5}
-    expected |= {"activation": "gelu", "causal": False}
+    expected |= {"activation": "gelu"}
     assert expected.items() <= model.get_config().items()
 
 
@@ -78,16 +77,6 @@ def test_gelu_and_its_tanh_form_have_several_names(encoder, folder, theirs):
     ours = "gelu" if theirs == "gelu_python" else "gelu_approximate"
     config = read_hugging_face(folder(encoder, {"hidden_act": theirs})).backbone
     assert config["activation"] == ours
-
-
-def test_a_decoder_is_a_causal_encoder(encoder, folder, tmp_path):
-    backbone = BertBackbone.from_preset(folder(encoder, {"is_decoder": True}))
-    assert backbone.causal
-    BertPretrainer(backbone, next_sentence=False).save_to_hugging_face(tmp_path / "causal")
-    config = json.loads((tmp_path / "causal/config.json").read_text())
-    assert config["is_decoder"] is True and config["architectures"] == ["BertLMHeadModel"]
-    model = BertTask.from_preset(tmp_path / "causal")
-    assert type(model) is BertPretrainer and model.backbone.causal and not model.next_sentence
 
 
 def test_both_pretraining_heads_are_read(encoder, heads, folder, as_ours, same):
@@ -198,6 +187,7 @@ def test_the_report_lists_every_weight(encoder, heads, folder, caplog):
     [
         ({"model_type": "gpt2"}, "model_type .* 'bert', 'distilbert', 'electra', .* got 'gpt2'"),
         ({"model_type": "roberta2"}, "model_type .* got 'roberta2'. Did you mean 'roberta'?"),
+        ({"is_decoder": True}, "is_decoder=True: causal encoders aren't supported"),
         ({"add_cross_attention": True}, "add_cross_attention=True"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type.* 'relative_key'"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads="),

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import time
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -24,6 +23,7 @@ import keras_bert
 from keras_bert.presets.formats.tensor_files import safe_num_bytes
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.read_source import read_source
+from tests.presets.formats.conftest import PREFIX, read_golden, save_as_tf1
 
 MINUTES = float(os.environ.get("FUZZ_MINUTES", "0"))
 EXAMPLES = 500 if MINUTES else 20
@@ -109,21 +109,11 @@ def use_folder():
 
 def write_google(folder):
     """Writes a checkpoint as Google's code does, with the weights of its golden file."""
-    import tensorflow as tf
-
-    with np.load(Path(__file__).parents[1] / "golden" / "google_tf1.npz") as golden:
-        tensors = {n.removeprefix("weight:"): golden[n] for n in golden if n.startswith("weight:")}
-        config = str(golden["config"])
+    golden = read_golden()
     folder.mkdir()
-    names, prefix = list(tensors), str(folder / "bert_model.ckpt")
-    tf.raw_ops.SaveV2(
-        prefix=prefix,
-        tensor_names=names,
-        shape_and_slices=[""] * len(names),
-        tensors=list(tensors.values()),
-    )
-    (folder / "bert_config.json").write_text(config)
-    letters = [chr(ord("a") + number) for number in range(json.loads(config)["vocab_size"] - 5)]
+    save_as_tf1(golden["weight"], folder / PREFIX)
+    (folder / "bert_config.json").write_text(json.dumps(golden["config"]))
+    letters = [chr(ord("a") + number) for number in range(golden["config"]["vocab_size"] - 5)]
     (folder / "vocab.txt").write_text("\n".join([*WORDS[:5], *letters]) + "\n")
 
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from keras_bert import BertEmbedder, BertTask
-from keras_bert.metrics import regression_scores
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 
@@ -82,15 +81,6 @@ def test_layers_are_saved_and_changed(assert_close, deep, inputs, randomized, tm
     other = {"layers": [1, 2, 3], "combine": "mean", "pooling": "max", "normalize": True}
     changed = BertEmbedder.from_preset(tmp_path, **other)
     assert_close(changed(inputs), BertEmbedder(deep, **other)(inputs))
-
-
-def test_scores_are_those_of_the_cosines(assert_close, model, varied):
-    varied(model)
-    others, scores = ["d e", "f g h", "i", "j k l"], [1.0, 2.0, 0.5, 4.0]
-    first, second = (model.predict(texts, verbose=0) for texts in (TEXTS, others))
-    cosines = np.sum(first * second, axis=-1)
-    assert np.diff(np.sort(cosines)).min() > 1e-3
-    assert_close(model.scores((TEXTS, others), scores), regression_scores(scores, cosines))
 
 
 def test_what_cannot_be_compared_or_served_is_named(

@@ -42,11 +42,6 @@ class Unsized(Loader):
         return ROWS[index]
 
 
-def forever(rows):
-    while True:
-        yield from rows
-
-
 def grain_source(rows):
     return pytest.importorskip("grain", reason="grain is not installed").MapDataset.source(rows)
 
@@ -74,9 +69,7 @@ def columns_by_name(rows):
 NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
 FORMS = {
     "texts and a list": lambda: (iter(TEXTS), LABELS),
-    "passes": lambda: (Loader(ROWS),),
     "without a length": lambda: (Unsized(ROWS),),
-    "grain": lambda: (grain_source(NUMBERED),),
     "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
     "grain batches, one after the other": lambda: (
         grain_source(NUMBERED).to_iter_dataset().batch(4),
@@ -237,12 +230,10 @@ def test_unlike_examples_and_missing_ones_are_refused(train, refused):
         refused(words, train, iter(examples))
 
 
-def test_an_iterable_is_scored_and_finetuned_like_a_list(make, eager_compile, tmp_path):
+def test_an_iterable_is_finetuned_like_a_list(make, eager_compile, tmp_path):
     model, start = BertClassifier.from_config(make().get_config()), make().get_weights()
     model.set_weights(start)
     model.compile()
-    assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
-    assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
     options = {"settings": FineTuning(epochs=1), "batching": Batching(2)}
     with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
     model.set_weights(start)

@@ -28,23 +28,6 @@ def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, sa
     assert BertClassifier.from_preset(folder, dropout=0.2).num_classes == 4
 
 
-@pytest.mark.parametrize(
-    ("cls", "arguments", "message"),
-    [
-        (
-            BertClassifier,
-            {"num_classes": 2, "num_labels": 2},
-            "BertClassifier has no argument num_labels; it has dropout, dtype, label_names, .*"
-            "num_classes, .*truncation",
-        ),
-        (keras_bert.BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; .*combine, .*trunc"),
-    ],
-)
-def test_an_argument_that_there_is_not_is_named_before_anything_is_fetched(cls, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        cls.from_preset("hf://nobody/nothing", **arguments)
-
-
 def test_an_argument_that_the_class_of_the_source_lacks_is_named(make_backbone, save):
     folder = save(keras_bert.BertPretrainer(make_backbone()))
     with pytest.raises(ValueError, match="no argument num_classes; it has .*next_sentence"):

@@ -96,14 +96,6 @@ def test_a_registered_subclass_loads_by_itself_and_by_its_bases(folder, cls):
         assert type(other.preprocessor) is Marked and other.preprocessor.sequence_length == 8
 
 
-def test_other_libraries_read_a_subclass_as_its_base(folder, tmp_path, difference):
-    graded = BertTask.from_preset(folder)
-    graded.save_to_hugging_face(tmp_path / "theirs")
-    plain = BertTask.from_preset(tmp_path / "theirs")
-    assert type(plain) is BertClassifier and plain.preprocessor.label_names == ["no", "yes"]
-    assert difference(plain.head.kernel, graded.head.kernel) == 0
-
-
 def test_a_registered_backbone_comes_back_as_its_class(make_backbone, tmp_path, difference):
     config = make_backbone().get_config()
     Rope.from_config(config).save_to_preset(tmp_path / "same_config")
@@ -367,7 +359,8 @@ def test_what_a_constructor_sets_for_its_ancestor_is_no_argument(make_backbone, 
         made = by_preset(cls(make_backbone()), tmp_path)
         assert (type(made), made.num_classes, made.dropout) == (cls, num_classes, dropout)
         made.save_to_hugging_face(tmp_path / "theirs")
-        assert BertTask.from_preset(tmp_path / "theirs").num_classes == num_classes
+        plain = BertTask.from_preset(tmp_path / "theirs")
+        assert (type(plain), plain.num_classes) == (BertClassifier, num_classes)
 
 
 def test_a_function_that_loading_could_not_find_is_refused_when_it_is_saved(

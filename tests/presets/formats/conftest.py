@@ -168,8 +168,7 @@ VOCABULARIES = {
 }
 
 
-@pytest.fixture(scope="session")
-def golden():
+def read_golden():
     """Returns `config`, and dicts of arrays by name: `weight`, `input` and `output`."""
     parts = {"weight": {}, "input": {}, "output": {}}
     with np.load(GOLDEN) as file:
@@ -178,6 +177,9 @@ def golden():
             if name:
                 parts[part][name] = file[key]
         return {**parts, "config": json.loads(str(file["config"]))}
+
+
+golden = pytest.fixture(scope="session")(read_golden)
 
 
 @pytest.fixture(scope="session")

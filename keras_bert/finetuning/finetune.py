@@ -291,7 +291,7 @@ def card_settings(run: _Run) -> dict[str, Any]:
     loss = settings.loss
     parts = settings.accumulation_steps
     if loss is not None and not isinstance(loss, str):
-        loss = type(loss).__name__
+        loss = getattr(loss, "__name__", type(loss).__name__)  # of a function
     return {
         "training examples": run.train.count,
         "development examples": run.dev.count,
@@ -319,6 +319,8 @@ def resumed_settings(run: _Run) -> dict[str, Any]:
     settings["class weights"] = str(run.settings.class_weight)  # JSON may not accept its keys
     settings |= model.preprocessor.get_config()
     settings |= model.own_arguments()
+    if isinstance(run.settings.loss, keras.losses.Loss):
+        settings["arguments of the loss"] = run.settings.loss.get_config()
     settings["precision"] = model.dtype_policy.name
     settings["bucket lengths"] = run.batching.bucket_lengths
     report = model.load_report

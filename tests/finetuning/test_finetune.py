@@ -14,7 +14,7 @@ from keras_bert import (
     finetune,
 )
 from keras_bert.finetuning.finetune import shown_classes
-from keras_bert.losses import MarginMeanSquaredError
+from keras_bert.losses import LogitCrossentropy, MarginMeanSquaredError
 from keras_bert.scoring.scorer import Scorer
 
 pytestmark = pytest.mark.skipif(
@@ -25,6 +25,11 @@ TEXTS = ["good book", "bad book", "good film", "bad film"] * 2
 LABELS = ["pro", "contra"] * 4
 BATCHING = keras_bert.Batching(4)
 SETTINGS = {field.name for field in dataclasses.fields(FineTuning)}
+OPTIONS = {
+    "learning_rate": 1e-2,
+    "loss": LogitCrossentropy(0.1),
+    "test": (["good film", "bad film"],),
+}
 
 
 def make_model(**settings):
@@ -47,7 +52,7 @@ def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     output = tmp_path_factory.mktemp("whole")
-    return output, *run(output, learning_rate=1e-2, test=(["good film", "bad film"],))
+    return output, *run(output, **OPTIONS)
 
 
 def test_scores_answers_and_the_best_model_are_kept(whole):
@@ -71,14 +76,18 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, t
             raise KeyboardInterrupt
 
     stop = keras.callbacks.LambdaCallback(on_epoch_end=die)
-    options = {"learning_rate": 1e-2, "test": (["good film", "bad film"],)}
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, callbacks=[stop], **options)
-    refused(r"other settings: seed=1 \(there 0\)", run, tmp_path, seed=1, **options)
+        run(tmp_path, callbacks=[stop], **OPTIONS)
+    refused(r"other settings: seed=1 \(there 0\)", run, tmp_path, seed=1, **OPTIONS)
+    for loss, message in (
+        (LogitCrossentropy(0.2), "label_smoothing': 0.2.*there .*0.1"),
+        (keras.losses.mean_squared_error, "loss='mean_squared_error'"),
+    ):
+        refused(message, run, tmp_path, **{**OPTIONS, "loss": loss})
     longer = make_model()
     longer.preprocessor = longer.preprocessor.like(longer.preprocessor, sequence_length=9)
-    refused(r"sequence_length=9 \(there 6\)", run, tmp_path, longer, **options)
-    model, history = run(tmp_path, **options)
+    refused(r"sequence_length=9 \(there 6\)", run, tmp_path, longer, **OPTIONS)
+    model, history = run(tmp_path, **OPTIONS)
     output, expected, scores = whole
     assert history == scores
     assert_close(model.get_weights(), expected.get_weights(), sums=0)

@@ -18,7 +18,6 @@ def test_objects_show_their_sizes_and_settings(make_backbone, letters, tmp_path)
     encoder = ("Wide(", "num_layers=2", "hidden_dim=16", f"{backbone.count_params():,} weights")
     model = BertClassifier(backbone, 2, BertClassifierPreprocessor(letters, 8))
     rate = keras_bert.WarmupLinearDecay(1e-4, 10, 100)
-    marks = {"entity_start": [0], "entity_end": [1], "entity_type": ["X"], "entity_score": [1.0]}
     for shown, parts in (
         (backbone, encoder),
         (model, ("BertClassifier(num_classes=2", *encoder)),
@@ -26,7 +25,6 @@ def test_objects_show_their_sizes_and_settings(make_backbone, letters, tmp_path)
         (keras_bert.losses.InBatchNegatives(20, matryoshka_dims=(8, 4)), ("scale=20", "(8, 4)")),
         (keras_bert.TrainingCheckpoint(tmp_path), (str(tmp_path), "keep=2")),
         (keras_bert.pictures.show_attention(model, "a b"), ("4 tokens", "2 layers", "2 heads")),
-        (keras_bert.pictures.show_answers("a b", marks), ("1 marks",)),
     ):
         assert [part for part in parts if part not in repr(shown)] == []
 

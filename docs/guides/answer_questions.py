@@ -88,7 +88,8 @@ questions = [
     {"question": "Who crossed the ocean?", "context": amelia},
 ]
 answers = reader.answer(questions)
-keras_bert.pictures.show_answers(questions, answers)
+for example, answer in zip(questions, answers):
+    print(example["question"], answer["answer"])
 
 # %%
 found = answers[0]

@@ -101,7 +101,8 @@ tags = [
 tagger.fit(words, tags, epochs=40, verbose=0)
 print("trained:", *(variable.path for variable in tagger.trainable_variables))
 text = "The hamster sleeps on a potato, and the goat took your sandwich."
-keras_bert.pictures.show_answers(text, tagger.answer(text))
+found = tagger.answer(text)
+list(zip(found["entity_text"], found["entity_type"]))
 
 # %% [markdown]
 # The paper's feature-based approach is a BiLSTM of two layers on the last four layers. On

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Look inside: pictures of a model and its answers
 #
-# What do the heads of a BERT attend to? Where are its answers in a text? Which classes does it
-# confuse? This guide draws it, with `keras_bert.pictures`, and with matplotlib, scikit-learn and
+# What do the heads of a BERT attend to? Which classes does it confuse? Which words decide? This
+# guide draws it, with `keras_bert.pictures`, and with matplotlib, pandas, scikit-learn and
 # TensorBoard: `pip install ".[plots,recipes,tensorflow]"`.
 
 # %%
@@ -125,7 +125,18 @@ for word, weight in zip(explained["word_text"], explained["word_weight"]):
     print(f"{word:10}{weight:+.2f}")
 before, after = explained["baseline_value"], explained["value"]
 print(f"{before:+.2f} of padding, {after:+.2f} of the text; {explained['error']:.1%} is missed")
-keras_bert.pictures.show_explanation(text, explained)
+
+# %% [markdown]
+# pandas colors the words, green for the class and purple against it:
+
+# %%
+import pandas
+
+weights = explained["word_weight"]
+largest = abs(weights).max()
+words = pandas.DataFrame([explained["word_text"]]).style.format(escape="html")
+words = words.hide().hide(axis="columns")
+words.background_gradient("PRGn", axis=None, vmin=-largest, vmax=largest, gmap=[weights])
 
 # %% [markdown]
 # Rerankers explain the score of a query and a document. Of real reviews, leaving out the ten
@@ -166,10 +177,17 @@ with open("metadata.tsv", "w", encoding="utf-8") as file:
     )
 
 # %% [markdown]
-# ## Answers in their texts
+# ## Entities in their texts
 #
-# `show_answers` marks entities, or answers to questions, in the texts they come from; its page can
-# be saved, too. See it on the pages of [tags](tag.py) and [questions](answer_questions.py).
+# spaCy's displaCy marks what a [tagger](tag.py) finds in a text, and needs no model of spaCy's:
+#
+# ```text
+# from spacy import displacy
+# found = tagger.answer(text)
+# spans = zip(found["entity_start"], found["entity_end"], found["entity_type"])
+# entities = [{"start": start, "end": end, "label": kind} for start, end, kind in spans]
+# displacy.render({"text": text, "ents": entities}, style="ent", manual=True)
+# ```
 #
 # ## In notebooks
 #

@@ -82,7 +82,11 @@ texts = [
     "In Seattle we visited Robert, who sells maps of places that don't exist.",
 ]
 answers = tagger.answer(texts)
-keras_bert.pictures.show_answers(texts, answers)
+for text, found in zip(texts, answers):
+    spans = zip(found["entity_start"], found["entity_end"], found["entity_type"])
+    for start, end, kind in reversed(list(spans)):  # the last first: it moves no other
+        text = f"{text[:start]}[{text[start:end]} {kind}]{text[end:]}"
+    print(text)
 
 # %%
 found = answers[0]
@@ -92,8 +96,8 @@ for text, kind, start, score in zip(
     print(f"{text:14} {kind}  at character {start:2}  {score:.2f}")
 
 # %% [markdown]
-# The diary has few surnames, and Clara Winter's was missed. Given words instead of a text, `answer`
-# gives the tags of the words.
+# The diary has few surnames, so one may be missed. Given words instead of a text, `answer` gives
+# the tags of the words.
 
 # %%
 tagger.answer([["Nobody", "in", "Helsinki", "knew", "Oskar"]])[0]["label"]

@@ -1,4 +1,4 @@
-"""Attention and answers, to look at: pages, and figures of matplotlib (the extra `plots`)."""
+"""Attention, to look at: pages, and figures of matplotlib (the extra `plots`)."""
 
 from lazy_loader import attach_stub
 

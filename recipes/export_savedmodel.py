@@ -45,8 +45,6 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    import _bilstm  # noqa: F401 (its encoder can be in a preset)
-
     model = keras_bert.BertTask.from_preset(args.preset)
     if args.format != "tf_saved_model":
         exported = model.export(args.output, format=args.format)

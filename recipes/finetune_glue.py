@@ -40,7 +40,7 @@ from paper.tables import paper_table
 
 TASK_CHOICES = ["all", *(task for task in TASKS if task != "ax")]  # ax has a test set alone
 GRID = {"batch_size": [16, 32], "learning_rate": [5e-5, 3e-5, 2e-5], "epochs": [2, 3, 4]}
-MODEL = ["task", "init", "from_scratch", "keep_layers", "sequence_length", "bilstm_units"]
+MODEL = ["task", "init", "from_scratch", "keep_layers", "sequence_length"]
 
 
 def parse_args(argv=None):
@@ -56,7 +56,6 @@ def parse_args(argv=None):
     add("--learning_rates", type=float, nargs="+", help="replaces --learning_rate")
     add("--epoch_counts", type=int, nargs="+", help="replaces --epochs; each is a separate run")
     add("--seeds", type=int, nargs="+", help="replaces --seed")
-    add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
     _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5, select="score")
     args = parser.parse_args(argv)
@@ -105,15 +104,12 @@ def read_splits(args):
 
 def make_model(args, label_names):
     """Makes the classifier; without label names, it predicts a number."""
-    model = keras_bert.BertClassifier.from_preset(
+    return keras_bert.BertClassifier.from_preset(
         args.init,
         **_shared.loading_settings(args),
         num_classes=1 if label_names is None else len(label_names),
         label_names=label_names,
     )
-    from _bilstm import with_bilstm
-
-    return with_bilstm(model, args.bilstm_units)
 
 
 def predictions(answers, label_names):

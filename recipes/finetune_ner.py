@@ -21,8 +21,6 @@ def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
     _shared.add_file_arguments(parser)
     _shared.add_tagging_arguments(parser)
-    add = parser.add_argument
-    add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
     _shared.add_finetuning_arguments(parser)
     return parser.parse_args(argv)
 
@@ -37,7 +35,6 @@ def read_examples(path, args, tag_names=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    from _bilstm import with_bilstm  # slow: after parse_args
     from _runs import start_training
 
     strategy = start_training(args)
@@ -52,7 +49,6 @@ def main(argv=None):
             num_classes=len(tag_names),
             label_names=tag_names,
         )
-        model = with_bilstm(model, args.bilstm_units)
     keras_bert.finetune(
         model,
         train,

@@ -27,7 +27,6 @@ def parse_args(argv=None):
     add("--max_question_length", type=int, default=64, help="tokens; longer questions are cut")
     add("--max_answer_length", type=int, default=30, help="tokens")
     add("--n_best", type=int, default=20, help="answers per question in nbest_predictions.json")
-    add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
     _shared.add_finetuning_arguments(parser)
     parser.set_defaults(sequence_length=384)  # as in the paper
     return parser.parse_args(argv)
@@ -35,7 +34,6 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    from _bilstm import with_bilstm  # slow: after parse_args
     from _runs import start_training
 
     strategy = start_training(args)
@@ -51,7 +49,6 @@ def main(argv=None):
             max_answer_length=args.max_answer_length,
             null_threshold=0.0 if has_impossible else None,
         )
-        model = with_bilstm(model, args.bilstm_units)
     keras_bert.finetune(
         model,
         train,

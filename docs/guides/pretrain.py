@@ -157,10 +157,9 @@ model.compile(optimizer)
 # ## The paper's ablations
 #
 # Each is an option of `pretrain_tpu.py`: `--no_next_sentence`, the shares of `[MASK]` and of random
-# words (`--mask_token_rate`, `--random_token_rate`), the size. `--bilstm_units` of the fine-tuning
-# recipes puts an LSTM between an encoder and the head of a classifier, tagger or reader.
-# `ablations.py` pre-trains the variants of a table, 5 to 8, or of figure 5, judges them by the data
-# you have, and writes the table alongside the paper's.
+# words (`--mask_token_rate`, `--random_token_rate`), the size. `ablations.py` pre-trains the variants
+# of a table, 5 to 8, or of figure 5, judges them by the data you have, and writes the table
+# alongside the paper's.
 #
 # ```bash
 # python recipes/ablations.py --table 5 --scale micro --corpus corpus --heldout others \

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import keras_bert
-from _bilstm import with_bilstm
 
 TEXTS = ["the book's very good.", "dull", "it is so bad , but the film and the day was fine ."]
 
@@ -38,14 +37,6 @@ def test_it_shows_the_answers_to_texts(module, folder, tmp_path, capfd):
     expected = keras_bert.BertClassifier.from_preset(folder).answer(TEXTS)
     assert [label.decode() for label in answers["label"]] == [one["label"] for one in expected]
     assert np.ptp(answers["probabilities"], axis=0).max() > 0.02  # texts differ
-
-
-@pytest.mark.slow
-def test_an_encoder_of_the_recipes_is_known(run_python, module, folder, tmp_path):
-    model = keras_bert.BertClassifier.from_preset(folder)
-    with_bilstm(model, 4).save_to_preset(tmp_path / "best")
-    command = [module.__file__, tmp_path / "best", "--output"]
-    assert "Exported to" in run_python(*command, tmp_path / "served")
 
 
 @pytest.mark.slow

@@ -157,7 +157,7 @@ def test_it_learns_and_writes_what_it_says(name, recipe, line, tmp_path):
 @pytest.mark.slow
 def test_tags_are_learned_with_their_documents(recipe, line, tagged, tmp_path):
     files = [word for name, path in tagged.items() for word in (f"--{name}", path)]
-    more = "--document_context --bilstm_units 4 --learning_rate 2e-2 --epochs 4"
+    more = "--document_context --learning_rate 2e-2 --epochs 4"
     recipe("finetune_ner").main([*line({}, more), *files])
     history = json.loads((tmp_path / "out/scores.json").read_text())
     assert max(epoch["f1"] for epoch in history) == 1.0

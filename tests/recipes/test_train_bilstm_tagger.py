@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 
 import keras_bert
-from _bilstm import with_bilstm
-from keras_bert import BertClassifier, BertTask, BertTokenClassifier
 
 SETTINGS = "--sequence_length 7 --batch_size 8 --units 8 --layers -1 -2 --dropout 0"
 SETTINGS += " --learning_rate 2e-2"
@@ -68,30 +66,3 @@ def test_what_cannot_be_is_said_before_work(arguments, module, tagged, tmp_path,
     message = "dev.txt, line .*'B-NAME' is none of the 4 classes: O"
     refused(message, module.main, arguments(tagged))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "kind", [BertClassifier, pytest.param(BertTokenClassifier, marks=pytest.mark.slow)]
-)
-def test_a_task_with_an_lstm_reads_both_ways_and_is_saved(
-    kind, make_backbone, randomized, inputs, assert_close, tmp_path
-):
-    encoder = randomized(make_backbone(dropout=0.0))
-    model = with_bilstm(kind(encoder, num_classes=2), 4)
-    randomized(model.head)
-    assert len(model.trainable_variables) == len(encoder.trainable_variables) - 2 + 6 + 2
-
-    def first(length):
-        logits = model({name: values[:1, :length] for name, values in inputs.items()})
-        logits = keras.ops.convert_to_numpy(logits)
-        return logits if kind is BertClassifier else logits[:, 0]
-
-    assert_close(first(12), first(int(inputs["padding_mask"][0].sum())))
-    lstm = model.backbone.get_layer("bilstm")
-    vectors = np.random.default_rng(1).normal(size=(1, 5, 16)).astype("float32")
-    whole, part = (keras.ops.convert_to_numpy(lstm(x)[0]) for x in (vectors, vectors[:, :4]))
-    assert np.abs(whole[:, 0] - part[:, 0]).max() > 1e-4, "sees later words"
-    model.save_to_preset(tmp_path)
-    loaded = BertTask.from_preset(tmp_path)
-    assert type(loaded.backbone) is type(model.backbone)
-    assert all(map(np.array_equal, loaded.get_weights(), model.get_weights()))

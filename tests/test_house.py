@@ -119,6 +119,17 @@ def test_models_and_layers_need_keras_alone(path):
     assert not [m for m in modules if m.split(".")[0] in ("tensorflow", "tensorflow_text")]
 
 
+def test_what_other_libraries_yield_is_told_apart_on_one_page():
+    """No other file of preprocessing/ names a class or a module of another library."""
+    others = {"torch", "grain", "pandas", "polars", "pyarrow", "datasets", "DatasetDict"}
+    found = set()
+    for path in (ROOT / "keras_bert" / "preprocessing").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if getattr(node, "value", None) in others or getattr(node, "attr", "") == "PyDataset":
+                found.add(path.stem)
+    assert found <= {"translators", "forms", "batches"}  # forms: Keras's; batches: a class of it
+
+
 def test_the_guide_to_the_house_lists_the_rooms_and_their_floors():
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| (\d) \| `(?:keras_bert/)?(\w+)(?:/|\.py)` \|", text, re.MULTILINE)

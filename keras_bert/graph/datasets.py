@@ -69,13 +69,11 @@ def map_checked(dataset: tf.data.Dataset, check: Callable) -> tf.data.Dataset:
     return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
 
 
-def map_labels(dataset: Any, check: Callable) -> Any:
-    """Replaces the labels of `(x, labels, ...)` by `check(x, labels)`, of a `tf.data.Dataset` only.
+def map_labels(dataset: tf.data.Dataset, check: Callable) -> tf.data.Dataset:
+    """Replaces the labels of `(x, labels, ...)` by `check(x, labels)`.
 
     A model can't detect a wrong label: on a GPU or a TPU its loss is NaN, or that of another label.
     """
-    if not isinstance(dataset, tf.data.Dataset):
-        return dataset
     if not isinstance(dataset.element_spec, tuple) or len(dataset.element_spec) < 2:
         raise ValueError("The dataset yields no labels; make it yield (x, label).")
 

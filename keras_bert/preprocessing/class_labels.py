@@ -224,7 +224,7 @@ def _checked_numbers(labels, num_classes):
 def with_class_check(dataset: Any, num_classes: int) -> Any:
     """Makes a `tf.data.Dataset` of `(x, label)` raise an error at a label outside the classes.
 
-    Anything else is returned unchanged, and so are labels of several numbers each.
+    Labels of several numbers each are returned unchanged.
     """
     from keras_bert.graph.datasets import map_labels
 

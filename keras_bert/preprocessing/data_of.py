@@ -13,7 +13,13 @@ from keras_bert.preprocessing.data import (
     InputDataset,
     RawExamples,
 )
-from keras_bert.preprocessing.forms import is_dataset, is_frame, is_iterable, is_raw
+from keras_bert.preprocessing.forms import (
+    has_own_batches,
+    is_dataset,
+    is_frame,
+    is_iterable,
+    is_raw,
+)
 from keras_bert.preprocessing.raw_stream import RawStream
 from keras_bert.preprocessing.translators import (
     are_rows,
@@ -49,8 +55,8 @@ def data_of(
     if is_iterable(x) or are_rows(x):
         x, first = with_first(x)
         is_stream = is_raw(first)
-    elif is_dataset(x) or isinstance(x, keras.utils.PyDataset):
-        is_stream = is_raw(x if is_dataset(x) else first_element(x))
+    elif has_own_batches(x):
+        is_stream = is_raw(first_element(x))
     given = (task, x, y, sample_weight)
     if is_stream:
         are_labelled = with_labels and y is None and not task.takes_columns

@@ -38,6 +38,11 @@ def is_dataset(x: object) -> bool:
     return hasattr(x, "element_spec")
 
 
+def has_own_batches(x: object) -> bool:
+    """Returns whether `x` is a `tf.data.Dataset` or a `PyDataset`: a model gets their batches."""
+    return is_dataset(x) or isinstance(x, keras.utils.PyDataset)
+
+
 def is_frame(x: object) -> bool:
     """Returns whether `x` is a DataFrame of pandas or Polars."""
     return hasattr(x, "columns") and hasattr(x, "dtypes")
@@ -94,9 +99,9 @@ def is_single(x: Any) -> bool:
 
 def is_iterable(x: Any) -> bool:
     """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
-    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList, keras.utils.PyDataset)
+    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList)
     is_array = hasattr(x, "dtype") or hasattr(x, "dtypes")
-    if isinstance(x, known) or is_dataset(x) or is_array:
+    if isinstance(x, known) or has_own_batches(x) or is_array:
         return False
     return hasattr(x, "__iter__")
 

@@ -130,15 +130,12 @@ def too_long(model: keras.Model, tokens: str) -> str:
 def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
     """Makes a dataset of prepared inputs raise an error at values that a model would misread.
 
-    On a GPU or a TPU, a token id outside the table reads zeros or another row. Anything but a
-    `tf.data.Dataset` is returned unchanged.
+    On a GPU or a TPU, a token id outside the table reads zeros or another row.
     """
     import tensorflow as tf
 
     from keras_bert.graph.datasets import map_checked
 
-    if not isinstance(dataset, tf.data.Dataset):
-        return dataset
     inputs = inputs_of(dataset.element_spec)
     is_columns = model.takes_columns and isinstance(inputs, tuple)
     for column in inputs if is_columns else [inputs]:

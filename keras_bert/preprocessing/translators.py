@@ -12,6 +12,7 @@ import keras
 from keras_bert.messages import is_missing, shown
 from keras_bert.preprocessing.batches import StreamBatches
 from keras_bert.preprocessing.forms import (
+    has_own_batches,
     in_numpy,
     inputs_of,
     is_dataset,
@@ -76,8 +77,7 @@ def are_rows(x: Any) -> bool:
 def has_rows(x: Any) -> bool:
     """Returns whether an iterable is a data set in memory: it has a length, and can be indexed."""
     is_sized = hasattr(x, "__getitem__") and hasattr(x, "__len__")
-    is_stream = is_dataset(x) or isinstance(x, keras.utils.PyDataset)
-    return is_sized and not is_stream and len(x) <= MOST
+    return is_sized and not has_own_batches(x) and len(x) <= MOST
 
 
 def text_names(row: Any) -> tuple[str, ...] | None:
@@ -98,10 +98,12 @@ def label_name(row: dict) -> str | None:
 
 
 def first_element(x: Any) -> Any:
-    """Returns the first example or batch of an iterable; `()` if it is empty.
+    """Returns the first example or batch of an iterable, or its spec; `()` if it is empty.
 
     Returns None for an iterator, which would lose it, and for what isn't iterated over.
     """
+    if is_dataset(x):
+        return x.element_spec
     if isinstance(x, keras.utils.PyDataset):
         return x[0]
     if isinstance(x, StreamBatches):
@@ -190,8 +192,7 @@ class Pass:
         elements = elements_of(x)
         first = list(itertools.islice(elements, 1))
         self._elements = itertools.chain(first, elements)
-        keeps_batches = is_dataset(x) or isinstance(x, keras.utils.PyDataset)
-        if keeps_batches and first and self._is_batch(first[0]):
+        if has_own_batches(x) and first and self._is_batch(first[0]):
             self.own_batch_size = len(_rows_of_batch(first[0]))
 
     def examples(

@@ -57,7 +57,6 @@ def test_what_is_not_one_number_each_is_left_alone():
     for dataset in (examples(9 * np.eye(3)).batch(2), slices((np.zeros((2, 4)), {"a": [7, 8]}))):
         checked = with_class_check(dataset, 3)
         assert checked.element_spec == dataset.element_spec and len(list(checked)) == 2
-    assert with_class_check("of another kind", 3) == "of another kind"
 
 
 def test_no_labels_and_names_are_refused_at_once():
@@ -82,7 +81,6 @@ def test_places_of_choices_are_checked_on_their_way(refused):
     refused("yields no labels", with_choice_check, data.map(lambda x, y: x))
     bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
     assert len(list(with_choice_check(bare))) == 1
-    assert with_choice_check("of another kind") == "of another kind"
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,17 @@ import argparse
 import collections
 import itertools
 import json
+import multiprocessing
 import os
-import select
-import subprocess
 import sys
-import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from tests.pairs.covering import Covering, all_pairs, matches, pairs_of
 from tests.pairs.factors import PLAIN, factors_of
 from tests.pairs.refused import REFUSED, forbidden
+from tests.pairs.worker import outcome, prepare
 
 ROOT = Path(__file__).resolve().parents[2]
 BACKENDS = ("tensorflow", "jax", "torch")
@@ -40,44 +41,23 @@ LONGEST, MOST = 600, 50  # seconds of a run on a busy machine, and runs of a pro
 class Worker:
     """A process that runs what it is given; it is replaced if it dies or takes too long."""
 
-    def __init__(self, backend):
-        self.backend, self.process = backend, None
-
-    def start(self):
-        environment = {**os.environ, **ENVIRONMENT, "KERAS_BACKEND": self.backend}
-        self.runs = 0
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.pairs.worker"],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+    def __init__(self):
+        self.pool = ProcessPoolExecutor(
+            1, multiprocessing.get_context("spawn"), prepare, max_tasks_per_child=MOST
         )
 
     def outcome(self, task):
-        if self.process is None or self.runs == MOST:
+        try:
+            return self.pool.submit(outcome, task).result(LONGEST)
+        except (BrokenProcessPool, TimeoutError) as error:
             self.stop()
-            self.start()
-        self.runs += 1
-        begin = time.monotonic()
-        self.process.stdin.write((json.dumps(task) + "\n").encode())
-        self.process.stdin.flush()
-        ready, _, _ = select.select([self.process.stdout], [], [], LONGEST)
-        line = self.process.stdout.readline() if ready else b""
-        if line:
-            return json.loads(line)
-        died = self.process.poll() if ready else None
-        self.stop()
-        said = f"the process died ({died})" if ready else f"no end after {LONGEST} s"
-        seconds = round(time.monotonic() - begin, 1)
-        return {"status": "failed", "error": said, "where": [], "seconds": seconds}
+            self.__init__()
+            return {"status": "failed", "error": repr(error), "where": [], "seconds": LONGEST}
 
     def stop(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+        for process in (self.pool._processes or {}).values():
+            process.kill()
+        self.pool.shutdown(cancel_futures=True)
 
 
 def refusal_tasks(backend, factors, covering):
@@ -165,7 +145,8 @@ def main():
         if arguments.again:
             results = {k: v for k, v in results.items() if v["status"] == "ok"}
         tasks, impossible = tasks_of(backend, arguments.seed, results.values())
-        worker = Worker(backend)
+        os.environ.update(ENVIRONMENT, KERAS_BACKEND=backend)
+        worker = Worker()
         try:
             for number, task in enumerate(tasks[: arguments.first], start=1):
                 key = key_of(backend, task)

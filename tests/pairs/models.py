@@ -77,36 +77,17 @@ def scope_of(run):
 
 
 def make_backbone(run):
-    tokens = tokenizer_of(run["encoder"])
+    sizes = {"vocabulary_size": tokenizer_of(run["encoder"]).vocabulary_size()}
+    sizes |= {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "max_sequence_length": LENGTH}
     if run["encoder"] == "own":
         from tests.models.test_second_backbone import RopeBackbone
 
         keras.config.set_dtype_policy(run["dtype"])  # its layers take no other
-        sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16}
-        return RopeBackbone(tokens.vocabulary_size(), max_sequence_length=LENGTH, **sizes)
+        return RopeBackbone(**sizes)
+    sizes |= {"intermediate_dim": 32, "dtype": run["dtype"]}
     if run["encoder"] == "ModernBERT":
-        return keras_bert.ModernBertBackbone(
-            tokens.vocabulary_size(),
-            num_layers=2,
-            num_heads=2,
-            hidden_dim=16,
-            intermediate_dim=32,
-            max_sequence_length=LENGTH,
-            window=1,
-            global_every=2,
-            dtype=run["dtype"],
-        )
-    return keras_bert.BertBackbone(
-        tokens.vocabulary_size(),
-        num_layers=2,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=32,
-        dropout=0.0,
-        max_sequence_length=LENGTH,
-        dtype=run["dtype"],
-        **ENCODERS[run["encoder"]],
-    )
+        return keras_bert.ModernBertBackbone(**sizes, window=1, global_every=2)
+    return keras_bert.BertBackbone(**sizes, dropout=0.0, **ENCODERS[run["encoder"]])
 
 
 def make_model(run):

@@ -141,18 +141,20 @@ class Case:
         self.x, self.y, self.weights = raw_data({**run, "weights": "none"})
         if is_pretrainer(run):
             self.y = None
+        is_first = kind_of(run["task"]) == "Embedder" and isinstance(self.x, tuple)
+        self.asked = self.x[0] if is_first else self.x  # what the model answers
         self.outputs = self.predict(self.model)
 
     def predict(self, model):
-        x = self.x
-        if kind_of(self.run["task"]) == "Embedder":
-            x = x[0] if isinstance(x, tuple) else x
-        return model.predict(x, batch_size=64, verbose=0)
+        return model.predict(self.asked, batch_size=64, verbose=0)
+
+    def rounded(self):
+        # Both are; kernels of float32 approximate exp, tanh and erf to several units.
+        return max(2**0.5 * rounding(self.run["dtype"]), 2e-5)
 
     def close(self, found, expected, bound=None, size_of=largest):
         """Asserts that outputs are equal up to the rounding of the run's dtype."""
-        if bound is None:  # kernels of float32 approximate exp, tanh and erf to several units
-            bound = max(2**0.5 * rounding(self.run["dtype"]), 2e-5)  # both are rounded
+        bound = self.rounded() if bound is None else bound
         error = difference(found, expected, size_of)
         assert error <= bound, f"outputs differ by {error:.1e} (bound {bound:.1e})"
 
@@ -171,10 +173,7 @@ def answer_and_scores(case):
     if is_pretrainer(case.run):
         assert case.model.fill_mask("a [MASK] b", top_k=2)
         return
-    x = case.x[0] if case.run["task"].startswith("embedder of t") else case.x
-    if kind_of(case.run["task"]) == "Embedder":
-        x = case.x[0] if isinstance(case.x, tuple) else case.x
-    answers = case.model.answer(x)
+    answers = case.model.answer(case.asked)
     assert len(answers) == NUMBER
     json.dumps(answers)
     scores = case.model.scores(case.x, case.y)
@@ -237,11 +236,8 @@ def prepared(case):
     """Inputs of the model, and its outputs for them."""
     inputs = case.x
     if not is_pretrainer(case.run):
-        x = case.x
-        if kind_of(case.run["task"]) == "Embedder":
-            x = x[0] if isinstance(x, tuple) else x
-        batching = Batching(1024, pad_to="full")
-        [inputs] = case.model.preprocessor.batches(x, batching=batching, with_labels=False)
+        batches, batching = case.model.preprocessor.batches, Batching(1024, pad_to="full")
+        [inputs] = batches(case.asked, batching=batching, with_labels=False)
     inputs = {n: v for n, v in inputs.items() if n in case.model.input}
     inputs.setdefault("padding_mask", np.ones_like(inputs["token_ids"]))
     inputs = {n: np.asarray(v, case.model.input[n].dtype) for n, v in inputs.items()}
@@ -263,15 +259,14 @@ def saved_model(case):
     has_ops = "RoBERTa" not in case.run["encoder"]  # which read texts
     if key is None or not has_ops or case.run["task"] in ("features", "reranker of triplets"):
         return
-    x = case.x[0] if key == "embedding" and isinstance(case.x, tuple) else case.x
-    columns = x if isinstance(x, tuple) else (x,)
+    columns = case.asked if isinstance(case.asked, tuple) else (case.asked,)
     names = list(case.model.preprocessor.signature)
     if len(names) < len(columns):
         columns = (np.stack(columns, -1),)
     answers = served["serving_default"](
         **{n: tf.constant(c) for n, c in zip(names, columns, strict=True)}
     )
-    expected = np.array([answer[key] for answer in case.model.answer(x)])
+    expected = np.array([answer[key] for answer in case.model.answer(case.asked)])
     case.close(answers[key].numpy(), expected)
 
 
@@ -285,8 +280,7 @@ def exported(format):
 
 
 def int8(case):
-    rounded = max(2**0.5 * rounding(case.run["dtype"]), 2e-5)
-    noise = effect_of_noise(case)
+    rounded, noise = case.rounded(), effect_of_noise(case)
     case.model.quantize("int8")
     outputs = case.predict(case.model)
     # Weights and inputs of layers are rounded, each with about this effect; three deviations.
@@ -342,9 +336,7 @@ def merge_lora(case):
 
 
 def trim_vocabulary(case):
-    texts = examples.texts(40, 12, 3) if is_pretrainer(case.run) else case.x
-    if kind_of(case.run["task"]) == "Embedder":
-        texts = case.x[0] if isinstance(case.x, tuple) else case.x
+    texts = examples.texts(40, 12, 3) if is_pretrainer(case.run) else case.asked
     small = case.model.trim_vocabulary(texts)
     assert type(small) is type(case.model)
     if not is_pretrainer(case.run):

@@ -61,8 +61,6 @@ def raw_data(run, number=NUMBER, seed=1):
         x, y, w = examples.pretraining_arrays(number, seed)
         if not has_next_sentence(run["encoder"]):
             y, w = ({"masked_lm": v["masked_lm"]} for v in (y, w))
-        if run["encoder"] in ("DistilBERT", "MPNet", "ModernBERT", "own"):
-            del x["segment_ids"]
     elif is_pretrainer(run):
         batches = list(
             examples.corpus_batches(
@@ -70,14 +68,14 @@ def raw_data(run, number=NUMBER, seed=1):
             ).as_numpy_iterator()
         )
         x, y, w = examples.concatenated(batches)
-        if run["encoder"] in ("DistilBERT", "MPNet", "ModernBERT", "own"):
-            x.pop("segment_ids", None)
         number = len(x["token_ids"])
         most = number if seed == 1 else 6
         x, y, w = (sliced(part, slice(most)) for part in (x, y, w))
     else:
         x, y = examples.examples(run["task"], run["labels"], number, seed)
         w = None
+    if is_pretrainer(run) and run["encoder"] in ("DistilBERT", "MPNet", "ModernBERT", "own"):
+        x.pop("segment_ids", None)
     if run["weights"] == "sample_weight":
         own = np.linspace(0.2, 2, len(keras.tree.flatten(x)[0]) if w else number)
         if w is None:
@@ -116,15 +114,17 @@ def default_rate(model):
     return float(model.default_compile_args()["optimizer"].learning_rate)
 
 
+def is_one_hot(run):
+    return run["labels"] == "one-hot" and run["task"] != "labels"
+
+
 def has_own_loss(run):
     """Whether `compile` and `finetune` get a loss."""
-    is_one_hot = run["labels"] == "one-hot" and run["task"] != "labels"
-    return run["loss"] == "function" or is_one_hot or run["task"] == "reranker of triplets"
+    return run["loss"] == "function" or is_one_hot(run) or run["task"] == "reranker of triplets"
 
 
 def own_loss(model, run):
     """The task's loss as a plain function, or that of one-hot labels."""
-    is_one_hot = run["labels"] == "one-hot" and run["task"] != "labels"
     if run["loss"] == "default" and run["task"] == "reranker of triplets":
         return keras_bert.losses.MarginMeanSquaredError()
     default = model.default_compile_args()["loss"]
@@ -133,7 +133,7 @@ def own_loss(model, run):
 
     def function(loss):
         def cross_entropy(y_true, y_pred):
-            if is_one_hot:
+            if is_one_hot(run):
                 return keras.losses.categorical_crossentropy(y_true, y_pred, from_logits=True)
             if isinstance(loss, str):  # that of a regression
                 return keras.losses.mean_squared_error(y_true, y_pred)
@@ -145,7 +145,7 @@ def own_loss(model, run):
                 )
             return loss.call(y_true, y_pred)
 
-        cross_entropy.__name__ = f"of_{type(loss).__name__}_{is_one_hot}"
+        cross_entropy.__name__ = f"of_{type(loss).__name__}_{is_one_hot(run)}"
         return keras.saving.register_keras_serializable("pairs")(cross_entropy)
 
     if run["task"] == "reranker of triplets":

@@ -23,9 +23,7 @@ READER = kb.BertClassifierPreprocessor(TOKENIZER, 12)
 X, Y, N = ["a b", "c", "d e", "f"], ["no", "yes", "yes", "no"], [0, 1, 1, 0]
 HOT, SEVERAL = np.eye(2)[N], [["no"], ["no", "yes"], [], ["no"]]
 PAIRS = (X, X[::-1])
-WITH_TAGS = [["a", "b"], ["c"]], [["O", "B-X"], ["O"]]
 FEATURES, TWO = {"text": X, "features": HOT}, {"num_features": 2}
-INPUTS = {"token_ids": np.array([[2, 5, 6, 3], [2, 7, 3, 0]])}
 CATEGORICAL = keras.losses.CategoricalCrossentropy(from_logits=True)
 slices, zipped = tf.data.Dataset.from_tensor_slices, tf.data.Dataset.zip
 
@@ -111,15 +109,6 @@ ADVICE = [
     ),
     (lambda: task()(X), "model.preprocessor(texts)", lambda: task()(READER(X))),
     (
-        lambda: train(task(arguments=TWO), slices((FEATURES, N))),
-        "adapt_features(features)",
-        lambda: after(
-            lambda model: model.adapt_features(HOT),
-            lambda model: train(model, slices((FEATURES, N))),
-            task(arguments=TWO),
-        ),
-    ),
-    (
         lambda: task(arguments=TWO).answer(X),
         "{'text': 'features':",
         lambda: task(arguments=TWO).answer(FEATURES),
@@ -136,11 +125,6 @@ ADVICE = [
         lambda: task(label_names=["no", "yes"]).batches(X, Y),
     ),
     (
-        lambda: kb.BertClassifier(encoder(), 2).batches(INPUTS, [0, 2]),
-        "num_classes (num_classes=1)",
-        lambda: [kb.BertClassifier(encoder(), n).batches(INPUTS, [0, 2]) for n in (1, 3)],
-    ),
-    (
         lambda: task().batches(X, SEVERAL),
         "multi_label=True",
         lambda: task(multi_label=True).batches(X, SEVERAL),
@@ -149,16 +133,6 @@ ADVICE = [
         lambda: fit(slices((X, N)), class_weight="balanced"),
         "dict y",
         lambda: fit(slices((X, N)), class_weight={"yes": 2}),
-    ),
-    (
-        lambda: fit(*WITH_TAGS, kind="TokenClassifier", class_weight={0: 2}),
-        "BertClassifier Leave",
-        lambda: fit(*WITH_TAGS, kind="TokenClassifier"),
-    ),
-    (
-        lambda: task("TokenClassifier").batches(INPUTS, np.full((2, 4), -100)),
-        "sample_weight",
-        lambda: task("TokenClassifier").batches(INPUTS, np.zeros((2, 4)), np.eye(4)[:2]),
     ),
     (
         lambda: task("Embedder").batches(X),

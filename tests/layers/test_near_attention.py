@@ -62,11 +62,10 @@ def test_scores_of_turned_vectors_depend_on_their_distance(vectors, assert_close
     assert_close(turned[:, :, 3, 2:], second * np.cos(angle) + first * np.sin(angle))
 
 
-def test_positions_restart_with_each_sequence():
+def test_positions_restart_with_each_sequence(refused):
     layer, ids = RotaryPositions(4), np.zeros((1, 5), "int32")
     with packed_rows({"sequence_ids": np.array([[1, 1, 1, 2, 2]])}):
         packed = ops.convert_to_numpy(layer(ids))
     alone = ops.convert_to_numpy(layer(ids))
     np.testing.assert_array_equal(packed[:, :, 3:], alone[:, :, :2])
-    with pytest.raises(ValueError, match="head_dim must be even; got 5"):
-        RotaryPositions(5)
+    refused("head_dim must be even; got 5", RotaryPositions, 5)

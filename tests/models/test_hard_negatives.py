@@ -39,10 +39,16 @@ def triplets_of_a_matrix(model, margin, first):
     return triplets
 
 
+@pytest.fixture
+def embedded(monkeypatch):
+    """The texts that are embedded, as they come."""
+    texts, encode = [], BertEmbedder._encoded
+    monkeypatch.setattr(BertEmbedder, "_encoded", lambda *a: texts.extend(a[1]) or encode(*a))
+    return texts
+
+
 @pytest.mark.parametrize(("margin", "first"), [(None, 4), (0.05, 0), (0.01, 1)])
-def test_negatives_are_those_of_all_cosines(model, monkeypatch, margin, first):
-    embedded, encode = [], BertEmbedder._encoded
-    monkeypatch.setattr(BertEmbedder, "_encoded", lambda *a: embedded.extend(a[1]) or encode(*a))
+def test_negatives_are_those_of_all_cosines(model, embedded, margin, first):
     settings = {"relative_margin": margin, "range_min": first}
     found = model.mine_hard_negatives(PAIRS, OTHERS * 2, **settings)
     assert sorted(embedded) == sorted(TEXTS), "each text once"
@@ -50,12 +56,11 @@ def test_negatives_are_those_of_all_cosines(model, monkeypatch, margin, first):
     assert [*zip(*found, strict=True)] == expected and len(expected) > 30
 
 
-def test_vectors_that_exist_are_taken(model, monkeypatch):
+def test_vectors_that_exist_are_taken(model, embedded):
     corpus = OTHERS * 2
     vectors = model.encode_document(corpus)
     expected = model.mine_hard_negatives(PAIRS, corpus)
-    embedded, encode = [], BertEmbedder._encoded
-    monkeypatch.setattr(BertEmbedder, "_encoded", lambda *a: embedded.extend(a[1]) or encode(*a))
+    embedded.clear()
     assert model.mine_hard_negatives(PAIRS, corpus, vectors) == expected
     assert not set(embedded) & set(OTHERS)
     everything = [*dict.fromkeys([*OTHERS, *POSITIVES])]

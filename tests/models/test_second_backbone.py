@@ -246,5 +246,9 @@ def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope, refused
         (rope.input, rope.output, {"blocks": []}, "blocks"),
     ):
         refused(message, Backbone, inputs, outputs, **{**parts, **changed})
-    with pytest.raises(ValueError, match="BertClassifier.*pooled_output.*Backbone"):
-        keras_bert.BertClassifier(Backbone(rope.input, vectors, **parts), num_classes=2)
+    refused(
+        "BertClassifier.*pooled_output.*Backbone",
+        keras_bert.BertClassifier,
+        Backbone(rope.input, vectors, **parts),
+        num_classes=2,
+    )

@@ -39,7 +39,7 @@ def test_it_starts_from_a_preset(module, corpus, preset, other_corpus, tmp_path,
 
 @pytest.mark.slow
 def test_a_run_ends_on_its_hours_with_the_last_rate(
-    module, corpus, curves, tmp_path, monkeypatch, capsys
+    module, corpus, curves, tmp_path, monkeypatch, capsys, refused
 ):
     ticks = functools.partial(next, itertools.count(step=0.25))  # each time it is read
     budget = functools.partial(_time_budget.TimeBudget, clock=ticks)
@@ -55,5 +55,8 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     assert len(points["validation/epoch_masked_lm_perplexity"]) == len(rates)
     module.main(options)
     assert f"Pre-trained to step {last:,}." in capsys.readouterr().out
-    with pytest.raises(ValueError, match="14 seconds before, longer than the budget of 11"):
-        module.main([*options, "--hours", "0.003"])
+    refused(
+        "14 seconds before, longer than the budget of 11",
+        module.main,
+        [*options, "--hours", "0.003"],
+    )

@@ -153,10 +153,9 @@ def test_other_tokens_than_bert_s_are_those_of_tokenizer_json(read, words, setti
     ],
 )
 def test_without_tokenizer_json_other_tokens_are_refused_with_the_lines_that_make_it(
-    read, files, reason
+    read, files, reason, refused
 ):
-    with pytest.raises(ValueError, match=f"(?s)theirs can't be used: it {reason}.*{MAKES_ONE}"):
-        read(files)
+    refused(f"(?s)theirs can't be used: it {reason}.*{MAKES_ONE}", read, files)
 
 
 @pytest.mark.parametrize(
@@ -167,14 +166,13 @@ def test_without_tokenizer_json_other_tokens_are_refused_with_the_lines_that_mak
         ({"add_prefix_space": True}, {"pre_tokenizer": {"add_prefix_space": False}}, "add_prefix"),
     ],
 )
-def test_files_that_differ_are_refused(read, words, settings, fast, fault):
+def test_files_that_differ_are_refused(read, words, settings, fast, fault, refused):
     content = {**tokenizer_json(words), "model": {"type": "BPE", "vocab": {}}, **fast}
     files = {"tokenizer.json": content, "tokenizer_config.json": settings}
-    with pytest.raises(ValueError, match=f"has {fault}.* other than tokenizer.json.*{ADVICE}"):
-        read(files)
+    refused(f"has {fault}.* other than tokenizer.json.*{ADVICE}", read, files)
 
 
-def test_text_that_is_lowercased_before_needs_an_uncased_vocabulary(folder, words):
+def test_text_that_is_lowercased_before_needs_an_uncased_vocabulary(folder, words, refused):
     cases = [({"type": "Lowercase"}, True), ({"type": "NFC"}, False)]
     cases += [(after("NFKC", is_uncased), is_uncased) for is_uncased in (True, False)]
     for index, (normalizer, is_uncased) in enumerate(cases):
@@ -183,8 +181,9 @@ def test_text_that_is_lowercased_before_needs_an_uncased_vocabulary(folder, word
         if is_uncased:
             assert read_tokenizer(path, lowercases=True)
         else:
-            with pytest.raises(ValueError, match="lowercases text, but has a cased vocabulary"):
-                read_tokenizer(path, lowercases=True)
+            refused(
+                "lowercases text, but has a cased vocabulary", read_tokenizer, path, lowercases=True
+            )
 
 
 def test_a_refused_tokenizer_can_be_replaced_or_left_out(

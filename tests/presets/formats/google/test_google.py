@@ -109,15 +109,17 @@ def same_weights(checkpoint, golden):
 
 
 @pytest.mark.parametrize("prefix", ["bert_model.ckpt", "model.ckpt-1000"])
-def test_a_checkpoint_is_named_by_its_folder_or_its_prefix(google, golden, prefix):
+def test_a_checkpoint_is_named_by_its_folder_or_its_prefix(google, golden, prefix, refused):
     source = google(prefix=prefix)
     for path in (source, source / prefix):
         assert same_weights(read_google(path), golden)
     assert isinstance(read_source(source / prefix), Checkpoint)
-    with pytest.raises(ValueError, match=f"The folder has the checkpoints {prefix}\\."):
-        read_source(source / "model.ckpt-1")
-    with pytest.raises(ValueError, match="index is a file: pass its folder or, .*prefix of one"):
-        read_source(source / f"{prefix}.index")
+    refused(f"The folder has the checkpoints {prefix}\\.", read_source, source / "model.ckpt-1")
+    refused(
+        "index is a file: pass its folder or, .*prefix of one",
+        read_source,
+        source / f"{prefix}.index",
+    )
 
 
 def test_the_checkpoint_file_of_a_folder_chooses_among_several(google, golden, refused):

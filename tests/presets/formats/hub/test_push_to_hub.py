@@ -50,10 +50,16 @@ def test_another_upload_replaces_the_files_of_the_model(hub, classifier, same):
     assert same(BertClassifier.from_preset("hf://user/tiny"), classifier)
 
 
-def test_a_private_upload_never_goes_to_a_public_model(hub, classifier):
+def test_a_private_upload_never_goes_to_a_public_model(hub, classifier, refused):
     push_to_hub(classifier, "user/tiny", token=hub.token)
-    with pytest.raises(ValueError, match="already, and public.*leave out private=True"):
-        push_to_hub(classifier, "user/tiny", token=hub.token, private=True)
+    refused(
+        "already, and public.*leave out private=True",
+        push_to_hub,
+        classifier,
+        "user/tiny",
+        token=hub.token,
+        private=True,
+    )
     assert len(hub.commits) == 1
     push_to_hub(classifier, "user/secret", token=hub.token, private=True)
     push_to_hub(classifier, "user/secret", token=hub.token, private=True)
@@ -74,11 +80,12 @@ def test_an_invalid_name_is_refused(hub, classifier, name, refused):
     assert not hub.asked
 
 
-def test_a_token_is_needed_before_the_model_is_saved(hub, classifier, monkeypatch):
+def test_a_token_is_needed_before_the_model_is_saved(hub, classifier, monkeypatch, refused):
     monkeypatch.setattr(type(classifier), "save_to_preset", None)  # a TypeError if it comes first
     for token in (None, "hf_wrong"):
-        with pytest.raises(ValueError, match="refuses 'user/tiny'.*hf auth.*401"):
-            push_to_hub(classifier, "user/tiny", token=token)
+        refused(
+            "refuses 'user/tiny'.*hf auth.*401", push_to_hub, classifier, "user/tiny", token=token
+        )
     assert not hub.models
 
 

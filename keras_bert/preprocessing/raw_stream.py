@@ -81,7 +81,9 @@ class RawStream(Raw):
 
     def for_keras(self, batching, steps=None, epochs=None):
         if self.is_read_once and steps is None and (epochs or 1) > 1:
-            return self.in_memory().for_keras(batching)
+            examples = self.in_memory()
+            _check_not_paired_at_random(examples)
+            return examples.for_keras(batching)
         batches = self.stream_batches(batching, steps, epochs)
         check_has_labels(self.task, isinstance(batches.first, tuple))
         return on_backend(batches, self.task), None, None
@@ -131,8 +133,7 @@ class RawStream(Raw):
         size = -(-_CHUNK // batching.batch_size) * batching.batch_size
         try:
             for part in self.parts(most, size, own_sizes=own_sizes):
-                if self.task.takes_columns:
-                    _check_not_paired_at_random(part)
+                _check_not_paired_at_random(part)
                 with self._place_in_errors():
                     rows = part.rows()
                 yield rows
@@ -287,9 +288,10 @@ class RawStream(Raw):
         return (x,) if label is None else (x, _plain(row[label]))
 
 
-def _check_not_paired_at_random(part):
-    has_classes = part.y is not None and np.ndim(part.y[0]) == 0
-    if has_classes and len(part.x.columns) == 1:
+def _check_not_paired_at_random(examples):
+    if not examples.task.takes_columns or examples.y is None:
+        return
+    if np.ndim(examples.y[0]) == 0 and len(examples.x.columns) == 1:
         raise ValueError(
             "Texts with classes are paired at random: give lists. A stream that trains an embedder "
             "yields (anchor, positive, ...) or ((text, other), score)."

@@ -131,7 +131,7 @@ REFUSED = [
         {"encoder": ("own",), "remat": ("yes",)}, "have no remat", "its blocks have no `remat`"
     ),
     Refusal(
-        {"task": ("embedder of labels",), "data": ("iterable",)},
+        {"task": ("embedder of labels",), "data": ("generator", "iterable")},
         "paired at random: give lists",
         "texts with classes are paired at random",
     ),

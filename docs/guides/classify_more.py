@@ -4,7 +4,7 @@
 # A classifier also reads pairs of texts, gives several labels or a number, reads numbers next to
 # the text, and copes with rare classes and long texts. It is the class of [the first
 # guide](classify.py) with other arguments. Its probabilities and its threshold can be tuned; the
-# picture of them, and a table of pandas, need `pip install ".[plots,recipes]"`.
+# picture of them, and a table of pandas, need `pip install ".[recipes]"`.
 #
 # ## Pairs of texts
 #

@@ -5,7 +5,7 @@
 # embedder: as pairs, 24 texts in three classes make 276 examples of "same class" or "not". A
 # logistic regression then finds the classes in the vectors. The method is
 # [SetFit](https://arxiv.org/abs/2209.11055). The regression and the pictures need
-# `pip install ".[plots,recipes]"`.
+# `pip install ".[recipes]"`.
 #
 # ## A few labels
 #

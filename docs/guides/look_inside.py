@@ -3,7 +3,7 @@
 #
 # What do the heads of a BERT attend to? Which classes does it confuse? Which words decide? This
 # guide draws it, with `keras_bert.pictures`, and with matplotlib, pandas, scikit-learn and
-# TensorBoard: `pip install ".[plots,recipes,tensorflow]"`.
+# TensorBoard: `pip install ".[recipes,tensorflow]"`.
 
 # %%
 import keras_bert
@@ -57,10 +57,15 @@ layer, head = np.unravel_index(before.argmax(), before.shape)
 print(f"layer {layer}, head {head}: {before.max():.0%} of its attention")
 
 # %% [markdown]
-# `plot` draws a head as a heat map. A row is the token that attends.
+# A head as a heat map of matplotlib. A row is the token that attends.
 
 # %%
-view.plot("attention.png", layer=layer, head=head)
+import matplotlib.pyplot as plt
+
+plt.imshow(probabilities[layer, head], cmap="Blues", vmin=0)
+plt.xticks(range(len(view.tokens)), view.tokens, rotation=90)
+plt.yticks(range(len(view.tokens)), view.tokens)
+plt.savefig("attention.png", bbox_inches="tight")
 
 # %% [markdown]
 # For prepared inputs, `backbone.attention_probabilities(inputs)` gives them layer by layer. BertViz
@@ -85,8 +90,6 @@ board = keras.callbacks.TensorBoard("logs")
 history = classifier.fit(texts, labels, epochs=8, batch_size=4, verbose=0, callbacks=[board])
 
 # %%
-import matplotlib.pyplot as plt
-
 plt.plot(history.history["loss"])
 
 # %% [markdown]

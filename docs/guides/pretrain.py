@@ -4,7 +4,7 @@
 # Pre-training teaches a BERT a language from plain text. It fills in masked words (masked LM) and
 # tells whether a second sentence really follows the first (next sentence prediction). This guide
 # trains a tiny BERT for half a minute, on the language reference that comes with Python. It needs
-# `pip install ".[tensorflow,corpus,plots]"`.
+# `pip install ".[tensorflow,corpus,recipes]"`.
 
 # %%
 from pathlib import Path

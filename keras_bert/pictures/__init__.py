@@ -1,4 +1,4 @@
-"""Attention, to look at: pages, and figures of matplotlib (the extra `plots`)."""
+"""Attention, to look at: a page."""
 
 from lazy_loader import attach_stub
 

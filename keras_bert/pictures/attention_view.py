@@ -12,14 +12,13 @@ import numpy as np
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_int
-from keras_bert.pictures.drawing import Figure, new_figure, save_figure
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.text.base_tokenizer import as_str
 
 
 @dataclasses.dataclass(eq=False, repr=False)
 class AttentionView:
-    """What each token of a text attends to, as a page and as heat maps; see `show_attention`.
+    """What each token of a text attends to, as a page; see `show_attention`.
 
     A notebook shows the page as the value of a cell.
 
@@ -58,40 +57,6 @@ class AttentionView:
         """Writes the page to a file, to open in a browser."""
         with whole_file(path) as file:
             file.write(self.html())
-
-    def plot(
-        self,
-        path: str | os.PathLike | None = None,
-        layer: int | None = None,
-        head: int | None = None,
-    ) -> Figure:
-        """Draws a heat map of a head; needs matplotlib.
-
-        Args:
-            path: the file to write, such as `.svg` or `.png`; or None.
-            layer: int, from 0; None means the one that is shown.
-            head: int, from 0; None means the mean of the heads that are shown.
-
-        Returns:
-            A `matplotlib.figure.Figure`, which a notebook shows.
-        """
-        num_layers, num_heads = self.probabilities.shape[:2]
-        if layer is None:
-            layer = self.layer
-        heads = self.heads if head is None else [head]
-        check_int("layer", layer, 0, num_layers - 1)
-        check_int("head", max(heads), 0, num_heads - 1)
-        size = 1.2 + 0.22 * len(self.tokens)
-        figure = new_figure(size, size)
-        panel = figure.subplots()
-        mean = self.probabilities[layer, heads].mean(axis=0)
-        panel.imshow(mean, cmap="Blues", vmin=0)
-        ticks = range(len(self.tokens))
-        panel.set_xticks(ticks, self.tokens, rotation=90, fontsize=8)
-        panel.set_yticks(ticks, self.tokens, fontsize=8)
-        shown_heads = f"head {heads[0]}" if len(heads) == 1 else "all heads"
-        panel.set_title(f"Layer {layer}, {shown_heads}")
-        return save_figure(figure, path)
 
     def __repr__(self):
         layers, heads = self.probabilities.shape[:2]

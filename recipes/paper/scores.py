@@ -32,11 +32,14 @@ def write_score_table(
     with whole_file(f"{path}.md") as file:
         file.write(_markdown(scores, others or {}))
     try:
-        from keras_bert.pictures.drawing import new_figure, save_figure
-
-        save_figure(_drawn(scores, new_figure), f"{path}.svg")
+        from matplotlib import rc_context
     except ImportError as error:
-        print(f"No picture: {error}")
+        print(f'No picture: {error}: pip install "keras3-bert[recipes]"')
+        return
+    with whole_file(f"{path}.svg", "wb") as file, rc_context({"svg.hashsalt": "keras_bert"}):
+        _drawn(scores).savefig(
+            file, format="svg", metadata={"Date": None}
+        )  # equal for equal scores
 
 
 def _markdown(scores, others):
@@ -63,12 +66,15 @@ def _summary(values):
     return f"{np.mean(values):.1f}{spread}"
 
 
-def _drawn(scores, new_figure):
+def _drawn(scores):
     """Draws a panel for each metric: means with bars of one standard deviation."""
+    from matplotlib.figure import Figure
+
     metrics = dict.fromkeys(score["metric"] for score in scores)
     rows = list(dict.fromkeys(score["row"] for score in scores))
     has_steps = any(score.get("step") is not None for score in scores)
-    figure = new_figure(4.0 * len(metrics), 3.0 if has_steps else 1.0 + 0.32 * len(rows))
+    height = 3.0 if has_steps else 1.0 + 0.32 * len(rows)
+    figure = Figure(figsize=(4.0 * len(metrics), height), layout="tight")
     panels = figure.subplots(1, len(metrics), squeeze=False, sharey=not has_steps)[0]
     for panel, metric in zip(panels, metrics, strict=True):
         for place, row in enumerate(rows):

@@ -53,18 +53,6 @@ def test_markup_in_a_text_stays_text(model):
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https" not in page
 
 
-def test_a_heat_map_is_drawn(model, tmp_path, refused):
-    view = show_attention(model, "rain in spain")
-    view.plot(tmp_path / "all.svg")
-    view.plot(tmp_path / "one.png", layer=np.int64(2), head=0)
-    assert view.plot(head=1).axes[0].get_title() == "Layer 0, head 1"  # a notebook shows it
-    assert "Layer 0, all heads" in (tmp_path / "all.svg").read_text()
-    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
-    for wrong in ({"layer": 3}, {"head": 2}, {"head": -1}):
-        refused("must be at (least 0|most)", view.plot, tmp_path / "none.svg", **wrong)
-    assert not (tmp_path / "none.svg").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from matplotlib.figure import Figure
 
 import keras_bert
-from keras_bert.pictures.drawing import new_figure
 from paper import run_once
 
 
@@ -52,7 +52,7 @@ def pretended(module, write_table, monkeypatch):
 
     pretend = SimpleNamespace(commands=commands, fails=lambda command: False)
     monkeypatch.setattr(run_once.subprocess, "run", run)
-    monkeypatch.setattr("paper.scores._drawn", lambda *_: new_figure(1, 1))
+    monkeypatch.setattr("paper.scores._drawn", lambda _: Figure())
     return pretend
 
 

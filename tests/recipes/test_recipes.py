@@ -1,7 +1,5 @@
 """Properties of all recipes together."""
 
-import argparse
-import ast
 import json
 import re
 from pathlib import Path
@@ -24,65 +22,6 @@ from keras_bert.training import processes
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 PATHS = sorted(RECIPES.glob("[a-z]*.py"))
-# Flags with a help text or a default of their own, where the paper's numbers or their use differ.
-PRETRAINING = "learning_rate warmup_proportion epochs dropout attention_dropout"
-OWN = {
-    "few_labels": "batch_size learning_rate epochs dev",
-    "finetune_choice": "batch_size learning_rate",
-    "finetune_embedder": "learning_rate label_column",
-    "finetune_glue": "learning_rate select",
-    "finetune_reranker": "learning_rate",
-    "finetune_squad": "sequence_length",
-    "pretrain_day": f"{PRETRAINING} batch_size masked_lm_rate",
-    "pretrain_tpu": f"{PRETRAINING} batch_size",
-    "quickstart": "epochs steps output",
-    "train_bilstm_tagger": "learning_rate epochs select",
-}
-
-
-class Parsed(Exception):
-    """Carries a parser out of `parse_args`."""
-
-
-@pytest.fixture(scope="module")
-def flags(recipe):
-    """`{flag: {recipe: argparse's action}}`, with the defaults that hold."""
-
-    def leave(parser, *args, **options):
-        raise Parsed(parser)
-
-    found = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(argparse.ArgumentParser, "parse_args", leave)
-        patch.setattr(argparse.ArgumentParser, "parse_known_args", leave)
-        for path in PATHS:
-            with pytest.raises(Parsed) as caught:
-                recipe(path.stem).parse_args([])
-            for action in caught.value.args[0]._actions:
-                if action.dest != "help" and action.option_strings:
-                    found.setdefault(action.dest, {})[path.stem] = action
-    return found
-
-
-def test_a_flag_means_the_same_in_all_recipes(flags):
-    for name, actions in flags.items():
-        shared = [a for recipe, a in actions.items() if name not in OWN.get(recipe, "").split()]
-        meanings = {
-            (a.help, type(a), a.type, a.nargs, str(a.choices), str(a.default)) for a in shared
-        }
-        assert len(meanings) <= 1, (name, meanings)
-        assert all(action.help for action in actions.values()), name
-
-
-def test_no_function_stands_in_two_recipes():
-    seen = {}
-    for path in PATHS:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and node.name != "parse_args":
-                body = [n for n in node.body if not isinstance(n, ast.Expr)]
-                text = "\n".join(map(ast.unparse, body))
-                assert text not in seen, f"{node.name} of {path.stem} and {seen[text]}"
-                seen[text] = f"{node.name} of {path.stem}"
 
 
 def test_settings_come_from_the_command_line():

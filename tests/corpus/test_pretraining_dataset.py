@@ -149,7 +149,6 @@ def test_single_sentences_are_contiguous_and_whole(corpus, documents, batches, r
         ({"sequence_length": 4}, "sequence_length must be at least 5"),
         ({"masked_lm_rate": 1.5}, "masked_lm_rate is a probability"),
         ({"mask_token_rate": 0.95}, r"mask_token_rate \+ random_token_rate .*1\.05"),
-        ({"shard": (2, 2)}, r"shard=\(2, 2\) has no data"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"start_step": -1}, "start_step must be at least 0"),
         ({"start_step": 10_000}, "past the end of the data"),

@@ -449,8 +449,6 @@ CONLL = {
     "CoNLL-U": ("1-2\tAdas\t_\n1\tAda\tB-PER\n1.1\tx\tO\n2\tis\tO\n", {}),
     "GermEval": ("#\thttp://a.b\t[2009]\n1\tAda\tB-PER\tO\n2\tis\tO\tO\n", {"tag_column": 2}),
     "MultiCoNER": ("# id 2f8d domain=en\nAda _ _ B-PER\nis _ _ O\n", {}),
-    "tags first": ("B-PER Ada\nO is\n", {"word_column": 1, "tag_column": 0}),
-    "words": ("Ada B-PER\nis O\n", {}),
 }
 
 

@@ -41,11 +41,6 @@ def test_a_partial_function_in_a_list_with_its_weight(model, trains_as):
     trains_as(model, [ENTROPY], lambda y, p: 0.5 * ENTROPY(y, p), loss_weights=[0.5])
 
 
-def test_a_loss_class_that_is_not_registered(model, trains_as):
-    twice = lambda y, p: 2 * my_loss(y, p)  # noqa: E731
-    trains_as(model, MyLoss(), twice, sample_weight=WEIGHTS)
-
-
 def test_a_loss_class_whose_reduction_is_sum(model, texts, labels, by_hand, same_weights):
     model.compile(SGD(0.1), loss=MyLoss(reduction="sum"), run_eagerly=EAGERLY)
     model.fit(texts, labels, **PLAIN)

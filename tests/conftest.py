@@ -45,8 +45,14 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items):
-    """Starts the longest tests first, so that no worker waits for one at the end."""
+    """Starts the longest tests first, so that no worker waits for one at the end.
+
+    What is too long for each change is slow, too.
+    """
     items.sort(key=lambda item: item.path.stem not in LONGEST)
+    for item in items:
+        if item.get_closest_marker("weekly"):
+            item.add_marker("slow")
 
 
 def pytest_collection_finish():

@@ -35,7 +35,6 @@ FOR_GPUS = is_installed("jax", "nvidia", "jax_plugins", "jax_plugins.xla_cuda13"
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "device",
     [
@@ -70,7 +69,6 @@ def weights(shared_data, transformers, tmp_path_factory):
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize("task", ["sentiment", "squad2"])
 def test_both_libraries_learn_a_task_and_are_scored_alike(

@@ -139,7 +139,6 @@ def test_make_targets_exist(page):
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_the_toy_run_of_the_recipes_works(books):
     for script, *arguments in commands(ROOT / "docs" / "recipes.md"):
         expanded = [

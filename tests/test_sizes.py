@@ -28,7 +28,6 @@ def test_models_have_as_many_weights_as_published():
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_every_size_has_as_many_weights_as_in_transformers(torch, transformers):
     for name, size in sizes.SIZES.items():
         config = transformers.BertConfig(

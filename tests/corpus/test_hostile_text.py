@@ -130,7 +130,6 @@ def test_no_paragraph_hangs():
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", FUNCTIONS)
 def test_ten_megabytes_of_hostile_text_do_not_hang(kind):
     check_no_hang(10_000_000, [kind], hang_seconds=3600)

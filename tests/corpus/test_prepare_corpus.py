@@ -230,7 +230,6 @@ if __name__ == "__main__":
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path, run_python, tokenizer):
     program = """
 import json, re, sys

@@ -248,7 +248,6 @@ def test_odd_objects_work_or_say_what_is_wrong():
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_thousands_of_odd_objects_work_or_say_what_is_wrong(share):
     until = time.monotonic() + share if share else None
     seed = int(os.environ.get("FUZZ_SEED", "2"))

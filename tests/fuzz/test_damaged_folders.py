@@ -178,7 +178,6 @@ def test_damaged_folders_raise_value_errors(folders, use_folder, tmp_path):
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_many_damaged_folders_raise_value_errors(folders, use_folder, tmp_path, share):
     started = time.monotonic()
     first = SEED + 10**6 * int(os.environ.get("FUZZ_PART", "0"))

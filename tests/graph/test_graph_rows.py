@@ -136,7 +136,7 @@ def same(assert_close):
     return same
 
 
-SLOW, WEEKLY = pytest.mark.slow, [pytest.mark.slow, pytest.mark.weekly]
+SLOW, WEEKLY = pytest.mark.slow, pytest.mark.weekly
 
 
 @pytest.fixture(params=[FEW, pytest.param(MORE, marks=SLOW), pytest.param(MANY, marks=WEEKLY)])

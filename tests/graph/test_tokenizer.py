@@ -54,7 +54,6 @@ def test_accents_that_are_kept_give_the_tokens_of_python(alphabet, varied_charac
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_every_character_gives_the_tokens_of_python(alphabet, assigned_characters, lowercase):
     others = [chr(point) for point in range(0, 0x110000, 64) if not 0xD800 <= point < 0xE000]

@@ -65,9 +65,7 @@ def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
-@pytest.mark.parametrize(
-    "calls", [50, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.weekly])]
-)
+@pytest.mark.parametrize("calls", [50, pytest.param(1000, marks=pytest.mark.weekly)])
 def test_calls_trace_nothing_again_and_keep_memory(model, tensorflow, calls):
     def call(number):
         model.answer(TEXTS[: 1 + number % len(TEXTS)], batch_size=5)

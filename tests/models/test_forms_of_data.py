@@ -27,10 +27,7 @@ TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 
 
 
 OFTEN = ("classes", "tags", "questions", "pairs")  # the others are run weekly
-EACH_CASE = [
-    c if c in OFTEN else pytest.param(c, marks=[pytest.mark.slow, pytest.mark.weekly])
-    for c in CASES
-]
+EACH_CASE = [c if c in OFTEN else pytest.param(c, marks=pytest.mark.weekly) for c in CASES]
 
 
 @pytest.mark.parametrize("case", EACH_CASE)

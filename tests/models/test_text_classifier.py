@@ -60,7 +60,6 @@ EXPECTED_TO_FAIL = {
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 @parametrize_with_checks(
     [OfNumbers("encoder", **SETTINGS)], expected_failed_checks=lambda _: EXPECTED_TO_FAIL
 )

@@ -29,7 +29,6 @@ def test_a_part_of_the_pairs_works(backend, run_python, tmp_path):
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_all_pairs_work(run_python, tmp_path):
     week = date.today().isocalendar().week  # another array each week
     options = ("--seed", week, "--folder", tmp_path)

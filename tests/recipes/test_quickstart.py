@@ -22,7 +22,6 @@ def test_there_are_sentences_of_every_chapter_each_once(module):
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_from_raw_text_to_a_served_bert_and_once_more(module, tmp_path, capfd):
     for version in (1, 2):  # started again, it goes on with the text and the corpus that are there
         module.main(["--output", str(tmp_path), "--steps", "10", "--epochs", "1"])

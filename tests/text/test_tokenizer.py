@@ -45,7 +45,6 @@ def test_every_kind_of_character_gives_the_tokens_of_the_rules(both, varied_char
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_every_character_gives_the_tokens_of_the_rules(pair, assigned_characters, lowercase):
     points = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]

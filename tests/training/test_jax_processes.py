@@ -12,7 +12,6 @@ SCRIPT = Path(__file__).with_name("jax_processes.py")
 FAST = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # JAX compiles more than it computes here
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.weekly,
     pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"'),
 ]

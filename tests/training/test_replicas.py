@@ -187,6 +187,5 @@ print("alike")
 
 
 @pytest.mark.weekly
-@pytest.mark.slow
 def test_arrays_of_a_pydataset_stay_what_they_are(tensorflow, run_python):
     assert run_python("-c", BEGIN + OWN_ARRAYS).endswith("alike\n")

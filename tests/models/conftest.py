@@ -53,6 +53,13 @@ TASKS = {
 }
 
 
+def rows_of(x):
+    """Examples one by one, as an iterable yields them."""
+    if isinstance(x, dict):
+        return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
+    return list(zip(*x, strict=True)) if isinstance(x, tuple) else x
+
+
 SIZES_OF_THEIRS = {  # words, layers, width, positions
     "tiny": (30, 2, 16, 16),
     "MiniLM": (30522, 6, 384, 512),

@@ -16,7 +16,7 @@ import numpy as np
 import keras_bert
 from keras_bert import Batching, BertTokenizer
 from tests.conftest import VOCABULARY
-from tests.models.conftest import TASKS
+from tests.models.conftest import TASKS, rows_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "forms.md"
 CASES = [name for name, (_, x, *_) in TASKS.items() if x is not None]
@@ -68,12 +68,6 @@ def _letters():
     return BertTokenizer(VOCABULARY)
 
 
-def _rows(x):
-    if isinstance(x, dict):
-        return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
-    return list(zip(*x, strict=True)) if isinstance(x, tuple) else x
-
-
 def given(task, case, form, with_labels):
     """Returns examples in a form, `(x,)`, `(x, y)` or `(x, y, weights)`."""
     _, x, y, *_ = TASKS[case]
@@ -82,7 +76,7 @@ def given(task, case, form, with_labels):
     y = y if with_labels else None
     if form == "RawExamples":
         return (x,) if y is None else (x, y)
-    rows = _rows(x)
+    rows = rows_of(x)
     return (iter(rows if y is None else zip(rows, y, strict=True)),)
 
 

@@ -6,8 +6,8 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from keras_bert import BertClassifier, BertClassifierPreprocessor, TrainingCheckpoint
+from tests.models.test_bert_classifier import TEXTS
 
-TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
 LABELS = np.array([0, 1, 1, 0, 1, 0, 0, 1])
 FEATURES = np.random.default_rng(1).normal([3e6, 0.1, 7], [7, 1e-4, 0], (8, 3))
 

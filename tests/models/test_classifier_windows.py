@@ -47,10 +47,19 @@ def windows_of(text, stride):
     return [" ".join(tokens[i * stride : i * stride + ROOM]) for i in range(count)]
 
 
-def pooled(model, windows):
-    """Logits of texts: those of their windows, read as texts, pooled."""
+def logits_of(model, windows):
+    """Logits of windows, read as texts."""
     read_windows(model, None)
-    logits = model.predict(with_number(sum(windows, [])), batch_size=64, verbose=0)
+    return model.predict(with_number(sum(windows, [])), batch_size=64, verbose=0)
+
+
+def losses_of(logits, labels):
+    return np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(logits)), labels]
+
+
+def pooled(model, windows):
+    """Logits of texts: those of their windows pooled."""
+    logits = logits_of(model, windows)
     parts = np.split(logits, np.cumsum([len(part) for part in windows])[:-1])
     return np.stack([part.mean(axis=0) for part in parts])
 
@@ -69,7 +78,7 @@ def test_evaluate_scores_whole_texts(model, tf, refused):
     read_windows(model, 4)
     x = with_number(TEXTS)
     logits = model.predict(x, verbose=0).astype("float64")
-    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(6), LABELS]
+    losses = losses_of(logits, LABELS)
     found = model.evaluate(x, LABELS.astype(str), verbose=0, return_dict=True)
     assert found["loss"] == pytest.approx(losses.mean(), rel=1e-4)
     assert found["accuracy"] == pytest.approx((logits.argmax(axis=1) == LABELS).mean())
@@ -104,10 +113,8 @@ def test_a_text_counts_once_however_many_windows_it_has(model, make_backbone, ea
     weighted = [keras.metrics.SparseCategoricalAccuracy(name="weighted")]
     eager(alone, optimizer=keras.optimizers.SGD(0.0), weighted_metrics=weighted)
     logs = alone.fit(with_number(TEXTS), LABELS, 64, sample_weight=weights, verbose=0).history
-    read_windows(model, None)
-    logits = model.predict(with_number(sum(windows, [])), batch_size=64, verbose=0)
-    rows = np.repeat(LABELS, counts)
-    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(rows)), rows]
+    logits, rows = logits_of(model, windows), np.repeat(LABELS, counts)
+    losses = losses_of(logits, rows)
     shares_of_rows = shares * np.repeat(weights or np.ones(6), counts)
     assert logs["loss"][0] == pytest.approx((losses * shares_of_rows).sum() / 6, rel=1e-4)
     is_right = logits.argmax(axis=1) == rows

@@ -13,6 +13,7 @@ import keras_bert
 from keras_bert import Batching, BertTask
 from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.forms import take
+from tests.models.conftest import rows_of
 
 TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
 TASKS += ["documents", "vectors", "labels"]
@@ -86,11 +87,7 @@ def test_prepared_rows_have_a_label_each(made, refused):
 @without("vectors", "windows")
 def test_an_iterable_of_examples_is_read_like_a_list(made, assert_close):
     task, x, y, *_ = made
-    rows = x
-    if isinstance(x, dict):
-        rows = [{"text": t, "features": f} for t, f in zip(x["text"], x["features"], strict=True)]
-    elif isinstance(x, tuple):
-        rows = list(zip(*x, strict=True))
+    rows = rows_of(x)
     pairs = rows if y is None else zip(rows, y, strict=True)
     batches = [[*task.batches(*data, batching=Batching(3))] for data in ((x, y), (iter(pairs),))]
     assert_close(*batches)

@@ -51,6 +51,13 @@ def model():
     return make_task("classes")
 
 
+@pytest.fixture(scope="module")
+def prepared(model):
+    """All examples as one batch."""
+    [batch] = model.batches(TEXTS, LABELS, batching=Batching(6, pad_to="full"))
+    return batch
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_the_door_looks_once_and_returns_the_class_of_the_form(model, form, tf):
     data = data_of(model, *given(model, "classes", form, with_labels=True))
@@ -82,15 +89,15 @@ def test_scores_and_batches_of_prepared_batches_are_those_of_texts(model, refuse
     refused("may have no end", model.scores, (batch for batch in whole))
 
 
-def test_a_loader_of_pytorch_is_read_too(model, torch):
-    [(inputs, labels)] = model.batches(TEXTS, LABELS, batching=Batching(6, pad_to="full"))
+def test_a_loader_of_pytorch_is_read_too(model, prepared, torch):
+    inputs, labels = prepared
     rows = [({name: v[i] for name, v in inputs.items()}, labels[i]) for i in range(6)]
     loader = torch.utils.data.DataLoader(rows, batch_size=4)
     assert model.scores(loader) == model.scores(inputs, labels)
 
 
-def test_a_collate_function_makes_batches_of_more_columns_than_a_batch_has(model, torch):
-    [(inputs, labels)] = model.batches(TEXTS, LABELS, batching=Batching(6, pad_to="full"))
+def test_a_collate_function_makes_batches_of_more_columns_than_a_batch_has(model, prepared, torch):
+    inputs, labels = prepared
     rows = torch.utils.data.TensorDataset(*map(torch.tensor, [*inputs.values(), labels]))
 
     def collate(rows):
@@ -101,7 +108,7 @@ def test_a_collate_function_makes_batches_of_more_columns_than_a_batch_has(model
     assert model.scores(loader) == model.scores(inputs, labels)
 
 
-def test_further_columns_of_batches_are_dropped(model):
-    [(inputs, labels)] = model.batches(TEXTS, LABELS, batching=Batching(6, pad_to="full"))
+def test_further_columns_of_batches_are_dropped(model, prepared):
+    inputs, labels = prepared
     batch = (inputs, labels, np.ones(6), "a name")
     assert len(model.predict((b for b in [batch, batch]), steps=1, verbose=0)) == 6

@@ -31,6 +31,11 @@ def backbone(make_backbone, varied):
     return varied(make_backbone(dropout=0.0, attention_dropout=0.0))
 
 
+@pytest.fixture
+def modern(letters, varied, pooling):
+    return varied(ModernBertBackbone(letters.vocabulary_size(), 4, 2, 32, 48, pooling=pooling))
+
+
 @pytest.mark.parametrize(
     ("settings", "prompts", "default"),
     [
@@ -65,12 +70,11 @@ def test_a_folder_has_the_same_vectors(
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_modernbert_of_a_folder_in_shards(
-    theirs, torch, transformers, letters, varied, assert_close, tmp_path, caplog, pooling, dtype
+    theirs, torch, transformers, letters, modern, assert_close, tmp_path, caplog, pooling, dtype
 ):
     """As gte-modernbert and nomic's embedders are published, with ModernGBERT's WordPiece."""
-    backbone = varied(ModernBertBackbone(letters.vocabulary_size(), 4, 2, 32, 48, pooling=pooling))
     reader = BertEmbedderPreprocessor(letters, 12, prompts={"query": "q ", "document": "d "})
-    BertEmbedder(backbone, pooling, preprocessor=reader).save_to_hugging_face(tmp_path / "first")
+    BertEmbedder(modern, pooling, preprocessor=reader).save_to_hugging_face(tmp_path / "first")
     model = theirs.SentenceTransformer(str(tmp_path / "first"), device="cpu")
     model[0].auto_model.to(getattr(torch, dtype))
     model.save(str(tmp_path / "whole"))
@@ -88,10 +92,9 @@ def test_modernbert_of_a_folder_in_shards(
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_modernbert_as_a_cross_encoder(theirs, letters, varied, assert_close, tmp_path, pooling):
-    backbone = varied(ModernBertBackbone(letters.vocabulary_size(), 4, 2, 32, 48, pooling=pooling))
+def test_modernbert_as_a_cross_encoder(theirs, letters, modern, assert_close, tmp_path, pooling):
     reader = BertRerankerPreprocessor(letters, sequence_length=12)
-    ours = BertReranker(backbone, preprocessor=reader)
+    ours = BertReranker(modern, preprocessor=reader)
     ours.save_to_hugging_face(tmp_path / "ours")
     model = theirs.CrossEncoder(str(tmp_path / "ours"), device="cpu")
     model.save(str(tmp_path / "theirs"))

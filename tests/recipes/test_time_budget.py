@@ -4,10 +4,8 @@ import pytest
 
 from _time_budget import TimeBudget
 from keras_bert import AdamW, TrainingCheckpoint, WarmupLinearDecay
+from tests.training.test_checkpointing import EAGERLY, X, Y
 
-X = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
-Y = X.sum(axis=1)
-EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 SCHEDULE = WarmupLinearDecay(0.1, 10, 100, continuous=True, final_fraction=0.02)
 
 

@@ -7,6 +7,11 @@ from keras_bert import AdamW, BertClassifier, BertPretrainer
 EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a few steps
 
 
+@pytest.fixture
+def model(make_backbone):
+    return BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
+
+
 def test_gradients_of_many_parts_are_summed_in_float32(make_backbone):
     """In bfloat16 a sum of 16 equal parts is off by 3 %."""
     model = BertClassifier(make_backbone(dropout=0.0, dtype="bfloat16"), num_classes=2, dropout=0.0)
@@ -39,9 +44,8 @@ class Ends(keras.callbacks.Callback):
         raise KeyboardInterrupt
 
 
-def test_a_model_keeps_its_weights_when_data_or_a_callback_raise_an_error(make_backbone):
+def test_a_model_keeps_its_weights_when_data_or_a_callback_raise_an_error(model):
     """On JAX, Keras moves them out of the variables before the first step."""
-    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
     model.compile("sgd", run_eagerly=EAGERLY)
     x, y = Broken()[0]
     before = model.predict(x, verbose=0)
@@ -62,8 +66,7 @@ def test_a_model_keeps_its_weights_when_data_or_a_callback_raise_an_error(make_b
 X, Y = {"token_ids": np.arange(32).reshape(8, 4) % 25 + 5}, np.arange(8) % 2
 
 
-def test_a_sum_can_be_evaluated_after_a_fit_in_parts(make_backbone):
-    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
+def test_a_sum_can_be_evaluated_after_a_fit_in_parts(model):
     model.compile("sgd", run_eagerly=EAGERLY)
     model.fit(X, Y, accumulation_steps=2, verbose=0)
     mean = model.evaluate(X, Y, verbose=0)
@@ -125,9 +128,8 @@ def own_losses():
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_loss_of_the_users_own_gives_the_numbers_of_the_same_loss_of_keras(
-    make_backbone, assert_close, parts
+    model, assert_close, parts
 ):
-    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
     start, found = model.get_weights(), []
     for loss in (None, *own_losses()):
         model.set_weights(start)
@@ -139,15 +141,12 @@ def test_a_loss_of_the_users_own_gives_the_numbers_of_the_same_loss_of_keras(
         assert_close(each, found[0])
 
 
-def test_a_dataset_of_unknown_length_takes_no_step_after_its_end(
-    make_backbone, tensorflow, assert_close
-):
+def test_a_dataset_of_unknown_length_takes_no_step_after_its_end(model, tensorflow, assert_close):
     dataset = tensorflow.data.Dataset.from_tensor_slices((X, Y))
     fixed, unknown = (
         dataset.batch(2, drop_remainder).filter(lambda x, y: True)  # rows of a batch
         for drop_remainder in (True, False)
     )
-    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
     model.compile(AdamW(1e-2))
     model.optimizer.build(model.trainable_variables)
     variables = [*model.variables, *model.optimizer.variables]
@@ -163,7 +162,7 @@ def test_a_dataset_of_unknown_length_takes_no_step_after_its_end(
         assert_close(each, found[0])
 
 
-def test_a_batch_without_rows_leaves_finite_weights(make_backbone, tensorflow):
+def test_a_batch_without_rows_leaves_finite_weights(model, tensorflow):
     """As a filter within batches makes it."""
 
     def known(x, y):
@@ -171,7 +170,6 @@ def test_a_batch_without_rows_leaves_finite_weights(make_backbone, tensorflow):
         x = {name: tensorflow.boolean_mask(values, is_known) for name, values in x.items()}
         return x, tensorflow.boolean_mask(y, is_known)
 
-    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
     model.compile(**model.default_compile_args())
     x = {"token_ids": np.arange(1, 13).reshape(6, 2)}
     batches = tensorflow.data.Dataset.from_tensor_slices((x, [0, 1, 2, 2, 1, 0])).batch(2)

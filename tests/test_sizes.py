@@ -1,5 +1,4 @@
 import keras
-import pytest
 from keras.src.backend.common import global_state
 
 from keras_bert import BertBackbone, BertPretrainer, sizes
@@ -25,21 +24,6 @@ def test_models_have_as_many_weights_as_published():
     for name, millions in PUBLISHED_MILLIONS.items():
         weights = num_weights(name, lambda backbone: BertPretrainer(backbone, next_sentence=False))
         assert round(weights / 1e6, 1) == millions
-
-
-@pytest.mark.weekly
-def test_every_size_has_as_many_weights_as_in_transformers(torch, transformers):
-    for name, size in sizes.SIZES.items():
-        config = transformers.BertConfig(
-            vocab_size=VOCABULARY_SIZE,
-            num_hidden_layers=size["num_layers"],
-            num_attention_heads=size["num_heads"],
-            hidden_size=size["hidden_dim"],
-            intermediate_size=size["intermediate_dim"],
-        )
-        with torch.device("meta"):
-            theirs = transformers.BertModel(config)
-        assert num_weights(name) == theirs.num_parameters(), name
 
 
 def test_the_24_are_2_to_12_layers_of_128_to_768_units_with_heads_of_64():

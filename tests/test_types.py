@@ -1,6 +1,8 @@
 """Editors and type checkers see the public names, although these load on first use."""
 
 import ast
+import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -24,53 +26,50 @@ KERAS_OVERRIDES = re.compile(
 )
 
 
-def classes_of(trees):
-    """Returns `{class: (names of its bases, its members with types)}` of modules."""
-    classes = {}
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
-                typed = {m.name for m in methods if not missing_annotations(m, is_method=True)}
-                typed |= {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
-                bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-                classes[node.name] = (bases, typed)
-    return classes
-
-
-def inherits(classes, name, method):
-    """Whether a base class states the types of a method, which type checkers take from there."""
-    bases, _ = classes.get(name, ((), ()))
-    return any(
-        method in classes.get(base, ((), ()))[1] or inherits(classes, base, method)
-        for base in bases
-    )
-
-
-def public_functions(nodes, classes, owner=""):
-    """Yields `(qualified name, function, is a method)` of a module's or a class's body."""
-    for node in nodes:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield from public_functions(node.body, classes, node.name)
-        elif isinstance(node, ast.FunctionDef):
-            is_special = node.name in ("__init__", "__call__")
-            is_override = owner and (
-                KERAS_OVERRIDES.fullmatch(node.name) or inherits(classes, owner, node.name)
-            )
-            if not is_override and (is_special or not node.name.startswith("_")):
-                yield f"{owner}.{node.name}", node, bool(owner)
-
-
-def missing_annotations(function, is_method):
+def untyped(function):
     """Names of the parameters without a type, and "return" if the function has no return type."""
-    arguments = function.args
-    parameters = [*arguments.posonlyargs, *arguments.args]
-    if is_method and parameters[0].arg in ("self", "cls"):
-        parameters = parameters[1:]
-    parameters += [*arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    names = [p.arg for p in parameters if p is not None and p.annotation is None]
-    has_return = function.returns is not None or function.name == "__init__"
-    return names if has_return else [*names, "return"]
+    signature = inspect.signature(function)
+    parts = {name: part.annotation for name, part in signature.parameters.items()}
+    if function.__name__ != "__init__":
+        parts["return"] = signature.return_annotation
+    return [n for n, part in parts.items() if part is signature.empty and n not in ("self", "cls")]
+
+
+def function_of(member):
+    """The function of a method of any kind, of a property, or of what has a cache."""
+    for name in ("fget", "func", "__func__"):
+        member = getattr(member, name, member)
+    return inspect.unwrap(member)
+
+
+def inherits(cls, name):
+    """Whether a base class states the types of a member, which type checkers take from there."""
+    for base in cls.__mro__[1:]:
+        if base.__module__.startswith("keras_bert."):
+            function = function_of(vars(base).get(name))
+            if name in inspect.get_annotations(base):
+                return True
+            if inspect.isfunction(function) and not untyped(function):
+                return True
+    return False
+
+
+def public_functions(module):
+    """Yields `(name, function)` of a module's own public functions and methods."""
+    for name, value in vars(module).items():
+        if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+            continue
+        found = {name: value}
+        if isinstance(value, type):
+            found = {
+                f"{name}.{member}": part
+                for member, part in vars(value).items()
+                if member in ("__init__", "__call__") or not member.startswith("_")
+                if not KERAS_OVERRIDES.fullmatch(member) and not inherits(value, member)
+            }
+        for name, function in zip(found, map(function_of, found.values()), strict=True):
+            if inspect.isfunction(function) and function.__module__ == module.__name__:
+                yield name, function
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("__init__.pyi")), ids=lambda p: p.parent.name)
@@ -85,20 +84,16 @@ def test_a_stub_exports_every_name_that_it_imports(path):
 
 
 def test_public_functions_outside_of_layers_and_models_are_annotated():
-    # Layers and models have the signatures of Keras, which users know from there.
-    missing = []
-    total = 0
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
-    classes = classes_of(trees.values())
-    for path, tree in trees.items():
-        room = path.relative_to(PACKAGE).parts[0]
-        # The functions of graph_ops are those of numpy_ops, for tensors.
-        if room in ("layers", "models") or path.stem == "graph_ops":
+    # Layers and models have the signatures of Keras, which users know from there, and the functions
+    # of graph_ops are those of numpy_ops, for tensors.
+    missing, total = [], 0
+    for info in pkgutil.walk_packages(keras_bert.__path__, "keras_bert."):
+        if info.name.split(".")[1] in ("layers", "models") or info.name.endswith("graph_ops"):
             continue
-        for name, function, is_method in public_functions(tree.body, classes):
+        for name, function in public_functions(import_module(info.name)):
             total += 1
-            if found := missing_annotations(function, is_method):
-                missing.append(f"{path.relative_to(ROOT)}: {name} lacks {', '.join(found)}")
+            if found := untyped(function):
+                missing.append(f"{info.name}: {name} lacks {', '.join(found)}")
     assert total > 300  # otherwise the search is broken
     assert not missing, "\n".join(missing)
 

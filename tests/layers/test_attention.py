@@ -6,7 +6,6 @@ from keras import ops
 from keras_bert.layers.attention import attention
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.plain_attention import softmax_with_small_gradient
-from keras_bert.layers.self_attention import SelfAttention
 
 MASK = np.arange(7) < np.array([[7], [4], [1]])
 SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 1, 1, 1], [1, 1, 2, 2, 3, 3, 3]])
@@ -64,10 +63,6 @@ def test_softmax_is_computed_in_float32():
     assert keras.backend.standardize_dtype(probabilities.dtype) == "bfloat16"
     found = ops.convert_to_numpy(ops.cast(probabilities, "float32"))
     np.testing.assert_allclose(found, [[0.3775, 0.6225]], rtol=2**-8)
-
-
-def test_hidden_dim_must_be_a_multiple_of_num_heads(refused):
-    refused("hidden_dim=10 and num_heads=4", SelfAttention, num_heads=4, hidden_dim=10)
 
 
 def test_kernels_start_as_a_narrow_truncated_normal():

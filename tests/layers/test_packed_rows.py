@@ -19,12 +19,6 @@ def vectors_of(layer, **packed):
         return ops.convert_to_numpy(layer(VECTORS))
 
 
-def test_packed_rows_give_those_of_each_sequence():
-    packed = {"cls_positions": CLS_POSITIONS, "sequence_ids": SEQUENCE_IDS}
-    expected = VECTORS[np.arange(3)[:, None], CLS_POSITIONS]
-    assert np.array_equal(vectors_of(ClsVectors(), **packed), expected)
-
-
 def test_rows_without_positions_give_those_of_their_first_sequence():
     for packed in ({}, {"sequence_ids": SEQUENCE_IDS}):
         assert np.array_equal(vectors_of(ClsVectors(), **packed), VECTORS[:, 0])

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import itertools
+import json
 import logging
 import os
 import signal
@@ -238,6 +239,14 @@ def free_addresses():
         return addresses
 
     return find
+
+
+@pytest.fixture
+def two_workers(free_addresses):
+    """The environments of two workers of TensorFlow."""
+    cluster, tasks = {"worker": free_addresses(2)}, [{"type": "worker", "index": i} for i in (0, 1)]
+    configs = [json.dumps({"cluster": cluster, "task": task}) for task in tasks]
+    return [{"KERAS_BACKEND": "tensorflow", "TF_CONFIG": config} for config in configs]
 
 
 @pytest.fixture(scope="session")

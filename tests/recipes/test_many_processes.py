@@ -12,12 +12,7 @@ import keras_bert
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 
-def two_workers(free_addresses):
-    cluster, tasks = {"worker": free_addresses(2)}, [{"type": "worker", "index": i} for i in (0, 1)]
-    configs = [json.dumps({"cluster": cluster, "task": task}) for task in tasks]
-    return [{"KERAS_BACKEND": "tensorflow", "TF_CONFIG": config} for config in configs]
-
-
+@pytest.fixture
 def two_jax_processes(free_addresses):
     [address] = free_addresses(1)
     return [
@@ -54,18 +49,16 @@ except ValueError as error:
 
 
 @pytest.mark.slow
-def test_workers_are_told_where_they_differ(tensorflow, run_together, free_addresses, tmp_path):
-    said = [
-        text.splitlines()[-1]
-        for text in run_together(tmp_path, ["-c", DIFFERENT], *two_workers(free_addresses))
-    ]
+def test_workers_are_told_where_they_differ(tensorflow, run_together, two_workers, tmp_path):
+    texts = run_together(tmp_path, ["-c", DIFFERENT], *two_workers)
+    said = [text.splitlines()[-1] for text in texts]
     assert said[0] == "True They differ. (They have [0, 1], in order of processes.)"
     assert said[1] == said[0].replace("True", "False")
 
 
 @pytest.mark.slow
 def test_the_program_for_two_machines_runs(
-    tensorflow, run_together, free_addresses, preset, write_table, tmp_path, monkeypatch
+    tensorflow, run_together, two_workers, preset, write_table, tmp_path, monkeypatch
 ):
     guide = (RECIPES.parent / "docs" / "guides" / "many_devices.py").read_text(encoding="utf-8")
     program = guide.partition("# ```py\n")[2].partition("# ```\n")[0].replace("# ", "", 1)
@@ -74,7 +67,7 @@ def test_the_program_for_two_machines_runs(
     rows = [(f"the book was {word}", word) for word in ("good", "bad")] * 20
     write_table(tmp_path / "train.tsv", ("text", "label"), *rows)
     monkeypatch.chdir(tmp_path)
-    run_together(tmp_path, ["-c", program], *two_workers(free_addresses))
+    run_together(tmp_path, ["-c", program], *two_workers)
     scores = json.loads((tmp_path / "reviews" / "scores.json").read_text())
     assert len(scores) == 3
     model = keras_bert.BertClassifier.from_preset(tmp_path / "reviews" / "best")
@@ -86,10 +79,10 @@ def test_the_program_for_two_machines_runs(
     "strategy", ["multiworker", pytest.param("auto", marks=pytest.mark.weekly)]
 )
 def test_two_processes_finetune_and_the_first_writes(
-    strategy, run_together, free_addresses, preset, sst2, tmp_path
+    strategy, run_together, two_workers, two_jax_processes, preset, sst2, tmp_path
 ):
-    places = two_workers if strategy == "multiworker" else two_jax_processes
-    if places is two_jax_processes and importlib.util.find_spec("jax") is None:
+    is_jax = strategy == "auto"
+    if is_jax and importlib.util.find_spec("jax") is None:
         pytest.skip('pip install ".[parity]"')
     arguments = [
         "--task", "sst2", "--data", sst2, "--init", preset, "--sequence_length", 8,
@@ -97,7 +90,7 @@ def test_two_processes_finetune_and_the_first_writes(
         "--strategy", strategy, "--output", tmp_path / "out",
     ]  # fmt: skip
     command = [RECIPES / "finetune_glue.py", *arguments]
-    first, second = run_together(tmp_path, command, *places(free_addresses))
+    first, second = run_together(tmp_path, command, *(two_jax_processes if is_jax else two_workers))
     output = tmp_path / "out"
     assert "2 replicas on CPU" in first and "Wrote " in first and "Wrote " not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]

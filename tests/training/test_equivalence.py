@@ -92,11 +92,8 @@ def test_four_devices_parts_alone_and_xla_give_the_numbers_of_one_device(backend
             assert_equal(actual, expected)
 
 
-def test_two_workers_give_the_numbers_of_one(tensorflow, free_addresses, trained):
-    cluster, workers = {"worker": free_addresses(2)}, []
-    for index in range(2):
-        config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
-        workers.append((1, IN_PARTS[:1], {"TF_CONFIG": config}))
+def test_two_workers_give_the_numbers_of_one(tensorflow, two_workers, trained):
+    workers = [(1, IN_PARTS[:1], environment) for environment in two_workers]
     [expected], *found = trained("tensorflow", (1, [PLAIN["pretrainer"]]), *workers)
     for [actual] in found:
         assert_equal(actual, expected)

@@ -141,19 +141,6 @@ def test_the_guide_to_the_house_lists_the_rooms_and_their_floors():
     assert folders | files | {"recipes"} == FLOORS.keys()
 
 
-def test_the_guide_to_the_house_names_the_class_that_answers():
-    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    table = page[page.index("| methods | class | page |") :].split("\n\n")[0]
-    for row in table.splitlines()[2:]:
-        methods, class_name, path, *_ = [re.findall("`(.*?)`", cell) for cell in row.split("|")[1:]]
-        for method in methods:
-            owner = next(c for c in keras_bert.BertClassifier.__mro__ if method in vars(c))
-            if owner is keras_bert.BertClassifier:  # which adds to it
-                owner = keras_bert.BertTask
-            assert [owner.__name__] == class_name, method
-            assert inspect.getsourcefile(owner).endswith(Path(path[0]).name.split("_")[-1]), path
-
-
 def test_no_file_is_a_drawer_for_everything():
     banned = {"utils", "util", "common", "helpers", "manager", "misc"}
     assert not [path for path in SOURCES if path.stem in banned or path.parent.name in banned]

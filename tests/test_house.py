@@ -141,11 +141,6 @@ def test_the_guide_to_the_house_lists_the_rooms_and_their_floors():
     assert folders | files | {"recipes"} == FLOORS.keys()
 
 
-def test_no_file_is_a_drawer_for_everything():
-    banned = {"utils", "util", "common", "helpers", "manager", "misc"}
-    assert not [path for path in SOURCES if path.stem in banned or path.parent.name in banned]
-
-
 def test_all_is_exact_and_short():
     assert len({*keras_bert.__all__} - {*NAMESPACES}) <= 36
     for package, name in PUBLIC:

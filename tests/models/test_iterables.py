@@ -232,9 +232,16 @@ def test_unlike_examples_and_missing_ones_are_refused(train, refused):
         refused(words, train, iter(examples))
 
 
-def test_an_iterable_is_finetuned_like_a_list(make, eager_compile, tmp_path):
+@pytest.fixture
+def bare(make, eager_compile):
+    """Another model of the same settings, not compiled, and its weights."""
     model, start = BertClassifier.from_config(make().get_config()), make().get_weights()
     model.set_weights(start)
+    return model, start
+
+
+def test_an_iterable_is_finetuned_like_a_list(bare, tmp_path):
+    model, start = bare
     model.compile()
     options = {"settings": FineTuning(epochs=1), "batching": Batching(2)}
     with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
@@ -243,8 +250,8 @@ def test_an_iterable_is_finetuned_like_a_list(make, eager_compile, tmp_path):
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
-def test_several_steps_of_an_execution_end_with_a_pass_as_those_of_a_list(make, eager_compile):
-    model, start = BertClassifier.from_config(make().get_config()), make().get_weights()
+def test_several_steps_of_an_execution_end_with_a_pass_as_those_of_a_list(bare):
+    model, start = bare
     model.compile(keras.optimizers.SGD(0.0), steps_per_execution=2)
     losses = []
     for data in ((TEXTS, LABELS), (Loader(ROWS),)):

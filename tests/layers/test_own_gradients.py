@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from numpy.testing import assert_allclose
 
 from keras_bert.layers.dense_and_norms import EPSILON, LayerNorm, _normalized
 from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
@@ -98,7 +99,7 @@ def test_own_gradients_equal_those_of_the_plain_expressions(own, plain, inputs, 
     computed = keras.backend.result_type(dtype, "float32")  # PyTorch has float32 for float64
     tolerance = max(TOLERANCES[dtype], TOLERANCES[computed])
     for a, b in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * np.abs(b).max())
+        assert_allclose(a, b, rtol=0, atol=tolerance * np.abs(b).max())
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
@@ -129,7 +130,7 @@ def test_a_layer_norm_uses_its_gradient_in_training(
     assert uses == [EPSILON]
     assert_close(own_value, plain_value)
     tolerance = 1e-4 * np.abs(plain_gradient).max()
-    np.testing.assert_allclose(own_gradient, plain_gradient, atol=tolerance)
+    assert_allclose(own_gradient, plain_gradient, atol=tolerance)
 
 
 def test_gelu_uses_its_gradient_on_tensors(tensorflow, monkeypatch):
@@ -143,7 +144,7 @@ def test_accelerators_keep_keras_layer_norm(tensorflow, monkeypatch, kind):
     monkeypatch.setattr(tensorflow.config, "list_logical_devices", lambda: devices)
     monkeypatch.setattr("keras_bert.layers.dense_and_norms._normalized", None)
     layer = LayerNorm(epsilon=EPSILON)
-    np.testing.assert_allclose(layer(X, training=True), layer(X, training=False))
+    assert_allclose(layer(X, training=True), layer(X, training=False))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
@@ -162,10 +163,10 @@ def test_the_decoder_is_the_reversed_embedding(assert_close, dtype, tensorflow):
     sums = ops.sum(
         ops.cast(chosen, "float32"), (0, 1)
     )  # the gradient of sum(logits) is the same row for every token
-    np.testing.assert_allclose(ops.cast(gradient, "float32"), [sums] * 11, rtol=1e-2, atol=2e-2)
+    assert_allclose(ops.cast(gradient, "float32"), [sums] * 11, rtol=1e-2, atol=2e-2)
 
 
 def test_bfloat16_gradients_are_within_rounding_of_the_exact_ones():
     exact = value_and_gradients(plain_gelu, "float32", UPSTREAM, ops.cast(X, "bfloat16"))
     for a, b in zip(value_and_gradients(_with_slope, "bfloat16", UPSTREAM, X), exact, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1.3e-2, atol=1e-6)  # three roundings of 2^-8 or less
+        assert_allclose(a, b, rtol=1.3e-2, atol=1e-6)  # three roundings of 2^-8 or less

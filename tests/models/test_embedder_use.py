@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask
 
@@ -40,12 +41,12 @@ def test_pairs_train_with_the_prompts_of_their_use(model, tensorflow):
     for column, texts in zip(inputs, written, strict=True):
         expected = model.preprocessor(texts)["token_ids"]
         found = column["token_ids"]
-        np.testing.assert_array_equal(found, expected[:, : found.shape[1]])
+        assert_array_equal(found, expected[:, : found.shape[1]])
     [(streamed, _)] = model.batches(tensorflow.data.Dataset.from_tensor_slices(pairs))
-    tensorflow.nest.map_structure(np.testing.assert_array_equal, streamed, inputs)
+    tensorflow.nest.map_structure(assert_array_equal, streamed, inputs)
     [((first, _), _)] = model.batches(pairs, [1.0, 2.0])  # of scores, no prompts
     expected = model.preprocessor(["a", "b"])["token_ids"][:, :3]
-    np.testing.assert_array_equal(first["token_ids"], expected)
+    assert_array_equal(first["token_ids"], expected)
 
 
 def test_prompts_and_widths_are_saved(
@@ -92,7 +93,7 @@ def test_search_finds_the_nearest_by_the_prompts_of_queries_and_documents(assert
     texts = ["a b c", "d", "x"]
     indices, found = model.search("d", texts, 2)
     expected = (model.encode_query("d") @ model.encode_document(texts).T)[0]
-    np.testing.assert_array_equal(indices[0], np.argsort(-expected)[:2])
+    assert_array_equal(indices[0], np.argsort(-expected)[:2])
     assert_close(found[0], np.sort(expected)[::-1][:2])
 
 
@@ -100,7 +101,7 @@ def test_documents_of_several_parts_are_searched_as_one(assert_close, model, mon
     expected = model.search(["a b", "d"], TEXTS, 3)
     monkeypatch.setattr("keras_bert.models.bert_embedder._TEXTS", 2)
     indices, found = model.search(["a b", "d"], TEXTS, 3)
-    np.testing.assert_array_equal(indices, expected[0])
+    assert_array_equal(indices, expected[0])
     assert_close(found, expected[1])
 
 

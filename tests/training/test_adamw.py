@@ -3,6 +3,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from keras import ops
+from numpy.testing import assert_allclose
 
 from keras_bert import BertBackbone, BertClassifier, WarmupLinearDecay
 from keras_bert.training.adamw import AdamW
@@ -89,7 +90,7 @@ def test_weights_of_every_precision_take_the_steps_of_the_formula(
     bound = max(float(ml_dtypes.finfo(dtype).eps), 20 * np.finfo(computed).eps)  # of six steps
     for weight, e in zip(weights, expected, strict=True):
         actual = ops.convert_to_numpy(weight).astype("float64")
-        np.testing.assert_allclose(actual, e, rtol=bound, atol=bound * 0.125)
+        assert_allclose(actual, e, rtol=bound, atol=bound * 0.125)
 
 
 def test_a_model_of_several_precisions_is_clipped_as_one():
@@ -99,7 +100,7 @@ def test_a_model_of_several_precisions_is_clipped_as_one():
     AdamW(0.125, beta_1=0.0, beta_2=0.0, epsilon=1.0, weight_decay=0).apply(gradients, weights)
     step = 0.125 / (1 + np.sqrt(3))  # the clipped gradient is 1 / sqrt(3)
     for weight, bound in zip(weights, (2**-10, 1e-6, 1e-6), strict=True):
-        np.testing.assert_allclose(ops.convert_to_numpy(weight), [2 - step], rtol=bound)
+        assert_allclose(ops.convert_to_numpy(weight), [2 - step], rtol=bound)
 
 
 def test_averages_of_bfloat16_weights_move():
@@ -110,7 +111,7 @@ def test_averages_of_bfloat16_weights_move():
         optimizer.apply([ops.convert_to_tensor([1.0, 1.0], "bfloat16")], [weight])
     optimizer.finalize_variable_values([weight])
     expected = [1 - 0.125 - 0.25 * 0.125, 2 - 0.125 - 0.25 * 0.125]  # Keras starts with a weight
-    np.testing.assert_allclose(ops.convert_to_numpy(weight).astype("float32"), expected, rtol=2**-8)
+    assert_allclose(ops.convert_to_numpy(weight).astype("float32"), expected, rtol=2**-8)
 
 
 def test_a_transposed_gradient_moves_its_own_weights(assert_close, variable):
@@ -130,7 +131,7 @@ def test_the_norm_of_a_large_table_is_exact(variable):
     optimizer = AdamW(0.1, beta_1=0.0, weight_decay=0.0, epsilon=1e3, bias_correction=False)
     optimizer.apply([ops.convert_to_tensor(gradient.copy())], [weight])
     clipped = np.float64(gradient) / np.linalg.norm(np.float64(gradient))
-    np.testing.assert_allclose(ops.convert_to_numpy(weight), -1e-4 * clipped, rtol=2e-5)
+    assert_allclose(ops.convert_to_numpy(weight), -1e-4 * clipped, rtol=2e-5)
 
 
 @pytest.mark.parametrize("name", ["bias", "gamma", "beta", "kernel", "embeddings", "bias_table"])
@@ -138,9 +139,9 @@ def test_biases_and_norms_alone_do_not_decay(variable, name):
     weight = variable([2.0, -4.0], name)
     train(AdamW(0.1, weight_decay=0.5), [weight], [([0.0, 0.0],)])
     expected = [2.0, -4.0] if name in ("bias", "gamma", "beta") else [1.9, -3.8]
-    np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
+    assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
     train(AdamW(0.1, weight_decay=0.5, no_decay=[name]), [weight], [([0.0, 0.0],)])
-    np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
+    assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
 
 
 def test_lower_layers_learn_more_slowly():
@@ -164,7 +165,7 @@ def test_lower_layers_learn_more_slowly():
     for path, step in plain.items():
         scale = next((value for part, value in expected.items() if part in path), 1.0)
         # Weights of about 1 move by 1e-3, so a step is a difference that rounds at 2^-23.
-        np.testing.assert_allclose(decayed[path], scale * step, rtol=2e-3, atol=3e-7, err_msg=path)
+        assert_allclose(decayed[path], scale * step, rtol=2e-3, atol=3e-7, err_msg=path)
     assert {"pooler/kernel", "logits/kernel"} <= set(decayed)
 
 

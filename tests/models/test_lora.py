@@ -94,7 +94,7 @@ def test_a_folder_of_adapters_gives_the_same_model(
     assert not loaded.load_report.new
     if name == "pretrainer":
         inputs = {**inputs, "mask_positions": np.ones((len(inputs["token_ids"]), 1), "int32")}
-    assert_close(loaded.predict(inputs, verbose=0), model.predict(inputs, verbose=0))
+    assert_close(loaded(inputs), model(inputs))  # eagerly: oneDNN's GELU in graphs rounds otherwise
 
 
 def test_names_of_classes_come_with_the_adapters(make_backbone, letters, tmp_path):

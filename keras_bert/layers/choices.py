@@ -3,11 +3,11 @@
 import keras
 from keras import ops
 
-from keras_bert.saved import registered
+from keras_bert.saved import SavedLayer, registered
 
 
 @registered
-class ChoicesAsRows(keras.layers.Layer):
+class ChoicesAsRows(SavedLayer):
     """Layer that stacks the sequences of all choices along the batch axis, for an encoder.
 
     A dict of `[B, C, S]` tensors becomes one of `[B x C, S]`; None stays None.
@@ -29,7 +29,7 @@ class ChoicesAsRows(keras.layers.Layer):
 
 
 @registered
-class RowsAsChoices(keras.layers.Layer):
+class RowsAsChoices(SavedLayer):
     """Layer that reshapes choice scores `[B x C, 1]` to logits `[B, C]` and hides missing choices.
 
     Of `token_ids`, `[B, C, S]`, only the shape is used. `padding_mask`, `[B, C, S]` integers or

@@ -8,10 +8,9 @@ layers that tell sequences apart read them here.
 import contextlib
 import contextvars
 
-import keras
 from keras import ops
 
-from keras_bert.saved import registered
+from keras_bert.saved import SavedLayer, registered
 
 _LONGEST = 2**16  # tokens, of packed rows whose length a graph doesn't know
 _INPUTS = contextvars.ContextVar("packed_rows", default={})  # noqa: B039 (never changed)
@@ -37,7 +36,7 @@ def packed_input(name, given=None):
 
 
 @registered
-class ClsVectors(keras.layers.Layer):
+class ClsVectors(SavedLayer):
     """Layer that takes the vector of each sequence's [CLS] token.
 
     Call arguments:
@@ -57,7 +56,7 @@ class ClsVectors(keras.layers.Layer):
 
 
 @registered
-class MeanVectors(keras.layers.Layer):
+class MeanVectors(SavedLayer):
     """Layer that averages the vectors of each sequence's tokens.
 
     Call arguments:

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier
+from keras_bert import BertClassifier, BertMultipleChoice, ModernBertBackbone
 from tests.habits.conftest import EAGERLY, PLAIN
 
 SGD = keras.optimizers.SGD
@@ -86,11 +86,15 @@ def test_the_state_dict_of_torch(model, preset, alike):
     alike(other)
 
 
-def test_a_keras_model_around_the_backbone_is_saved(compiled, tmp_path, texts, assert_close):
-    backbone = compiled.backbone
-    outputs = keras.layers.Dense(3)(backbone.output["pooled_output"])
-    model = keras.Model(backbone.input, outputs)
-    model.save(tmp_path / "model.keras")
-    inputs = compiled.preprocessor(texts)
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert_close(loaded(inputs), model(inputs))
+def test_a_keras_model_around_a_model_is_saved(make_backbone, inputs, tmp_path, assert_close):
+    choices = BertMultipleChoice(make_backbone())
+    encoders = [make_backbone(), ModernBertBackbone(30, 2, 2, 16, 24)]
+    ends = [(encoder.input, encoder.output["pooled_output"]) for encoder in encoders]
+    for x, vectors in (*ends, (choices.input, choices.output)):
+        model = keras.Model(x, keras.layers.Softmax()(vectors))
+        model.save(tmp_path / "model.keras")
+        loaded = keras.models.load_model(tmp_path / "model.keras")
+        given = {name: inputs[name] for name in x}
+        if x is choices.input:
+            given = {name: np.stack([values, values], axis=1) for name, values in given.items()}
+        assert_close(loaded(given), model(given))

@@ -7,7 +7,7 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart docs dist test test-slow test-all test-consumers fuzz kill-test pairs lint format bench clean
+.PHONY: help quickstart docs dist check test test-slow test-all test-consumers fuzz kill-test pairs lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ help: ## Show this text
 
 quickstart: .venv/ready ## From raw text to a served BERT, at toy size, in about five minutes
 	$(BIN)/python recipes/quickstart.py
+
+AREA ?= .
+check: .venv/ready ## The default tests of folders or files, as in AREA="text models/test_lora.py"
+	$(BIN)/python -m pytest -q -m "not slow and not shared" $(addprefix tests/,$(AREA))
 
 # Each worker has a core of its own.
 test: export TF_NUM_INTRAOP_THREADS ?= 1

@@ -119,6 +119,15 @@ def test_models_and_layers_need_keras_alone(path):
     assert not [m for m in modules if m.split(".")[0] in ("tensorflow", "tensorflow_text")]
 
 
+def test_the_map_leads_to_files_that_exist():
+    page = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
+    for row in re.findall(r"^\| [a-z].*\|$", page, flags=re.MULTILINE)[1:]:
+        _, read, check, green = [re.findall(r"`(.*?)`", cell) for cell in row.split("|")[1:-1]]
+        paths = [ROOT / "keras_bert" / path for path in read]
+        paths += [ROOT / "tests" / path for path in f"{check[0]} {green[0]}".split()]
+        assert len(read) == 2 and all(path.exists() for path in paths), row
+
+
 def test_what_other_libraries_yield_is_told_apart_on_one_page():
     """No other file of preprocessing/ names a class or a module of another library."""
     others = {"torch", "grain", "pandas", "polars", "pyarrow", "datasets", "DatasetDict"}

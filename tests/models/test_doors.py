@@ -172,12 +172,7 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x, 
         refused("There are 2 (examples|rows) but 1 ", batches, *columns)
     for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
         refused(r"must be a number for each.*shape \(2, 0\)", batches, y, task=regression)
-    for call in (
-        lambda: model.fit(x, [0, 2]),
-        lambda: model.evaluate(x, [0, 2]),
-        lambda: model.fit(x, [0, 1], validation_data=(x, [0, 2]), verbose=0),
-    ):
-        refused("Labels must be in 0 to 1", call)
+    refused("Labels must be in 0 to 1", model.evaluate, x, [0, 2])
 
 
 def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, tf, refused):

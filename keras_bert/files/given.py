@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from zipfile import ZipFile
 
+_POINTER = b"version https://git-lfs"
 Load = TypeVar("Load", bound=Callable)
 
 
@@ -32,7 +33,16 @@ def file_in(folder: str | os.PathLike, name: str) -> Path:
             f"{path} must be a file, and no link out of its folder. If you trust what it leads to, "
             "put a copy in its place."
         )
+    if real.exists():
+        with open(real, "rb") as file:
+            check_no_pointer(path, file.read(len(_POINTER)))
     return path
+
+
+def check_no_pointer(path: str | os.PathLike, start: bytes) -> None:
+    """Raises a ValueError if a file begins as what a clone without Git LFS has in its place."""
+    if start.startswith(_POINTER):
+        raise ValueError(f"{path} is a pointer of Git LFS: run git lfs pull in its folder.")
 
 
 def check_stored(archive: ZipFile) -> None:

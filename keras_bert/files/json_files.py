@@ -6,6 +6,7 @@ import reprlib
 from collections.abc import Iterator
 from typing import Any, Self
 
+from keras_bert.files.given import check_no_pointer
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.whole import whole_file
 
@@ -19,10 +20,13 @@ def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
     Anything else is a ValueError.
     """
     try:
-        value = json.loads(read_bytes(path).decode("utf-8"))
+        data = read_bytes(path)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return kind()
+    try:
+        value = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
+        check_no_pointer(path, data)
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(value, kind):
         wanted = {dict: "object", list: "list"}[kind]

@@ -14,6 +14,7 @@ from keras_bert.messages import (
     check_number,
     check_one_each,
     check_one_of,
+    logger,
     shown,
 )
 from keras_bert.metrics.embeddings import (
@@ -171,6 +172,11 @@ class BertEmbedder(BertTask):
 
     def data_to_fit(self, data, arguments):
         self._check_pools()
+        is_pair = data.is_raw and not data.is_streamed and len(data.x.columns) > 1
+        if is_pair and data.y is not None and len(set(data.y)) == 1:
+            logger.warning(
+                "All scores are %s. Positives alone are fit((texts, others)).", data.y[0]
+            )
         return super().data_to_fit(data, arguments)
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):

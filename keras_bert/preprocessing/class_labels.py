@@ -1,7 +1,7 @@
 """Labels of classes and their weights: by name or number, in memory and in TensorFlow's graph."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,15 +51,23 @@ def numbers_of(names: Sequence[str] | None) -> dict[str, int]:
     return {name: index for index, name in enumerate(names or ())}
 
 
+def named_by_digits(names: Collection[str]) -> bool:
+    """Returns whether there are names of classes, and all are digits."""
+    return bool(names) and all(map(str.isdecimal, names))
+
+
 def class_number(what: str, label: Any, known: dict[str, int], hint: str = "") -> int:
     """Returns the number of a class, by its name or number; errors begin with `what`.
 
-    Without `known` names, every number from 0 is one; the model's classes are compared later.
+    Where all names are digits, a number is a name. Without `known` names, every number from 0 is
+    one; the model's classes are compared later.
     """
     if isinstance(label, bytes):
         label = label.decode(errors="backslashreplace")
     elif isinstance(label, str):
         label = str(label)  # a string of NumPy would show its type
+    if named_by_digits(known) and isinstance(label, numbers.Real) and label % 1 == 0:
+        label = str(int(label))
     if isinstance(label, str) and label in known:
         return known[label]
     limit = len(known) or 2**31
@@ -135,7 +143,10 @@ def class_targets(
     if multi_label:
         return label_matrix(labels, names)
     labels = label_array(labels)
-    if labels.dtype.kind in "USOT" and labels.size:
+    are_names = labels.dtype.kind in "USOT"
+    if labels.ndim == 1 and named_by_digits(names or ()):
+        are_names |= list(names) != list(map(str, range(len(names))))  # 1 is the name "1"
+    if are_names and labels.size:
         labels = _numbers_of_labels(labels, names)
     num_classes = None if names is None else len(names)
     if labels.ndim != 1:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert.messages import logger
 from keras_bert.preprocessing.forms import check_each
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.readers.squad import training_answer
@@ -131,6 +132,12 @@ def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWind
             spans.append(span)
     if not trained:
         raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
+    if len(trained) < len(examples):
+        logger.warning(
+            "%d of %d questions have no answer at its answer_start, and don't train.",
+            len(examples) - len(trained),
+            len(examples),
+        )
     windows = windows_of(trained, preprocessor)
     windows.targets = (window_labels(windows, spans),)
     return windows

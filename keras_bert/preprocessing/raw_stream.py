@@ -25,9 +25,15 @@ from keras_bert.preprocessing.batches import (
 )
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import Raw, RawExamples, on_backend, unpacked
-from keras_bert.preprocessing.forms import is_dataset, is_single
+from keras_bert.preprocessing.forms import is_dataset, is_single, is_text
 from keras_bert.preprocessing.task_checks import check_has_labels, extra_shapes
-from keras_bert.preprocessing.translators import Pass, count_of, label_name, text_names
+from keras_bert.preprocessing.translators import (
+    Pass,
+    count_of,
+    label_name,
+    log_unread,
+    text_names,
+)
 
 _CHUNK = 1024  # examples that are read at once
 
@@ -247,6 +253,8 @@ class RawStream(Raw):
         examples = list(map(self._example, elements))
         if self._first is None:
             self._first = examples[0]
+            if text_names(elements[0]) is not None:
+                log_unread(elements[0], is_text, self.extra_names)
         first = self._first
         for index, example in enumerate(examples):
             if len(example) != len(first) or _names(example[0]) != _names(first[0]):

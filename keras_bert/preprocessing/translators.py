@@ -4,12 +4,12 @@ import itertools
 import math
 import numbers
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import keras
 
-from keras_bert.messages import is_missing, shown
+from keras_bert.messages import is_missing, logger, shown
 from keras_bert.preprocessing.batches import StreamBatches
 from keras_bert.preprocessing.forms import (
     has_own_batches,
@@ -24,11 +24,12 @@ from keras_bert.preprocessing.forms import (
 )
 
 _TEXTS = (  # names of the texts of a row, here and in Hugging Face's data sets
-    ("text",),
-    ("sentence",),
+    ("question", "sentence"),
     ("sentence1", "sentence2"),
     ("premise", "hypothesis"),
     ("question1", "question2"),
+    ("text",),
+    ("sentence",),
     ("tokens",),
 )
 MOST = 10_000_000  # examples that are read into memory
@@ -36,7 +37,10 @@ _LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
 
 
 def in_python(x: Any) -> Any:
-    """Converts Arrow's columns and tables to lists, and tables of texts and labels to rows."""
+    """Converts Arrow's columns and tables to lists, and tables to rows, or to their texts.
+
+    A table without a column of a known name is one of texts, or of pairs.
+    """
     if isinstance(x, tuple):
         return tuple(map(in_python, x))
     if hasattr(x, "to_pylist"):
@@ -47,9 +51,13 @@ def in_python(x: Any) -> Any:
         return _dict_in_python(x)
     if not is_frame(x):
         return x
-    columns = dict.fromkeys(x.columns)
-    if text_names(columns) is None or columns.keys().isdisjoint(_LABELS):
+    columns = {name: x[name] for name in x.columns}
+    names = text_names(columns)
+    if names is None:
         return x
+    if columns.keys().isdisjoint(_LABELS):
+        log_unread(columns, is_raw)
+        return columns[names[0]] if len(names) == 1 else tuple(columns[name] for name in names)
     if hasattr(x, "to_dicts"):  # Polars
         return x.to_dicts()
     return x.to_dict("records")
@@ -90,6 +98,17 @@ def text_names(row: Any) -> tuple[str, ...] | None:
             if row.keys() >= {*names}:
                 return names
     return None
+
+
+def log_unread(row: dict, is_string: Callable, extra_names: Collection[str] = ()) -> None:
+    """Logs the names of strings of a row, or of columns, that nothing reads."""
+    names = text_names(row)
+    read = {*names, label_name(row), *extra_names}
+    unread = [name for name, value in row.items() if name not in read and is_string(value)]
+    if unread:
+        logger.warning(
+            "Texts are read from %s; nothing reads %s.", " and ".join(names), ", ".join(unread)
+        )
 
 
 def label_name(row: dict) -> str | None:

@@ -84,7 +84,7 @@ def test_it_trains_on_what_people_have(model, eager, x, y, labels):
     assert losses[-1] < losses[0] - 0.1
 
 
-def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close):
+def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close, caplog):
     rows = [*zip(ANCHORS, POSITIVES, SCORES, strict=True)]
     pairs = [((anchor, positive), score) for anchor, positive, score in rows]
     eager(model)
@@ -92,6 +92,8 @@ def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close):
         expected = verb((ANCHORS, POSITIVES), SCORES)
         for data in (rows, pairs, iter(rows)):
             assert_close(verb(data), expected)
+    model.fit((ANCHORS, POSITIVES), np.ones(8), verbose=0)
+    assert "All scores are 1.0. Positives alone are fit((texts, others))" in caplog.text
 
 
 def test_streams_that_teach_nothing_are_refused(tensorflow, model, refused):

@@ -67,9 +67,10 @@ def test_accents_and_wide_characters_do_not_shift_an_answer(preprocessor):
     assert list(zip(starts, ends, strict=True)) == spans
 
 
-def test_examples_without_an_answer_to_train_on_are_left_out(preprocessor, refused):
+def test_examples_without_an_answer_to_train_on_are_left_out(preprocessor, refused, caplog):
     examples = [example("a", "b c", ("c", 0)), example("a", "b c", ("c", 2)), example("a", "b")]
     assert labels_of(preprocessor, examples) == [(4, 4), (0, 0)]  # the last one lists none
+    assert "1 of 3 questions have no answer at its answer_start" in caplog.text
     refused("No question has answers to train on", trained, preprocessor, examples[:1])
 
 

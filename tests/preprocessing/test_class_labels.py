@@ -24,6 +24,14 @@ def test_names_become_numbers(form, refused):
         refused("Label 1 is .*the 3 classes: bad, fine, good", class_targets, wrong, NAMES)
 
 
+def test_a_number_is_a_name_where_names_are_digits(refused):
+    names = ["1", "2", "3"]
+    for labels in ([1, 3], [1.0, 3.0], ["1", "3"]):
+        assert class_targets(labels, names).tolist() == [0, 2]
+    assert class_weights({1: 2.0}, names).tolist() == [2, 1, 1]
+    refused("Label 1 is .*the 3 classes: 1, 2, 3", class_targets, [1, 0], names)
+
+
 def test_names_may_be_numbers_in_their_places(refused):
     assert as_label_names(np.arange(2)) == ["0", "1"] and as_label_names([False, True])
     for names in ([1, 0], [True, False], ["a", "a"], []):

@@ -101,6 +101,12 @@ def test_a_weight_that_is_not_finite_is_refused(backbone, tmp_path, save, file, 
     assert_refused(tmp_path / "bert", rf"{file}: {name} holds NaN or infinity", BertTask)
 
 
+def test_pointers_of_git_lfs_say_what_to_run(preset):
+    for name in ("model.weights.h5", "config.json"):
+        (preset / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+        assert_refused(preset, f"{name} is a pointer of Git LFS: run git lfs pull")
+
+
 def test_so_is_one_of_half_precision(backbone, tmp_path):
     model = changed(backbone(num_layers=1, dtype="bfloat16"), "pooler/bias", np.inf)
     for save in (BertBackbone.save_to_preset, PresetModel.save_to_hugging_face):

@@ -86,6 +86,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_int("batch_size", self.batch_size)
         vars(self).pop("model_", None)
         gc.collect()  # earlier models, which hold references to themselves
+        names = [*map(str, classes)]
         steps = self.epochs * -(-len(numbers) // self.batch_size)
         rate = WarmupLinearDecay(self.learning_rate, steps // 10, steps, continuous=True)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
@@ -95,12 +96,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             keras.utils.set_random_seed(seed)
             model = BertClassifier.from_preset(
                 self.preset,
-                label_names=[*map(str, classes)],
+                label_names=names,
                 sequence_length=self.sequence_length,
             )
             model.compile(AdamW(rate))
             options = {"epochs": self.epochs, "sample_weight": sample_weight, "verbose": 0}
-            model.fit(X, numbers, self.batch_size, **options)
+            model.fit(X, np.take(names, numbers), self.batch_size, **options)
         model.compile()  # drops the trained optimizer, twice as large as the weights
         model.compiled = False  # and pickles have none
         self.classes_ = classes

@@ -320,7 +320,8 @@ def resumed_settings(run: _Run) -> dict[str, Any]:
     settings |= model.preprocessor.get_config()
     settings |= model.own_arguments()
     if isinstance(run.settings.loss, keras.losses.Loss):
-        settings["arguments of the loss"] = run.settings.loss.get_config()
+        arguments = {**run.settings.loss.get_config(), "name": None}  # Keras numbers the names
+        settings["arguments of the loss"] = arguments
     settings["precision"] = model.dtype_policy.name
     settings["bucket lengths"] = run.batching.bucket_lengths
     report = model.load_report

@@ -28,7 +28,7 @@ from keras_bert.metrics.nearest import check_equal_width, nearest, vector_array
 from keras_bert.models import hard_negatives
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
-from keras_bert.preprocessing.forms import is_dataset, is_raw
+from keras_bert.preprocessing.forms import in_numpy, is_dataset, is_raw
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.texts import in_parts
 from keras_bert.saved import registered
@@ -173,9 +173,10 @@ class BertEmbedder(BertTask):
     def data_to_fit(self, data, arguments):
         self._check_pools()
         is_pair = data.is_raw and not data.is_streamed and len(data.x.columns) > 1
-        if is_pair and data.y is not None and len(set(data.y)) == 1:
+        scores = in_numpy(data.y).flat if is_pair and data.y is not None else ()
+        if len({*scores}) == 1:
             logger.warning(
-                "All scores are %s. Positives alone are fit((texts, others)).", data.y[0]
+                "All scores are %s. Positives alone are fit((texts, others)).", scores[0]
             )
         return super().data_to_fit(data, arguments)
 

@@ -21,6 +21,7 @@ from keras_bert.preprocessing.forms import (
     is_raw,
 )
 from keras_bert.preprocessing.raw_stream import RawStream
+from keras_bert.preprocessing.task_checks import extra_shapes
 from keras_bert.preprocessing.translators import (
     are_rows,
     first_element,
@@ -48,7 +49,7 @@ def data_of(
         with_labels: bool, whether a stream of raw examples yields labels, too.
     """
     _check_labels_apart(x, y)
-    x = in_python(x)
+    x = in_python(x, extra_shapes(task))
     y = _listed_column(y)
     sample_weight = _listed_column(sample_weight)
     is_stream = False

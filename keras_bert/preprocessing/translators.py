@@ -36,7 +36,7 @@ MOST = 10_000_000  # examples that are read into memory
 _LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
 
 
-def in_python(x: Any) -> Any:
+def in_python(x: Any, extra_names: Collection[str] = ()) -> Any:
     """Converts Arrow's columns and tables to lists, and tables to rows, or to their texts.
 
     A table without a column of a known name is one of texts, or of pairs.
@@ -55,7 +55,7 @@ def in_python(x: Any) -> Any:
     names = text_names(columns)
     if names is None:
         return x
-    if columns.keys().isdisjoint(_LABELS):
+    if columns.keys().isdisjoint([*_LABELS, *extra_names]):
         log_unread(columns, is_raw)
         return columns[names[0]] if len(names) == 1 else tuple(columns[name] for name in names)
     if hasattr(x, "to_dicts"):  # Polars

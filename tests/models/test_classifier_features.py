@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pandas
 import pytest
 from sklearn.preprocessing import StandardScaler
 
@@ -41,6 +42,8 @@ def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader,
     x = {"text": TEXTS, "features": FEATURES}
     expected = reader.predict(x, verbose=0)
     assert difference(expected, reader.predict({**x, "features": FEATURES[::-1]}, verbose=0)) > 1e-2
+    table = pandas.DataFrame({"text": TEXTS, "features": [*FEATURES]})
+    assert_close(reader.predict(table, verbose=0), expected)
     pairs = {"text": (TEXTS, TEXTS[::-1]), "features": FEATURES}
     assert difference(expected, reader.predict(pairs, verbose=0)) > 1e-3
     assert isinstance(reader.answer({"features": FEATURES[0], "text": ("a", "b")}), dict)

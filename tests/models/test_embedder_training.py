@@ -92,7 +92,7 @@ def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close, caplog)
         expected = verb((ANCHORS, POSITIVES), SCORES)
         for data in (rows, pairs, iter(rows)):
             assert_close(verb(data), expected)
-    model.fit((ANCHORS, POSITIVES), np.ones(8), verbose=0)
+    model.fit((ANCHORS, POSITIVES), np.ones((8, 1)), verbose=0)
     assert "All scores are 1.0. Positives alone are fit((texts, others))" in caplog.text
 
 

@@ -94,7 +94,7 @@ def test_pickles_answer_alike_and_train_on(make, assert_close):
     assert not copy.model_.compiled  # so that no optimizer is pickled
 
 
-@pytest.mark.parametrize("classes", [["yes", "no"], [3, -7], [0.0, 2.0, 5.0]])
+@pytest.mark.parametrize("classes", [["yes", "no"], [3, -7], [1, 2], [0.0, 2.0, 5.0]])
 def test_labels_of_any_kind_come_back_sorted(make, classes):
     labels = np.resize(classes, 16)
     estimator = make().fit([(text, "a") for text in TEXTS], labels, sample_weight=np.arange(16))

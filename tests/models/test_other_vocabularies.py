@@ -167,7 +167,7 @@ def test_transformers_reads_and_answers_as_ours(
     assert_close(found, expected, size=1)
 
 
-def test_tokens_of_modernbert_are_those_of_its_folder(untraced, tmp_path):
+def test_tokens_of_modernbert_are_those_of_its_folder(untraced, assert_same, tmp_path):
     tokenizers = pytest.importorskip("tokenizers")
     data = vocabularies.byte_pairs(BERT, nfc=True)
     pieces = tokenizers.Tokenizer.from_buffer(data)
@@ -188,4 +188,4 @@ def test_tokens_of_modernbert_are_those_of_its_folder(untraced, tmp_path):
     task.save_to_hugging_face(tmp_path / "ours")
     again = untraced(BertTask.from_preset(tmp_path / "ours"))
     assert again.preprocessor.tokenizer.get_config() == tokenizer.get_config()
-    assert again.fill_mask("a [MASK] c") == task.fill_mask("a [MASK] c")
+    assert_same(again.fill_mask("a [MASK] c")[0], task.fill_mask("a [MASK] c")[0])

@@ -26,6 +26,7 @@ from keras_bert.models.compiling import check_trainable
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import RawExamples
 from keras_bert.preprocessing.data_of import data_of
+from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.describe_training import describe_training
@@ -104,6 +105,7 @@ def finetune(
     ```
     """
     check_trainable(model)
+    check_saves(type(model), model.get_config())
     settings = FineTuning() if settings is None else settings
     if not isinstance(settings, FineTuning):
         raise ValueError(f"settings must be a FineTuning(...); got {shown(settings)}.")

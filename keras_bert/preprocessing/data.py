@@ -13,6 +13,7 @@ from keras_bert.losses import Distillation
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batches import Batches, StreamBatches, has_labels, prepared_batches
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.class_labels import class_targets, named_by_digits
 from keras_bert.preprocessing.forms import (
     check_not_empty,
     first_to_validate_on,
@@ -251,6 +252,17 @@ class Inputs(Data):
 class InputArrays(Inputs, InMemory):
     """Prepared inputs in memory: a dict of arrays, or a tuple of dicts, one for each text."""
 
+    @classmethod
+    def of_batch(cls, task: keras.Model, batch: Any) -> Self:
+        """Makes them of a batch, whose labels are class numbers, also where names are digits."""
+        x, y, sample_weight = unpacked(batch)
+        names = getattr(task.preprocessor, "label_names", None) or ()
+        is_number = np.ndim(y) == 1 and np.asarray(y).dtype.kind in "iuf"
+        if is_number and named_by_digits(names):
+            numbers = class_targets(y, list(map(str, range(len(names)))))
+            y = np.array(names)[numbers]
+        return cls(task, x, y, sample_weight)
+
     @property
     def count(self) -> int:
         ids = inputs_of(self.x).get("token_ids")
@@ -303,8 +315,7 @@ class InputDataset(Inputs):
         return inputs_of(self.x.element_spec)
 
     def in_memory(self, most=None):
-        batch = joined(self.x.as_numpy_iterator(), most)
-        return InputArrays(self.task, *unpacked(batch))
+        return InputArrays.of_batch(self.task, joined(self.x.as_numpy_iterator(), most))
 
     def batches(self, batching):
         return self.for_keras(batching)[0]
@@ -344,10 +355,10 @@ class InputBatches(Inputs):
         batches = itertools.islice(batches, len(batches))  # a PyDataset may have no end
         batches = list(itertools.islice(batches, most))
         arrays = keras.tree.map_structure(keras.ops.convert_to_numpy, batches)
-        x, y, sample_weight = unpacked(joined(arrays))
-        if y is None:
-            y = self.y
-        return InputArrays(self.task, x, y, sample_weight)
+        batch = InputArrays.of_batch(self.task, joined(arrays))
+        if batch.y is None:
+            batch.y = self.y
+        return batch
 
     def for_keras(self, batching, steps=None, epochs=None):
         batches = on_backend(self.x, self.task)
@@ -369,7 +380,7 @@ class InputBatches(Inputs):
 
     def _checked_batches(self):
         for batch in self.x:
-            checked = InputArrays(self.task, *unpacked(batch)).checked()
+            checked = InputArrays.of_batch(self.task, batch).checked()
             packed = keras.utils.pack_x_y_sample_weight(*checked)
             yield packed if isinstance(packed, tuple) else (packed,)  # Keras takes only tuples
 

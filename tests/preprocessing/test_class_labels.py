@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from keras_bert.preprocessing.class_labels import (
     regression_targets,
     weighted_by_class,
 )
+from keras_bert.preprocessing.data import InputArrays
 
 NAMES = ["bad", "fine", "good"]
 
@@ -30,6 +33,10 @@ def test_a_number_is_a_name_where_names_are_digits(refused):
         assert class_targets(labels, names).tolist() == [0, 2]
     assert class_weights({1: 2.0}, names).tolist() == [2, 1, 1]
     refused("Label 1 is .*the 3 classes: 1, 2, 3", class_targets, [1, 0], names)
+    for given, expected in (([0, 2], ["1", "3"]), (["1", "3"], ["1", "3"])):
+        task = SimpleNamespace(preprocessor=SimpleNamespace(label_names=names))
+        batch = InputArrays.of_batch(task, ({}, np.array(given)))  # which holds class numbers
+        assert batch.y.tolist() == expected
 
 
 def test_names_may_be_numbers_in_their_places(refused):

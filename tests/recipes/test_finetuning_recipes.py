@@ -164,7 +164,7 @@ def test_tags_are_learned_with_their_documents(recipe, line, tagged, tmp_path):
     lines = (tmp_path / "out/test_predictions.txt").read_text().split("\n")
     assert lines[:3] == ["the O O", "book B-THING B-THING", ""]
     best = keras_bert.BertTask.from_preset(tmp_path / "out/best")
-    assert best.answer("It was the film day.")["entity_text"] == ["film day"]
+    assert "film day" in best.answer("It was the film day.")["entity_text"]
 
 
 def test_texts_numbers_and_labels_come_from_columns(recipe, line, tmp_path, refused):

@@ -155,7 +155,7 @@ def take(x: Any, part: slice) -> Any:
 
 def inputs_of(batch: Any) -> Any:
     """Returns the inputs of a batch, or of its spec, without labels and weights."""
-    return batch[0] if isinstance(batch, tuple) else batch
+    return batch[0] if isinstance(batch, tuple) and batch else batch
 
 
 def joined(elements: Iterable[Any], most: int | None = None) -> Any:

@@ -190,6 +190,12 @@ def test_batches_of_different_sizes_keep_them(make, batches, sizes):
     assert {len(labels) for _, labels in whole} == {sizes[0]} and whole.num_batches is None
 
 
+def test_batches_of_nothing_are_refused(make, refused):
+    empty = Tables()
+    empty.batches = [()]
+    refused("no examples", make().answer, empty)
+
+
 def test_steps_of_predict_are_batches_of_the_stream(make):
     texts = Tables(2, 3, 1)
     texts.batches = [column for column, _ in texts.batches]

@@ -14,8 +14,8 @@ class Perplexity(keras.callbacks.Callback):
     """Adds the perplexity of each masked-LM loss to the logs of an epoch: `e` to its power.
 
     `masked_lm_loss` gives `masked_lm_perplexity`, and that of `validation_data`
-    `val_masked_lm_perplexity`. In the list of callbacks it comes
-    before `keras.callbacks.TensorBoard`, which shows the logs.
+    `val_masked_lm_perplexity`. In the list of callbacks it comes before
+    `keras.callbacks.TensorBoard`, which shows the logs.
 
     Example:
     >>> logs = {"val_masked_lm_loss": 0.0}

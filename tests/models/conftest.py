@@ -111,22 +111,22 @@ def untraced():
 
 
 @pytest.fixture(scope="session")
-def assert_same():
+def assert_same(assert_close):
     """Asserts that answers are the same, to the bit but on PyTorch.
 
     There, a product rounds by how its matrices lie in memory.
     """
-    rtol = 1e-6 if keras.backend.backend() == "torch" else 0
+    is_exact = keras.backend.backend() != "torch"
 
     def check(found, expected):
         for answer, other in zip(found, expected, strict=True):
             assert answer.keys() == other.keys()
             for name in answer:
                 found, expected = np.asarray(answer[name]), np.asarray(other[name])
-                if found.dtype.kind == "f":
-                    np.testing.assert_allclose(found, expected, rtol=rtol, err_msg=name)
-                else:
+                if is_exact or found.dtype.kind != "f":
                     np.testing.assert_array_equal(found, expected, err_msg=name)
+                else:
+                    assert_close(found, expected)
 
     return check
 

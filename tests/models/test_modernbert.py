@@ -196,8 +196,9 @@ def test_initial_weights_are_smaller_before_residuals():
     for name, deviation in (("query_key_value", 0.02), ("output_dense", 0.005)):
         [kernel] = [v for v in wide.blocks[1].attention.variables if name in v.path]
         values = ops.convert_to_numpy(kernel)
-        # Keras's truncated draws on PyTorch aren't always: one of 240,000 lies further out.
-        assert np.quantile(abs(values), 0.999) <= 2 * deviation
+        outside = abs(values) > 2 * deviation + 1e-7
+        # On PyTorch, Keras takes the first of four normal draws that lies inside, if one does.
+        assert outside.mean() <= (1e-4 if keras.backend.backend() == "torch" else 0)
         assert values.std() == pytest.approx(0.88 * deviation, rel=0.05)  # without its tails
     assert not [v.path for v in wide.variables if v.path.endswith(("bias", "beta"))]
 

@@ -107,7 +107,9 @@ def log_unread(row: dict, is_string: Callable, extra_names: Collection[str] = ()
     unread = [name for name, value in row.items() if name not in read and is_string(value)]
     if unread:
         logger.warning(
-            "Texts are read from %s; nothing reads %s.", " and ".join(names), ", ".join(unread)
+            "Texts are read from %s; nothing reads %s.",
+            " and ".join(names),
+            ", ".join(map(str, unread)),
         )
 
 

@@ -116,13 +116,13 @@ def test_right_inputs_pass_in_every_form(model, assert_close, tf, refused):
 
 def test_a_table_is_read_by_the_names_of_its_columns(model, assert_close, caplog):
     pandas = pytest.importorskip("pandas", reason='pip install ".[recipes]"')
-    table = pandas.DataFrame({"id": ["x", "y"], "text": ["a", "b"]})
+    table = pandas.DataFrame({"id": ["x", "y"], "text": ["a", "b"], 7: ["c", "d"]})
     pairs = pandas.DataFrame({"sentence": ["a", "b"], "label": [0, 1], "question": ["c", "d"]})
     for x, expected in ((table, ["a", "b"]), (pairs, (["c", "d"], ["a", "b"]))):
         for rows in (x, x.assign(label=[0, 1]), x.to_dict("records")):
             assert_close(model.predict(rows, verbose=0), model.predict(expected, verbose=0))
     assert {record.getMessage() for record in caplog.records} == {
-        "Texts are read from text; nothing reads id."
+        "Texts are read from text; nothing reads id, 7."
     }
 
 

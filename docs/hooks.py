@@ -34,8 +34,7 @@ MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 BASES = ("BertTask", "Backbone", "BertPreprocessor")
 BASES += ("BertTokenizer", "FastTokenizer")
 INHERITED = """compile fit evaluate predict answer scores batches export from_preset
-save_to_preset save_to_hugging_face push_to_hub enable_lora trim_vocabulary
-tokenize_with_offsets""".split()
+save_to_preset save_to_hugging_face push_to_hub enable_lora tokenize_with_offsets""".split()
 
 
 def on_files(files, config):

@@ -96,12 +96,27 @@ print(f"{student.count_params() / 1e6:.1f} million weights:", student.scores(*te
 # %% [markdown]
 # ## Fewer tokens
 #
-# More than half of what is left is the table of 30,522 tokens. `trim_vocabulary` keeps those that
-# some texts use, and every single character. The answers on these texts stay the same, to the bit;
-# other words are read in shorter pieces, so give it as many texts as you have.
+# More than half of what is left is the table of 30,522 tokens. A copy of the student keeps those
+# that some texts use, the special ones and every single character, each with its row of the table;
+# in a `BertPretrainer`, also with its bias of the masked-LM head. The answers on these texts stay
+# the same, to the bit. Other words are read in shorter pieces, so take as many texts as you have.
 
 # %%
-small = student.trim_vocabulary([*train[0], *dev[0], *test[0]])  # labels aren't needed
+tokenizer = student.preprocessor.tokenizer
+vocabulary = tokenizer.get_vocabulary()
+used = {vocabulary[index] for ids in tokenizer([*train[0], *dev[0], *test[0]]) for index in ids}
+used.update(tokenizer.special)
+used.update(token for token in vocabulary if len(token.removeprefix("##")) == 1)  # characters
+kept = [index for index, token in enumerate(vocabulary) if token in used]
+
+words = keras_bert.BertTokenizer([vocabulary[index] for index in kept], tokenizer.lowercase)
+preprocessor = keras_bert.BertClassifierPreprocessor(words, **settings)
+size = student.backbone.vocabulary_size
+config = {**student.backbone.get_config(), "vocabulary_size": len(kept)}
+backbone = keras_bert.BertBackbone.from_config(config)
+small = keras_bert.BertClassifier(backbone, preprocessor=preprocessor)
+small.set_weights([w[kept] if len(w) == size else w for w in student.get_weights()])
+
 same = np.array_equal(
     *([answer["probabilities"] for answer in model.answer(train[0])] for model in (student, small))
 )

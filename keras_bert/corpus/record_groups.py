@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.corpus.shards import Corpus
@@ -88,14 +87,6 @@ def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
         record_starts=_starts(num_sentences),
         document_ids=features["document_id"],
     )
-
-
-def ids_of_corpus(corpus: Corpus) -> set[int]:
-    """Returns the ids of all tokens in the shards of a corpus."""
-    is_used = np.zeros(corpus.vocabulary_size, bool)
-    for _, serialized in serialized_groups(corpus, tf.constant([0, 0])):
-        is_used[parse_group(serialized, corpus.token_dtype).token_ids] = True
-    return set(np.flatnonzero(is_used).tolist())
 
 
 def _starts(lengths):

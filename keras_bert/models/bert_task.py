@@ -16,7 +16,6 @@ from keras_bert.models.lora import Lora
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
-from keras_bert.models.trim_vocabulary import Trimming
 from keras_bert.preprocessing.batches import Batches, StreamBatches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import reading
@@ -52,7 +51,6 @@ class KerasFit(TypedDict, total=False):
 class BertTask(
     PresetModel,
     Lora,
-    Trimming,
     Answering,
     compiling.Retracing,
     TrainLoop,

@@ -64,10 +64,6 @@ class AddedTokens:
         self._exact, self._lower = ids_by_case(added, tokens)
         self._pieces = pieces
 
-    @property
-    def used(self) -> set[int]:
-        return self._pieces.used
-
     def ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Returns the ids of all tokens, int32 `[T]`, and each text's number, int64 `[N]`."""
         parts = [self._pattern.split(text) for text in texts]

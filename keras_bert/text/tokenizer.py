@@ -141,21 +141,6 @@ class BertTokenizer(Tokenizer):
     def join(self, tokens: Sequence[str]) -> str:
         return " ".join(tokens).replace(" ##", "")
 
-    @property
-    def special_ids(self) -> set[int]:
-        """The ids of the tokens that a trimmed vocabulary must have."""
-        return {self._ids[token] for token in (*self.special, *self.added_tokens)}
-
-    @property
-    def used_ids(self) -> set[int]:
-        """The ids of all pieces so far, with those of words that then became unknown."""
-        return self._cutter.used
-
-    def with_tokens(self, ids: Sequence[int]) -> "BertTokenizer":
-        """Returns a tokenizer with some of the tokens, the special ones among them, ascending."""
-        tokens = [self._tokens[index] for index in ids]
-        return type(self)(tokens, **self.settings())
-
     def settings(self) -> dict[str, Any]:
         names = "lowercase max_word_characters family strip_accents added_tokens"
         return {name: getattr(self, name) for name in names.split()}

@@ -38,7 +38,6 @@ class Wordpieces:
                 self._continues[token[2:]] = index
         self._unknown = self._begins[UNK]
         self._longest = max(len(token) for token in tokens)
-        self.used = set()  # ids of all pieces so far, with those of words that then became [UNK]
         self._ids = _Cache(self._chunk_ids)
         self._spans = _Cache(self._chunk_spans)
         self._pieces = _Cache(self._part_pieces)
@@ -122,9 +121,7 @@ class Wordpieces:
                 end -= 1
                 if end == start:
                     return unknown
-            index = ids[word[start:end]]
-            self.used.add(index)
-            pieces.append((index, end - start))
+            pieces.append((ids[word[start:end]], end - start))
             start = end
             ids = self._continues
         return pieces

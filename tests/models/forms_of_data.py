@@ -28,9 +28,8 @@ FORMS = {
     "InputBatches": "a `PyDataset` or loader of prepared batches",
 }
 KERAS_VERBS = ["fit", "evaluate", "predict"]
-VERBS = [*KERAS_VERBS, "answer", "scores", "batches", "trim_vocabulary", "calibrate"]
-VERBS += ["choose_threshold"]
-WITHOUT_LABELS = ("predict", "answer", "trim_vocabulary")
+VERBS = [*KERAS_VERBS, "answer", "scores", "batches", "calibrate", "choose_threshold"]
+WITHOUT_LABELS = ("predict", "answer")
 OF_FEW_EXAMPLES = "No temperature fits"
 MEANINGLESS = ("has no probabilities", "threshold needs 2 classes")  # for this task
 

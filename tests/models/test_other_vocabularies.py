@@ -121,7 +121,6 @@ def test_what_only_bert_s_tokenizer_can_do_is_refused(make_task, roberta, tmp_pa
     message = "a FastTokenizer, not a BertTokenizer"
     refused(message, BertTokenizer.from_preset, tmp_path / "preset")
     refused("leave lowercase out", BertTask.from_preset, tmp_path / "preset", lowercase=True)
-    refused("vocabulary of a FastTokenizer can't be trimmed", model.trim_vocabulary, ["a"])
     (tmp_path / "a.txt").write_text("A text.")
     message = "tokens of a BertTokenizer .*; got FastTokenizer"
     refused(message, prepare_corpus, tmp_path / "a.txt", tmp_path / "corpus", roberta)

@@ -71,7 +71,6 @@ FACTORS = {
         "OpenVINO",
         "int8",
         "merge_lora",
-        "trim_vocabulary",
         "explain",
         "calibrate",
         "keep_layers",

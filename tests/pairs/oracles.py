@@ -335,14 +335,6 @@ def merge_lora(case):
     assert np.isfinite(history["loss"]).all()
 
 
-def trim_vocabulary(case):
-    texts = examples.texts(40, 12, 3) if is_pretrainer(case.run) else case.asked
-    small = case.model.trim_vocabulary(texts)
-    assert type(small) is type(case.model)
-    if not is_pretrainer(case.run):
-        case.same(small)
-
-
 def explain(case):
     x = "a b" if is_pretrainer(case.run) else examples.rows_of(case.x)[0]
     x = (
@@ -456,7 +448,6 @@ AFTER = {
     "OpenVINO": exported("openvino"),
     "int8": int8,
     "merge_lora": merge_lora,
-    "trim_vocabulary": trim_vocabulary,
     "explain": explain,
     "calibrate": calibrate,
     "keep_layers": keep_layers,

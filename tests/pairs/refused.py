@@ -39,7 +39,6 @@ REGRESSIONS = tasks("regression")
 UNLABELLED = (*tasks("spans", "choices", "embedder of p", "embedder of t"), *PRETRAINERS)
 CLASSIFIERS = ("classes", "binary", "pairs", "windows", "features")
 CLASSIFIES = (*CLASSIFIERS, "labels", *REGRESSIONS)
-HAVE_FAST = ("RoBERTa", "XLM-RoBERTa")
 EXPORTS = ("SavedModel", "ONNX", "LiteRT", "OpenVINO")
 DATASETS = ("tf.data of texts", "prepared tf.data", "prepared tf.data of unknown length")
 DATASETS += ("prepared PyDataset",)
@@ -244,16 +243,6 @@ REFUSED = [
         {"task": REGRESSIONS, "after": ("calibrate",)},
         "no probabilities to calibrate",
         "a regression has no probabilities",
-    ),
-    Refusal(
-        {"encoder": HAVE_FAST, "after": ("trim_vocabulary",)},
-        "FastTokenizer can't be trimmed",
-        "the tokens of a `FastTokenizer` are made of one another",
-    ),
-    Refusal(
-        {"lora": ("yes",), "after": ("trim_vocabulary",)},
-        "call merge_lora first",
-        "call `merge_lora` first",
     ),
     Refusal(
         {"task": others("task", *CLASSIFIES, *RERANKERS), "after": ("explain",)},

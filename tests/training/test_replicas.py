@@ -101,18 +101,13 @@ close([other.predict(texts, verbose=0)], [model.predict(texts, verbose=0)])
 other.enable_lora(2)
 other.fit(texts, labels, verbose=0)
 other.merge_lora()
-small = other.trim_vocabulary(["a b c d", "e"])
-close([small.predict(texts, verbose=0)], [other.predict(texts, verbose=0)])
-small.fit(texts, labels, verbose=0)
-assert num_replicas(model) == num_replicas(other) == num_replicas(small) == {2}
+assert num_replicas(model) == num_replicas(other) == {2}
 print("alike")
 """
 
 
 @pytest.mark.slow
-def test_a_model_of_two_replicas_is_adapted_and_trimmed_outside_of_the_scope(
-    tensorflow, run_python
-):
+def test_a_model_of_two_replicas_is_adapted_outside_of_the_scope(tensorflow, run_python):
     assert run_python("-c", BEGIN + AFTER_THE_SCOPE).endswith("alike\n")
 
 

@@ -41,14 +41,13 @@ class ClsVectors(SavedLayer):
 
     Call arguments:
         sequence_output: `[B, S, H]`.
-        padding_mask: not read; `MeanVectors` has it, too.
 
     Returns:
         `[B, H]`, or `[B, K, H]` for packed rows with `cls_positions`; without these, the vector of
         a packed row's first sequence.
     """
 
-    def call(self, sequence_output, padding_mask=None):
+    def call(self, sequence_output):
         cls_positions = packed_input("cls_positions")
         if cls_positions is None:
             return sequence_output[:, 0, :]
@@ -79,18 +78,11 @@ class MeanVectors(SavedLayer):
 def _is_inside(sequence_output, padding_mask):
     """Computes which tokens belong to each sequence, bool `[B, K, S]`, K = 1 in unpacked rows."""
     sequence_ids = packed_input("sequence_ids")
+    if sequence_ids is None:
+        if padding_mask is None:
+            padding_mask = ops.ones_like(sequence_output[:, :, 0])
+        return ops.expand_dims(ops.cast(padding_mask, "bool"), 1)
     cls_positions = packed_input("cls_positions")
-    if sequence_ids is not None:
-        return _is_in_sequence(sequence_ids, cls_positions)
-    if cls_positions is not None:
-        raise ValueError("This encoder needs sequence_ids, too, with cls_positions.")
-    if padding_mask is None:
-        padding_mask = ops.ones_like(sequence_output[:, :, 0])
-    return ops.expand_dims(ops.cast(padding_mask, "bool"), 1)
-
-
-def _is_in_sequence(sequence_ids, cls_positions):
-    """Computes which tokens belong to each of the sequences of a packed row, bool `[B, K, S]`."""
     count = 1 if cls_positions is None else ops.shape(cls_positions)[1]
     ids = ops.arange(1, count + 1, dtype="int32")  # [K]
     sequence_ids = ops.expand_dims(ops.cast(sequence_ids, "int32"), 1)  # [B, 1, S]

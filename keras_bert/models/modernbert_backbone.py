@@ -148,13 +148,15 @@ class ModernBertBackbone(Backbone):
             last_layers += [block.attention.output_dense, block.feed_forward.output_dense]
         for layer in [*last_layers, head.dense]:
             layer.kernel_initializer = bert_initializer(0.02 / math.sqrt(2 * num_layers))
-        pool = ClsVectors if pooling == "cls" else MeanVectors
-        pool = pool(name="pooling", dtype=policy)
 
         inputs = token_inputs(("token_ids", "padding_mask"))
         states, _ = _states_and_turns(embeddings, rotations, blocks, inputs)
         x = final_norm(states[-1])  # [B, S, H]
-        pooled = pool(x, padding_mask=inputs["padding_mask"])  # [B, H]
+        if pooling == "cls":
+            pooled = ClsVectors(name="pooling", dtype=policy)(x)  # [B, H]
+        else:
+            mean = MeanVectors(name="pooling", dtype=policy)
+            pooled = mean(x, padding_mask=inputs["padding_mask"])
         super().__init__(
             inputs=inputs,
             outputs={"sequence_output": x, "pooled_output": head(pooled)},

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.packed_rows import ClsVectors, MeanVectors, packed_rows, token_positions
+from keras_bert.layers.packed_rows import ClsVectors, packed_rows, token_positions
 
 VECTORS = np.random.default_rng(5).normal(size=(3, 7, 4)).astype("float32")
 SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1] * 7, [1, 1, 2, 3, 3, 3, 3]])
-CLS_POSITIONS = np.array([[0, 3, 0], [0, 0, 0], [0, 2, 3]])  # 0 where there is no sequence
 
 
 def vectors_of(layer, **packed):
@@ -22,11 +21,6 @@ def vectors_of(layer, **packed):
 def test_rows_without_positions_give_those_of_their_first_sequence():
     for packed in ({}, {"sequence_ids": SEQUENCE_IDS}):
         assert np.array_equal(vectors_of(ClsVectors(), **packed), VECTORS[:, 0])
-
-
-def test_means_of_packed_sequences_need_sequence_ids(refused):
-    message = "needs sequence_ids.*cls_positions"
-    refused(message, vectors_of, MeanVectors(), cls_positions=CLS_POSITIONS)
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 300])

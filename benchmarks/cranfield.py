@@ -144,7 +144,7 @@ def main(argv=None):
         return
     titles, abstracts = map(list, pairs)
     queries, positives, negatives = model.mine_hard_negatives(
-        (titles, abstracts), abstracts, model.encode_document(abstracts), num_negatives=1
+        (titles, abstracts), abstracts, num_negatives=1
     )
     if "reranker" in args.train:
         reranker = keras_bert.BertReranker.from_preset(args.model, sequence_length=128)

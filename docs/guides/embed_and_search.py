@@ -179,8 +179,7 @@ model.scores((asked, repairs))
 # ```
 #
 # A question with too few negatives gets fewer examples; a warning counts them. Negatives and their
-# order are those of sentence-transformers' function of that name. If the documents have vectors
-# already, pass them: `mine_hard_negatives(pairs, documents, vectors)` embeds only the questions.
+# order are those of sentence-transformers' function of that name.
 #
 # ## Good to know
 #

@@ -1,7 +1,5 @@
 """BERT that returns vectors: one for a text, or one for each of its tokens."""
 
-from functools import partial
-
 import keras
 import numpy as np
 
@@ -270,7 +268,6 @@ class BertEmbedder(BertTask):
         self,
         pairs,
         corpus=None,
-        vectors=None,
         *,
         num_negatives=3,
         range_min=0,
@@ -287,8 +284,6 @@ class BertEmbedder(BertTask):
         Args:
             pairs: `(queries, positives)`, as for `fit`. A query may be in several pairs.
             corpus: texts that may be negatives, as all positives may; None for these alone.
-            vectors: `[n, H]`, those that `encode_document` gave of the n texts of `corpus`, for
-                instance from a file; None to make them.
             num_negatives: int, the number of negatives of a query.
             range_min: int, the number of nearest texts to skip. Positives and texts within the
                 margin don't count.
@@ -302,8 +297,7 @@ class BertEmbedder(BertTask):
             negatives has fewer examples; a warning counts them.
 
         Raises:
-            ValueError: if a text is empty, a number is out of range, there are no examples, or
-                there are vectors without a corpus.
+            ValueError: if a text is empty, a number is out of range, or there are no examples.
 
         Example:
         >>> from keras_bert import BertBackbone, BertEmbedderPreprocessor, BertTokenizer, sizes
@@ -321,15 +315,11 @@ class BertEmbedder(BertTask):
         check_int(name, range_min, at_least=0, at_most=max(0, len(texts) - 2))
         most = max(map(len, positives_of.values()))
         least = num_negatives if relative_margin is None else 10 * num_negatives
-        encode = partial(self.encode_document, batch_size=batch_size, verbose=verbose)
-        if vectors is None:
-            vectors = encode(texts)
-        else:
-            vectors = hard_negatives.with_vectors(texts, corpus, vectors, encode)
         queries = self.encode_query([*positives_of], batch_size, verbose=verbose)
+        documents = self.encode_document(texts, batch_size, verbose=verbose)
         possible = hard_negatives.candidates(
             queries,
-            vectors,
+            documents,
             [*positives_of.values()],
             range_min + least + 2 * most,
             relative_margin,

@@ -1,13 +1,13 @@
 """Hard negatives: texts near a query that don't answer it. Q queries, D texts of a corpus."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_one_each, logger
+from keras_bert.messages import logger
 from keras_bert.metrics.embeddings import comparable, similarities
-from keras_bert.metrics.nearest import check_equal_width, nearest, vector_array
+from keras_bert.metrics.nearest import nearest
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.texts import text_columns
 
@@ -24,35 +24,11 @@ def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list
     for name, column in (("query", queries), ("positive", positives), ("text", documents)):
         check_no_empty_text(name, column)
     texts = list(dict.fromkeys(documents + positives))
-    numbers = _numbers(texts)
+    numbers = {text: number for number, text in enumerate(texts)}
     positives_of: dict[str, list[int]] = {}
     for query, positive in zip(queries, positives, strict=True):
         positives_of.setdefault(query, []).append(numbers[positive])
     return positives_of, texts
-
-
-def _numbers(texts):
-    """Returns `{text: its number}`; of equal texts the last one counts."""
-    return {text: number for number, text in enumerate(texts)}
-
-
-def with_vectors(
-    texts: list[str], corpus: Any, vectors: Any, encode: Callable[[list[str]], np.ndarray]
-) -> np.ndarray:
-    """Returns vectors of texts, `[D, H]`: `vectors` of a corpus, and new ones of other texts."""
-    if corpus is None:
-        raise ValueError("There are vectors without their texts: give the corpus, too.")
-    [documents] = text_columns(corpus, 1)
-    vectors = vector_array(vectors)
-    check_one_each(len(documents), "texts of the corpus", vectors=vectors)
-    known = set(documents)
-    others = [text for text in texts if text not in known]
-    if others:
-        new = encode(others)
-        check_equal_width(new.shape[1], vectors.shape[1])
-        vectors = np.concatenate([vectors, new])
-    numbers = _numbers(documents + others)
-    return vectors[[numbers[text] for text in texts]]
 
 
 def candidates(

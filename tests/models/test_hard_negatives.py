@@ -56,20 +56,6 @@ def test_negatives_are_those_of_all_cosines(model, embedded, margin, first):
     assert [*zip(*found, strict=True)] == expected and len(expected) > 30
 
 
-def test_vectors_that_exist_are_taken(model, embedded):
-    corpus = OTHERS * 2
-    vectors = model.encode_document(corpus)
-    expected = model.mine_hard_negatives(PAIRS, corpus)
-    embedded.clear()
-    assert model.mine_hard_negatives(PAIRS, corpus, vectors) == expected
-    assert not set(embedded) & set(OTHERS)
-    everything = [*dict.fromkeys([*OTHERS, *POSITIVES])]
-    vectors = model.encode_document(everything)
-    embedded.clear()
-    assert model.mine_hard_negatives(PAIRS, everything, vectors) == expected
-    assert sorted(embedded) == sorted({*QUERIES})
-
-
 def test_examples_train_embedders_and_rerankers(model, make_backbone, letters, caplog):
     mined = model.mine_hard_negatives(PAIRS, num_negatives=2, relative_margin=0.05)
     assert "queries have fewer than 2 negatives" in caplog.text
@@ -93,8 +79,6 @@ def test_what_cannot_be_mined_is_refused(model, refused):
     refused("text of example 0 is empty", mine, PAIRS, ["", "a"])
     refused("queries, positives.*got single texts", mine, QUERIES)
     refused("corpus of 40 texts, must be at most 38; got 39", mine, PAIRS, OTHERS, range_min=39)
-    refused("give the corpus, too", mine, PAIRS, None, np.ones((2, 8)))
-    refused("40 texts of the corpus but 2 vectors", mine, PAIRS, OTHERS * 2, np.ones((2, 8)))
     refused("num_negatives must be at least 1", mine, PAIRS, num_negatives=0)
     refused("relative_margin must be a finite number", mine, PAIRS, relative_margin="5%")
     refused("20 of 20 queries have .*20 none.*relative_margin", mine, PAIRS, relative_margin=9.0)

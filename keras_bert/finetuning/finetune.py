@@ -272,7 +272,7 @@ def _training_rows(run):
 def _batches(run, rows, epoch):
     """Batches rows, in a different order for each seed and epoch."""
     batching = dataclasses.replace(run.batching, seed=1000 * run.settings.seed + epoch)
-    return run.model.preprocessor.batched(rows, batching)
+    return rows.batches(batching)
 
 
 def _compile(run, steps):

@@ -100,7 +100,7 @@ def rows_of_texts(preprocessor: Any, x: Examples) -> Rows:
 
 
 @dataclasses.dataclass
-class TaughtRows:
+class TaughtRows(Rows):
     """Rows whose labels follow a teacher's outputs, as the loss `Distillation` takes them."""
 
     rows: Rows  # of the student's preprocessor; without labels the outputs take their place
@@ -110,7 +110,11 @@ class TaughtRows:
     @property
     def num_sequences(self) -> int:
         """How many sequences an example has; see `PairRows`."""
-        return getattr(self.rows, "num_sequences", 1)
+        return self.rows.num_sequences
+
+    @property
+    def sequence_length(self) -> int:
+        return self.rows.sequence_length
 
     def num_tokens(self) -> np.ndarray:
         return self.rows.num_tokens()

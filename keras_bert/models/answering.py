@@ -61,8 +61,7 @@ class Answering:
         batch_size = Batching.of(batch_size=batch_size).batch_size
         longest = self.preprocessor.sequence_length
         outputs = row_outputs(self, rows, longest, batch_size, **kwargs)
-        pooled = self.preprocessor.pooled(outputs, rows)
-        return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
+        return keras.tree.map_structure(keras.ops.convert_to_numpy, rows.pooled(outputs))
 
     def predict_batches(self, x, batch_size=None, callbacks=None, **kwargs):
         """Predicts prepared inputs that were checked before."""

@@ -13,6 +13,7 @@ from keras import ops
 from keras_bert.messages import check_int, check_one_of, shown
 from keras_bert.preprocessing.forms import is_single
 from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.text_rows import located
 from keras_bert.preprocessing.text_words import word_bounds, word_starts
 from keras_bert.text import numpy_ops
 from keras_bert.training.keras_internals import all_layers
@@ -41,8 +42,9 @@ def explain(
     if not is_single(x):
         raise ValueError(f"explain takes a single example, such as a text; got {shown(x)}.")
     examples = preprocessor.listed(x)
-    preprocessor.rows(examples.columns, {}, ())  # raises an error at texts that it doesn't take
-    inputs, words, word = _row(preprocessor.packer, [*map(preprocessor.located, examples.columns)])
+    preprocessor.rows(examples)  # raises an error at texts that it doesn't take
+    read = [located(preprocessor, column) for column in examples.columns]
+    inputs, words, word = _row(preprocessor.packer, read)
     inputs |= examples.extra_inputs
     ids = inputs["token_ids"].reshape(-1)  # [S]
     if len(task.input["token_ids"].shape) == 3:  # of a reranker, with an axis of documents

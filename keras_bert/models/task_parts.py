@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, check_one_each
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy
 from keras_bert.presets.preset_arguments import check_saves_tokenizer
@@ -38,7 +38,7 @@ def score_policy(task, backbone, dtype, output="sequence_output"):
 
 
 def fitting_preprocessor(task, preprocessor):
-    """Returns a preprocessor as the task uses it; another task's is converted."""
+    """Returns a preprocessor, checked and completed for a task; another task's is converted."""
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
     kind = task.preprocessor_class()
@@ -49,7 +49,24 @@ def fitting_preprocessor(task, preprocessor):
         )
     if not task.takes_preprocessor(preprocessor):
         preprocessor = kind.like(preprocessor)
-    return preprocessor.for_model(task.backbone, task.output)
+    words = preprocessor.tokenizer.vocabulary_size()
+    if words > task.backbone.vocabulary_size:
+        raise ValueError(
+            f"The tokenizer has {words} words, the backbone only {task.backbone.vocabulary_size}: "
+            "use the vocabulary that it was made for."
+        )
+    length = preprocessor.sequence_length
+    most = task.backbone.max_sequence_length
+    if length > most:
+        raise ValueError(f"sequence_length={length} exceeds the backbone's {most} positions.")
+    if "label_names" not in preprocessor.arguments():
+        return preprocessor
+    num_classes = task.output.shape[-1]
+    if preprocessor.label_names is None:
+        names = list(map(str, range(num_classes)))
+        return preprocessor.like(preprocessor, label_names=names)
+    check_one_each(num_classes, "classes", label_names=preprocessor.label_names)
+    return preprocessor
 
 
 def number_of_classes(task, num_classes, preprocessor, at_least):

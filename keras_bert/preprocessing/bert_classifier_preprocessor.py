@@ -15,6 +15,7 @@ from keras_bert.preprocessing.class_labels import (
 )
 from keras_bert.preprocessing.forms import Labels
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
+from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.saved import registered
 
 
@@ -84,9 +85,9 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """The log-odds of `threshold`."""
         return math.log(self.threshold / (1 - self.threshold))
 
-    def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
+    def rows(self, examples: TextExamples, targets: tuple = ()) -> TextRows:
         """Makes `TextRows`, which are windows if `window_stride` is set."""
-        rows = super().rows(columns, extra_inputs, targets)
+        rows = super().rows(examples, targets)
         if not self.cuts_windows:
             return rows
         return WindowRows.of(rows, self.window_stride)
@@ -96,13 +97,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
         if self.is_regression:
             return regression_targets(labels, self.label_names)
         return class_targets(labels, self.label_names, self.multi_label)
-
-    def pooled(self, outputs: Any, rows: TextRows | None) -> Any:
-        """Pools the logits of windows into logits of texts, `[n, C]`."""
-        if not isinstance(rows, WindowRows):
-            return outputs
-        ops = ops_of(outputs)
-        return ops.segment_mean(outputs, rows.text, ops.num_rows(rows.counts))
 
     def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
         """Turns pooled logits `[B, C]` into labels and probabilities.

@@ -7,21 +7,17 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from keras_bert.preprocessing.batches import Batches
-from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.embedding_rows import (
-    LabelledTexts,
-    TextColumns,
     labelled_texts,
     text_columns_rows,
 )
 from keras_bert.preprocessing.forms import Examples, Labels, as_arrays
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.text_rows import Rows, TextRows
-from keras_bert.preprocessing.texts import check_texts
+from keras_bert.preprocessing.texts import TextExamples, check_texts
 from keras_bert.saved import registered
 
 
@@ -95,20 +91,9 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             )
         return labelled_texts(self, columns[0], y)
 
-    def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
-        check_texts(columns, 2)
-        return super().rows(columns, extra_inputs, targets)
-
-    def batched(self, rows: Rows, batching: Batching) -> Batches:
-        if isinstance(rows, LabelledTexts):
-            return rows.batches(batching.for_rows(self.sequence_length))
-        are_pairs = isinstance(rows, TextColumns) and len(rows.columns) == 2
-        if are_pairs and rows.numbers is not None and _is_one_by_one(rows, batching):
-            raise ValueError(
-                "In a batch of one pair there are no negatives: give more pairs, a larger "
-                "batch_size, or hard negatives, (anchors, positives, negatives)."
-            )
-        return super().batched(rows, batching)
+    def rows(self, examples: TextExamples, targets: tuple = ()) -> TextRows:
+        check_texts(examples.columns, 2)
+        return super().rows(examples, targets)
 
     def of_columns(self, number: int, y: Any) -> list[Self]:
         """Returns the preprocessor of each text of an example: that of a query, then documents."""
@@ -129,8 +114,3 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 'text, load the model with pooling="mean", "max" or "cls".'
             )
         return {"embedding": outputs}
-
-
-def _is_one_by_one(pairs, batching):
-    is_one = batching.batch_size == 1 and batching.bucket_lengths is None
-    return is_one or len(pairs.num_tokens()) == 1

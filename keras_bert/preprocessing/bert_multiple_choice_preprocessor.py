@@ -47,10 +47,20 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     def listed(self, x: Examples) -> list[dict]:
         return listed(x, _is_question, _QUESTION)
 
-    def labels_in(self, examples: list[dict]) -> Labels:
-        return [question.get("label") for question in examples]
+    def read(
+        self,
+        x: Examples,
+        y: Labels | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        with_labels: bool = False,
+    ) -> PairRows:
+        """Reads questions, whose labels may be apart, as rows; see `BertPreprocessor`."""
+        questions = self.listed(x)
+        if y is None and with_labels:
+            y = [question.get("label") for question in questions]
+        return super().read(questions, y, sample_weight)
 
-    def rows_of(self, examples: list[dict], targets: tuple) -> PairRows:
+    def rows(self, examples: list[dict], targets: tuple = ()) -> PairRows:
         texts = [list(example["choices"]) for example in examples]
         most = max(map(len, texts))
         padded = np.full((len(texts), most), "", object)

@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_int, check_one_each, check_one_of
-from keras_bert.preprocessing.batches import Batches, for_sequences, row_batches
+from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, in_numpy
 from keras_bert.preprocessing.text_rows import Rows, TextRows
-from keras_bert.preprocessing.texts import text_columns, text_examples
+from keras_bert.preprocessing.texts import TextExamples, text_columns, text_examples
 from keras_bert.saved import KeepsArguments, own_arguments, registered, with_objects
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import Tokenizer, tokenizer_class
-from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens, ids_of_texts
+from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, Tokens, ids_of_texts
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -47,8 +47,8 @@ class BertPreprocessor(KeepsArguments):
     Each task has a preprocessor that builds on this one and converts in both directions. `batches`
     turns raw examples into training batches, and `answers` turns the model's outputs into answers.
     Texts are NumPy's business; those of an exported SavedModel become tensors by the same code. A
-    task with another kind of example overrides `listed`, `labels_in`, `rows_of`, `answers`, `serve`
-    and `signature`.
+    task with another kind of example overrides `listed`, `rows`, `answers`, `serve` and
+    `signature`.
 
     Args:
         tokenizer: a `BertTokenizer`; or a `FastTokenizer`, whose special tokens take the place of
@@ -147,8 +147,6 @@ class BertPreprocessor(KeepsArguments):
                 differ in number.
         """
         examples = self.listed(x)
-        if y is None and with_labels:
-            y = self.labels_in(examples)
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
         targets = []
@@ -159,20 +157,12 @@ class BertPreprocessor(KeepsArguments):
             targets.append(weight_arrays(sample_weight))
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "examples", **{"labels or weights": part})
-        return self.rows_of(examples, tuple(targets))
+        return self.rows(examples, tuple(targets))
 
-    def labels_in(self, examples: Any) -> Labels | None:
-        """Returns the labels that listed examples contain, if they do."""
-        return None
-
-    def rows_of(self, examples: Any, targets: tuple) -> Rows:
-        """Makes rows of listed examples, with labels and weights if there are any."""
-        return self.rows(examples.columns, examples.extra_inputs, targets)
-
-    def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> TextRows:
-        """Makes rows of columns of texts, lists of str or tensors."""
-        tokens = tuple(map(self.tokenized, columns))
-        return TextRows(self.packer, tokens, extra_inputs, targets)
+    def rows(self, examples: TextExamples, targets: tuple = ()) -> TextRows:
+        """Makes rows of listed examples, or of texts that are tensors, with labels and weights."""
+        tokens = tuple(map(self.tokenized, examples.columns))
+        return TextRows(self.packer, tokens, examples.extra_inputs, targets)
 
     def listed(self, x: Examples) -> Any:
         """Returns raw examples in memory, in any form, as a sequence; itself unchanged."""
@@ -205,13 +195,7 @@ class BertPreprocessor(KeepsArguments):
         Raises:
             ValueError: if examples, labels or weights are not what this preprocessor reads.
         """
-        rows = self.read(x, y, sample_weight, with_labels)
-        return self.batched(rows, batching)
-
-    def batched(self, rows: Rows, batching: Batching) -> Batches:
-        """Makes batches of the rows that `read` returned; see `batches`."""
-        batching = for_sequences(rows, batching.for_rows(self.sequence_length))
-        return row_batches(rows.num_tokens(), lambda part: rows.batch(part, batching), batching)
+        return self.read(x, y, sample_weight, with_labels).batches(batching)
 
     def targets(self, labels: Labels) -> Labels:
         """Converts labels to the loss's form; a task with classes accepts names too."""
@@ -234,10 +218,6 @@ class BertPreprocessor(KeepsArguments):
         """
         raise no_answers(f"model with a {type(self).__name__}")
 
-    def pooled(self, outputs: Outputs, rows: Rows | None) -> Outputs:
-        """Pools outputs with one row for each of `rows` into one row per example."""
-        return outputs
-
     def serve(self, predict: Predict, text: tf.Tensor, **extra_inputs: tf.Tensor) -> dict:
         """Answers raw strings in the TensorFlow graph, as the exported model does.
 
@@ -247,9 +227,9 @@ class BertPreprocessor(KeepsArguments):
             **extra_inputs: tensors `[B, ...]`.
         """
         if self.signature == {"text": 1}:  # no pairs
-            rows = self.rows((text,), extra_inputs, ())
+            rows = self.rows(TextExamples((text,), extra_inputs))
             outputs = predict(rows.as_batch()[0])
-            return self.answers(self.pooled(outputs, rows))
+            return self.answers(rows.pooled(outputs))
         import tensorflow as tf
 
         shape = tf.shape(text)  # [B], or [B, 1 or 2]
@@ -260,7 +240,7 @@ class BertPreprocessor(KeepsArguments):
             columns = tf.reshape(text, [-1, width])  # [B, 1 or 2]
 
         def inputs_of(*texts):
-            return self.rows(texts, {}, ()).as_batch()[0]
+            return self.rows(TextExamples(texts)).as_batch()[0]
 
         inputs = tf.cond(
             width == 2,
@@ -268,34 +248,6 @@ class BertPreprocessor(KeepsArguments):
             lambda: inputs_of(columns[:, 0]),
         )
         return self.answers(predict({**inputs, **extra_inputs}))
-
-    def for_model(
-        self, backbone: keras.Model, outputs: keras.KerasTensor | dict[str, keras.KerasTensor]
-    ) -> Self:
-        """Returns this preprocessor, checked and completed for a model.
-
-        Raises:
-            ValueError: if the vocabulary or the sequence length is larger than the backbone's.
-        """
-        words = self.tokenizer.vocabulary_size()
-        if words > backbone.vocabulary_size:
-            raise ValueError(
-                f"The tokenizer has {words} words, the backbone only {backbone.vocabulary_size}: "
-                "use the vocabulary that it was made for."
-            )
-        most = backbone.max_sequence_length
-        if self.sequence_length > most:
-            raise ValueError(
-                f"sequence_length={self.sequence_length} exceeds the backbone's {most} positions."
-            )
-        if "label_names" not in self.arguments():
-            return self
-        num_classes = outputs.shape[-1]
-        if self.label_names is None:
-            names = list(map(str, range(num_classes)))
-            return self.like(self, label_names=names)
-        check_one_each(num_classes, "classes", label_names=self.label_names)
-        return self
 
     @classmethod
     def like(cls, preprocessor: BertPreprocessor, **changes: Any) -> Self:
@@ -362,14 +314,6 @@ class BertPreprocessor(KeepsArguments):
             least = self.sequence_length
         ids, lengths = ids_of_texts(self.tokenizer, texts, least)
         return Tokens.of(ids, lengths, numpy_ops)
-
-    def located(self, texts: list[str] | tf.Tensor) -> TextTokens:
-        """Tokenizes n texts, a list or a tensor, with the place of each token."""
-        if not isinstance(texts, list):
-            from keras_bert.graph.tokenizer import graph_text_tokens
-
-            return graph_text_tokens(self, texts)
-        return TextTokens.of(texts, *self.tokenizer.flat_ids_with_offsets(texts), numpy_ops)
 
 
 def _texts(x):

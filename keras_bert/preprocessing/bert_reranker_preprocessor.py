@@ -10,6 +10,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.checked_numbers import number_array, require
 from keras_bert.preprocessing.forms import Labels, Tensor, one_each
 from keras_bert.preprocessing.text_rows import PairRows, ops_of, row_by_row
+from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.saved import registered
 
 ACTIVATIONS = ("sigmoid", "linear")
@@ -51,14 +52,15 @@ class BertRerankerPreprocessor(BertPreprocessor):
         super().__post_init__()
         check_one_of("activation", self.activation, ACTIVATIONS)
 
-    def rows(self, columns: tuple, extra_inputs: dict[str, Any], targets: tuple) -> PairRows:
+    def rows(self, examples: TextExamples, targets: tuple = ()) -> PairRows:
         """Makes `PairRows` of queries and one or two documents for each."""
-        if len(columns) < 2:
+        if len(examples.columns) < 2:
             raise ValueError(
                 "A BertReranker takes pairs, or (query, positive, negative); got single texts."
             )
-        queries, *documents = columns
+        queries, *documents = examples.columns
         tokens = (self.tokenized(queries), self.tokenized(row_by_row(documents)))
+        extra_inputs = examples.extra_inputs
         return PairRows(self.packer, tokens, extra_inputs, targets, num_sequences=len(documents))
 
     def targets(self, labels: Labels) -> np.ndarray:
@@ -85,7 +87,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         checked = tf.debugging.Assert(is_right, [message, num_queries, num_documents])
         with tf.control_dependencies([checked]):
             query = tf.broadcast_to(query, tf.shape(documents))
-        rows = self.rows((query, documents), {}, ())
+        rows = self.rows(TextExamples((query, documents)))
         return self.answers(predict(rows.as_batch()[0]), rows)
 
 

@@ -17,7 +17,7 @@ from keras_bert.preprocessing.question_windows import (
     windows_of,
 )
 from keras_bert.preprocessing.span_answers import span_answers
-from keras_bert.preprocessing.text_rows import LONGEST
+from keras_bert.preprocessing.text_rows import LONGEST, located
 from keras_bert.readers.squad import listed_answers
 from keras_bert.saved import registered
 
@@ -149,7 +149,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         # A batch of none gets a blank row to map.
         blank = tf.fill([tf.cast(count == 0, tf.int32)], "")
         questions = self.tokenized(tf.concat([question, blank], axis=0))
-        contexts = self.located(tf.concat([context, blank], axis=0))
+        contexts = located(self, tf.concat([context, blank], axis=0))
         own_context = tf.range(tf.size(questions.lengths, tf.int64))
         rows = question_windows(self, questions, contexts, own_context)
         answers = self.answers(_outputs_by_block(predict, rows), rows)

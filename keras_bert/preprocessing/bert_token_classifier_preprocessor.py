@@ -11,7 +11,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each, is_text
 from keras_bert.preprocessing.tagged_rows import NO_LABEL, Sentences, TaggedRows, holds_words
-from keras_bert.preprocessing.text_rows import ops_of
+from keras_bert.preprocessing.text_rows import located, ops_of
 from keras_bert.preprocessing.text_words import TextWords, find_entities, text_words
 from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.saved import registered
@@ -81,7 +81,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                 raise ValueError(
                     "A BertTokenClassifier trains on lists of words and tags; got texts."
                 )
-            return text_words(self.located(examples.columns[0]), self.packer)
+            return text_words(located(self, examples.columns[0]), self.packer)
         if sample_weight is not None:
             raise ValueError("Tagged words take no sample_weight: leave it out.")
         labels = None
@@ -142,7 +142,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def serve(self, predict: Predict, text: Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
-        rows = text_words(self.located(text), self.packer)
+        rows = text_words(located(self, text), self.packer)
         return self.answers(predict(rows.as_batch()[0]), rows)
 
 

@@ -205,7 +205,7 @@ class RawExamples(Raw, InMemory):
         return self.x
 
     def batches(self, batching):
-        return self.preprocessor.batched(self.rows(), batching)
+        return self.rows().batches(batching)
 
     def rows(self) -> Rows:
         """Reads the examples, with their labels and weights."""

@@ -43,6 +43,16 @@ class TextColumns(TextRows):
         # Losses take numbers as float32, which holds 16 million.
         return (inputs, self.ops.unique_indices(numbers), *targets)
 
+    def batches(self, batching: Batching) -> Batches:
+        is_one = batching.batch_size == 1 and batching.bucket_lengths is None
+        is_one |= len(self.num_tokens()) == 1
+        if is_one and len(self.columns) == 2 and self.numbers is not None:
+            raise ValueError(
+                "In a batch of one pair there are no negatives: give more pairs, a larger "
+                "batch_size, or hard negatives, (anchors, positives, negatives)."
+            )
+        return super().batches(batching)
+
 
 @dataclasses.dataclass(kw_only=True)
 class LabelledTexts(TextRows):
@@ -65,6 +75,7 @@ class LabelledTexts(TextRows):
 
     def batches(self, batching: Batching) -> Batches:
         """Makes batches with new draws in each epoch, a function of the seed."""
+        batching = batching.for_rows(self.sequence_length)
         batching.check_unsorted("Texts with classes, paired at random,")
         count = len(self.classes)
         by_class = np.argsort(self.classes, kind="stable")

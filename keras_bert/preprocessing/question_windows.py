@@ -14,7 +14,7 @@ import numpy as np
 
 from keras_bert.messages import logger
 from keras_bert.preprocessing.forms import check_each
-from keras_bert.preprocessing.text_rows import TextRows
+from keras_bert.preprocessing.text_rows import TextRows, located
 from keras_bert.readers.squad import training_answer
 from keras_bert.text.tokens import TextTokens, Tokens, numbered
 
@@ -152,7 +152,7 @@ def windows_of(examples: Sequence[dict], preprocessor: Any) -> QuestionWindows:
         questions.append(example["question"])
         context.append(indices.setdefault(example["context"], len(indices)))
     questions = preprocessor.tokenized(questions)
-    contexts = preprocessor.located(list(indices))
+    contexts = located(preprocessor, list(indices))
     return question_windows(preprocessor, questions, contexts, np.array(context))
 
 

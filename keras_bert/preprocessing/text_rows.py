@@ -3,33 +3,48 @@
 import dataclasses
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import keras
 import numpy as np
 
+from keras_bert.preprocessing.batches import Batches, for_sequences, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.text import numpy_ops
-from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
+from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
 
 LONGEST = Batching(pad_to="longest")
 
 
-class Rows(Protocol):
+class Rows:
     """Rows that a preprocessor's `read` makes of raw examples, such as `TextRows`."""
 
     num_sequences: Any
     """The number of sequences in each row."""
 
+    sequence_length: int
+    """The most tokens of a sequence."""
+
     def num_tokens(self) -> np.ndarray:
         """Returns the number of tokens of each row, int64 `[N]`."""
+        raise NotImplementedError
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
         """Makes `(inputs,)`, with labels, or with labels and weights, of rows by number, `[B]`."""
+        raise NotImplementedError
+
+    def batches(self, batching: Batching) -> Batches:
+        """Makes batches of all rows; see `BertPreprocessor.batches`."""
+        batching = for_sequences(self, batching.for_rows(self.sequence_length))
+        return row_batches(self.num_tokens(), lambda part: self.batch(part, batching), batching)
+
+    def pooled(self, outputs: Any) -> Any:
+        """Pools outputs with one row for each of these into one row per example."""
+        return outputs
 
 
 @dataclasses.dataclass
-class TextRows:
+class TextRows(Rows):
     """Rows of one sequence each: a text, a pair of texts, or a window of a long text.
 
     Rows of other kinds of examples are subclasses.
@@ -41,6 +56,10 @@ class TextRows:
     targets: tuple = ()  # labels and weights, if any: arrays `[N, ...]` or dicts of them
 
     num_sequences = 1
+
+    @property
+    def sequence_length(self) -> int:
+        return self.packer.sequence_length
 
     @property
     def ops(self) -> ModuleType:
@@ -68,7 +87,7 @@ class TextRows:
     def packed(self, texts: Sequence[Tokens], batching: Batching) -> dict[str, Any]:
         """Packs one or two texts a row to the width of a `Batching`."""
         lengths = self.packer.lengths(*texts)
-        width = batching.width(lengths, self.packer.sequence_length, self.ops)
+        width = batching.width(lengths, self.sequence_length, self.ops)
         return self.packer(*texts, width=width)
 
     def as_batch(self, batching: Batching = LONGEST) -> tuple:
@@ -99,6 +118,11 @@ class WindowRows(TextRows):
             num_windows = ops.take(counts, text)
             extra_inputs["window_share"] = 1 / ops.cast(num_windows, "float32")
         return cls(rows.packer, (windows,), extra_inputs, targets, text=text, counts=counts)
+
+    def pooled(self, outputs: Any) -> Any:
+        """Pools the logits of windows into logits of texts, `[n, C]`."""
+        ops = ops_of(outputs)
+        return ops.segment_mean(outputs, self.text, ops.num_rows(self.counts))
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -141,6 +165,15 @@ class PairRows(TextRows):
         pairs = rows[:, None] * self.num_sequences + ops.arange(self.num_sequences)  # [B, D]
         pairs = ops.reshape(pairs, [-1])
         return first.take(row_of_pair), second.take(pairs)
+
+
+def located(preprocessor: Any, texts: Any) -> TextTokens:
+    """Tokenizes n texts, a list or a tensor, with the place of each token, without a prompt."""
+    if not isinstance(texts, list):
+        from keras_bert.graph.tokenizer import graph_text_tokens
+
+        return graph_text_tokens(preprocessor, texts)
+    return TextTokens.of(texts, *preprocessor.tokenizer.flat_ids_with_offsets(texts), numpy_ops)
 
 
 def row_by_row(columns: Sequence) -> Any:

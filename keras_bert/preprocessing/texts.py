@@ -28,7 +28,7 @@ class TextExamples(ExampleList):
     """Examples in memory: texts, or tuples of them; with extra inputs, dicts of both."""
 
     columns: tuple[list[str], ...]  # n texts, the second text of each, and so on
-    extra_inputs: dict[str, np.ndarray]  # `[n, ...]`
+    extra_inputs: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)  # `[n, ...]`
 
     def __len__(self):
         return len(self.columns[0])

@@ -17,8 +17,9 @@ from keras_bert import (
     BertTokenizer,
 )
 from keras_bert.preprocessing.question_windows import question_windows
-from keras_bert.preprocessing.text_rows import LONGEST, ops_of
+from keras_bert.preprocessing.text_rows import LONGEST, located, ops_of
 from keras_bert.preprocessing.text_words import text_words
+from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import TRUNCATIONS
 
@@ -60,26 +61,26 @@ def logits(keys, classes):
 
 def classified(preprocessor, *columns):
     """Inputs and answers of a classifier: of texts, pairs or windows."""
-    rows = preprocessor.rows(columns, {}, ())
+    rows = preprocessor.rows(TextExamples(columns))
     [inputs] = rows.as_batch()
     outputs = logits(rows.ops.row_sums(keys(inputs)), len(preprocessor.label_names))
-    return inputs, preprocessor.answers(preprocessor.pooled(outputs, rows))
+    return inputs, preprocessor.answers(rows.pooled(outputs))
 
 
 def reranked(preprocessor, *columns):
-    rows = preprocessor.rows(columns, {}, ())
+    rows = preprocessor.rows(TextExamples(columns))
     [inputs] = rows.as_batch()
     return inputs, preprocessor.answers(logits(keys(inputs)[:, :, 1], 1)[..., 0], rows)
 
 
 def found_entities(preprocessor, texts):
-    rows = text_words(preprocessor.located(texts), preprocessor.packer)
+    rows = text_words(located(preprocessor, texts), preprocessor.packer)
     [inputs] = rows.as_batch()
     return inputs, preprocessor.answers(logits(keys(inputs), len(TAGS)), rows)
 
 
 def answered(preprocessor, questions, contexts):
-    texts = preprocessor.tokenized(questions), preprocessor.located(contexts)
+    texts = preprocessor.tokenized(questions), located(preprocessor, contexts)
     ops = texts[0].ops
     rows = question_windows(preprocessor, *texts, ops.arange(ops.num_rows(texts[0].lengths)))
     [inputs] = rows.as_batch()

@@ -111,7 +111,7 @@ def test_classes_draw_new_partners_in_each_epoch(model):
     rows = model.preprocessor.read(texts, CLASSES)
 
     def epochs(seed):
-        batches = model.preprocessor.batched(rows, Batching(3, shuffle=True, seed=seed))
+        batches = rows.batches(Batching(3, shuffle=True, seed=seed))
         for _ in range(2):
             epoch = []
             for inputs, _ in batches:

@@ -47,7 +47,7 @@ def test_buckets_count_the_tokens_of_all_choices(preprocessor):
     short = {"context": "a", "choices": ["b", "c d"], "label": 0}
     rows = preprocessor.read([long] * 35 + [short] * 5, with_labels=True)
     options = {"bucket_lengths": (8, 14), "tokens_per_batch": 5 * 14 * 3}
-    data = preprocessor.batched(rows, Batching(1, shuffle=True, seed=3, **options))
+    data = rows.batches(Batching(1, shuffle=True, seed=3, **options))
     shapes = [inputs["token_ids"].shape for inputs, _ in data]
     assert {shape[1:] for shape in shapes} == {(5, 8), (5, 14)}
     assert max(np.prod(shape) for shape in shapes) == 5 * 14 * 3

@@ -56,7 +56,7 @@ def test_labels_keep_their_values_and_type(preprocessor):
 
 def test_batches_are_padded_as_asked(preprocessor, rows):
     def lengths(pad_to, batch_size=2):
-        batches = preprocessor.batched(rows, Batching(batch_size, pad_to=pad_to))
+        batches = rows.batches(Batching(batch_size, pad_to=pad_to))
         whole = preprocessor(TEXTS)
         for inputs, numbers in batches:
             length = inputs["token_ids"].shape[1]
@@ -71,14 +71,14 @@ def test_batches_are_padded_as_asked(preprocessor, rows):
 
 
 def test_buckets_pad_their_batches_to_their_lengths(preprocessor, rows):
-    batches = preprocessor.batched(rows, Batching(4, bucket_lengths=(4, 10)))
+    batches = rows.batches(Batching(4, bucket_lengths=(4, 10)))
     found = {inputs["token_ids"].shape[1]: sorted(numbers.tolist()) for inputs, numbers in batches}
     assert found == {4: [0, 1, 3, 5], 10: [2, 4]}
 
 
 def test_texts_that_are_shuffled_keep_their_labels(preprocessor, rows):
     batching = Batching(4, pad_to="full", shuffle=True, seed=1)
-    inputs, numbers = joined(preprocessor.batched(rows, batching))
+    inputs, numbers = joined(rows.batches(batching))
     assert_equal(inputs, {n: values[numbers] for n, values in preprocessor(TEXTS).items()})
     assert sorted(numbers) == list(range(6)) != numbers.tolist()
 

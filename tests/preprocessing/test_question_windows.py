@@ -5,6 +5,7 @@ import pytest
 
 from keras_bert import BertSpanLabelerPreprocessor, BertTokenizer
 from keras_bert.preprocessing.question_windows import question_windows, window_labels
+from keras_bert.preprocessing.text_rows import located
 from keras_bert.readers import read_squad
 
 
@@ -43,7 +44,7 @@ def test_windows_and_maximum_context_are_those_of_google(preprocessor, stride):
     counts = [0, 1, *generator.integers(1, 40, 23)]
     contexts = [" ".join(generator.choice(list("defgh"), n)) for n in counts]
     preprocessor = preprocessor.like(preprocessor, document_stride=stride)
-    texts = preprocessor.tokenized(questions), preprocessor.located(contexts)
+    texts = preprocessor.tokenized(questions), located(preprocessor, contexts)
     windows = question_windows(preprocessor, *texts, np.arange(25))
     places = windows.places(12)
     found, row = list(zip(windows.first, windows.length, strict=True)), 0

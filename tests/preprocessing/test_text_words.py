@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from keras_bert import BertPreprocessor
+from keras_bert.preprocessing.text_rows import located
 from keras_bert.preprocessing.text_words import text_words
 
 
 def words_of(preprocessor, *texts):
-    return text_words(preprocessor.located(list(texts)), preprocessor.packer)
+    return text_words(located(preprocessor, list(texts)), preprocessor.packer)
 
 
 @pytest.mark.parametrize(

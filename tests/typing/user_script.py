@@ -55,7 +55,6 @@ assert_type(keras_bert.__version__, str)
 reader = keras_bert.BertClassifierPreprocessor(tokenizer, label_names=["bad", "good"])
 assert_type(reader.tokenizer.vocabulary_size(), int)
 assert_type(reader.label_names, list[str] | None)
-assert_type(reader.for_model(backbone, model.output), keras_bert.BertClassifierPreprocessor)
 rows = reader.read(["a good book", "a bad book"], [1, 0])
 assert_type(rows, Rows)
 assert_type(rows.num_tokens(), np.ndarray)
@@ -64,7 +63,6 @@ reader.batches({"text": ["a book"]}, ["good"], batching=keras_bert.Batching(batc
 reader.batches((np.array(["a book"]), ["a film"]))
 reader.batches(["a book"], batching=16)  # type: ignore[arg-type]
 reader.read(["a book"], with_label=True)  # type: ignore[call-arg]
-reader.pooled(np.zeros((1, 2)), rows)  # type: ignore[arg-type]
 
 span_labeler = keras_bert.BertSpanLabelerPreprocessor(tokenizer)
 assert_type(span_labeler.read(keras_bert.readers.read_squad("dev.json")), QuestionWindows)

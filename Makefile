@@ -83,9 +83,10 @@ pairs: .venv/ready-all ## Every pair of features, on each backend, from SEED=1; 
 test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in other programs; needs Node
 	$(BIN)/python -m pytest -q tests/serving/test_consumers.py
 
-lint: .venv/ready ## What ruff says of the code
+lint: .venv/ready ## What ruff says of the code, and the gates: floors, circles, public names, pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tests.gates
 
 format: .venv/ready ## Format the code and fix what ruff can
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""Pages and guides do what they say: Python runs, commands parse, links and targets exist."""
+"""Pages and guides do what they say: Python runs, commands parse."""
 
 import functools
 import importlib.util
@@ -15,34 +15,14 @@ import pytest
 
 import keras_bert
 from keras_bert.sizes import tiny
+from tests.gates import PAGES, README, text_of
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
-GUIDES = sorted((ROOT / "docs" / "guides").glob("*.py"))
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md")), *GUIDES]
 PUBLISHED = [  # replaced with a tiny model of the same format
     '"hf://google-bert/bert-base-uncased"',
     '"hf://sentence-transformers/all-MiniLM-L6-v2"',
 ]
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-
-
-@functools.cache
-def text_of(page):
-    """A page as Markdown, also a guide, which is a Python script in percent format."""
-    text = page.read_text(encoding="utf-8")
-    if page.suffix != ".py":
-        return text
-    before, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
-    assert not before, "a guide begins with a cell"
-    parts = []
-    for kind, cell in zip(cells[::2], cells[1::2], strict=True):
-        if kind.strip() == "[markdown]":
-            parts += [re.sub(r"^# ?", "", line) for line in cell.strip().splitlines()]
-        else:
-            parts += ["```python", cell.strip(), "```"]
-        parts.append("")
-    return "\n".join(parts)
 
 
 def blocks(page, language):
@@ -129,15 +109,6 @@ def test_commands_name_scripts_and_options_that_exist(page, monkeypatch):
         module.parse_args(arguments)  # exits if an option is unknown
 
 
-@each_page
-def test_make_targets_exist(page):
-    makefile = (ROOT / "Makefile").read_text()
-    named = set(re.findall(r"(?:`|^)make ([a-z-]+)", text_of(page), flags=re.MULTILINE))
-    assert page != README or {"quickstart", "test"} <= named
-    for target in named:
-        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
-
-
 @pytest.mark.weekly
 def test_the_toy_run_of_the_recipes_works(books):
     for script, *arguments in commands(ROOT / "docs" / "recipes.md"):
@@ -150,24 +121,3 @@ def test_the_toy_run_of_the_recipes_works(books):
         done = subprocess.run(command, cwd=books, capture_output=True, text=True)
         assert done.returncode == 0, (script, done.stderr[-3000:])
     assert (books / "served" / "reviews" / "1" / "saved_model.pb").is_file()
-
-
-@each_page
-def test_links_lead_somewhere(page):
-    prose = re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
-    for link in re.findall(r"\]\((?!https?:)([^)]+)\)", prose):
-        path, _, anchor = link.partition("#")
-        target = page.parent / path if path else page
-        assert target.exists(), link
-        assert not anchor or anchor in anchors(target), link
-
-
-def anchors(page):
-    headings = re.findall(r"^#+ (.*)$", text_of(page), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-@each_page
-def test_paths_in_commands_of_pytest_exist(page):
-    for path in re.findall(r"\btests/[\w/]+\.py", text_of(page)):
-        assert (ROOT / path).is_file(), path

@@ -72,17 +72,6 @@ def public_functions(module):
                 yield name, function
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("__init__.pyi")), ids=lambda p: p.parent.name)
-def test_a_stub_exports_every_name_that_it_imports(path):
-    # Type checkers take a name imported without `as` as private to the stub.
-    stub = ast.parse(path.read_text(encoding="utf-8"))
-    package = import_module(".".join(path.parent.relative_to(ROOT).parts))
-    imports = [node for node in ast.walk(stub) if isinstance(node, ast.Import | ast.ImportFrom)]
-    aliases = [alias for node in imports for alias in node.names]
-    assert [alias.asname for alias in aliases] == [alias.name for alias in aliases]
-    assert sorted(alias.name for alias in aliases) == package.__all__
-
-
 @pytest.mark.slow
 def test_public_functions_outside_of_layers_and_models_are_annotated():
     for backend in ("jax", "torch"):  # pages of their loops import them

@@ -1,0 +1,224 @@
+"""What must be true of files, without Keras: floors, circles, public names, pages.
+
+    python -m tests.gates
+
+`make lint` runs it, after ruff. Each gate yields what is wrong, a line each.
+"""
+
+import ast
+import functools
+import graphlib
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "keras_bert"
+ROOMS = [  # from the ground up
+    "files messages reports saved sizes",
+    "layers losses text metrics",
+    "graph corpus readers training",
+    "callbacks preprocessing",
+    "presets scoring",
+    "serving",
+    "models",
+    "pictures finetuning estimators",
+    "recipes",
+]
+FLOORS = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.split()}
+# `BertTokenizer.from_preset` and `BertPreprocessor.from_preset` know where presets are read.
+FROM_PRESET = dict.fromkeys(("text", "preprocessing"), {"keras_bert.presets.preprocessors"})
+NAMESPACES = "callbacks estimators layers losses metrics pictures readers sizes".split()
+README = ROOT / "README.md"
+PAGES = [
+    README,
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "guides").glob("*.py")),
+]
+
+
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def package_of(stub):
+    return ".".join(stub.parent.relative_to(ROOT).parts)
+
+
+def homes(stub):
+    """The names that an `__init__.pyi` imports, each with its module."""
+    package = package_of(stub)
+    nodes = [node for node in tree_of(stub).body if isinstance(node, ast.ImportFrom)]
+    return {
+        alias.name: f"{package}.{node.module}" if node.module else package
+        for node in nodes
+        for alias in node.names
+    }
+
+
+def imports(nodes):
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+def room_of(module):
+    """The room of `keras_bert.<room>...`, or None."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == "keras_bert" and len(parts) > 1 else None
+
+
+def rooms_import_only_from_rooms_below():
+    for path in PACKAGE.rglob("*.py"):
+        own = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        for module in imports(ast.walk(tree_of(path))):
+            other = room_of(module)
+            is_known = other in (None, own) or module in FROM_PRESET.get(own, ())
+            if not is_known and own != "__init__" and FLOORS[other] >= FLOORS[own]:
+                yield f"{path}: {own} imports {module}"
+    for path in (ROOT / "recipes").glob("[!_]*.py"):  # scripts to copy
+        for module in imports(ast.walk(tree_of(path))):
+            if room_of(module) not in (None, *NAMESPACES):
+                yield f"{path}: {module} is no public name"
+
+
+def no_file_depends_on_itself():
+    of_root = homes(PACKAGE / "__init__.pyi")
+    paths = PACKAGE.rglob("*.py")
+    files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
+    needs = {}
+    for module, path in files.items():
+        nodes = list(ast.walk(tree_of(path)))
+        needs[module] = {*imports(nodes)} & files.keys()
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom):  # of a page of a room
+                needs[module] |= {f"{node.module}.{a.name}" for a in node.names} & files.keys()
+            elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "keras_bert":
+                needs[module] |= {of_root.get(node.attr)} & files.keys()
+    try:
+        graphlib.TopologicalSorter(needs).prepare()
+    except graphlib.CycleError as error:
+        yield f"a circle of imports: {' -> '.join(error.args[1])}"
+
+
+def public_names_are_few_exported_and_not_hidden():
+    if len(homes(PACKAGE / "__init__.pyi").keys() - {*NAMESPACES}) > 36:
+        yield "keras_bert has more than 36 public names"
+    for stub in PACKAGE.rglob("__init__.pyi"):
+        modules = {path.stem for path in stub.parent.glob("*.py")}
+        for name, home in homes(stub).items():
+            if home != package_of(stub) and name in modules:
+                yield f"{stub}: the module {name} replaces the name"
+        for node in tree_of(stub).body:
+            for alias in getattr(node, "names", ()):
+                if alias.asname != alias.name:  # private to the stub, for type checkers
+                    yield f"{stub}: write {alias.name} as {alias.name}"
+
+
+def models_and_layers_need_keras_alone():
+    for room in ("layers", "models", "training", "presets"):
+        for path in (PACKAGE / room).rglob("*.py"):
+            for module in imports(tree_of(path).body):
+                is_tensorflow = module.split(".")[0] in ("tensorflow", "tensorflow_text")
+                if is_tensorflow and path.name != "tensorflow_loop.py":
+                    yield f"{path} imports {module} at its top"
+
+
+def other_libraries_are_named_on_one_page():
+    """No other file of preprocessing/ names a class or a module of another library."""
+    others = {"torch", "grain", "pandas", "polars", "pyarrow", "datasets", "DatasetDict"}
+    for path in (PACKAGE / "preprocessing").glob("*.py"):
+        if path.stem in ("translators", "forms", "batches"):  # the last two know Keras's PyDataset
+            continue
+        for node in ast.walk(tree_of(path)):
+            if getattr(node, "value", None) in others or getattr(node, "attr", "") == "PyDataset":
+                yield f"{path}:{node.lineno} tells apart what another library yields"
+
+
+def the_map_leads_to_files():
+    for row in re.findall(r"^\| [a-z].*\|$", text_of(ROOT / "docs" / "map.md"), re.MULTILINE)[1:]:
+        _, read, check, green = [re.findall(r"`(.*?)`", cell) for cell in row.split("|")[1:-1]]
+        paths = [PACKAGE / path for path in read]
+        paths += [ROOT / "tests" / path for path in f"{check[0]} {green[0]}".split()]
+        if len(read) != 2 or not all(path.exists() for path in paths):
+            yield f"docs/map.md: {row}"
+
+
+def the_guide_lists_the_rooms_and_their_floors():
+    text = text_of(ROOT / "docs" / "design.md")
+    rows = re.findall(r"^\| (\d) \| `(?:keras_bert/)?(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
+    listed = [(int(floor), room) for floor, room in rows]
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    files = {path.stem for path in PACKAGE.glob("[a-z]*.py")}
+    if {room: floor for floor, room in listed} != FLOORS or len(listed) != len(FLOORS):
+        yield "docs/design.md: the rooms and their floors"
+    if listed != sorted(listed, key=lambda row: -row[0]):
+        yield "docs/design.md: the top floor comes first"
+    if folders | files | {"recipes"} != FLOORS.keys():
+        yield f"{(folders | files | {'recipes'}) ^ FLOORS.keys()}: rooms without a floor"
+
+
+@functools.cache
+def text_of(page):
+    """A page as Markdown, also a guide, which is a Python script in percent format."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".py":
+        return text
+    before, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
+    assert not before, "a guide begins with a cell"
+    parts = []
+    for kind, cell in zip(cells[::2], cells[1::2], strict=True):
+        if kind.strip() == "[markdown]":
+            parts += [re.sub(r"^# ?", "", line) for line in cell.strip().splitlines()]
+        else:
+            parts += ["```python", cell.strip(), "```"]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def anchors(page):
+    headings = re.findall(r"^#+ (.*)$", text_of(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links_lead_somewhere():
+    for page in PAGES:
+        prose = re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
+        for link in re.findall(r"\]\((?!https?:)([^)]+)\)", prose):
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                yield f"{page}: {link}"
+
+
+def targets_and_tests_of_commands_exist():
+    targets = {*re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)}
+    named = {p: {*re.findall(r"(?:`|^)make ([a-z-]+)", text_of(p), re.MULTILINE)} for p in PAGES}
+    if not {"quickstart", "test"} <= named[README]:
+        yield "README names make quickstart and make test"
+    for page in PAGES:
+        for target in named[page] - targets:
+            yield f"{page}: make {target}"
+        for path in re.findall(r"\btests/[\w/]+\.py", text_of(page)):
+            if not (ROOT / path).is_file():
+                yield f"{page}: {path}"
+
+
+GATES = [
+    rooms_import_only_from_rooms_below,
+    no_file_depends_on_itself,
+    public_names_are_few_exported_and_not_hidden,
+    models_and_layers_need_keras_alone,
+    other_libraries_are_named_on_one_page,
+    the_map_leads_to_files,
+    the_guide_lists_the_rooms_and_their_floors,
+    links_lead_somewhere,
+    targets_and_tests_of_commands_exist,
+]
+
+if __name__ == "__main__":
+    wrong = [f"{gate.__name__}: {line}" for gate in GATES for line in gate()]
+    sys.exit("\n".join(wrong) or 0)

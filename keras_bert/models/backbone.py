@@ -1,11 +1,9 @@
 """The contract of encoders that tasks build on."""
 
-import inspect
-
 import keras
 
 from keras_bert.layers.dense_and_norms import EPSILON
-from keras_bert.messages import check_int, check_one_of
+from keras_bert.messages import check_int
 from keras_bert.models.compiling import Retracing
 from keras_bert.models.keras_model import Model
 from keras_bert.models.lora import AdaptedLayers, adapters, check_settings
@@ -13,16 +11,15 @@ from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
+    accepted_arguments,
+    check_known,
     layers_config,
     model_from_config,
-    unknown_arguments,
 )
 from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
-from keras_bert.serving.check_export import check_backend, check_folder
+from keras_bert.serving.export_model import export_model
 from keras_bert.training.keras_internals import all_layers, merge_lora
 from keras_bert.training.strategy import scope_of
-
-TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 
 
 class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
@@ -86,9 +83,7 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
         trainable=True,
         **kwargs,
     ):
-        if unknown := [name for name in kwargs if name not in ("name", "dtype")]:  # Keras takes any
-            known = list(inspect.signature(type(self).__init__).parameters)[1:]
-            raise unknown_arguments(type(self), unknown, known)
+        check_known(type(self), kwargs, accepted_arguments(type(self)))  # Keras takes any
         _check_contract(type(self).__name__, inputs, outputs, blocks, hidden_dim)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         self.adapted = None  # the layers with LoRA
@@ -227,7 +222,7 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model of token ids for ONNX Runtime, LiteRT or OpenVINO, as `BertTask`."""
-        return export_encoder(self, filepath, format, **kwargs)
+        return export_model(self, filepath, format, **kwargs)
 
     def get_config(self):
         return {
@@ -269,15 +264,3 @@ def _check_contract(name, inputs, outputs, blocks, hidden_dim):
         lacks.append("blocks")
     if lacks:
         raise ValueError(f"{name} is not a valid Backbone: it lacks {', '.join(lacks)}.")
-
-
-def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
-    """Writes a model of token ids; see `BertTask.export`. Keras writes other formats."""
-    check_folder(filepath)
-    check_one_of("format", format, ("tf_saved_model", *TOKEN_ID_FORMATS, "torch"))
-    if format not in TOKEN_ID_FORMATS:
-        return keras.Model.export(model, filepath, format=format, **kwargs)
-    check_backend(model, format)
-    from keras_bert.serving.export_token_ids import export_token_ids
-
-    return export_token_ids(model, filepath, format, **kwargs)

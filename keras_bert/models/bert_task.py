@@ -9,7 +9,6 @@ import keras_bert
 from keras_bert.messages import NO_EXAMPLES, check_number
 from keras_bert.models import compiling
 from keras_bert.models.answering import Answering
-from keras_bert.models.backbone import export_encoder
 from keras_bert.models.fit_schedule import start_schedule, warn_of_high_rate
 from keras_bert.models.keras_model import Model
 from keras_bert.models.lora import Lora
@@ -24,13 +23,14 @@ from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import (
-    check_keras_arguments,
+    accepted_arguments,
+    check_known,
     layers_config,
     model_from_config,
 )
 from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
 from keras_bert.scoring.scorer import Scorer
-from keras_bert.serving.check_export import check_backend, check_folder
+from keras_bert.serving.export_model import export_model
 from keras_bert.training.keras_internals import drop_metrics, updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
@@ -109,7 +109,13 @@ class BertTask(
     def __init__(
         self, inputs, outputs, backbone, preprocessor=None, dtype=None, trainable=True, **kwargs
     ):
-        check_keras_arguments(type(self), kwargs)
+        check_known(
+            type(self),
+            kwargs,
+            accepted_arguments(type(self)),
+            " Settings for text, labels or answers are arguments of its preprocessor, "
+            f"{self.preprocessor_name}(tokenizer, ...).",
+        )
         policy = head_policy(self, backbone, dtype)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         set_policy(self, dtype, policy)
@@ -402,13 +408,7 @@ class BertTask(
             ImportError: if a package that the format needs is missing.
             OSError: if the folder can't be written; no part of it is left.
         """
-        if format != "tf_saved_model":
-            return export_encoder(self, filepath, format, **kwargs)
-        check_folder(filepath)
-        check_backend(self, format)
-        from keras_bert.serving.export_saved_model import export_saved_model
-
-        return export_saved_model(self, filepath, **kwargs)
+        return export_model(self, filepath, format, **kwargs)
 
     def save_assets(self, dir_path):
         """Writes the vocabulary to the assets of a `.keras` file; Keras calls this."""

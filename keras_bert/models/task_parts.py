@@ -5,7 +5,7 @@ import keras
 from keras_bert.messages import check_int, check_one_each
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy
-from keras_bert.presets.preset_arguments import check_saves_tokenizer
+from keras_bert.text.base_tokenizer import tokenizer_class
 from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.training.keras_internals import writes_assets
 
@@ -90,7 +90,13 @@ def preprocessor_config(preprocessor):
     """
     if preprocessor is None:
         return None
-    check_saves_tokenizer(preprocessor)
+    given = type(preprocessor.tokenizer)
+    made = preprocessor.tokenizer_class or tokenizer_class(preprocessor.tokenizer.settings())
+    if given is not made:
+        raise ValueError(
+            f"A {given.__name__} can't be saved: loading would make a {made.__name__}. Set it as "
+            "the tokenizer_class of a preprocessor class of your own."
+        )
     config = keras.saving.serialize_keras_object(preprocessor)
     if writes_assets():
         tokens = preprocessor.tokenizer.get_vocabulary()

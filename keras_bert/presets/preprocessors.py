@@ -9,7 +9,7 @@ from keras_bert.messages import logger
 from keras_bert.presets.formats.checkpoint import Checkpoint, explained
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 from keras_bert.presets.formats.sentence_transformers import read_sentence_transformer
-from keras_bert.presets.preset_arguments import unknown_arguments
+from keras_bert.presets.preset_arguments import check_known
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.read_source import local_source, read_source
 from keras_bert.saved import with_objects
@@ -70,12 +70,12 @@ def preprocessor_from(
     source's settings for labels and answers are taken over only if `is_same_task`.
     """
     if isinstance(given, cls):
-        _check_settings(type(given), settings)
+        check_known(type(given), settings, type(given).arguments())
         return type(given).like(given, **settings) if settings else given
     source_class, values = source.settings
     if is_same_task and issubclass(source_class, cls):
         cls = source_class
-    _check_settings(cls, settings)
+    check_known(cls, settings, cls.arguments())
     saved = {}
     known = values if isinstance(source, PresetFolder) else source_class.arguments()
     for name in known:
@@ -134,12 +134,6 @@ def _warn_of_order(saved, given, source):
             saved,
             given,
         )
-
-
-def _check_settings(cls, settings):
-    unknown = [name for name in settings if name not in cls.arguments()]
-    if unknown:
-        raise unknown_arguments(cls, unknown, cls.arguments())
 
 
 def _with_casing(tokenizer, lowercase, source):

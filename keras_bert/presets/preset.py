@@ -84,7 +84,7 @@ class PresetModel:
             ValueError: if the folder holds something that is not a preset; or if the model couldn't
                 be loaded again: a class isn't registered, or a config lacks an argument.
         """
-        save_preset(self, folder, settings=settings, scores=scores)
+        save_preset(self, folder, settings, scores)
 
     def save_to_hugging_face(
         self,

@@ -1,13 +1,13 @@
 """Arguments of models: from the caller and a source, and in the configs that presets store."""
 
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 
 from keras_bert.messages import did_you_mean
 from keras_bert.saved import with_objects
-from keras_bert.text.base_tokenizer import tokenizer_class
 from keras_bert.training.keras_internals import all_layers, writes_assets
 
 _OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
@@ -38,27 +38,21 @@ def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
     return of_model, settings
 
 
+def check_known(cls: type, given: Iterable[str], known: Iterable[str], advice: str = "") -> None:
+    """Raises a ValueError for arguments that aren't `known`; it lists those, and names alike."""
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        hints = "".join(did_you_mean(name, known, 0.75) for name in unknown)
+        raise ValueError(
+            f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(known)}."
+            f"{advice}{hints}"
+        )
+
+
 def check_arguments(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError for an argument that neither a class nor its preprocessor has."""
-    accepted = accepted_arguments(cls).union(setting_names(cls))
-    unknown = [name for name in given if name not in accepted]
-    if unknown:
-        of_from_preset = ["preprocessor", "lowercase", "keep_layers", "load_weights"]
-        known = sorted(accepted) + of_from_preset
-        raise unknown_arguments(cls, unknown, known)
-
-
-def unknown_arguments(cls: type, unknown: list[str], known: list[str]) -> ValueError:
-    """Makes the error for arguments that a class doesn't have; it lists those that it has."""
-    return ValueError(
-        f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(known)}."
-        + _did_you_mean(unknown, known)
-    )
-
-
-def _did_you_mean(unknown, names):
-    """Returns hints at the names that unknown ones are most like; or ""."""
-    return "".join(did_you_mean(name, names, 0.75) for name in unknown)
+    known = sorted({*accepted_arguments(cls), *setting_names(cls)})
+    check_known(cls, given, [*known, "preprocessor", "lowercase", "keep_layers", "load_weights"])
 
 
 def check_spelling(cls: type, given: dict[str, Any]) -> None:
@@ -66,11 +60,9 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
 
     Python would only report the right argument as missing, and Keras accepts any other.
     """
-    names = accepted_arguments(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
-    unknown = [name for name in given if name not in names]
-    suggestion = _did_you_mean(unknown, names)
-    if suggestion:
-        raise ValueError(f"{cls.__name__} has no argument {', '.join(unknown)}.{suggestion}")
+    known = [*accepted_arguments(cls), "backbone", "preprocessor", "inputs", "outputs"]
+    unknown = [name for name in given if name not in known]
+    check_known(cls, [name for name in unknown if did_you_mean(name, known, 0.75)], known)
 
 
 def check_backbone_given(cls: type, given: dict[str, Any]) -> None:
@@ -103,17 +95,6 @@ def split_dtype(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
     return precision, others
 
 
-def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
-    """Raises a ValueError for arguments of a task that Keras would silently ignore."""
-    unknown = [name for name in given if name not in ("name", "trainable")]
-    if unknown:
-        raise ValueError(
-            f"{cls.__name__} has no argument {', '.join(unknown)}. Settings for text, labels or "
-            f"answers are arguments of its preprocessor, {cls.__name__}Preprocessor(tokenizer, "
-            "...)."
-        )
-
-
 def check_saves(cls: type, config: dict[str, Any]) -> None:
     """Raises a ValueError if a model or preprocessor couldn't be loaded again from its config."""
     name = cls.__name__
@@ -136,24 +117,13 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
         ) from error
 
 
-def check_saves_tokenizer(preprocessor: Any) -> None:
-    """Raises a ValueError if loading a preprocessor would give it a tokenizer of another class."""
-    given = type(preprocessor.tokenizer)
-    made = preprocessor.tokenizer_class or tokenizer_class(preprocessor.tokenizer.settings())
-    if given is not made:
-        raise ValueError(
-            f"A {given.__name__} can't be saved: loading would make a {made.__name__}. Set it as "
-            "the tokenizer_class of a preprocessor class of your own."
-        )
-
-
-def accepted_arguments(cls: type) -> set[str]:
+def accepted_arguments(cls: type) -> list[str]:
     """Lists the names of arguments that a caller may give; Keras itself silently accepts any."""
-    names = {"name", "trainable"}
+    names = {"name", "trainable", "dtype"}
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
     made_here = {"inputs", "outputs", "embeddings", "blocks", "head", "backbone", "preprocessor"}
-    return names - {"self", "args", "kwargs", *made_here}
+    return sorted(names - {"self", "args", "kwargs", *made_here})
 
 
 def layers_config(model: keras.Model) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from keras_bert.presets.formats.hugging_face import (
 from keras_bert.presets.formats.peft import write_adapter
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
 from keras_bert.presets.model_card import check_card, write_card
-from keras_bert.presets.preset_arguments import check_saves, check_saves_tokenizer
+from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.presets.preset_folder import FORMAT, num_weights
 from keras_bert.training.keras_internals import all_layers, exact_lora, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -30,14 +30,13 @@ from keras_bert.training.processes import is_chief, wait_for_all
 def save_preset(
     model: keras.Model,
     folder: str | os.PathLike,
-    preprocessor: Any = None,
     settings: dict[str, Any] | None = None,
     scores: dict[str, dict[str, float]] | None = None,
 ) -> None:
-    """Writes a model, or a backbone with a preprocessor; see `PresetModel.save_to_preset`."""
+    """Writes a preset; see `PresetModel.save_to_preset`."""
     check_card(settings, scores)
     if is_chief(model):
-        _write(model, folder, model.preprocessor or preprocessor, settings, scores)
+        _write(model, folder, settings, scores)
     wait_for_all("a preset", model)
 
 
@@ -50,8 +49,7 @@ def save_hugging_face(
     """Writes a folder of Hugging Face's; see `PresetModel.save_to_hugging_face`."""
     check_card(settings, scores)
     checkpoint = checkpoint_of(model)
-    for name, array in _float_weights(model).items():
-        checkpoint.weights[name] = Tensor(tuple(array.shape), partial(np.asarray, array))
+    checkpoint.weights = _float_weights(model)
     with new_folder(folder, 4 * model.count_params()) as unfinished:
         write_hugging_face(checkpoint, unfinished)
         write_card(model, unfinished, settings, scores, has_hugging_face=True)
@@ -60,15 +58,16 @@ def save_hugging_face(
 def save_adapter(model: keras.Model, folder: str | os.PathLike, base: str) -> None:
     """Writes LoRA's adapters and the head as a folder of PEFT; see `BertTask.save_lora`."""
     checkpoint = checkpoint_of(model)
-    for name, array in _float_weights(model).items():
+    for name, tensor in _float_weights(model).items():
         if not name.startswith(ENCODER_PARTS):
-            checkpoint.weights[name] = Tensor(tuple(array.shape), partial(np.asarray, array))
+            checkpoint.weights[name] = tensor
     with new_folder(folder, 4 * model.count_params()) as unfinished:
         write_config(checkpoint, unfinished)
         write_adapter(checkpoint, model.backbone.lora_layers(), base, unfinished)
 
 
-def _write(model, folder, preprocessor, settings, scores):
+def _write(model, folder, settings, scores):
+    preprocessor = model.preprocessor
     description = _description(model)
     config = description["config"]
     if model.backbone is not model:
@@ -85,7 +84,6 @@ def _write(model, folder, preprocessor, settings, scores):
         saved["source"] = model.backbone.published_source
     if preprocessor is not None:
         check_saves(type(preprocessor), _settings_of(preprocessor))
-        check_saves_tokenizer(preprocessor)
     with new_folder(folder, _num_bytes(model)) as unfinished:
         _save_weights(model, unfinished / "model.weights.h5")
         write_json(unfinished / "config.json", saved)
@@ -182,7 +180,7 @@ def _task_arguments(model):
 
 
 def _float_weights(model):
-    """Returns `{name: array}` of a model's weights, with LoRA's matrices merged into kernels."""
+    """Returns `{name: Tensor}` of a model's weights, with LoRA's matrices merged into kernels."""
     weights = {variable.path: variable for variable in model.weights}
     for layer in all_layers(model, include_self=False):
         if getattr(layer, "quantization_mode", None):
@@ -197,4 +195,8 @@ def _float_weights(model):
             for variable in layer.variables:
                 if "lora" in variable.path:
                     del weights[variable.path]
-    return {path: keras.ops.convert_to_numpy(weight) for path, weight in weights.items()}
+    tensors = {}
+    for path, weight in weights.items():
+        array = keras.ops.convert_to_numpy(weight)
+        tensors[path] = Tensor(array.shape, partial(np.asarray, array))
+    return tensors

@@ -12,6 +12,7 @@ from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import check_int, logger
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.checked_numbers import with_finite_check
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.training.keras_internals import autocast_variables
 
 
@@ -22,9 +23,12 @@ def export_saved_model(task: keras.Model, path: str | os.PathLike, *, version: i
     that it reads them in.
     """
     path = os.fspath(path)
-    _check_task(task)
-    target = _free_version(path, version)
     preprocessor = task.preprocessor
+    kind = task.preprocessor_class() if preprocessor is None else type(preprocessor)
+    if kind.answers is BertPreprocessor.answers:
+        raise no_answers(type(task).__name__)
+    preprocessor = preprocessor_of(task)
+    target = _free_version(path, version)
     with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
         token_ids = token_id_function(task, preprocessor.answers).get_concrete_function()
         signatures = {"serving_default": token_ids, "token_ids": token_ids}
@@ -121,20 +125,6 @@ def _one_each(inputs, texts):
         with tf.control_dependencies([check]):
             checked[name] = tf.identity(value)
     return checked
-
-
-def _check_task(task):
-    name = type(task).__name__
-    preprocessor_class = task.preprocessor_class()
-    if task.preprocessor is not None:
-        preprocessor_class = type(task.preprocessor)
-    if preprocessor_class.answers is BertPreprocessor.answers:
-        raise no_answers(name)
-    if task.preprocessor is None:
-        raise ValueError(
-            f"This {name} can't read text: set model.preprocessor = "
-            f"{preprocessor_class.__name__}(...)."
-        )
 
 
 def _free_version(path, version):

@@ -39,13 +39,8 @@ def export_token_ids(
     `predict` returns for prepared inputs.
     """
     target = _FORMATS[format]
-    for name in options:
-        advice = ""
-        if name == "int8":
-            advice = (
-                f" Quantize the file with {target.quantizer}: the guide hand_it_over.py shows it."
-            )
-        raise ValueError(f"format={format!r} takes names; got {name}.{advice}")
+    if options:
+        raise ValueError(f"format={format!r} takes names; got {', '.join(options)}.")
     if names is None:
         names = next(iter(target.paths))
     check_one_of("names", names, target.paths)
@@ -116,7 +111,6 @@ def _write_openvino(function, path):
 class _Format(NamedTuple):
     write: Callable
     package: str | None  # that the writer needs
-    quantizer: str  # that makes its file smaller
     written: tuple[str, ...]  # all names that the writer gives
     paths: dict[str, str]  # of the model by `names`, the default first
 
@@ -125,21 +119,18 @@ _FORMATS = {
     "onnx": _Format(
         _write_onnx,
         "tf2onnx",
-        "onnxruntime.quantization.quantize_dynamic",
         ("onnx", "model.onnx"),
         {"hugging_face": "onnx/model.onnx", "keras_bert": "model.onnx"},
     ),
     "openvino": _Format(
         _write_openvino,
         "openvino",
-        "nncf.compress_weights",
         ("openvino", "model.xml", "model.bin"),
         {"hugging_face": "openvino/openvino_model.xml", "keras_bert": "model.xml"},
     ),
     "litert": _Format(
         _write_litert,
         None,
-        "tf.lite.TFLiteConverter, from a SavedModel",
         ("model.tflite",),
         {"keras_bert": "model.tflite"},
     ),

@@ -12,7 +12,6 @@ import tokenizers
 
 import keras_bert
 from keras_bert.files.json_files import read_json
-from keras_bert.models.backbone import export_encoder
 from keras_bert.serving.export_token_ids import (
     _FORMATS,
     write_own_files,
@@ -368,14 +367,10 @@ def test_a_folder_for_hugging_faces_tools_describes_the_model(fake_writer, tmp_p
 
 def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path, refused):
     model, folder = make(), tmp_path / "books"
-    for export in (keras_bert.BertTask.export, export_encoder):
-        for format, message in (("tflite", "'torch'; got 'tflite'"), (None, "got None")):
-            refused(message, export, None, folder, format)
+    for format, message in (("tflite", "'torch'; got 'tflite'"), (None, "got None")):
+        refused(message, model.export, folder, format)
     message = "format='litert' takes names; got opset_version"
     refused(message, model.export, folder, format="litert", opset_version=17)
-    for format, quantizer in (("onnx", "quantize_dynamic"), ("openvino", "nncf")):
-        refused(rf"got int8.*Quantize the file with .*{quantizer}", model.export, folder,
-                format=format, int8=True)  # fmt: skip
     mixed = keras_bert.BertBackbone(9, 1, 2, 8, 8, dtype="mixed_bfloat16")
     message = "bfloat16, which format='openvino' can't hold.*, dtype=.float32"
     refused(message, mixed.export, folder, format="openvino")

@@ -17,12 +17,7 @@ logger = logging.getLogger("keras_bert")
 NO_EXAMPLES = "There are no examples: the dataset is empty."
 
 
-def check_int(
-    name: str,
-    value: Any,
-    at_least: int = 1,
-    at_most: int = 2**31 - 1,
-) -> None:
+def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1) -> None:
     """Raises a ValueError unless an argument is an integer from `at_least` to `at_most`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer; got {reprlib.repr(value)}.")
@@ -65,31 +60,13 @@ def check_rate(name: str, value: Any) -> None:
         raise ValueError(f"{name} is a probability, 0 to 1; got {value}.")
 
 
-def check_finite(
-    array: np.ndarray,
-    path: Any,
-    name: str,
-) -> None:
-    """Raises a ValueError if a tensor of a file holds NaN or infinity."""
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"{path}: {name} holds NaN or infinity: the training that wrote it diverged, or the "
-            "file is damaged."
-        )
-
-
 def check_path(name: str, value: Any) -> None:
     """Raises a ValueError unless an argument is a path."""
     if not isinstance(value, (str, os.PathLike)) or "\0" in str(value):
         raise ValueError(f"{name} must be a path, a str or a Path; got {reprlib.repr(value)}.")
 
 
-def check_one_of(
-    name: str,
-    value: Any,
-    choices: Iterable[Any],
-    hint: str = "",
-) -> None:
+def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") -> None:
     """Raises a ValueError unless an argument is one of its choices.
 
     >>> check_one_of("pooling", "max", ("cls", "mean"))
@@ -105,11 +82,7 @@ def check_one_of(
         )
 
 
-def did_you_mean(
-    value: Any,
-    choices: Iterable[Any],
-    cutoff: float = 0.6,
-) -> str:
+def did_you_mean(value: Any, choices: Iterable[Any], cutoff: float = 0.6) -> str:
     """Returns a hint that names the string nearest to a value, in any case; "" if none is near."""
     folded = {choice.lower(): choice for choice in choices if isinstance(choice, str)}
     for near in get_close_matches(str(value).lower(), folded, 1, cutoff):
@@ -131,12 +104,7 @@ def check_one_each(number: int, noun: str, **columns: Any) -> None:
             raise ValueError(f"There are {number} {noun} but {count}: give one for each.")
 
 
-def check_values(
-    array: np.ndarray,
-    are_right: np.ndarray,
-    expected: str,
-    fix: str = "",
-) -> None:
+def check_values(array: np.ndarray, are_right: np.ndarray, expected: str, fix: str = "") -> None:
     """Raises a ValueError, which names the first wrong value and its place, unless all are right.
 
     >>> labels = np.array([0, 3])
@@ -149,12 +117,8 @@ def check_values(
         raise ValueError(f"{expected}; got {array[tuple(place)]} at {place}. {fix}".rstrip())
 
 
-def check_all_finite(
-    name: str,
-    array: np.ndarray,
-    fix: str,
-) -> None:
-    """Raises a ValueError, which says where, if an array of examples holds NaN or infinity."""
+def check_all_finite(name: str, array: np.ndarray, fix: str) -> None:
+    """Raises a ValueError, which says where, if an array holds NaN or infinity."""
     check_values(array, np.isfinite(array), f"{name} must be finite numbers", fix)
 
 

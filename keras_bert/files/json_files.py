@@ -34,11 +34,7 @@ def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
     return value
 
 
-def write_json(
-    path: str | os.PathLike,
-    value: Any,
-    indent: int | None = 2,
-) -> None:
+def write_json(path: str | os.PathLike, value: Any, indent: int | None = 2) -> None:
     """Writes a JSON file atomically; with `indent=None`, on a single line."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     with whole_file(path) as file:
@@ -57,12 +53,7 @@ class JsonFields:
     ValueError: config.json: layers must be an integer from 0 to 2,147,483,647; got 'two'.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike,
-        values: dict | None = None,
-        place: str = "",
-    ):
+    def __init__(self, path: str | os.PathLike, values: dict | None = None, place: str = ""):
         self.path = path
         self.place = place
         self.values = read_json(path) if values is None else values
@@ -78,47 +69,38 @@ class JsonFields:
         return default if value is None else value
 
     def integer(
-        self,
-        key: str,
-        default: int | None = None,
-        low: int = 0,
-        high: int = LARGEST,
+        self, key: str, default: int | None = None, low: int = 0, high: int = LARGEST
     ) -> int | None:
+        def is_right(value):  # NaN is within no limits
+            return low <= value <= high and value == int(value) and not isinstance(value, bool)
+
         expected = f"an integer from {low} to {high:,}"
-        value = self._number(key, default, low, high, expected)
-        if value is default:
-            return value
-        if value != int(value):
-            raise self.error(key, expected, value)
-        return int(value)
+        value = self._checked(key, default, (int, float), expected, is_right)
+        return value if value is default else int(value)
 
     def number(
-        self,
-        key: str,
-        default: float | None = None,
-        low: float = -1e30,
-        high: float = 1e30,
+        self, key: str, default: float | None = None, low: float = -1e30, high: float = 1e30
     ) -> float | None:
-        return self._number(key, default, low, high, f"a number from {low} to {high}")
+        def is_right(value):
+            return low <= value <= high and not isinstance(value, bool)
+
+        expected = f"a number from {low} to {high}"
+        return self._checked(key, default, (int, float), expected, is_right)
 
     def boolean(self, key: str, default: bool | None = None) -> bool | None:
         """Returns a bool; 0 and 1 are accepted."""
-        value = self._typed(key, default, int, "true or false")
-        if value is default:
-            return value
-        if value not in (0, 1):
-            raise self.error(key, "true or false", value)
-        return bool(value)
+        value = self._checked(key, default, int, "true or false", lambda value: value in (0, 1))
+        return value if value is default else bool(value)
 
     def text(self, key: str, default: str | None = None) -> str | None:
-        return self._typed(key, default, str, "a string")
+        return self._checked(key, default, str, "a string")
 
     def texts(self, key: str) -> list[str]:
         return self._list(key, str, "strings")
 
     def fields(self, key: str) -> Self:
         """Returns an inner object; an empty one if it is missing."""
-        value = self._typed(key, {}, dict, "an object")
+        value = self._checked(key, {}, dict, "an object")
         return type(self)(self.path, value, self._name(key))
 
     def listed_fields(self, key: str) -> Iterator[Self]:
@@ -134,35 +116,23 @@ class JsonFields:
             raise self.error(key, "a path within the folder", value)
         return value
 
-    def error(
-        self,
-        key: str,
-        expected: str,
-        value: Any,
-    ) -> ValueError:
+    def error(self, key: str, expected: str, value: Any) -> ValueError:
         """Makes an error that names the file, the key, what was expected and what came."""
         return ValueError(
             f"{self.path}: {self._name(key)} must be {expected}; got {reprlib.repr(value)}."
         )
 
-    def _typed(self, key, default, kind, expected):
+    def _checked(self, key, default, kind, expected, is_right=lambda value: True):
         value = self.value(key, default)
-        if value is not default and not isinstance(value, kind):
-            raise self.error(key, expected, value)
-        return value
-
-    def _number(self, key, default, low, high, expected):
-        value = self._typed(key, default, (int, float), expected)
-        is_within = value is default or low <= value <= high  # never NaN
-        if not is_within or isinstance(value, bool):
+        if value is not default and not (isinstance(value, kind) and is_right(value)):
             raise self.error(key, expected, value)
         return value
 
     def _list(self, key, kind, nouns):
-        values = self._typed(key, [], list, f"a list of {nouns}")
-        if not all(isinstance(value, kind) for value in values):
-            raise self.error(key, f"a list of {nouns}", values)
-        return values
+        def is_right(values):
+            return all(isinstance(value, kind) for value in values)
+
+        return self._checked(key, [], list, f"a list of {nouns}", is_right)
 
     def _name(self, key):
         return f"{self.place}.{key}" if self.place else key

@@ -13,15 +13,16 @@ import numpy as np
 
 from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_finite, check_one_of
+from keras_bert.messages import check_all_finite, check_one_of
 from keras_bert.presets.formats.checkpoint import (
+    DIVERGED,
     check_size,
     checked_layers,
     explained,
     public_class,
     reader_class,
 )
-from keras_bert.presets.formats.tensor_files import CHECKSUMS, check_crc32, safe_num_bytes
+from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of, safe_num_bytes
 from keras_bert.text.base_tokenizer import tokenizer_class
 from keras_bert.training.keras_internals import set_initial_value
 
@@ -50,7 +51,13 @@ class PresetFolder:
         path = file_in(self.path, name)
         if not path.is_file():
             raise ValueError(f"{self} is not a complete preset: {name} is missing.")
-        check_crc32(path, self._checksums.integer(name, high=2**32 - 1))
+        expected = self._checksums.integer(name, high=2**32 - 1)
+        if expected is not None and crc32_of(path) != expected:
+            raise ValueError(
+                f"{path} is damaged, or was changed: its checksum is another one. Write the preset "
+                "again, or download it again. To use a file that you changed, remove its name from "
+                f"{path.with_name(CHECKSUMS)}."
+            )
         return path
 
     @cached_property
@@ -134,7 +141,8 @@ class PresetFolder:
             if saved not in (None, needed):  # Keras leaves out the rest
                 raise ValueError(f"{saved:,} numbers were saved, {needed:,} are needed")
         for variable in model.weights:
-            check_finite(keras.ops.convert_to_numpy(variable), weights, variable.path)
+            array = keras.ops.convert_to_numpy(variable)
+            check_all_finite(f"{weights}: {variable.path}", array, DIVERGED)
         return config, model
 
     def _model(self, config, preprocessor, precision):

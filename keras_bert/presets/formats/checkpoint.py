@@ -13,11 +13,12 @@ import keras
 import numpy as np
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_finite, shortened, shown
+from keras_bert.messages import check_all_finite, shortened, shown
 from keras_bert.text.base_tokenizer import Tokenizer
 
 ENCODER_PARTS = ("embeddings/", "block_", "final_norm/")
 """Prefixes of the weights that every source must have; the pooler may be missing."""
+DIVERGED = "The training that wrote it diverged, or the file is damaged."
 
 
 class Tensor(NamedTuple):
@@ -239,7 +240,7 @@ def file_tensor(
             raise ValueError(f"{path}: {name} holds {dtype}; weights must be floating point.")
         with explained(f"{path}: {name}", "can't be read", "Download it again."):
             array = read()
-        check_finite(array, path, name)
+        check_all_finite(f"{path}: {name}", array, DIVERGED)
         return array
 
     return Tensor(shape, read_finite)

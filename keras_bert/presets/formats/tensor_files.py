@@ -93,16 +93,6 @@ def crc32_of(path: Path) -> int:
     return zlib.crc32(path.read_bytes().replace(b"\r\n", b"\n"))
 
 
-def check_crc32(path: Path, expected: int | None) -> None:
-    """Raises a ValueError if a file of a preset doesn't have this CRC-32; None is any."""
-    if expected is not None and crc32_of(path) != expected:
-        raise ValueError(
-            f"{path} is damaged, or was changed: its checksum is another one. Write the preset "
-            "again, or download it again. To use a file that you changed, remove its name from "
-            f"{path.with_name(CHECKSUMS)}."
-        )
-
-
 def _shards(path):
     if path.suffix != ".json":
         return [path]

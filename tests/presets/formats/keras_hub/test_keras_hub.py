@@ -124,5 +124,5 @@ def test_a_weight_that_is_not_finite_is_refused(their_preset, tmp_path, refused)
     weight.assign(whole * float("nan"))
     theirs.save_to_preset(str(tmp_path / "theirs"))
     weight.assign(whole)
-    message = "task.weights.h5: .*logits/bias holds NaN or infinity"
+    message = "task.weights.h5: .*logits/bias must be finite numbers"
     refused(message, BertTask.from_preset, tmp_path / "theirs")

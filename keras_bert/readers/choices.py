@@ -50,12 +50,10 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
         return _swag(path, header, _whole_rows(path, mark, quoting=True)[1:])
     if len(header) < 5:
         raise ValueError(f"{path} has {len(header)} columns. {_FORMS}")
-    examples = []
-    for line, (_, context, *choices, label) in rows:
-        _check_choices(path, line, choices)
-        label = _label(path, line, label, len(choices))
-        examples.append({"context": context, "choices": choices, "label": label})
-    return examples
+    return [
+        _example(path, line, context, choices, label)
+        for line, (_, context, *choices, label) in rows
+    ]
 
 
 def _whole_rows(path, mark, quoting):
@@ -78,28 +76,27 @@ def _swag(path, header, rows):
     for line, row in rows:
         fields = dict(zip(header, row, strict=True))
         endings = [fields[name] for name in names]
-        _check_choices(path, line, endings)
-        choices = [f"{fields['sent2']} {ending}".strip() for ending in endings]
-        example = {"context": fields["sent1"], "choices": choices}
-        if "label" in fields:
-            example["label"] = _label(path, line, fields["label"], num_choices)
-        examples.append(example)
+        label = fields.get("label")
+        examples.append(_example(path, line, fields["sent1"], endings, label, fields["sent2"]))
     return examples
 
 
-def _check_choices(path, line, texts):
-    for index, text in enumerate(texts):
-        if not text.strip():
+def _example(path, line, context, endings, label, start=None):
+    """Makes an example, perhaps without a label; `start` is the text before each ending."""
+    for index, ending in enumerate(endings):
+        if not ending.strip():
             raise ValueError(
-                f"{path}, line {line}: ending {index} of {len(texts)} is empty. Fill it, or remove "
-                "the row."
+                f"{path}, line {line}: ending {index} of {len(endings)} is empty. Fill it, or "
+                "remove the row."
             )
-
-
-def _label(path, line, label, num_choices):
-    if label.strip() not in [str(index) for index in range(num_choices)]:
-        raise ValueError(
-            f"{path}, line {line}: the label {label!r} is not the number of an ending, 0 to "
-            f"{num_choices - 1}. {_FORMS}"
-        )
-    return int(label)
+    if start is not None:
+        endings = [f"{start} {ending}".strip() for ending in endings]
+    example = {"context": context, "choices": endings}
+    if label is not None:
+        if label.strip() not in [str(index) for index in range(len(endings))]:
+            raise ValueError(
+                f"{path}, line {line}: the label {label!r} is not the number of an ending, 0 to "
+                f"{len(endings) - 1}. {_FORMS}"
+            )
+        example["label"] = int(label)
+    return example

@@ -177,105 +177,55 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
 def write_tokenizer_json(
     tokenizer: Tokenizer, sequence_length: int, truncation: str | None, folder: Path
 ) -> None:
-    """Writes the vocabulary, and a `tokenizer.json`: that of a `FastTokenizer` is unchanged."""
-    tokenizer.save_assets(folder)
-    if tokenizer.asset != TOKENIZER_FILE:
-        write_json(folder / TOKENIZER_FILE, fast_tokenizer(tokenizer, sequence_length, truncation))
+    """Writes the vocabulary, and a `tokenizer.json`: that of a `FastTokenizer` is unchanged.
 
-
-def fast_tokenizer(
-    tokenizer: Tokenizer, sequence_length: int, truncation: str | None
-) -> dict[str, Any]:
-    """Describes a tokenizer of WordPiece in the format of Hugging Face `tokenizers`.
-
-    It adds [CLS] and [SEP], cuts rows to `sequence_length` unless the `truncation` is
+    Of WordPiece, it adds [CLS] and [SEP], cuts rows to `sequence_length` unless the `truncation` is
     `"head_tail"` or None, and pads a batch to its longest row. Unless it is `"longest_first"`, a
     pair of two long texts may keep one token more of the second than `SegmentPacker` keeps. A
     special token in a text is that token.
     """
+    tokenizer.save_assets(folder)
+    if tokenizer.asset == TOKENIZER_FILE:
+        return
+    from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+    from tokenizers import Tokenizer as HuggingFaceTokenizer
+
     special = _own_special_tokens(tokenizer)
     cls = special["cls_token"]
     sep = special["sep_token"]
-    single = [_template(cls), _template("A"), _template(sep)]
-    segment = int(tokenizer.num_separators == 1)  # of a second text
-    pair = single + [_template(sep)] * (tokenizer.num_separators - 1)
-    pair += [_template("B", segment), _template(sep, segment)]
-    added_tokens = []
-    for token in (*special.values(), *tokenizer.added_tokens):
-        includes_spaces = token == special["mask_token"] and tokenizer.family is not None
-        added_tokens.append(
-            {
-                "id": tokenizer.token_to_id(token),
-                "content": token,
-                "single_word": False,
-                "lstrip": includes_spaces,
-                "rstrip": False,
-                "normalized": tokenizer.added_tokens.get(token, False),
-                "special": token not in tokenizer.added_tokens,
-            }
+    fast = HuggingFaceTokenizer(
+        models.WordPiece(
+            {token: id for id, token in enumerate(tokenizer.get_vocabulary())},
+            unk_token=special["unk_token"],
+            max_input_chars_per_word=tokenizer.max_word_characters,
         )
-    cut = None
+    )
+    fast.normalizer = normalizers.BertNormalizer(
+        lowercase=tokenizer.lowercase, strip_accents=_strips_accents(tokenizer)
+    )
+    fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    fast.decoder = decoders.WordPiece()
+    segment = int(tokenizer.num_separators == 1)  # of a second text
+    between = [sep] * tokenizer.num_separators
+    fast.post_processor = processors.TemplateProcessing(
+        single=[cls, "$A", sep],
+        pair=[cls, "$A", *between, f"$B:{segment}", f"{sep}:{segment}"],
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (cls, sep)],
+    )
+    for token in special.values():
+        takes_spaces = token == special["mask_token"] and tokenizer.family is not None
+        fast.add_special_tokens([AddedToken(token, lstrip=takes_spaces, normalized=False)])
+    added = tokenizer.added_tokens.items()
+    fast.add_tokens([AddedToken(token, normalized=is_normalized) for token, is_normalized in added])
+    fast.enable_padding(pad_id=tokenizer.pad_token_id, pad_token=special["pad_token"])
     if truncation not in ("head_tail", None):
-        cut = {
-            "direction": "Left" if truncation == "tail" else "Right",
-            "max_length": sequence_length,
-            "strategy": "LongestFirst",
-            "stride": 0,
-        }
-    return {
-        "version": "1.0",
-        "truncation": cut,
-        "padding": {
-            "strategy": "BatchLongest",
-            "direction": "Right",
-            "pad_to_multiple_of": None,
-            "pad_id": tokenizer.pad_token_id,
-            "pad_type_id": 0,
-            "pad_token": special["pad_token"],
-        },
-        "added_tokens": sorted(added_tokens, key=lambda token: token["id"]),
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": single,
-            "pair": pair,
-            "special_tokens": {
-                token: {"id": token, "ids": [tokenizer.token_to_id(token)], "tokens": [token]}
-                for token in (cls, sep)
-            },
-        },
-        **_fast_wordpiece(tokenizer),
-    }
+        direction = "left" if truncation == "tail" else "right"
+        fast.enable_truncation(sequence_length, direction=direction)
+    fast.save(str(folder / TOKENIZER_FILE))
 
 
 def _strips_accents(tokenizer):
     return None if tokenizer.strip_accents else False  # None is if it lowercases
-
-
-def _fast_wordpiece(tokenizer):
-    return {
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": True,
-            "strip_accents": _strips_accents(tokenizer),
-            "lowercase": tokenizer.lowercase,
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": tokenizer.id_to_token(tokenizer.unk_token_id),
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": tokenizer.max_word_characters,
-            "vocab": {token: id for id, token in enumerate(tokenizer.get_vocabulary())},
-        },
-    }
-
-
-def _template(name, segment=0):
-    """Returns a step of a row's template: a special token, or the text "A" or "B"."""
-    step = "Sequence" if name in ("A", "B") else "SpecialToken"
-    return {step: {"id": name, "type_id": segment}}
 
 
 def _own_special_tokens(tokenizer):

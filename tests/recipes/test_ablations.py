@@ -114,18 +114,3 @@ def test_table_7_reads_layers_of_a_model(rows_of, module, data, pretended, tmp_p
     assert "--combine weighted --layers 1 2" in " ".join(pretended.commands[-1])
     found = {row["row"]: float(row["value"]) for row in rows_of(tmp_path / "out/table7.csv")}
     assert found == {"Fine-tuned": 80.0, **dict.fromkeys(module.LAYERS, 80.0)}
-
-
-def test_files_that_are_missing_are_said_first(
-    module, data, pretended, tmp_path, monkeypatch, refused
-):
-    monkeypatch.chdir(tmp_path)
-    for options, message in (
-        ("--corpus tags --heldout heldout", "--corpus: tags has no corpus.json"),
-        ("--corpus corpus --squad tags", "--squad: tags has no train-v1.1.json"),
-        ("--corpus corpus --glue tags", "tags has no folder of a GLUE task"),
-        ("--corpus corpus --minimal_pairs empty", "empty has no minimal pairs"),
-    ):
-        line = ["--table", "5", *options.split(), "--output", "out"]
-        refused(message, module.main, line)
-    assert not pretended.commands and not Path("out").exists()

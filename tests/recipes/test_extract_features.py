@@ -83,16 +83,3 @@ def test_lines_of_json_are_those_of_googles_code_and_arrays_hold_the_same(
                 assert_close(layer["values"], state[place])
                 assert layer["values"] == [round(value, 6) for value in layer["values"]]
     assert {path.name for path in output.parent.iterdir()} == {"features.jsonl", "features.npz"}
-
-
-def test_what_cannot_be_is_said_before_work(module, preset, texts, tmp_path, refused):
-    def start(output, *more, init=preset):
-        module.main(arguments(texts, init, tmp_path / output, *more))
-
-    refused(r"--output_file must end in .jsonl or .npz; got .*f.txt", start, "f.txt")
-    refused("layers must be at least -2; got -4", start, "f.npz", "--layers", "-4")
-    keras_bert.BertBackbone(30, 1, 2, 8, 16).save_to_preset(tmp_path / "bare")
-    refused("bare has no vocabulary", start, "f.npz", init=tmp_path / "bare")
-    texts.write_text("")
-    refused("texts.txt is empty", start, "f.npz")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bare", "texts.txt"]

@@ -119,17 +119,3 @@ def test_the_whole_of_table_1_has_the_average_of_the_paper(write_table, tmp_path
     *columns, average = read_glue_results(tmp_path)
     assert len(columns) == 9 and average["metric"] == "average"
     assert np.isclose(average["value"], 50.0)
-
-
-def test_what_is_missing_is_said_before_anything_runs(module, data, pretended, tmp_path, refused):
-    def start(*more, folder=data):
-        module.main(arguments(folder, tmp_path / "other", *more))
-
-    (data / "MRPC/test.tsv").unlink()
-    refused("MRPC has no test.tsv, the test set of MRPC", start)
-    module.main(arguments(data, tmp_path / "out", "--no_test"))
-    (tmp_path / "empty").mkdir()
-    message = "empty has no folder of a GLUE task: CoLA, SST-2, MRPC"
-    refused(message, start, folder=tmp_path / "empty")
-    refused("has no results of a GLUE task", read_glue_results, tmp_path / "empty")
-    assert not (tmp_path / "other").exists()

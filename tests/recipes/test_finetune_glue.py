@@ -70,17 +70,3 @@ def test_the_grid_is_that_of_the_paper(module):
     assert values("--grid") == [[0], *paper]
     assert values("--grid --seeds 0 1 --epoch_counts 3") == [[0, 1], *paper[:2], [3]]
     assert values("--grid --tokens_per_batch 4096") == [[0], [32], *paper[1:]]
-
-
-def test_bad_files_are_refused_before_training(module, write_table, tmp_path, refused, keras_hub):
-    def start(*more):
-        module.main(arguments("nowhere", "sst2", folder, tmp_path / "out", *more))
-
-    folder = tmp_path / "SST-2"  # is not there yet
-    write_table(folder / "train.tsv", ["sentence", "label"], ["it is fine", 1])
-    write_table(folder / "dev.tsv", ["sentence", "label"], ["it is fine", 2])
-    refused(r"dev\.tsv, line 2: '2' is not one of 0, 1", start)
-    write_table(folder / "dev.tsv", ["sentence", "label"], ["it is fine", 1])
-    refused("has no test.tsv.*", start)
-    refused("nowhere", start, "--no_test")
-    refused("must be one of accuracy, score; got f1", start, "--no_test", "--select", "f1")

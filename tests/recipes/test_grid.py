@@ -96,30 +96,28 @@ def test_a_rerun_skips_what_is_finished(rows_of, run_grid, tmp_path, capsys):
     assert rows_of(output / "results.tsv") == rows_of(tmp_path / "whole/results.tsv")
 
 
-@pytest.mark.parametrize("step", range(13))
-def test_cut_between_any_two_writes_it_ends_with_the_same(
-    rows_of, run_grid, tmp_path, monkeypatch, step
-):
-    left = iter(range(step))
+def test_cut_between_any_two_writes_it_ends_with_the_same(rows_of, run_grid, tmp_path, monkeypatch):
+    for step in range(13):
+        output, left = tmp_path / str(step), iter(range(step))
 
-    def cut(real):
-        def write(*args):
-            if next(left, None) is None:
-                raise KeyboardInterrupt
-            return real(*args)
+        def cut(real, left=left):
+            def write(*args):
+                if next(left, None) is None:
+                    raise KeyboardInterrupt
+                return real(*args)
 
-        return write
+            return write
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", cut(os.replace))
-        patch.setattr(os, "rename", cut(os.rename))
-        with pytest.raises(KeyboardInterrupt):
-            run_grid(tmp_path, GRID, Trainer())
-    results = run_grid(tmp_path, GRID, Trainer())
-    assert results[0]["score"] == 1.0 and len(results) == 4
-    assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
-    assert len(rows_of(tmp_path / "results.tsv")) == 8
-    assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", cut(os.replace))
+            patch.setattr(os, "rename", cut(os.rename))
+            with pytest.raises(KeyboardInterrupt):
+                run_grid(output, GRID, Trainer())
+        results = run_grid(output, GRID, Trainer())
+        assert results[0]["score"] == 1.0 and len(results) == 4
+        assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
+        assert len(rows_of(output / "results.tsv")) == 8
+        assert {path.name for path in output.glob("runs/*/*")} == {"finished.json"}
 
 
 def test_other_values_add_their_runs(run_grid, tmp_path, refused):

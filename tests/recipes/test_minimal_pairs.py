@@ -8,7 +8,7 @@ PAIRS = [("it rains .", "it rain ."), ("they rain .", "they rains .")]
 GOOD, BAD = map(list, zip(*PAIRS, strict=True))
 
 
-def test_a_folder_has_a_paradigm_in_each_file(tmp_path):
+def test_a_folder_has_a_paradigm_in_each_file(tmp_path, refused):
     lines = [{"sentence_good": g, "sentence_bad": b, "lexical": True} for g, b in PAIRS]
     rows = [("sentence_good", "sentence_bad"), *PAIRS]
     for name, parts in {
@@ -20,11 +20,6 @@ def test_a_folder_has_a_paradigm_in_each_file(tmp_path):
         (tmp_path / name).write_text("\n".join(parts))
     assert read_minimal_pairs(tmp_path) == {name: (GOOD, BAD) for name in "abc"}
     assert read_minimal_pairs(tmp_path / "b.jsonl", limit=1) == {"b": (GOOD[:1], BAD[:1])}
-
-
-def test_what_has_no_pairs_is_refused_by_name(tmp_path, refused):
-    refused("absent has no minimal pairs", read_minimal_pairs, tmp_path / "absent")
-    refused("has no minimal pairs", read_minimal_pairs, tmp_path)
     (tmp_path / "odd.txt").write_text("a\nb\nc\n")
     refused("odd.txt has 3 sentences", read_minimal_pairs, tmp_path)
 

@@ -28,15 +28,6 @@ def test_the_settings_are_mosaicberts(module, corpus, tmp_path, monkeypatch):
         assert not model.next_sentence
 
 
-def test_it_starts_from_a_preset(module, corpus, preset, other_corpus, tmp_path, refused):
-    more = ["--init", str(preset), "--sequence_length", "16"]
-    args = module.parse_args(arguments(corpus, tmp_path, *more))
-    model, _ = module.make_model(args, keras_bert.Corpus(corpus))
-    saved = keras_bert.BertPretrainer.from_preset(preset).backbone.get_weights()
-    assert all(map(np.array_equal, model.backbone.get_weights(), saved))
-    refused("a different vocabulary", module.make_model, args, keras_bert.Corpus(other_corpus))
-
-
 @pytest.mark.slow
 def test_a_run_ends_on_its_hours_with_the_last_rate(
     module, corpus, curves, tmp_path, monkeypatch, capsys, refused

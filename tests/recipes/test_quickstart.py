@@ -1,7 +1,5 @@
 import ast
-import random
 import re
-from pydoc_data.topics import topics
 
 import pytest
 
@@ -16,9 +14,6 @@ def test_there_are_sentences_of_every_chapter_each_once(module):
     # A constant answer must not look good, and a fifth must be enough to judge by.
     assert max(map(chapters.count, module.CHAPTERS)) < len(examples) / 2
     assert min(map(chapters.count, module.CHAPTERS)) > 50
-    for sentence, chapter in random.Random(0).sample(examples, 20):
-        names = module.CHAPTERS[chapter]
-        assert any(sentence in " ".join(topics.get(name, "").split()) for name in names)
 
 
 @pytest.mark.weekly

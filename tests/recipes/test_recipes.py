@@ -118,11 +118,6 @@ def test_errors_of_users_are_short_and_others_keep_their_traceback(tmp_path):
         run_recipe(main)
 
 
-def test_every_recipe_has_short_errors():
-    for path in PATHS:
-        assert path.read_text(encoding="utf-8").endswith("    _shared.run_recipe(main)\n"), path
-
-
 def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, monkeypatch, refused):
     settings = {"seed": 1, "rates": [0.1, 0.2], "init": None}
     write_settings(tmp_path, settings)

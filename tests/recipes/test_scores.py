@@ -1,7 +1,6 @@
 """Scores as CSV, Markdown and pictures."""
 
 import re
-import sys
 
 from paper.scores import write_score_table
 
@@ -44,10 +43,3 @@ def test_steps_have_rows_and_lines_of_their_own(tmp_path):
     lines = (tmp_path / "figure.md").read_text().splitlines()[2:]
     assert lines[:2] == ["| masked, step 1,000 | 16.0 |", "| masked, step 2,000 | 26.0 |"]
     assert {"masked", "no NSP"} <= {*words(tmp_path / "figure.svg")}
-
-
-def test_without_matplotlib_the_table_is_written_all_the_same(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    write_score_table(SCORES, tmp_path / "table")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv", "table.md"]
-    assert "keras3-bert[recipes]" in capsys.readouterr().out

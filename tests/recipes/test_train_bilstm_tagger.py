@@ -55,14 +55,3 @@ def test_padding_does_not_change_predictions(arguments, assert_close, module, ta
     alone, padded = (model.predict_on_batch(x)[:, :5] for x in (vectors, padded))
     assert alone.shape == (1, 5, 3)
     assert_close(padded, alone)
-
-
-def test_what_cannot_be_is_said_before_work(arguments, module, tagged, tmp_path, refused):
-    refused("layers must be at most 1; got 3", module.main, arguments(tagged, "--layers", "3"))
-    weighted = arguments(tagged, "--layers", "-1", "--combine", "weighted")
-    refused("at least 2; got 1", module.main, weighted)
-    with open(tagged["dev"], "a") as file:
-        print("it X O I-NAME", file=file)
-    message = "dev.txt, line .*'B-NAME' is none of the 4 classes: O"
-    refused(message, module.main, arguments(tagged))
-    assert not (tmp_path / "out").exists()

@@ -16,19 +16,6 @@ def batches_of(model, *data):
     return [*model.batches(*data, batching=keras_bert.Batching(4, shuffle=False))]
 
 
-SECOND = ["b", "c a", "d", "g", "a b", "k l", "m", "d"]
-TWO = list(zip(TEXTS, SECOND, strict=True))
-
-
-def test_pairs_may_hold_their_labels(fit_batches, assert_close):
-    assert_close(fit_batches([*zip(TWO, LABELS, strict=True)]), fit_batches(TWO, LABELS))
-
-
-def test_a_dataset_of_pairs(tf, fit_batches, assert_close):
-    ds = tf.data.Dataset.from_tensor_slices(((TEXTS, SECOND), LABELS)).batch(4)
-    assert_close(fit_batches(ds), fit_batches(TWO, LABELS))
-
-
 @pytest.fixture(scope="module")
 def featured(make_encoder, tokenizer):
     reader = BertClassifierPreprocessor(tokenizer, 8, label_names=NAMES)

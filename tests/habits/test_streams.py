@@ -61,6 +61,7 @@ BATCHINGS = {
     "buckets": Batching(4, shuffle=False, bucket_lengths=(4, 8)),
     "tokens": Batching(4, shuffle=False, bucket_lengths=(4, 8), tokens_per_batch=24),
 }
+FIRST = 24  # runs, which meet three of four pairs; the others are slow
 EPOCHS = {
     "three": {"epochs": 3},
     "one": {"epochs": 1},
@@ -263,7 +264,10 @@ def trained(model, steps, run, form):
 def runs():
     """Returns the runs of `fit`, with the messages of those that are refused."""
     covering = Covering(FACTORS, [levels for levels, _ in REFUSED], seed=1)
-    params = [pytest.param(run, None, id=name_of(run)) for run in covering]
+    params = [
+        pytest.param(run, None, id=name_of(run), marks=[pytest.mark.slow] * (number >= FIRST))
+        for number, run in enumerate(covering)
+    ]
     plain = {name: levels[0] for name, levels in FACTORS.items()}
     for levels, message in REFUSED:
         for chosen in itertools.product(*levels.values()):

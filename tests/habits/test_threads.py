@@ -80,9 +80,3 @@ def test_a_process_pool_executor(preset, alone):
 
 
 # JSON
-
-
-def test_scores_and_logs_as_json(compiled):
-    logs = compiled.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
-    for values in (compiled.scores(TEXTS, LABELS), logs):
-        assert json.loads(json.dumps(values)) == values

@@ -33,8 +33,6 @@ class Embeddings(SavedLayer):
         token_ids: `[B, S]` int32 in `[0, V)`.
         segment_ids: `[B, S]` int32 in `[0, num_segments)`; None means segment 0 everywhere. Ignored
             without a segment table, and with one of a single row.
-        sequence_ids: `[B, S]` int32, the number of each token's sequence in a packed row. Positions
-            restart with each sequence. None means one sequence per row.
 
     Returns:
         `[B, S, H]`.
@@ -94,14 +92,14 @@ class Embeddings(SavedLayer):
         if self.projection is not None:
             self.projection.build(vectors_shape)
 
-    def call(self, token_ids, segment_ids=None, sequence_ids=None, training=None):
+    def call(self, token_ids, segment_ids=None, training=None):
         check_length(token_ids, self.max_sequence_length)
         x = self.token_embedding(token_ids)  # [B, S, E]
         if self.segment_embedding is not None:
             if segment_ids is None or self.num_segments == 1:
                 segment_ids = ops.zeros_like(token_ids)
             x = x + self.segment_embedding(segment_ids)
-        positions = token_positions(token_ids, sequence_ids)
+        positions = token_positions(token_ids)  # which restart with each sequence of a packed row
         x = x + self.position_embedding(positions)  # [1 or B, S, E]
         x = self.output_dropout(self.norm(x), training=training)
         if self.projection is not None:

@@ -24,7 +24,6 @@ class EncoderBlock(SavedLayer):
     Call arguments:
         x: `[B, S, H]`, as is the result.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
-        sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
         position_bias: `[1, N, S, S]`, added to the scores of attention; or None.
     """
 
@@ -70,8 +69,8 @@ class EncoderBlock(SavedLayer):
         self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
         self.output_norm.build(x_shape)
 
-    def call(self, x, padding_mask=None, sequence_ids=None, position_bias=None, training=None):
-        sequence_ids = packed_input("sequence_ids", sequence_ids)
+    def call(self, x, padding_mask=None, position_bias=None, training=None):
+        sequence_ids = packed_input("sequence_ids")
 
         def transform(x, bias=None):
             attended = self.attention(x, padding_mask, sequence_ids, bias, training=training)

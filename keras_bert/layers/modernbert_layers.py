@@ -117,7 +117,6 @@ class ModernBertBlock(SavedLayer):
         x: `[B, S, H]`, as is the result.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
         rotation: of `RotaryPositions`; or None.
-        sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
     """
 
     def __init__(
@@ -180,8 +179,8 @@ class ModernBertBlock(SavedLayer):
         """Computes what attention reads, `[B, S, H]`."""
         return self.attention_norm(x, training=training) if self.normalizes else x
 
-    def call(self, x, padding_mask=None, rotation=None, sequence_ids=None, training=None):
-        sequence_ids = packed_input("sequence_ids", sequence_ids)
+    def call(self, x, padding_mask=None, rotation=None, training=None):
+        sequence_ids = packed_input("sequence_ids")
 
         def transform(x):
             attended = self.attention(

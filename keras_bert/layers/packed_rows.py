@@ -30,9 +30,9 @@ def packed_rows(inputs):
         _INPUTS.reset(token)
 
 
-def packed_input(name, given=None):
-    """Returns an input of packed rows: the given one, that of the model in a call, or None."""
-    return _INPUTS.get().get(name) if given is None else given
+def packed_input(name):
+    """Returns an input of packed rows of the model that is called, or None."""
+    return _INPUTS.get().get(name)
 
 
 @registered
@@ -89,15 +89,16 @@ def _is_inside(sequence_output, padding_mask):
     return ops.equal(sequence_ids, ops.expand_dims(ids, 1))
 
 
-def token_positions(token_ids, sequence_ids=None):
+def token_positions(token_ids):
     """Returns each token's position in its own sequence, int32 `[B, S]`; `[1, S]` if rows are one.
 
     Example:
     >>> import numpy as np
-    >>> token_positions(None, np.array([[1, 1, 1, 2, 2, 0]])).numpy()
+    >>> with packed_rows({"sequence_ids": np.array([[1, 1, 1, 2, 2, 0]])}):
+    ...     token_positions(None).numpy()
     array([[0, 1, 2, 0, 1, 0]], dtype=int32)
     """
-    sequence_ids = packed_input("sequence_ids", sequence_ids)
+    sequence_ids = packed_input("sequence_ids")
     rows = token_ids if sequence_ids is None else sequence_ids
     positions = ops.arange(ops.shape(rows)[1], dtype="int32")
     if sequence_ids is None:

@@ -24,7 +24,8 @@ class SelfAttention(SavedLayer):
         window: int, the farthest token that a token sees, in either direction; None for any.
         use_bias: bool, whether the dense layers have biases.
 
-    Call arguments are those of `EncoderBlock`, and `rotation`, of `RotaryPositions`; or None.
+    Call arguments are those of `EncoderBlock`; `sequence_ids`, `[B, S]` integers, the sequences of
+    a packed row, see `attention`; and `rotation`, of `RotaryPositions`; or None.
     """
 
     def __init__(

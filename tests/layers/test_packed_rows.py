@@ -18,6 +18,11 @@ def vectors_of(layer, **packed):
         return ops.convert_to_numpy(layer(VECTORS))
 
 
+def positions_of(sequence_ids):
+    with packed_rows({"sequence_ids": sequence_ids}):
+        return token_positions(None)
+
+
 def test_rows_without_positions_give_those_of_their_first_sequence():
     for packed in ({}, {"sequence_ids": SEQUENCE_IDS}):
         assert np.array_equal(vectors_of(ClsVectors(), **packed), VECTORS[:, 0])
@@ -29,19 +34,19 @@ def test_positions_count_from_the_start_of_each_sequence(length):
     ids[:, length - length // 5 :] = 0
     ids = ids.astype("int32")
     is_earlier = np.tril(ids[:, :, None] == ids[:, None], -1)
-    positions = ops.convert_to_numpy(token_positions(None, ids))
+    positions = ops.convert_to_numpy(positions_of(ids))
     assert positions.dtype == np.int32
     assert np.array_equal(positions, is_earlier.sum(axis=2))
 
 
 def test_positions_of_rows_of_any_length_are_traced(tensorflow):
     spec = tensorflow.TensorSpec([None, None], "int32")
-    positions = tensorflow.function(lambda ids: token_positions(None, ids), input_signature=[spec])
+    positions = tensorflow.function(positions_of, input_signature=[spec])
     assert np.array_equal(positions(SEQUENCE_IDS)[2], [0, 1, 0, 0, 1, 2, 3])
 
 
 def test_positions_take_memory_for_a_row_and_not_for_its_square():
     ids = keras.Input(batch_shape=(1, 8192), dtype="int32")
-    steps = keras.Model(ids, token_positions(None, ids)).operations
+    steps = keras.Model(ids, positions_of(ids)).operations
     sizes = [math.prod(x.shape) for step in steps for x in keras.tree.flatten(step.output)]
     assert max(sizes) == 8192

@@ -167,11 +167,9 @@ def shuffled(seed, x, y):
 def reranked(reranker, questions, documents, found):
     """Reorders the first documents of each question."""
     first = [numbers[:RERANKED] for numbers in found]
-    texts = [[documents[number] for number in numbers] for numbers in first]
     rankings = []
-    for numbers, ranked, all_numbers in zip(
-        first, reranker.rank(questions, texts), found, strict=True
-    ):
+    for question, numbers, all_numbers in zip(questions, first, found, strict=True):
+        ranked = reranker.rank(question, [documents[number] for number in numbers])
         best = [numbers[answer["index"]] for answer in ranked]
         rankings.append(best + all_numbers[RERANKED:])
     return rankings

@@ -148,8 +148,9 @@ def rerank(args, columns, seed, test, numbers):
     model = keras_bert.BertReranker.from_preset(args.model, dtype="mixed_bfloat16")
     fit(model, args, args.reranker_learning_rate, args.reranker_epochs, *columns)
     questions, _, paragraphs = test
-    near = [[paragraphs[number] for number in row] for row in numbers[: args.reranked]]
-    found = model.rank(questions[: args.reranked], near)
+    found = []
+    for question, row in zip(questions[: args.reranked], numbers, strict=False):
+        found.append(model.rank(question, [paragraphs[number] for number in row]))
     order = [[row[hit["index"]] for hit in hits] for row, hits in zip(numbers, found, strict=False)]
     return order, [[hit["score"] for hit in hits] for hits in found]
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert.losses import BINARY
-from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
+from keras_bert.messages import check_all_finite, check_int, shown
 from keras_bert.models.explaining import explain
 from keras_bert.models.several_texts import SeveralTexts
 from keras_bert.preprocessing.bert_reranker_preprocessor import checked_relevance, relevance_targets
@@ -86,44 +86,29 @@ class BertReranker(SeveralTexts):
         """Ranks documents by their scores for a query.
 
         Args:
-            query: a string, or a list of strings.
-            documents: a list of strings, for each query the same; or for several queries a list of
-                lists, one for each query.
+            query: a string.
+            documents: a list of strings.
             top_k: int, the number of documents to return; all if there are fewer, or if None.
             batch_size: int; 32 by default.
 
         Returns:
             A list of dicts, the best document first: `index`, the place in `documents`; `score`, a
-            float; and `text`. Documents with equal scores keep their order. For several queries, a
-            list of such lists.
+            float; and `text`. Documents with equal scores keep their order.
 
         Raises:
             ValueError: if there is no query or no document, or a score is NaN.
         """
-        queries = _texts(query)
-        if not all(map(str.strip, queries)):
-            raise ValueError(f"Queries must be non-empty strings; got {shown(queries)}.")
-        documents = [documents] if isinstance(documents, str) else list(documents)
-        are_shared = all(isinstance(document, str) for document in documents)
-        if isinstance(query, str) or are_shared:
-            documents = [documents] * len(queries)
-        check_one_each(len(queries), "queries", **{"lists of documents": documents})
-        documents = [_texts(own) for own in documents]
+        if not isinstance(query, str) or not query.strip():
+            raise ValueError(f"rank takes one query, a non-empty string; got {shown(query)}.")
+        [texts] = text_columns(documents if isinstance(documents, str) else list(documents), 1)
         if top_k is not None:
             check_int("top_k", top_k)
-        pairs = []
-        for text, own in zip(queries, documents, strict=True):
-            pairs += [(text, document) for document in own]
-        answers = self.answer(pairs, batch_size)
+        answers = self.answer([(query, text) for text in texts], batch_size)
         scores = np.array([answer["score"] for answer in answers])
         fix = "The training diverged, or the weights are damaged."
         check_all_finite("Scores of documents", scores, fix)
-        ends = np.cumsum([*map(len, documents)])
-        ranked = []
-        for own, values in zip(documents, np.split(scores, ends[:-1]), strict=True):
-            best = np.argsort(-values, kind="stable")[:top_k].tolist()
-            ranked.append([{"index": i, "score": float(values[i]), "text": own[i]} for i in best])
-        return ranked[0] if isinstance(query, str) else ranked
+        best = np.argsort(-scores, kind="stable")[:top_k].tolist()
+        return [{"index": i, "score": float(scores[i]), "text": texts[i]} for i in best]
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5 and binary cross-entropy."""
@@ -151,10 +136,6 @@ class BertReranker(SeveralTexts):
 
     def _is_binary(self):
         return not self.compiled or isinstance(self.loss, BINARY)
-
-
-def _texts(values):
-    return text_columns(values if isinstance(values, str) else list(values), most=1)[0]
 
 
 def _check_documents(loss, y, y_pred):

@@ -1,7 +1,6 @@
 """`Tokenizer`: the contract between tokenizers and what reads texts with them."""
 
 import base64
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +26,7 @@ class Tokenizer:
 
     Attributes:
         asset: str, the file of the vocabulary in presets and `.keras` files.
+        setting_names: list of str, the constructor's arguments without the vocabulary; attributes.
         special: list of str, the tokens for padding, unknown words, [CLS], [SEP] and [MASK].
         pad_token_id, unk_token_id, cls_token_id, sep_token_id, mask_token_id: int, their ids.
         num_separators: int, the [SEP] tokens between the texts of a pair. With one, the second text
@@ -36,6 +36,7 @@ class Tokenizer:
     """
 
     asset: str
+    setting_names: Sequence[str]
     special: Sequence[str]
     num_separators = 1
     splits_at_spaces = False
@@ -51,7 +52,7 @@ class Tokenizer:
         raise NotImplementedError
 
     def contents(self) -> Any:
-        """Returns the vocabulary that the constructor takes: a list, a dict or bytes."""
+        """Returns the vocabulary that the constructor takes: a list or bytes."""
         raise NotImplementedError
 
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +87,7 @@ class Tokenizer:
 
     def settings(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the vocabulary."""
-        raise NotImplementedError
+        return {name: getattr(self, name) for name in self.setting_names}
 
     def _set_tokens(self, vocabulary):
         self._tokens = self.read(vocabulary)
@@ -192,8 +193,6 @@ class Tokenizer:
         contents = self.contents()
         if isinstance(contents, list):
             contents = "".join(f"{token}\n" for token in contents)
-        elif isinstance(contents, dict):
-            contents = json.dumps(contents, ensure_ascii=False)
         with whole_file(path, "wb" if isinstance(contents, bytes) else "w") as file:
             file.write(contents)
 
@@ -249,14 +248,14 @@ def tokenizer_class(arguments: Mapping[str, Any]) -> type[Tokenizer]:
 
 def _contents(vocabulary, cls):
     """Returns the contents of a vocabulary in a config, where bytes are in base64."""
-    if isinstance(vocabulary, (list, tuple, dict)):
+    if isinstance(vocabulary, (list, tuple)):
         return vocabulary
     try:
         return base64.b64decode(vocabulary, validate=True)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"The config of a {cls.__name__} must hold its vocabulary as a list, a dict or bytes "
-            f"in base64, or the size and sha256 of an asset; got {type(vocabulary).__name__}."
+            f"The config of a {cls.__name__} must hold its vocabulary as a list or bytes in "
+            f"base64, or the size and sha256 of an asset; got {type(vocabulary).__name__}."
         ) from error
 
 

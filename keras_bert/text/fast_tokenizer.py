@@ -58,6 +58,7 @@ class FastTokenizer(Tokenizer):
     """
 
     asset = TOKENIZER_FILE
+    setting_names = tuple(_SPELLINGS)
     has_graph = False
 
     def __init__(
@@ -121,9 +122,6 @@ class FastTokenizer(Tokenizer):
 
     def contents(self) -> bytes:
         return self._data
-
-    def settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _SPELLINGS}
 
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         ids = array("i")

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -62,6 +61,7 @@ class BertTokenizer(Tokenizer):
     """
 
     asset = "vocab.txt"
+    setting_names = ("lowercase", "max_word_characters", "family", "strip_accents", "added_tokens")
     splits_at_spaces = True
 
     def __init__(
@@ -140,10 +140,6 @@ class BertTokenizer(Tokenizer):
 
     def join(self, tokens: Sequence[str]) -> str:
         return " ".join(tokens).replace(" ##", "")
-
-    def settings(self) -> dict[str, Any]:
-        names = "lowercase max_word_characters family strip_accents added_tokens"
-        return {name: getattr(self, name) for name in names.split()}
 
     def _warn_of_other_casing(self):
         words = ascii_words(self._tokens)

@@ -83,7 +83,8 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
         trainable=True,
         **kwargs,
     ):
-        check_known(type(self), kwargs, accepted_arguments(type(self)))  # Keras takes any
+        passed = [name for name in kwargs if name not in ("name", "dtype")]  # Keras takes any
+        check_known(type(self), passed, accepted_arguments(type(self), passed))
         _check_contract(type(self).__name__, inputs, outputs, blocks, hidden_dim)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         self.adapted = None  # the layers with LoRA

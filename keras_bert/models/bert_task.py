@@ -109,10 +109,11 @@ class BertTask(
     def __init__(
         self, inputs, outputs, backbone, preprocessor=None, dtype=None, trainable=True, **kwargs
     ):
+        passed = [name for name in kwargs if name != "name"]  # Keras takes any
         check_known(
             type(self),
-            kwargs,
-            accepted_arguments(type(self)),
+            passed,
+            accepted_arguments(type(self), passed),
             " Settings for text, labels or answers are arguments of its preprocessor, "
             f"{self.preprocessor_name}(tokenizer, ...).",
         )

@@ -1,7 +1,7 @@
 """Arguments of models: from the caller and a source, and in the configs that presets store."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import keras
@@ -117,13 +117,13 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
         ) from error
 
 
-def accepted_arguments(cls: type) -> list[str]:
-    """Lists the names of arguments that a caller may give; Keras itself silently accepts any."""
+def accepted_arguments(cls: type, others: Collection[str] = ()) -> list[str]:
+    """Lists the names of arguments that a caller may give, but for `others`."""
     names = {"name", "trainable", "dtype"}
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
     made_here = {"inputs", "outputs", "embeddings", "blocks", "head", "backbone", "preprocessor"}
-    return sorted(names - {"self", "args", "kwargs", *made_here})
+    return sorted(names - {"self", "args", "kwargs", *made_here, *others})
 
 
 def layers_config(model: keras.Model) -> dict[str, Any]:

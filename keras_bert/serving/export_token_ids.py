@@ -40,7 +40,10 @@ def export_token_ids(
     """
     target = _FORMATS[format]
     if options:
-        raise ValueError(f"format={format!r} takes names; got {', '.join(options)}.")
+        advice = ""
+        if "int8" in options:
+            advice = " Quantize the file with its runtime: the guide hand_it_over.py shows how."
+        raise ValueError(f"format={format!r} takes names; got {', '.join(options)}.{advice}")
     if names is None:
         names = next(iter(target.paths))
     check_one_of("names", names, target.paths)

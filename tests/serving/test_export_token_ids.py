@@ -371,6 +371,8 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path, refused):
         refused(message, model.export, folder, format)
     message = "format='litert' takes names; got opset_version"
     refused(message, model.export, folder, format="litert", opset_version=17)
+    message = "got int8. Quantize the file with its runtime"
+    refused(message, model.export, folder, format="onnx", int8=True)
     mixed = keras_bert.BertBackbone(9, 1, 2, 8, 8, dtype="mixed_bfloat16")
     message = "bfloat16, which format='openvino' can't hold.*, dtype=.float32"
     refused(message, mixed.export, folder, format="openvino")

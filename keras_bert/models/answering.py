@@ -107,8 +107,6 @@ class Answering:
         for outputs, rows in data.chunks_of_outputs(batch_size, verbose):
             columns = preprocessor.answers(outputs, rows, **options)
             answers += answer_dicts(columns)
-        if not answers:
-            raise ValueError("There are no examples to answer.")
         return answers[0] if data.is_single else answers
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0, **options):

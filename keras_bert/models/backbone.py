@@ -3,10 +3,10 @@
 import keras
 
 from keras_bert.layers.dense_and_norms import EPSILON
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, check_number
 from keras_bert.models.compiling import Retracing
 from keras_bert.models.keras_model import Model
-from keras_bert.models.lora import AdaptedLayers, adapters, check_settings
+from keras_bert.models.lora import AdaptedLayers, adapters
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
@@ -85,7 +85,14 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
     ):
         passed = [name for name in kwargs if name not in ("name", "dtype")]  # Keras takes any
         check_known(type(self), passed, accepted_arguments(type(self), passed))
-        _check_contract(type(self).__name__, inputs, outputs, blocks, hidden_dim)
+        shapes = {name: output.shape for name, output in outputs.items()}
+        has_states = shapes.get("sequence_output", ())[1:] == (None, hidden_dim)
+        if not (has_states and blocks and {"token_ids", "padding_mask"} <= inputs.keys()):
+            raise ValueError(
+                "A Backbone takes token_ids and padding_mask, has blocks, and returns a "
+                f"sequence_output of [B, S, {hidden_dim}]. {type(self).__name__} takes "
+                f"{', '.join(inputs)}, has {len(blocks)} blocks, and returns {shapes}."
+            )
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         self.adapted = None  # the layers with LoRA
         self.embeddings = embeddings
@@ -161,7 +168,9 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
 
     def enable_lora(self, rank, alpha=None):
         """Freezes the encoder and adds low-rank adapters, as `BertTask.enable_lora`."""
-        check_settings(rank, rank if alpha is None else alpha)
+        check_int("rank", rank)
+        if alpha is not None:
+            check_number("alpha", alpha, at_least=0, exclusive=True)
         if adapters(self):
             raise ValueError("This model has LoRA adapters already: call merge_lora first.")
         with scope_of(self):
@@ -252,16 +261,3 @@ def token_inputs(names, shape=(None,)):
         name: keras.Input(shape, dtype="int32", name=name, optional=name != "token_ids")
         for name in names
     }
-
-
-def _check_contract(name, inputs, outputs, blocks, hidden_dim):
-    lacks = [f"the input {each}" for each in ("token_ids", "padding_mask") if each not in inputs]
-    if "sequence_output" not in outputs:
-        lacks.append("the output sequence_output")
-    elif outputs["sequence_output"].shape[1:] != (None, hidden_dim):
-        shape = outputs["sequence_output"].shape
-        lacks.append(f"a sequence_output of [B, S, {hidden_dim}] (it is {shape})")
-    if not blocks:
-        lacks.append("blocks")
-    if lacks:
-        raise ValueError(f"{name} is not a valid Backbone: it lacks {', '.join(lacks)}.")

@@ -167,10 +167,8 @@ class BertClassifier(BertTask):
         return data
 
     def batches_to_fit(self, x, y, sample_weight, arguments):
-        """Multiplies weights of labels in `x` by `class_weight`, as Keras takes one of the two."""
-        are_batches = is_dataset(x) or isinstance(x, (Batches, StreamBatches))
-        is_ours = has_weights(x) if are_batches else isinstance(x, dict)
-        is_ours |= isinstance(x, StreamBatches)  # Keras would ignore `class_weight`
+        """Multiplies weights in batches by `class_weight`, as Keras takes one of the two."""
+        is_ours = isinstance(x, (Batches, StreamBatches)) or (is_dataset(x) and has_weights(x))
         if arguments.get("class_weight") is None or not is_ours:
             return x, y, sample_weight
         by_class = np.array([*arguments.pop("class_weight").values()], "float32")
@@ -180,9 +178,7 @@ class BertClassifier(BertTask):
                 weights = np.ones(len(labels), "float32")
             return x, labels, weighted_by_class(labels, weights, by_class)
 
-        if are_batches:
-            return x.map(weighted), None, None
-        return weighted(x, y, sample_weight)
+        return x.map(weighted), None, None
 
     def adapt_features(self, features):
         """Computes the mean and variance of the features of training data, saved with the weights.

@@ -13,7 +13,6 @@ from keras_bert.messages import (
     check_one_each,
     check_one_of,
     logger,
-    shown,
 )
 from keras_bert.metrics.embeddings import (
     EMBED_AGAIN,
@@ -26,7 +25,7 @@ from keras_bert.metrics.nearest import check_equal_width, nearest, vector_array
 from keras_bert.models import hard_negatives
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
-from keras_bert.preprocessing.forms import in_numpy, is_dataset, is_raw
+from keras_bert.preprocessing.forms import in_numpy, is_raw
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.texts import in_parts
 from keras_bert.saved import registered
@@ -341,8 +340,6 @@ class BertEmbedder(BertTask):
 
     def _encoded(self, texts, kind, batch_size, verbose=0):
         """Embeds texts with the prompt of a kind, or None for the default one."""
-        if is_dataset(texts) or isinstance(texts, dict) or not is_raw(texts):
-            raise ValueError(f"Give a text or a list of texts; got {shown(texts)}.")
         self._check_pools()
         if isinstance(texts, tuple):  # several texts, no example of them
             texts = list(texts)

@@ -4,7 +4,6 @@ import contextlib
 
 import keras
 
-from keras_bert.messages import check_int, check_number
 from keras_bert.presets.save_model import save_adapter
 
 
@@ -101,12 +100,6 @@ class AdaptedLayers(keras.layers.Layer):
         if store.keys():
             for number, variable in enumerate(self.adapted()):
                 variable.assign(store[str(number)])
-
-
-def check_settings(rank, alpha):
-    """Raises a ValueError unless adapters can have a rank and an alpha."""
-    check_int("rank", rank)
-    check_number("alpha", alpha, at_least=0, exclusive=True)
 
 
 def adapters(encoder):

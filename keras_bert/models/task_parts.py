@@ -10,23 +10,23 @@ from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.training.keras_internals import writes_assets
 
 
-def check_backbone(task, backbone, output="sequence_output"):
-    """Raises a ValueError unless a backbone is a `Backbone` with the output that a task reads."""
+def head_policy(task, backbone, dtype, output="sequence_output"):
+    """Returns the policy of a task's head, the backbone's if `dtype` is None.
+
+    Raises:
+        ValueError: if the backbone isn't a `Backbone` with the output that the task reads.
+    """
+    name = type(task).__name__
     if not isinstance(backbone, Backbone):
         raise ValueError(
-            f"{task} takes a Backbone, such as BertBackbone; got {type(backbone).__name__}. To "
-            f"load one by name or folder, use {task}.from_preset(source)."
+            f"{name} takes a Backbone, such as BertBackbone; got {type(backbone).__name__}. To "
+            f"load one by name or folder, use {name}.from_preset(source)."
         )
     if output not in backbone.output:
         raise ValueError(
-            f"{task} reads the {output} of its backbone, which {type(backbone).__name__} lacks; "
+            f"{name} reads the {output} of its backbone, which {type(backbone).__name__} lacks; "
             f"its outputs are {', '.join(backbone.output)}."
         )
-
-
-def head_policy(task, backbone, dtype, output="sequence_output"):
-    """Checks a backbone; returns the policy of the head, the backbone's if `dtype` is None."""
-    check_backbone(type(task).__name__, backbone, output)
     return own_policy(backbone.dtype_policy if dtype is None else dtype)
 
 

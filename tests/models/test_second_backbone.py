@@ -239,10 +239,12 @@ def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope, refused
     parts = {"embeddings": rope.embeddings, "blocks": rope.blocks, **sizes}
     only_ids = {"token_ids": rope.input["token_ids"]}
     vectors = {"sequence_output": rope.output["sequence_output"]}
+    pooled = {"pooled_output": rope.output["pooled_output"]}
     for inputs, outputs, changed, message in (
-        (only_ids, {"pooled_output": 0}, {}, "padding_mask.*sequence_output"),
+        (only_ids, rope.output, {}, r"padding_mask.*takes token_ids, has \d blocks"),
+        (rope.input, pooled, {}, r"sequence_output.*returns \{'pooled_output'"),
         (rope.input, rope.output, {"hidden_dim": 8}, r"\[B, S, 8\]"),
-        (rope.input, rope.output, {"blocks": []}, "blocks"),
+        (rope.input, rope.output, {"blocks": []}, "has 0 blocks"),
     ):
         refused(message, Backbone, inputs, outputs, **{**parts, **changed})
     refused(

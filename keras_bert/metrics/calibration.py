@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_int, logger, shown
+from keras_bert.messages import check_int, check_values, logger
 
 
 def expected_calibration_error(
@@ -33,7 +33,16 @@ def expected_calibration_error(
     check_int("num_bins", num_bins)
     labels = np.asarray(labels)
     probabilities = np.asarray(probabilities, "float64")
-    _check_probabilities(labels, probabilities)
+    is_right = probabilities.ndim == 2 and labels.shape == probabilities.shape[:1]
+    if not is_right or not labels.size:
+        raise ValueError(
+            f"Labels must be [n], and probabilities [n, C]; got {labels.shape} and "
+            f"{probabilities.shape}."
+        )
+    are_classes = np.isin(labels, range(probabilities.shape[1]))
+    check_values(labels, are_classes, "Labels must be class numbers")
+    are_in_range = (probabilities >= 0) & (probabilities <= 1)
+    check_values(probabilities, are_in_range, "Probabilities must be 0 to 1")
     confidence = probabilities.max(axis=1)
     is_right = probabilities.argmax(axis=1) == labels
     edges = np.linspace(0, 1, num_bins + 1)[1:-1]
@@ -41,19 +50,6 @@ def expected_calibration_error(
     sums = np.bincount(bins, is_right - confidence)  # of the differences in each bin
     error = np.abs(sums).sum() / len(labels)
     return float(error)
-
-
-def _check_probabilities(labels, probabilities):
-    is_right = probabilities.ndim == 2 and labels.shape == probabilities.shape[:1]
-    if is_right and labels.size:
-        are_classes = np.isin(labels, range(probabilities.shape[1]))
-        are_in_range = (probabilities >= 0) & (probabilities <= 1)
-        if are_classes.all() and are_in_range.all():
-            return
-    raise ValueError(
-        "Labels must be class numbers, [n], and probabilities 0 to 1, [n, C]; got "
-        f"{shown(labels)} and {shown(probabilities)}."
-    )
 
 
 def best_temperature(labels: np.ndarray, logits: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_all_finite, check_one_each, check_values, shown
+from keras_bert.messages import check_all_finite, check_values, shown
 
 
 def classification_scores(
@@ -51,9 +51,10 @@ def classification_scores(
 
 
 def _check_classes(labels, predictions, num_classes):
-    if not labels.size or labels.ndim != 1:
-        raise ValueError(f"Labels must be a list of classes, [n]; got {shown(labels)}.")
-    check_one_each(len(labels), "labels", predictions=predictions)
+    if labels.ndim != 1 or labels.shape != predictions.shape or not labels.size:
+        raise ValueError(
+            f"Labels and predictions must be [n]; got {labels.shape} and {predictions.shape}."
+        )
     highest = np.inf if num_classes is None else num_classes - 1
     for classes in (labels, predictions):
         if not _are_names(classes):
@@ -151,9 +152,12 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     """
     labels = np.asarray(labels, "float64")
     predictions = np.asarray(predictions, "float64")
-    if labels.ndim > 2 or 0 in labels.shape or len(labels) < 2:
-        raise ValueError(f"Correlations need two labels or more, [n]; got {shown(labels)}.")
-    check_one_each(len(labels), "labels", predictions=predictions)
+    is_table = labels.ndim in (1, 2) and 0 not in labels.shape
+    if not is_table or len(labels) < 2 or labels.size != predictions.size:
+        raise ValueError(
+            "Correlations need two labels or more, [n], and as many predictions; got "
+            f"{labels.shape} and {predictions.shape}."
+        )
     check_all_finite("Labels", labels, "Fix them.")
     check_all_finite("Predictions", predictions, "Fix them.")
     labels = labels.reshape(len(labels), -1)  # [n, C]

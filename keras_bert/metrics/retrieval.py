@@ -41,16 +41,14 @@ def retrieval_scores(
     (0.5, 0.5, 0.25)
     """
     check_int("k", k)
-    _check_dict("relevance", relevance)
-    _check_dict("scores", scores)
+    _check_numbers("relevance", relevance)
+    _check_numbers("scores", scores)
     if not relevance.keys() & scores.keys():
         keys = f"{next(iter(relevance), None)!r} and {next(iter(scores), None)!r}"
         raise ValueError(f"No query has relevance and scores: their keys differ, such as {keys}.")
     rows = []
     for query, judged in relevance.items():
         scored = scores.get(query, {})
-        _check_numbers("relevance", query, judged)
-        _check_numbers("score", query, scored)
         _check_ids(judged, scored)
         rows.append(_scores_of_query(judged, scored, k))
     names = (f"mrr@{k}", f"ndcg@{k}", f"recall@{k}", f"map@{k}", "map")
@@ -58,18 +56,16 @@ def retrieval_scores(
     return dict(zip(names, means, strict=True))
 
 
-def _check_dict(name, value):
-    if not isinstance(value, Mapping):
+def _check_numbers(name, rankings):
+    are_dicts = isinstance(rankings, Mapping)
+    if not are_dicts or not all(isinstance(part, Mapping) for part in rankings.values()):
         raise ValueError(
-            f"{name} must be a dict, {{query id: {{document id: number}}}}; got {shown(value)}."
+            f"{name} must be a dict, {{query id: {{document id: number}}}}; got {shown(rankings)}."
         )
-
-
-def _check_numbers(name, query, numbers):
-    _check_dict(f"{name}[{query!r}]", numbers)
-    for document, number in numbers.items():
-        if math.isnan(number):
-            raise ValueError(f"The {name} of document {document!r} of query {query!r} is NaN.")
+    for query, numbers in rankings.items():
+        for document, number in numbers.items():
+            if math.isnan(number):
+                raise ValueError(f"{name}[{query!r}][{document!r}] is NaN.")
 
 
 def _check_ids(judged, scored):

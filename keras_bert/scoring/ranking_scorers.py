@@ -5,7 +5,9 @@ from collections import defaultdict
 import numpy as np
 
 from keras_bert.messages import logger
-from keras_bert.metrics.embeddings import pair_scores
+from keras_bert.metrics.embeddings import comparable, similarities
+from keras_bert.metrics.labels import regression_scores
+from keras_bert.metrics.nearest import nearest
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import score_array
 from keras_bert.preprocessing.forms import as_arrays, one_each
@@ -108,7 +110,28 @@ class VectorScorer(Scorer):
             score_array(as_arrays(y), columns)
 
     def score(self, answers, x, y=None):
-        vectors = np.stack([answer["embedding"] for answer in answers])
+        vectors = [answer["embedding"] for answer in answers]
+        vectors = comparable(vectors, self.similarity)
         if y is not None:
             y = one_each(np.asarray(as_arrays(y)))
-        return pair_scores(vectors, y, self.similarity)
+        if vectors.ndim == 2:
+            neighbors, _ = nearest(
+                vectors, vectors, 2, self.similarity
+            )  # one of them may be itself
+            is_itself = neighbors[:, 0] == np.arange(len(vectors))
+            others = np.where(is_itself, neighbors[:, -1], neighbors[:, 0])
+            classes = y.astype(str)
+            is_right = classes[others] == classes
+            return {"accuracy": float(is_right.mean())}
+        scores = similarities(vectors[:, :1], vectors[:, 1:], self.similarity)  # [n, k - 1]
+        if y is not None:
+            return regression_scores(y, scores[:, 0])
+        if vectors.shape[1] > 2:
+            is_nearest = scores[:, 0] > scores[:, 1:].max(axis=1)
+            return {"accuracy": float(is_nearest.mean())}
+        _, best_scores = nearest(vectors[:, 0], vectors[:, 1], 10, self.similarity)
+        tolerance = 1e-6 * np.maximum(1, np.abs(scores))  # equal vectors share the better rank
+        ranks = 1 + np.sum(best_scores > scores + tolerance, axis=1)
+        reciprocal = np.where(ranks <= 10, 1 / ranks, 0)
+        is_first = ranks == 1
+        return {"mrr@10": float(reciprocal.mean()), "accuracy": float(is_first.mean())}

@@ -87,7 +87,7 @@ def test_bad_rankings_are_refused(model, refused):
 def test_scores_that_are_nan_are_refused(model, refused):
     model.head.bias.assign([np.nan])
     refused("Scores of documents must be finite numbers; got nan at .0", model.rank, "a", ["b"])
-    refused("score of document .0*. of query .a b. is NaN", model.scores, PAIRS, [1, 0, 1, 0, 0])
+    refused("scores..a b....0*.. is NaN", model.scores, PAIRS, [1, 0, 1, 0, 0])
 
 
 def test_losses_are_those_of_the_data(model):

@@ -30,7 +30,7 @@ from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.describe_training import describe_training
-from keras_bert.training.processes import is_chief, trains_alone, wait_for_all
+from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.strategy import Strategy, scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
@@ -80,7 +80,7 @@ def finetune(
             model learns from both its outputs and the labels; see
             `keras_bert.losses.Distillation`. A `BertEmbedder` learns the teacher's vectors of its
             texts instead, which need no labels or pairs, by the squared error or the given `loss`.
-            The teacher answers all examples once, into files in the output folder.
+            The teacher answers all examples once, before the first epoch of each call.
         scores: function of `(answers, x, y)` that returns a dict of floats, in place of the task's
             official scores; requires a `select`. Pairs in `x` are always tuples.
         answer_options: options of `answer`, such as `{"n_best": 20}`; by default, those that its
@@ -265,8 +265,7 @@ def _training_rows(run):
         rows = rows_of_texts(model.preprocessor, run.train.x)
     if teacher is None:
         return rows
-    folder = run.output / "teacher" if trains_alone(model) else None
-    return rows_with_teacher(model, teacher, rows, folder, run.batching.batch_size)
+    return rows_with_teacher(model, teacher, rows, run.batching.batch_size)
 
 
 def _batches(run, rows, epoch):

@@ -3,17 +3,12 @@
 import copy
 import dataclasses
 import os
-import zlib
 from functools import partial
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-from tqdm import tqdm
 
-from keras_bert.files.whole import whole_file
 from keras_bert.finetuning.settings import FineTuning
 from keras_bert.losses import Distillation
 from keras_bert.messages import check_all_finite, shown
@@ -23,11 +18,10 @@ from keras_bert.models.row_outputs import have_tokens, row_outputs
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import Examples
 from keras_bert.preprocessing.task_checks import preprocessor_of
-from keras_bert.preprocessing.text_rows import LONGEST, Rows
+from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.training.processes import is_chief
 from keras_bert.training.strategy import Strategy, scope_of
 
-_BLOCK = 1024  # rows that the teacher answers at once
 _NEVER = -1e9  # the logit of a position past a row's end
 
 
@@ -140,77 +134,27 @@ def _joined(outputs, labels):
 
 
 def rows_with_teacher(
-    model: BertTask, teacher: BertTask, rows: Rows, folder: Path | None, batch_size: int
+    model: BertTask, teacher: BertTask, rows: Rows, batch_size: int
 ) -> TaughtRows:
-    """Has a teacher answer all rows once, and joins its outputs to their labels.
-
-    The outputs lie in files, so that memory doesn't grow with them, and an interrupted run resumes;
-    those of other rows or weights have another folder. Without a folder they are kept in memory.
-    """
+    """Has a teacher answer all rows once, and joins its outputs to their labels."""
     longest = model.preprocessor.sequence_length
     lengths = np.asarray(rows.num_tokens())
-    numbers = np.arange(len(lengths))
-    blocks = np.split(numbers, numbers[_BLOCK::_BLOCK])
+    is_first = is_chief(model)
+    if is_first:
+        print(f"The teacher answers {len(lengths):,} rows.", flush=True)
+    outputs = row_outputs(teacher, rows, longest, batch_size, verbose=int(is_first))
+    past_end = np.arange(longest) >= lengths[:, None]
 
-    def answers(numbers):
-        part = SimpleNamespace(
-            num_tokens=lambda: lengths[numbers],
-            batch=lambda some, batching: rows.batch(numbers[some], batching),
-        )
-        outputs = row_outputs(teacher, part, longest, batch_size, verbose=0)
-        past_end = np.arange(longest) >= lengths[numbers][:, None]
+    def checked(values, has_tokens):
+        check_all_finite("The teacher's outputs", values, "Its training diverged.")
+        values = values.astype("float32", copy=False)
+        if has_tokens and values.ndim == 2:
+            values[past_end] = _NEVER
+        return values
 
-        def checked(values, has_tokens):
-            check_all_finite("The teacher's outputs", values, "Its training diverged.")
-            if has_tokens and values.ndim == 2:
-                values[past_end] = _NEVER
-            return values
-
-        return keras.tree.flatten(keras.tree.map_structure(checked, outputs, have_tokens(model)))
-
-    if folder is not None:
-        folder = folder / _fingerprint(teacher, rows, blocks, longest)
-    shapes = [(len(lengths), *values.shape[1:]) for values in answers(numbers[:1])]
-    outputs = _open_arrays(folder, shapes)
-
-    def is_missing(block):
-        return any(np.isnan(values[block]).any() for values in outputs)
-
-    missing = [*filter(is_missing, blocks)]
-    if missing and is_chief(model):
-        print(f"The teacher answers {sum(map(len, missing)):,} rows.", flush=True)
-    for block in tqdm(missing, unit_scale=_BLOCK, unit="row", disable=len(missing) < 2):
-        for values, new in zip(outputs, answers(block), strict=True):
-            values[block] = new
-    outputs = keras.tree.pack_sequence_as(model.output, outputs)
-    return TaughtRows(rows, outputs, have_tokens(model))
-
-
-def _fingerprint(teacher, rows, blocks, longest):
-    """Returns a checksum of the teacher's weights and of the inputs of all rows."""
-    crc = longest
-    for weight in teacher.weights:
-        crc = zlib.crc32(keras.ops.convert_to_numpy(weight).tobytes(), crc)
-    for block in blocks:
-        inputs, *_ = rows.batch(block, LONGEST)
-        for values in inputs.values():
-            crc = zlib.crc32(values.tobytes(), crc)
-    return f"{crc:08x}"
-
-
-def _open_arrays(folder, shapes):
-    """Opens arrays in files, those of an earlier run if they are there; new ones hold NaN."""
-    if folder is None:
-        return [np.full(shape, np.nan, "float32") for shape in shapes]
-    folder.mkdir(parents=True, exist_ok=True)
-    arrays = []
-    for index, shape in enumerate(shapes):
-        path = folder / f"{index}.npy"
-        if not path.exists():
-            with whole_file(path, "wb") as file:  # writing to a map crashes at a full disk
-                np.save(file, np.full(shape, np.nan, "float32"))
-        arrays.append(np.load(path, mmap_mode="r+"))
-    return arrays
+    are_of_tokens = have_tokens(model)
+    outputs = keras.tree.map_structure(checked, outputs, are_of_tokens)
+    return TaughtRows(rows, outputs, are_of_tokens)
 
 
 def _check_teacher(model, teacher):

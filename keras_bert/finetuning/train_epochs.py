@@ -45,7 +45,7 @@ def train_epochs(
     output = local_path(output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
     first = batches(0)
-    steps = _num_steps(first)
+    steps = len(first)
     scores = _read_scores(output, checkpoint.restore(model), steps, select)
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
@@ -89,16 +89,6 @@ def shown_scores(scores: dict[str, Any]) -> str:
     """Formats the numbers in a dict of scores as a line of text."""
     numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
     return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
-
-
-def _num_steps(dataset):
-    steps = int(dataset.cardinality()) if hasattr(dataset, "cardinality") else len(dataset)
-    if steps < 1:
-        raise ValueError(
-            f"batches(epoch) must give batches of known length, at least one; theirs is {steps}. "
-            "Set a dataset's with dataset.apply(tf.data.experimental.assert_cardinality(n))."
-        )
-    return steps
 
 
 def _read_scores(output, step, steps_per_epoch, select):

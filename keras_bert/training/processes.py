@@ -25,11 +25,6 @@ def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
     return jax.process_index() == 0
 
 
-def trains_alone(strategy: "Strategy | keras.Model | None" = None) -> bool:
-    """Returns whether no other process trains together with this one."""
-    return process_count() == 1 and _workers(strategy) is None
-
-
 def wait_for_all(name: str, strategy: "Strategy | keras.Model | None" = None) -> None:
     """Waits until every process has reached this call, with the same `name` of the event."""
     message = f"Each process must wait for the same event; one waits for {name!r}."

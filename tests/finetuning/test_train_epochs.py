@@ -89,8 +89,6 @@ def test_bad_runs_are_refused(tmp_path, refused):
     for name in ("epochs", "patience"):
         refused(f"{name} must be at least 1; got 0", run, tmp_path, 0.1, **{name: 0})
     refused("'f1'.* loss", run, tmp_path, score=lambda _: {"loss": 1.0})
-    unknown = {"batches": lambda epoch: batches(epoch).filter(lambda *_: True)}
-    refused("known length.*-2", run, tmp_path, 0.1, **unknown)
     run(tmp_path / "run", 0.5, epochs=1)
     other = {"epochs": 2, "batches": lambda epoch: batches(epoch, size=2)}
     refused("other settings: its checkpoint is at step 3", run, tmp_path / "run", 0.1, **other)

@@ -1,4 +1,4 @@
-"""Fine-tuning with a teacher: its losses by hand, its files, and what it refuses."""
+"""Fine-tuning with a teacher: its losses by hand, and what it refuses."""
 
 import keras
 import numpy as np
@@ -134,36 +134,6 @@ def test_prompts_of_queries_and_documents_are_taught(letters):
         assert [text.split()[1:-1] for text in letters.detokenize(rows["token_ids"])] == [
             text.split() for text in expected
         ]
-
-
-def test_a_teacher_that_was_interrupted_goes_on(pair, cases, tmp_path, monkeypatch):
-    student, teacher = pair("tags")
-    x = [sentence or ["a"] for sentence in cases["tags"][1] * 3]
-    rows = student.preprocessor.read(x)
-    monkeypatch.setattr(teaching, "_BLOCK", 4)
-    count = len(rows.num_tokens())
-    assert count > 8
-    whole = teaching.rows_with_teacher(student, teacher, rows, None, 32).outputs
-    calls, predict = [], teaching.row_outputs
-
-    def counted(model, part, *arguments, **options):
-        if len(calls) == stop_at:
-            raise KeyboardInterrupt
-        calls.append(len(part.num_tokens()))
-        return predict(model, part, *arguments, **options)
-
-    monkeypatch.setattr(teaching, "row_outputs", counted)
-    stop_at = 2
-    with pytest.raises(KeyboardInterrupt):
-        teaching.rows_with_teacher(student, teacher, rows, tmp_path, 32)
-    stop_at = None
-    again = teaching.rows_with_teacher(student, teacher, rows, tmp_path, 32)
-    assert calls[2:] == [1, *[4] * (count // 4 - 1), *[count % 4] * (count % 4 > 0)]
-    np.testing.assert_array_equal(again.outputs, whole)
-    for other, read in ((pair("tags")[0], rows), (teacher, student.preprocessor.read(x[1:]))):
-        calls.clear()
-        teaching.rows_with_teacher(student, other, read, tmp_path, 32)  # all anew
-        assert sum(calls) == 1 + len(read.num_tokens())
 
 
 def test_its_loss_is_saved():

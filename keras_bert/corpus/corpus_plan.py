@@ -8,12 +8,11 @@ import dataclasses
 import hashlib
 import itertools
 import json
-import operator
 import os
 import re
 from collections.abc import Iterable, Iterator, Set
 
-from keras_bert.corpus.documents import Settings
+from keras_bert.corpus.documents import Settings, by_document
 from keras_bert.corpus.row_files import JsonLinesSpan, ParquetSpan
 from keras_bert.corpus.shards import shard_name
 from keras_bert.corpus.text_files import Span, TextSpan
@@ -24,6 +23,7 @@ from keras_bert.text.vocabulary import vocabulary_sha256
 
 MIN_SLICE_BYTES = 2**21
 MAX_SLICE_BYTES = 2**25
+ID_BITS = 32  # of the number of a document in its slice
 NUM_SLICES = 64  # a large corpus has at least this many, to occupy as many cores
 
 KINDS = (TextSpan, JsonLinesSpan, ParquetSpan)
@@ -37,15 +37,14 @@ REPEATED = "files that are inputs already, and links to them, skipped"
 class Slice:
     """Unit of work: the spans that become a shard, without `repeated` documents.
 
-    The ids of its documents count up from `first_id`. A slice that `continues` is a part of a
-    single document, which began in an earlier slice.
+    Its documents begin in it, but a slice may be a part of a single document, which begins in an
+    earlier one: the slice number `first`. Their ids count up from `first << ID_BITS`.
     """
 
     index: int
     shard: str
     spans: tuple[Span, ...]
-    first_id: int
-    continues: bool
+    first: int
     repeated: Set[int] = frozenset()
 
     @property
@@ -57,10 +56,10 @@ class Slice:
         self, settings: Settings, reports: Reports
     ) -> Iterator[tuple[int, str | None, list[str]]]:
         """Yields `(id, language, passages)`; the parts of a long document are consecutive."""
-        document_id = self.first_id
+        document_id = self.first << ID_BITS
         for span in self.spans:
             passages = span.passages(settings, reports)
-            for _, parts in itertools.groupby(passages, operator.itemgetter(0)):
+            for _, parts in by_document(passages):
                 if document_id not in self.repeated:
                     for _, language, texts in parts:
                         yield document_id, language, texts
@@ -137,11 +136,10 @@ def plan_slices(files: list[Span], settings: Settings) -> list[Slice]:
     slices = []
     for index, spans in enumerate(groups):
         is_one_document = spans[0].is_one_document and settings.separator is None
-        continues = is_one_document and spans[0].start > 0
-        if not continues:
-            first_id = index << 32
+        if not is_one_document or spans[0].start == 0:
+            first = index
         shard = shard_name(index, len(groups))
-        slices.append(Slice(index, shard, tuple(spans), first_id, continues))
+        slices.append(Slice(index, shard, tuple(spans), first))
     return slices
 
 

@@ -2,14 +2,12 @@
 
 import collections
 import hashlib
-import itertools
-import operator
 import os
 
 import numpy as np
 
 from keras_bert.corpus.corpus_plan import Slice
-from keras_bert.corpus.documents import Settings
+from keras_bert.corpus.documents import Settings, by_document
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.shards import token_dtype, write_shard
 from keras_bert.files.json_files import write_json
@@ -46,7 +44,7 @@ def write_slice(slice_: Slice, folder: str, settings: Settings, tokenizer: BertT
     rng = np.random.default_rng([settings.seed, slice_.index])
     path = os.path.join(folder, slice_.shard)
     shard = write_shard(path, dtype, _shuffled(records, rng), tokenizer.unk_token_id)
-    if slice_.continues:
+    if slice_.first < slice_.index:  # the document counts in the slice in which it begins
         shard["num_documents"] = 0
         languages.clear()
     elif slice_.repeated:
@@ -59,7 +57,7 @@ def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]
     """Returns the id of each document of a slice, and a hash of its text."""
     hashes = []
     documents = slice_.documents(settings, Reports())
-    for document_id, parts in itertools.groupby(documents, operator.itemgetter(0)):
+    for document_id, parts in by_document(documents):
         digest = hashlib.blake2b(digest_size=12)
         for _, _, passages in parts:
             for passage in passages:
@@ -74,7 +72,7 @@ def _tokenized(documents, tokenizer, dtype):
         sentences = [sentence for _, sentences in batch for sentence in sentences]
         token_ids, lengths = tokenizer.flat_ids(sentences)
         token_ids = token_ids.astype(dtype)
-        for document, parts in itertools.groupby(batch, operator.itemgetter(0)):
+        for document, parts in by_document(batch):
             num_sentences = sum(len(sentences) for _, sentences in parts)
             document_lengths = lengths[:num_sentences]
             num_tokens = document_lengths.sum()
@@ -105,7 +103,7 @@ def _sentence_batches(documents):
 
 def _records(parts, min_tokens, languages, reports):
     """Joins the parts of each document, and splits documents longer than a record."""
-    for (document_id, language), group in itertools.groupby(parts, operator.itemgetter(0)):
+    for (document_id, language), group in by_document(parts):
         token_ids = lengths = np.zeros(0, "uint8")
         least = min_tokens
         for _, new_ids, new_lengths in group:
@@ -143,7 +141,7 @@ def _shuffled(records, rng):
     """
     waiting = []
     num_tokens = 0
-    for _, document in itertools.groupby(records, operator.itemgetter(0)):
+    for _, document in by_document(records):
         rest = iter(document)
         pieces = []
         for record in rest:

@@ -2,9 +2,10 @@
 
 import dataclasses
 import itertools
+import operator
 import re
 from collections.abc import Hashable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -66,6 +67,11 @@ def text_passages(
         return
     for document, paragraph in _paragraphs(lines, settings.separator, width):
         yield document, language, [paragraph]
+
+
+def by_document(items: Iterable[tuple]) -> Iterator[tuple[Any, Iterator[tuple]]]:
+    """Groups consecutive items of the same document, which each begin with its number or id."""
+    return itertools.groupby(items, operator.itemgetter(0))
 
 
 def line_batches(blocks: Iterable[str], limit: float = 2**19) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Sequence
 
-from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
+from keras_bert.corpus.corpus_plan import ID_BITS, find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, document_hashes, done_path, write_slice
 from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
@@ -120,17 +120,16 @@ def prepare_corpus(
         return corpus
     work = functools.partial(write_slice, folder=output, settings=settings, tokenizer=tokenizer)
     started = time.monotonic()
-    done = [_read_done(output, slice_) for slice_ in slices]
     if drop_repeated:
         slices = _without_repeated(slices, settings, num_workers, progress)
-    left = [slice_ for slice_ in slices if not done[slice_.index]]
+    left = [slice_ for slice_ in slices if not _read_done(output, slice_)]
     if beam_options is None:
         written = run_locally(left, work, num_workers)
     else:
         written = run_on_beam(left, work, beam_options)
-    num_tokens = _collect(written, output, slices, done, progress)
+    num_tokens = _show_progress(written, output, slices, left, progress)
     seconds = time.monotonic() - started
-    corpus = _finish(output, tokenizer, slices, done, description, reports)
+    corpus = _finish(output, tokenizer, slices, description, reports)
     if progress:
         for line in reports.lines():
             print(f"note: {line}")
@@ -180,36 +179,30 @@ def _without_repeated(slices, settings, num_workers, progress):
     """Returns the slices, with those of their documents marked whose text occurs earlier."""
     work = functools.partial(document_hashes, settings=settings)
     digests = collections.defaultdict(bytes)
-    ids = []  # of each slice
     with progress_bar("repeated", slices, progress) as bar:
         for slice_, hashes in run_locally(slices, work, num_workers):
             for id, digest in hashes:  # a large text has one in each of its slices
                 digests[id] += digest
-            ids.append({id for id, _ in hashes})
             bar.update(slice_.num_bytes)
     seen = set()
-    repeated = set()
+    repeated = collections.defaultdict(set)  # by the slice in which they begin
     for id, digest in digests.items():
         if digest in seen:
-            repeated.add(id)
+            repeated[id >> ID_BITS].add(id)
         seen.add(digest)
-    marked = []
-    for slice_, own_ids in zip(slices, ids, strict=True):
-        marked.append(dataclasses.replace(slice_, repeated=repeated & own_ids))
-    return marked
+    return [dataclasses.replace(slice_, repeated=repeated[slice_.first]) for slice_ in slices]
 
 
-def _collect(written, output, slices, done, progress):
-    """Adds the results of slices to those `done`, with a progress bar; returns their tokens."""
-    kept = [slice_ for slice_ in slices if done[slice_.index]]
+def _show_progress(written, output, slices, left, progress):
+    """Shows a progress bar while the slices that are left are written; returns their tokens."""
+    num_kept = len(slices) - len(left)
     started = time.monotonic()
     num_documents = num_tokens = 0
-    with progress_bar("corpus", slices, progress, kept) as bar:
-        if kept:
-            bar.write(f"{len(kept):,} of {len(slices):,} shards exist from an earlier run.")
+    with progress_bar("corpus", left, progress) as bar:
+        if num_kept:
+            bar.write(f"{num_kept:,} of {len(slices):,} shards exist from an earlier run.")
         for slice_, _ in written:
-            done[slice_.index] = _read_done(output, slice_)
-            shard = done[slice_.index]["shard"]
+            shard = _read_done(output, slice_)["shard"]
             num_documents += shard["num_documents"]
             num_tokens += shard["num_tokens"]
             speed = num_tokens / (time.monotonic() - started)
@@ -219,15 +212,16 @@ def _collect(written, output, slices, done, progress):
     return num_tokens
 
 
-def _finish(output, tokenizer, slices, done, description, reports):
+def _finish(output, tokenizer, slices, description, reports):
     shards = []
     languages = collections.Counter()
     lengths = collections.Counter()  # of a document that is cut into slices, a length in each
     for slice_ in slices:
-        shard = done[slice_.index]["shard"]
-        reports.merge(done[slice_.index]["reports"])
+        done = _read_done(output, slice_)
+        shard = done["shard"]
+        reports.merge(done["reports"])
         languages.update(shard.pop("languages"))
-        lengths[slice_.first_id] += shard.pop("longest_document")
+        lengths[slice_.first] += shard.pop("longest_document")
         if shard["num_records"]:
             shards.append(shard)
         else:

@@ -148,7 +148,7 @@ def heldout_dataset(
     heldout = _opened(heldout)
     corpus = _opened(corpus)
     name = f"The corpus in {heldout.folder}"
-    corpus.check_same(name, heldout.vocabulary_sha256, heldout.lowercase)
+    corpus.check_same(name, heldout.vocabulary, heldout.lowercase)
     data = pretraining_dataset(heldout, epochs=1, **settings).cache()
     batches = sum(1 for _ in data)
     batches -= batches % multiple_of

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -49,11 +48,8 @@ class RowSpan(Span):
             for column in columns[1:]:
                 code = _encoded(row, column, place) or b""
                 language = decode_and_report(code, reports, place) or language
-            if len(text) <= BLOCK_BYTES // 4:
-                blocks = [decode_and_report(text, reports, place)]
-            else:
-                chunks = [text[i : i + BLOCK_BYTES] for i in range(0, len(text), BLOCK_BYTES)]
-                blocks = text_blocks(chunks, 0, math.inf, place, reports)
+            chunks = [text[i : i + BLOCK_BYTES] for i in range(0, len(text), BLOCK_BYTES)]
+            blocks = text_blocks(chunks, 0, len(text), place, reports)
             for part, rule, passages in text_passages(blocks, settings, language):
                 yield (index, part), rule, passages
 
@@ -106,13 +102,7 @@ class ParquetSpan(RowSpan):
             table = ParquetFile(
                 file, pre_buffer=False, buffer_size=2**20, page_checksum_verification=True
             )
-            names = table.schema_arrow.names
-            if not names or len(set(names)) < len(names):
-                wrong = "two columns of one name" if names else "no columns"
-                raise ValueError(
-                    f"{self.path} has {wrong}: {', '.join(names)}. Save it with others."
-                )
-            if not set(columns) <= set(names):
+            if not set(columns) <= set(table.schema_arrow.names):
                 columns = None
             for index, row, wanted, batch_rows in self._row_groups(table.metadata):
                 try:

@@ -13,8 +13,6 @@ A record is a document, or a piece of a very long one:
 Each file is written to a temporary name and renamed when it is complete.
 """
 
-import itertools
-import operator
 import os
 import struct
 from collections.abc import Iterable
@@ -22,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert.corpus.documents import by_document
 from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import read_text, size_and_time
 from keras_bert.files.whole import whole_file
@@ -98,22 +97,16 @@ class Corpus:
 
     def check_tokenizer(self, tokenizer: BertTokenizer) -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
-        sha256 = vocabulary_sha256(tokenizer.get_vocabulary())
-        self.check_same("The tokenizer", sha256, getattr(tokenizer, "lowercase", None))
+        lowercase = getattr(tokenizer, "lowercase", None)
+        self.check_same("The tokenizer", tokenizer.get_vocabulary(), lowercase)
 
-    def check_same(
-        self,
-        what: str,
-        sha256: str,
-        lowercase: bool,
-    ) -> None:
+    def check_same(self, name: str, vocabulary: list[str], lowercase: bool | None) -> None:
         """Raises a ValueError unless something has this corpus's vocabulary and casing."""
-        if (sha256, lowercase) != (self.vocabulary_sha256, self.lowercase):
+        if (vocabulary, lowercase) != (self.vocabulary, self.lowercase):
             raise ValueError(
-                f"{what} has a different vocabulary or casing (SHA-256 {sha256[:12]}..., lowercase="
-                f"{lowercase}) than the corpus in {self.folder} ({self.vocabulary_sha256[:12]}...,"
-                f" {self.lowercase}). Use BertTokenizer({self.vocabulary_path!r}, lowercase="
-                f"{self.lowercase}), or prepare the corpus again."
+                f"{name} has a different vocabulary or casing than the corpus in {self.folder}. "
+                f"Use BertTokenizer({self.vocabulary_path!r}, lowercase={self.lowercase}), or "
+                "prepare the corpus again."
             )
 
     def _check_files(self):
@@ -144,7 +137,7 @@ def write_shard(
     dtype = np.dtype(dtype).newbyteorder("<")
     counts = dict.fromkeys((*COUNTS, "num_bytes", "longest_document"), 0)
     with whole_file(path, "wb") as file:
-        for document_id, pieces in itertools.groupby(records, operator.itemgetter(0)):
+        for document_id, pieces in by_document(records):
             document_length = 0
             for _, token_ids, sentence_lengths in pieces:
                 lengths = np.asarray(sentence_lengths, "<u4")

@@ -96,12 +96,7 @@ def run_on_beam(
         yield slice_, None
 
 
-def progress_bar(
-    name: str,
-    slices: list[Slice],
-    progress: bool,
-    done: Sequence[Slice] = (),
-) -> "tqdm.tqdm":
+def progress_bar(name: str, slices: list[Slice], progress: bool) -> "tqdm.tqdm":
     """Makes a bar of bytes: a widget in a notebook with ipywidgets, otherwise text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "IProgress not found": the bar is text then
@@ -109,7 +104,6 @@ def progress_bar(
 
     return tqdm(
         total=sum(slice_.num_bytes for slice_ in slices),
-        initial=sum(slice_.num_bytes for slice_ in done),
         unit="B",
         unit_scale=True,
         desc=name,

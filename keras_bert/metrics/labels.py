@@ -53,7 +53,8 @@ def classification_scores(
 def _check_classes(labels, predictions, num_classes):
     if labels.ndim != 1 or labels.shape != predictions.shape or not labels.size:
         raise ValueError(
-            f"Labels and predictions must be [n]; got {labels.shape} and {predictions.shape}."
+            "Labels and predictions must be [n], one prediction for each label; got "
+            f"{labels.shape} and {predictions.shape}."
         )
     highest = np.inf if num_classes is None else num_classes - 1
     for classes in (labels, predictions):

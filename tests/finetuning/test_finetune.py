@@ -15,6 +15,7 @@ from keras_bert import (
 )
 from keras_bert.finetuning.finetune import shown_classes
 from keras_bert.losses import LogitCrossentropy, MarginMeanSquaredError
+from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.scoring.scorer import Scorer
 
 pytestmark = pytest.mark.skipif(
@@ -98,18 +99,18 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, t
 
 def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path, monkeypatch):
     preprocessor, reads, orders = BertClassifierPreprocessor, [], []
-    read, batched = preprocessor.read, preprocessor.batched
+    read, batches = preprocessor.read, TextRows.batches
 
     def counted_read(self, x, y=None, sample_weight=None, **options):
         reads.append((len(x), sample_weight))
         return read(self, x, y, sample_weight, **options)
 
-    def counted_batched(self, rows, batching):
+    def counted_batches(self, batching):
         orders.append((batching.shuffle, batching.seed))
-        return batched(self, rows, batching)
+        return batches(self, batching)
 
     monkeypatch.setattr(preprocessor, "read", counted_read)
-    monkeypatch.setattr(preprocessor, "batched", counted_batched)
+    monkeypatch.setattr(TextRows, "batches", counted_batches)
     values, loss = iter([0.5, 0.25]), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model, history = run(
         tmp_path, train=(TEXTS, LABELS, np.full(8, 0.5)), seed=3, layer_decay=0.9, warmup=0.5,

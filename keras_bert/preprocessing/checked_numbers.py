@@ -57,20 +57,20 @@ def holds_numbers(array: np.ndarray) -> bool:
 
 def extra_input_array(name: str, values: Any) -> np.ndarray:
     """Converts numbers `[n, ...]` to an array, floats as float32."""
-    expected = "numbers, a row for each text, such as table.numbers([column])"
+    expected = "numbers, a row for each text, such as table[['age', 'fee']]"
     fix = "Leave the row out, or fill the value, such as with the mean."
     array = number_array(name, values, expected, lambda shape: True, fix)
     given = np.asarray(values)
     return given if given.dtype.kind in "iub" else array
 
 
-def weight_arrays(sample_weight: Any) -> Any:
+def weight_arrays(sample_weight: Any, is_shape: Callable[[tuple], bool] = bool) -> Any:
     """Returns sample weights as float32, `[n, ...]`, a dict of these, or None."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, dict):
         return map_values(weight_arrays, sample_weight)
-    weights = number_array("sample_weight", sample_weight, is_shape=bool)  # any but ()
+    weights = number_array("sample_weight", sample_weight, is_shape=is_shape)
     return _not_negative(weights, "sample_weight")
 
 

@@ -27,7 +27,6 @@ from keras_bert.preprocessing.prepared_inputs import input_arrays, with_input_ch
 from keras_bert.preprocessing.task_checks import (
     check_dataset_labels,
     check_extra_inputs,
-    check_extra_specs,
     check_has_labels,
     check_structure,
     example_weights,
@@ -229,10 +228,6 @@ class RawExamples(Raw, InMemory):
 class Inputs(Data):
     """Prepared inputs, alone or with labels and weights."""
 
-    def first_inputs(self) -> Any:
-        """Returns the inputs, those of the first batch, or their specs; None if unknown."""
-        return self.x
-
     def checked_inputs(self) -> Any:
         """Returns inputs, perhaps with labels and weights, whose values are checked."""
         raise NotImplementedError
@@ -288,7 +283,9 @@ class InputArrays(Inputs, InMemory):
         x = self._arrays(self.x)
         check_structure(self.task, self.y)
         rows = len(keras.tree.flatten(x)[0])
-        return x, *self._checked_targets(x, self.y, self.sample_weight, rows)
+        weights = example_weights(self.task, self.y, self.sample_weight, rows)
+        y = None if self.y is None else self.task.targets(self.y, x)
+        return x, y, weights
 
     def _arrays(self, inputs):
         if isinstance(inputs, tuple):
@@ -299,20 +296,11 @@ class InputArrays(Inputs, InMemory):
             inputs = with_extra_arrays(self.task, inputs)
         return input_arrays(self.task, inputs)
 
-    def _checked_targets(self, x, y, sample_weight, rows=None):
-        weights = example_weights(self.task, y, sample_weight, rows)
-        if y is not None:
-            y = self.task.targets(y, x)
-        return y, weights
-
 
 class InputDataset(Inputs):
     """A `tf.data.Dataset` of prepared inputs, perhaps with labels and weights."""
 
     is_streamed = True
-
-    def first_inputs(self):
-        return inputs_of(self.x.element_spec)
 
     def in_memory(self, most=None):
         return InputArrays.of_batch(self.task, joined(self.x.as_numpy_iterator(), most))
@@ -328,7 +316,7 @@ class InputDataset(Inputs):
         return dataset, self.y, self.sample_weight
 
     def checked_inputs(self):
-        check_extra_specs(self.task, self.x)
+        check_extra_inputs(self.task, inputs_of(self.x.element_spec), may_be_one=True)
         check_not_empty(self.x)
         return with_input_checks(self.task, self.x)
 
@@ -341,9 +329,6 @@ class InputBatches(Inputs):
     @property
     def error(self) -> Exception | None:
         return self.x.error if isinstance(self.x, StreamBatches) else None
-
-    def first_inputs(self):
-        return inputs_of(first_element(self.x))
 
     def in_memory(self, most=None):
         if not hasattr(self.x, "__len__"):

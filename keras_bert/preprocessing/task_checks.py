@@ -6,8 +6,8 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_one_each, shown
-from keras_bert.preprocessing.checked_numbers import extra_input_array, weight_arrays
-from keras_bert.preprocessing.forms import as_arrays, inputs_of, one_each
+from keras_bert.preprocessing.checked_numbers import extra_input_array, is_column, weight_arrays
+from keras_bert.preprocessing.forms import as_arrays, one_each
 
 
 def preprocessor_of(task: keras.Model) -> Any:
@@ -68,15 +68,10 @@ def example_weights(
 ) -> np.ndarray | None:
     """Returns the weights of examples as floats, after a check of labels and weights."""
     check_columns(task, rows, y=y, sample_weight=sample_weight)
-    weights = weight_arrays(sample_weight)
-    if isinstance(weights, np.ndarray) and has_one_each(task):
-        weights = one_each(weights)
-        if weights.ndim != 1:
-            raise ValueError(
-                f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
-            )
     task.check_labels(y)
-    return weights
+    if sample_weight is None or isinstance(sample_weight, dict) or not has_one_each(task):
+        return weight_arrays(sample_weight)
+    return one_each(weight_arrays(sample_weight, is_column))
 
 
 def check_columns(task: keras.Model, rows: int | None = None, **columns: Any) -> None:
@@ -114,11 +109,6 @@ def with_extra_arrays(task: keras.Model, x: Any) -> Any:
     return x
 
 
-def check_extra_specs(task: keras.Model, dataset: Any) -> None:
-    """Checks that a `tf.data.Dataset` has the task's extra inputs; its values are checked later."""
-    check_extra_inputs(task, inputs_of(dataset.element_spec), may_be_one=True)
-
-
 def extra_shapes(task: keras.Model) -> dict[str, tuple]:
     """Returns the shapes of what a task takes alongside text, such as features, without `B`."""
     names = task.input.keys() - task.backbone.input.keys() - {"segment_ids"}
@@ -131,20 +121,20 @@ def check_extra_inputs(task: keras.Model, x: Any, may_be_one: bool = False) -> N
     With `may_be_one`, `x` may also be those of a single example.
     """
     shapes = extra_shapes(task)
-    forms = {}
+    forms = []
+    wrong = []
     for name, shape in shapes.items():
         sizes = ", ".join(map(str, ("n", *shape)))
-        forms[name] = f"[{sizes}]"
-    if shapes and not (isinstance(x, dict) and shapes.keys() <= x.keys()):
-        numbers = ", ".join(f"'{name}': {form} numbers" for name, form in forms.items())
-        raise ValueError(
-            f"This {type(task).__name__} takes {' and '.join(shapes)} alongside text: give "
-            f"{{'text': texts, {numbers}}}."
-        )
-    for name, shape in shapes.items():
+        forms.append(f"'{name}': [{sizes}] numbers")
+        if not isinstance(x, dict) or name not in x:
+            wrong.append(f"no {name}")
+            continue
         given = tuple(x[name].shape)
         is_shape = given[1:] == shape or (may_be_one and given == shape)
         if not is_shape and None not in (*shape, *given[1:]):
-            raise ValueError(
-                f"{name} must be {forms[name]} for this {type(task).__name__}; got shape {given}."
-            )
+            wrong.append(f"{name} of shape {given}")
+    if wrong:
+        raise ValueError(
+            f"This {type(task).__name__} takes {' and '.join(shapes)} alongside text: give "
+            f"{{'text': texts, {', '.join(forms)}}}; got {' and '.join(wrong)}."
+        )

@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.bert_multiple_choice_preprocessor import with_choice_check
 from keras_bert.preprocessing.class_labels import with_class_check
+from keras_bert.preprocessing.forms import inputs_of
 from keras_bert.preprocessing.prepared_inputs import with_input_checks
-from keras_bert.preprocessing.task_checks import check_extra_specs, with_extra_arrays
+from keras_bert.preprocessing.task_checks import check_extra_inputs, with_extra_arrays
 
 IDS = np.zeros((3, 4), "int32")
 FEATURES = np.arange(6).reshape(3, 2)
@@ -101,8 +102,8 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
     x = {"token_ids": IDS, "features": FEATURES.astype("float64")}
     for data in (x, (x, [0, 1, 2])):
         single, dataset = slices(data), slices(data).batch(2)
-        check_extra_specs(model, single)
-        check_extra_specs(model, dataset)
+        check_extra_inputs(model, inputs_of(single.element_spec), may_be_one=True)
+        check_extra_inputs(model, inputs_of(dataset.element_spec), may_be_one=True)
         checked = with_input_checks(model, dataset)
         spec = checked.element_spec if data is x else checked.element_spec[0]
         assert spec["features"].dtype == tf.float32
@@ -118,15 +119,17 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
         (["a"] * 3, r"takes features alongside text: give {'text': texts, 'features': \[n, 2\]"),
         (np.array(["a"] * 3), "takes features alongside text"),
         (slices(["a"]), "takes features alongside text"),
-        ({"text": ["a"] * 3, "features": FEATURES[:, :1]}, r"must be \[n, 2\].*shape \(3, 1\)"),
-        ({"text": ["a"] * 3, "features": [1, 2, 3]}, r"must be \[n, 2\].*shape \(3,\)"),
-        (slices({"text": ["a"], "features": IDS[:1]}), r"must be \[n, 2\].*shape \(4,\)"),
-        ({"text": ["a"], "features": [["x", "y"]]}, "must be numbers, a row.*table.numbers"),
+        ({"text": ["a"] * 3, "features": FEATURES[:, :1]}, r"\[n, 2\].*shape \(3, 1\)"),
+        ({"text": ["a"] * 3, "features": [1, 2, 3]}, r"\[n, 2\].*shape \(3,\)"),
+        (slices({"text": ["a"], "features": IDS[:1]}), r"\[n, 2\].*shape \(4,\)"),
+        ({"text": ["a"], "features": [["x", "y"]]}, r"must be numbers, a row.*table\[\['age"),
     ],
 )
 def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message, refused):
-    check = check_extra_specs if isinstance(x, tf.data.Dataset) else with_extra_arrays
-    refused(message, check, model, x)
+    if isinstance(x, tf.data.Dataset):
+        refused(message, check_extra_inputs, model, inputs_of(x.element_spec))
+    else:
+        refused(message, with_extra_arrays, model, x)
 
 
 def test_one_hot_labels_have_as_many_numbers_as_classes():

@@ -13,7 +13,12 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import reading
 from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.forms import as_arrays, is_dataset
-from keras_bert.preprocessing.task_checks import check_columns, example_weights, preprocessor_of
+from keras_bert.preprocessing.task_checks import (
+    check_columns,
+    check_has_labels,
+    example_weights,
+    preprocessor_of,
+)
 
 
 class Answering:
@@ -94,12 +99,6 @@ class Answering:
             TypeError: if an option is none of the preprocessor's.
         """
         preprocessor = preprocessor_of(self)
-        for name in options:
-            if name in preprocessor.arguments():
-                raise TypeError(
-                    f"answer has no {name}: first set model.preprocessor = "
-                    f"model.preprocessor.like(model.preprocessor, {name}=...)."
-                )
         inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
         batch_size = Batching.of(batch_size=batch_size).batch_size
         data = data_of(self, x, with_labels=False)
@@ -181,9 +180,8 @@ def _evaluate_pooled(data, batch_size, most, return_dict=False, steps=None, **kw
     data = data.in_memory(most)
     if most is not None:
         data = data.part(slice(most))
-    if data.y is None:
-        raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     task = data.task
+    check_has_labels(task, data.y is not None)
     sample_weight = example_weights(task, data.y, data.sample_weight, data.count)
     logits = keras.ops.convert_to_tensor(data.outputs(batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(data.y)))

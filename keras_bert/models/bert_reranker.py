@@ -8,6 +8,7 @@ from keras_bert.messages import check_all_finite, check_int, shown
 from keras_bert.models.explaining import explain
 from keras_bert.models.several_texts import SeveralTexts
 from keras_bert.preprocessing.bert_reranker_preprocessor import checked_relevance, relevance_targets
+from keras_bert.preprocessing.class_labels import takes_one_hot
 from keras_bert.preprocessing.texts import text_columns
 from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
@@ -130,22 +131,15 @@ class BertReranker(SeveralTexts):
         return map_labels(dataset, lambda _, labels: checked_relevance(labels))
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        if y is not None:
-            _check_documents(self.loss, y, y_pred)
+        count = y_pred.shape[-1]
+        has_several = y is not None and count not in (1, None)
+        if has_several and tuple(y.shape[1:]) != (count,) and takes_one_hot(self.loss):
+            raise ValueError(
+                f"This loss takes a label for each document; each query has {count} documents but "
+                "one label. Examples (query, positive, negative) train with "
+                "MarginMeanSquaredError()."
+            )
         return super().compute_loss(x, y, y_pred, sample_weight, training)
 
     def _is_binary(self):
         return not self.compiled or isinstance(self.loss, BINARY)
-
-
-def _check_documents(loss, y, y_pred):
-    is_own = isinstance(loss, keras.losses.Loss) and not type(loss).__module__.startswith("keras.")
-    takes_index = isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
-    number = y_pred.shape[-1]
-    if is_own or takes_index or number in (1, None):
-        return
-    if len(y.shape) < 2 or y.shape[-1] != number:
-        raise ValueError(
-            f"This loss takes a label for each document; each query has {number} documents but one "
-            "label. Examples (query, positive, negative) train with MarginMeanSquaredError()."
-        )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from keras_bert.files.remote import decoded, read_bytes
-from keras_bert.messages import check_path, shown
+from keras_bert.messages import shown
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SPECIAL_TOKENS_OF = {None: SPECIAL_TOKENS, "mpnet": ("<pad>", UNK, "<s>", "</s>", "<mask>")}
@@ -67,7 +67,6 @@ def read_vocabulary(
         OSError: if the file can't be read.
     """
     if isinstance(vocabulary, (str, os.PathLike)):
-        check_path("vocabulary", vocabulary)
         source = f"vocabulary {os.fspath(vocabulary)!r}"
         tokens = read_lines(vocabulary)
     else:
@@ -95,7 +94,7 @@ def read_lines(path: str | os.PathLike) -> list[str]:
     source = f"the vocabulary {os.fspath(path)!r}"
     try:
         data = read_bytes(path)
-    except UnicodeEncodeError as error:
+    except ValueError as error:  # of a null character, or one that can't be encoded
         raise ValueError(f"{source} is not a path: {error}") from error
     text = decoded(data.removeprefix(codecs.BOM_UTF8), source)
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
@@ -113,8 +112,6 @@ def is_uncased(tokens: list[str]) -> bool:
 
 
 def _check(tokens, source, special):
-    if not any(tokens):
-        raise ValueError(f"the {source} is empty: expected one token per line, with {special[0]}")
     ids = {}
     repeated = []
     for index, token in enumerate(tokens):
@@ -126,7 +123,7 @@ def _check(tokens, source, special):
     if missing := [token for token in special if token not in ids]:
         fix = "pass family='mpnet'" if "<s>" in ids else "add them, or call learn_vocabulary"
         raise ValueError(
-            f"the {source} of {len(tokens)} lines, the first {tokens[0]!r}, lacks "
+            f"the {source} of {len(tokens)} lines, which begins with {shown(tokens[:2])}, lacks "
             f"{', '.join(missing)}: {fix}."
         )
     if repeated:

@@ -90,7 +90,7 @@ def test_evaluate_scores_whole_texts(model, tf, refused):
     for given in ((x, LABELS), (endless,)):
         assert model.evaluate(*given, **few)[0] == pytest.approx(expected, rel=1e-4)
     assert len(model.predict(endless, **few)) == len(model.predict(x, **few)) == 4
-    refused("needs labels", model.evaluate, x)
+    refused("There are no labels", model.evaluate, x)
 
 
 @pytest.mark.parametrize("weights", [None, [1.0, 2, 3, 4, 5, 6]])

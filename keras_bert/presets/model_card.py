@@ -3,6 +3,7 @@
 Metadata: https://huggingface.co/docs/hub/model-cards.
 """
 
+import dataclasses
 import math
 import ntpath
 import numbers
@@ -20,16 +21,35 @@ from keras_bert.files.whole import whole_file
 from keras_bert.messages import shortened
 from keras_bert.presets.preset_arguments import shared_arguments
 
-FOLDER = "path/to/this/folder"  # in the card of a folder; `hub_card` replaces it
+FOLDER = "path/to/this/folder"
+"""The source that a folder's card loads from; on the hub, it is the model's handle."""
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic scripts
 
 
+@dataclasses.dataclass
+class Card:
+    """The settings and scores that a model card shows; see `PresetModel.save_to_preset`."""
+
+    settings: dict[str, Any] | None
+    scores: dict[str, dict[str, float]] | None
+
+    def __post_init__(self):
+        self.settings = self.settings or {}
+        self.scores = self.scores or {}
+        if not isinstance(self.settings, dict):
+            raise ValueError(
+                f"settings must be a dict, such as {{'epochs': 3}}; got {self.settings!r}"
+            )
+        is_dict = isinstance(self.scores, dict)
+        if not is_dict or not all(isinstance(values, dict) for values in self.scores.values()):
+            raise ValueError(
+                "scores must be a dict of dicts, such as {'dev': {'accuracy': 0.91}}; got "
+                f"{self.scores}"
+            )
+
+
 def write_card(
-    model: keras.Model,
-    folder: Path,
-    settings: dict[str, Any] | None = None,
-    scores: dict[str, dict[str, float]] | None = None,
-    has_hugging_face: bool = False,
+    model: keras.Model, folder: Path, card: Card, has_hugging_face: bool = False
 ) -> None:
     """Writes the model card of a model to the new folder that it was saved to."""
     encoder = code(_architecture(model) or type(model.backbone).__name__)
@@ -40,7 +60,7 @@ def write_card(
         f"{keras_bert.__version__}.",
         "## Model",
         "\n".join(_facts(model)),
-        *_training(model.backbone.published_source, settings or {}, scores or {}),
+        *_training(model.backbone.published_source, card.settings, card.scores),
         "## Use",
     ]
     if has_hugging_face:
@@ -50,12 +70,6 @@ def write_card(
     sections.append(CARD_MARK)
     with whole_file(folder / README) as file:
         file.write("\n\n".join(sections) + "\n")
-
-
-def hub_card(text: str, name: str) -> str:
-    """Returns the card of a folder as that of the model `user/name` on the hub."""
-    text = text.replace(f'from_preset("{FOLDER}")', f'from_preset("hf://{name}")')
-    return text.replace(f'("{FOLDER}")', f'("{name}")')
 
 
 def code(value: object) -> str:
@@ -125,23 +139,11 @@ def _training(source, settings, scores):
         yield "## Scores"
     for name, values in scores.items():
         yield f"On {code(name)}:"
-        finite = {score: value for score, value in values.items() if _is_finite(value)}
-        yield "\n".join(f"- {code(score)}: {value:.4g}" for score, value in finite.items())
-
-
-def check_card(settings: dict[str, Any] | None, scores: dict[str, dict[str, float]] | None) -> None:
-    """Raises a ValueError unless a card can show the settings and the scores."""
-    if settings is not None and not isinstance(settings, dict):
-        raise ValueError(f"settings must be a dict, such as {{'epochs': 3}}; got {settings!r}")
-    is_dict = isinstance(scores or {}, dict)
-    if not is_dict or not all(isinstance(values, dict) for values in (scores or {}).values()):
-        raise ValueError(
-            f"scores must be a dict of dicts, such as {{'dev': {{'accuracy': 0.91}}}}; got {scores}"
-        )
-
-
-def _is_finite(value):
-    return isinstance(value, numbers.Real) and math.isfinite(value)
+        lines = []
+        for score, value in values.items():
+            if isinstance(value, numbers.Real) and math.isfinite(value):
+                lines.append(f"- {code(score)}: {value:.4g}")
+        yield "\n".join(lines)
 
 
 def _plain(value):

@@ -10,11 +10,12 @@ import keras
 from keras_bert.preprocessing.class_labels import as_label_names
 from keras_bert.presets import preset_arguments
 from keras_bert.presets.formats.checkpoint import public_class
+from keras_bert.presets.hub import push_to_hub
 from keras_bert.presets.load_model import LoadReport, load_checkpoint, load_preset
 from keras_bert.presets.loading_arguments import LoadingArguments
+from keras_bert.presets.model_card import Card
 from keras_bert.presets.preprocessors import preprocessor_from
 from keras_bert.presets.preset_folder import PresetFolder
-from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
 from keras_bert.presets.save_model import save_hugging_face, save_preset
 from keras_bert.training.keras_internals import all_layers
@@ -51,9 +52,7 @@ class PresetModel:
 
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class
-            preset_arguments.check_spelling(cls, kwargs)
-            if not args:
-                preset_arguments.check_backbone_given(cls, kwargs)
+            preset_arguments.check_constructor(cls, args, kwargs)
         return super().__new__(cls, *args, **kwargs)
 
     @classmethod
@@ -84,7 +83,7 @@ class PresetModel:
             ValueError: if the folder holds something that is not a preset; or if the model couldn't
                 be loaded again: a class isn't registered, or a config lacks an argument.
         """
-        save_preset(self, folder, settings, scores)
+        save_preset(self, folder, Card(settings, scores))
 
     def save_to_hugging_face(
         self,
@@ -116,7 +115,7 @@ class PresetModel:
         >>> BertClassifier.from_preset(folder).num_classes
         2
         """
-        save_hugging_face(self, folder, settings, scores)
+        save_hugging_face(self, folder, Card(settings, scores))
 
     def push_to_hub(
         self,

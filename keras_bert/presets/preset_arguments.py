@@ -55,19 +55,16 @@ def check_arguments(cls: type, given: dict[str, Any]) -> None:
     check_known(cls, given, [*known, "preprocessor", "lowercase", "keep_layers", "load_weights"])
 
 
-def check_spelling(cls: type, given: dict[str, Any]) -> None:
-    """Raises a ValueError at arguments of a constructor that look like misspelt ones.
+def check_constructor(cls: type, args: tuple, given: dict[str, Any]) -> None:
+    """Raises a ValueError at arguments that look misspelt, and at a task without a backbone.
 
     Python would only report the right argument as missing, and Keras accepts any other.
     """
     known = [*accepted_arguments(cls), "backbone", "preprocessor", "inputs", "outputs"]
     unknown = [name for name in given if name not in known]
     check_known(cls, [name for name in unknown if did_you_mean(name, known, 0.75)], known)
-
-
-def check_backbone_given(cls: type, given: dict[str, Any]) -> None:
-    """Raises a ValueError unless a task's keyword arguments include its backbone."""
-    if "backbone" in inspect.signature(cls.__init__).parameters and "backbone" not in given:
+    takes_backbone = "backbone" in inspect.signature(cls.__init__).parameters
+    if takes_backbone and "backbone" not in given and not args:
         raise ValueError(
             f"{cls.__name__} needs a backbone: make one, such as BertBackbone(...), or load the "
             f"model with {cls.__name__}.from_preset(source, ...)."

@@ -85,7 +85,7 @@ def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike
         handle = _HANDLES.get(handle, handle)
     if not handle.startswith("hf://"):
         return source
-    from keras_bert.presets.formats.hub import download
+    from keras_bert.presets.hub import download
 
     return download(handle, weights)
 

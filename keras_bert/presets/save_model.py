@@ -20,39 +20,27 @@ from keras_bert.presets.formats.hugging_face import (
 )
 from keras_bert.presets.formats.peft import write_adapter
 from keras_bert.presets.formats.tensor_files import CHECKSUMS, crc32_of
-from keras_bert.presets.model_card import check_card, write_card
+from keras_bert.presets.model_card import Card, write_card
 from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.presets.preset_folder import FORMAT, num_weights
 from keras_bert.training.keras_internals import all_layers, exact_lora, lora_table
 from keras_bert.training.processes import is_chief, wait_for_all
 
 
-def save_preset(
-    model: keras.Model,
-    folder: str | os.PathLike,
-    settings: dict[str, Any] | None = None,
-    scores: dict[str, dict[str, float]] | None = None,
-) -> None:
+def save_preset(model: keras.Model, folder: str | os.PathLike, card: Card) -> None:
     """Writes a preset; see `PresetModel.save_to_preset`."""
-    check_card(settings, scores)
     if is_chief(model):
-        _write(model, folder, settings, scores)
+        _write(model, folder, card)
     wait_for_all("a preset", model)
 
 
-def save_hugging_face(
-    model: keras.Model,
-    folder: str | os.PathLike,
-    settings: dict[str, Any] | None = None,
-    scores: dict[str, dict[str, float]] | None = None,
-) -> None:
+def save_hugging_face(model: keras.Model, folder: str | os.PathLike, card: Card) -> None:
     """Writes a folder of Hugging Face's; see `PresetModel.save_to_hugging_face`."""
-    check_card(settings, scores)
     checkpoint = checkpoint_of(model)
     checkpoint.weights = _float_weights(model)
     with new_folder(folder, 4 * model.count_params()) as unfinished:
         write_hugging_face(checkpoint, unfinished)
-        write_card(model, unfinished, settings, scores, has_hugging_face=True)
+        write_card(model, unfinished, card, has_hugging_face=True)
 
 
 def save_adapter(model: keras.Model, folder: str | os.PathLike, base: str) -> None:
@@ -66,7 +54,7 @@ def save_adapter(model: keras.Model, folder: str | os.PathLike, base: str) -> No
         write_adapter(checkpoint, model.backbone.lora_layers(), base, unfinished)
 
 
-def _write(model, folder, settings, scores):
+def _write(model, folder, card):
     preprocessor = model.preprocessor
     description = _description(model)
     config = description["config"]
@@ -91,7 +79,7 @@ def _write(model, folder, settings, scores):
             write_preprocessor(preprocessor, unfinished)
         checksums = {path.name: crc32_of(path) for path in sorted(unfinished.iterdir())}
         write_json(unfinished / CHECKSUMS, checksums)
-        write_card(model, unfinished, settings, scores)
+        write_card(model, unfinished, card)
 
 
 def write_preprocessor(preprocessor: Any, folder: Path) -> None:
@@ -174,8 +162,6 @@ def _task_arguments(model):
         for name in ("tokenizer", "sequence_length"):
             del settings[name]
         arguments |= settings
-    elif "num_classes" in arguments:
-        arguments["label_names"] = [str(i) for i in range(arguments["num_classes"])]
     return arguments
 
 

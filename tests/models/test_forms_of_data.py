@@ -12,7 +12,7 @@ from keras_bert import Batching
 from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.translators import _LABELS, _TEXTS
 from keras_bert.presets.formats.architectures import ARCHITECTURES
-from keras_bert.presets.formats.hub import WEIGHTS
+from keras_bert.presets.hub import WEIGHTS
 from tests.models.conftest import TASKS, rows_of
 
 TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]

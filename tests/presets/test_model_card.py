@@ -12,7 +12,7 @@ import yaml
 import keras_bert
 from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertTask
 from keras_bert.files.new_folder import CARD_MARK, is_own_card
-from keras_bert.presets.model_card import code, write_card
+from keras_bert.presets.model_card import Card, code, write_card
 from keras_bert.presets.preset import PresetModel
 
 TASKS = {
@@ -173,7 +173,7 @@ def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
     settings = dict(zip(HOSTILE, HOSTILE, strict=True))
     with pytest.MonkeyPatch.context() as patch:  # a surrogate is in no file of ours
         patch.setattr(reader, "label_names", HOSTILE)
-        write_card(model, tmp_path, settings, {"`|\n#": {"<b>|": 1.0}})
+        write_card(model, tmp_path, Card(settings, {"`|\n#": {"<b>|": 1.0}}))
     text = text_of(tmp_path)
     assert is_own_card(text) and metadata(tmp_path)["library_name"] == "keras_bert"
     tokens = markdown.MarkdownIt("commonmark").enable("table").parse(text.split("---\n", 2)[2])

@@ -18,7 +18,7 @@ from keras_bert import (
     BertTokenClassifier,
     BertTokenizer,
 )
-from keras_bert.presets.formats.hub import download
+from keras_bert.presets.hub import download
 
 
 @pytest.fixture
@@ -115,7 +115,9 @@ def test_an_mpnet_as_sentence_transformers_publishes_it(
     config = json.loads((folder / "config.json").read_text())
     for key, value in (("pad_token_id", 0), ("relative_attention_num_buckets", 64)):
         (folder / "config.json").write_text(json.dumps({**config, key: value}))
-        refused(f"{key} of .* {config.get(key, 32)}; got {value}", BertTask.from_preset, folder)
+        refused(
+            f"{key} must be .* {config.get(key, 32)}; got {value}", BertTask.from_preset, folder
+        )
     reader.tokenizer = letters
     refused(
         "tokenizer.pad_token_id=0; .* must be 1. ", model.save_to_hugging_face, tmp_path / "other"

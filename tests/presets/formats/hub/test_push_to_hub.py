@@ -6,7 +6,7 @@ import pytest
 
 from keras_bert import BertClassifier, BertTask
 from keras_bert.files.new_folder import CARD_MARK
-from keras_bert.presets.push_to_hub import push_to_hub
+from keras_bert.presets.hub import push_to_hub
 
 
 def on_hub(hub, name="user/tiny"):

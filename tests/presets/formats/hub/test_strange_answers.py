@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.presets.formats.hub import download
-from keras_bert.presets.push_to_hub import push_to_hub
+from keras_bert.presets.hub import download, push_to_hub
 
 ANSWERS = [
     None,  # after the request was carried out

@@ -3,7 +3,7 @@
 import json
 import os
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from keras_bert.files.given import check_no_pointer
@@ -94,6 +94,12 @@ class JsonFields:
 
     def text(self, key: str, default: str | None = None) -> str | None:
         return self._checked(key, default, str, "a string")
+
+    def one_of(self, key: str, choices: Iterable[Any], default: Any = None) -> Any:
+        value = self.value(key, default)
+        if value not in list(choices):
+            raise self.error(key, f"one of {', '.join(map(repr, choices))}", value)
+        return value
 
     def texts(self, key: str) -> list[str]:
         return self._list(key, str, "strings")

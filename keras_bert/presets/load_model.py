@@ -168,7 +168,7 @@ def load_checkpoint(
     backbone_arguments = {**checkpoint.backbone, **precision}
     if cls is checkpoint.task:
         saved, _ = split_arguments(cls, checkpoint.task_arguments)
-        arguments = {**shared_arguments(saved), **arguments}
+        arguments = {**saved, **arguments}
     arguments = {"preprocessor": preprocessor, **arguments}
 
     def make():

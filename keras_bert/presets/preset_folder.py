@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_all_finite, check_one_of
+from keras_bert.messages import check_all_finite
 from keras_bert.presets.formats.checkpoint import (
     DIVERGED,
     check_size,
@@ -38,7 +37,7 @@ class PresetFolder:
         self.path = path
         self.keep_layers: list[int] = []  # empty for all
         self._saved = JsonFields(path / "config.json", config)
-        check_one_of(f"format of {self._saved.path}", config.get("format"), [FORMAT])
+        self._saved.one_of("format", [FORMAT])
         self._checksums = JsonFields(path / CHECKSUMS)
         for name in (CHECKSUMS, "config.json"):
             self.file(name)
@@ -118,10 +117,8 @@ class PresetFolder:
             return {}, {}
         tokenizer = self._settings.fields("tokenizer").values
         asset = tokenizer_class(tokenizer).asset
-        text = {}
-        for name in ("sequence_length", "truncation"):
-            if name in self._settings.values:
-                text[name] = self._settings.values[name]
+        lengths = ("sequence_length", "truncation")
+        text = {name: value for name, value in self._settings.values.items() if name in lengths}
         return {**tokenizer, "vocabulary": str(self.file(asset))}, text
 
     def model(
@@ -133,7 +130,10 @@ class PresetFolder:
         path = f"{self}/config.json"
         with explained(path, f"doesn't describe a {self.model_class.__name__}"):
             config = {**self._saved.values["config"]}
-            model = built_with_zeros(lambda: self._model(config, preprocessor, precision))
+            with keras.StatelessScope():  # variables get their initial values when it ends
+                model = self._model(config, preprocessor, precision)
+                for variable in model.weights:  # random initialization would take seconds
+                    set_initial_value(variable, _zeros)
         with explained(weights, f"doesn't hold the weights that {path} describes"):
             model.load_weights(weights)
             saved = self._saved.integer("num_weights", high=2**63)
@@ -171,17 +171,8 @@ def num_weights(model: keras.Model) -> int:
     return sum(math.prod(weight.shape) for weight in model.weights if "lora" not in weight.path)
 
 
-def built_with_zeros(make: Callable[[], keras.Model]) -> keras.Model:
-    """Builds a model with zero weights; random initialization would take seconds."""
-
-    def zeros(shape, dtype):
-        return keras.ops.convert_to_tensor(np.zeros(shape, "int8"), dtype)
-
-    with keras.StatelessScope():  # variables get their initial values when it ends
-        model = make()
-        for variable in model.weights:
-            set_initial_value(variable, zeros)
-    return model
+def _zeros(shape, dtype):
+    return keras.ops.convert_to_tensor(np.zeros(shape, "int8"), dtype)
 
 
 def _registered(saved, base):

@@ -118,8 +118,4 @@ def _examples(checkpoint, path):
         settings = checkpoint.task_arguments
         options = {"pooling": settings["pooling"], "normalize": settings["normalize"]}
         texts += f", {json.dumps(options)}"
-    yield _JAVASCRIPT.substitute(
-        pipeline=model_class.javascript_pipeline,
-        dtype="q8" if "quantized" in path else "fp32",
-        arguments=texts,
-    )
+    yield _JAVASCRIPT.substitute(pipeline=model_class.javascript_pipeline, arguments=texts)

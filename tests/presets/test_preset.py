@@ -156,7 +156,7 @@ def test_a_missing_file_is_named(saved, name):
         ('{"format": 1, ', "config.json is not JSON"),
         ("[1, 2]", "must hold a JSON object; it holds a list"),
         ('{"model_type": "bert"}', "holds no weights, none of model.safetensors"),
-        ('{"format": 3, "class": "BertClassifier"}', "format of .*config.json must be one of 4; g"),
+        ('{"format": 3, "class": "BertClassifier"}', "config.json: format must be one of 4; g"),
         ('{"format": 4, "class": 3}', "config.json: class must be a string; got 3"),
         ('{"format": 4, "class": "keras_bert>BertClassifier"}', "names the class '', which isn't"),
         ('{"format": 4, "class": "Mine", "config": {}}', "class 'Mine', which isn't defined"),

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_one_of
 from keras_bert.presets.formats.checkpoint import Checkpoint, Spelling
-from keras_bert.presets.formats.weight_names import google_spellings
+from keras_bert.presets.formats.weight_names import bert_names, name_in_pytorch
 
 ACTIVATIONS = {
     "gelu": "gelu",
@@ -63,14 +62,11 @@ class Architecture:
             return True
         return self.has_pooler and head in ("Model", "ForPreTraining")
 
-    def read(self, config: JsonFields, source: str) -> dict[str, Any]:
+    def read(self, config: JsonFields) -> dict[str, Any]:
         """Returns more arguments of the backbone; a ValueError if it can't compute the same."""
-        check_value(config, "position_embedding_type", "absolute", source)
-        return {
-            "architecture": self.name,
-            "activation": ACTIVATIONS[config.text(self.activation, "gelu")],
-            **self.fixed,
-        }
+        config.one_of("position_embedding_type", ["absolute"], "absolute")
+        activation = ACTIVATIONS[config.one_of(self.activation, ACTIVATIONS, "gelu")]
+        return {"architecture": self.name, "activation": activation, **self.fixed}
 
     def written(self, checkpoint: Checkpoint) -> dict[str, Any]:
         """Returns more entries of `config.json`."""
@@ -78,37 +74,16 @@ class Architecture:
 
     def spellings(self, num_layers: int, head: str, first_position: int = 0) -> dict[str, Spelling]:
         """Returns `{our name: Spelling}` for a PyTorch state dict."""
-        names = {ours: s.names for ours, s in google_spellings(num_layers, head).items()}
-        bias = "bert/encoder/relative_attention_bias/weight"
-        names["embeddings/relative_bias/bias"] = (bias,)
-        if head == "ForMaskedLM":
-            names["masked_lm/decoder/embeddings"] = ("cls/predictions/decoder/weights",)
         spellings = {}
-        for ours, theirs in names.items():
-            renamed = tuple(self._renamed(name, head) for name in theirs)
-            spellings[ours] = Spelling(renamed, transposed=ours.endswith("/kernel"))
+        for ours, paths in bert_names(num_layers, head).items():
+            names = tuple(self._renamed(name_in_pytorch(path), head) for path in paths)
+            spellings[ours] = Spelling(names, transposed=ours.endswith("/kernel"))
         positions = "embeddings/position_embedding/embeddings"
         spellings[positions] = spellings[positions]._replace(first_row=first_position)
         return spellings
 
     def _renamed(self, name, head):
-        name = re.sub(r"^bert\.", f"{self.root}.", _in_torch(name))
+        name = re.sub(r"^bert\.", f"{self.root}.", name)
         for old, new in {**self.renamed, **self.heads.get(head, {})}.items():
             name = name.replace(old, new)
         return name
-
-
-def _in_torch(name):
-    """Turns `bert/encoder/layer_0/output/...` into `bert.encoder.layer.0.output...`."""
-    name = re.sub(r"^output_", "classifier/", name)
-    name = re.sub(r"^cls/squad/output_", "qa_outputs/", name)
-    name = re.sub(r"/output_(weights|bias)$", r"/\1", name)
-    name = re.sub(r"/(kernel|gamma|weights)$", "/weight", name)
-    name = re.sub(r"/beta$", "/bias", name)
-    name = re.sub(r"(_embeddings)$", r"\1/weight", name)
-    return re.sub(r"layer_(\d+)", r"layer/\1", name).replace("/", ".")
-
-
-def check_value(config: JsonFields, key: str, only: Any, source: str) -> None:
-    """Raises a ValueError if a file has another value than the supported one, its default."""
-    check_one_of(f"{key} of {source}", config.value(key, only), [only])

@@ -250,17 +250,18 @@ def translate(
     tensors: dict[str, Tensor],
     backbone_class: type,
     backbone: dict,
-    spellings_of: Callable[[int], dict[str, Spelling]],
+    spellings_of: Callable[[int, str], dict[str, Spelling]],
     source: str,
     task: type | None,
 ) -> Checkpoint:
     """Makes a `Checkpoint` of another library's tensors, under our names.
 
-    `spellings_of` takes the number of layers, after that has been compared with the tensors.
+    `spellings_of` takes the number of layers, after that has been compared with the tensors, and
+    the `Checkpoint.head`.
     """
     num_values = sum(math.prod(tensor.shape) for tensor in tensors.values())
     check_size(backbone_class, backbone, num_values, source)
-    spellings = spellings_of(backbone["num_layers"])
+    spellings = spellings_of(backbone["num_layers"], (task or backbone_class).their_head)
     weights = {}
     used = set()
     for name, spelling in spellings.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keras_bert.files.given import file_in
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_one_of, from_extra, logger
+from keras_bert.messages import from_extra, logger
 from keras_bert.presets.formats import weight_names
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
@@ -46,18 +46,15 @@ def read_google(path: Path) -> Checkpoint:
             "Copy it, and vocab.txt, from the folder of the pre-trained model."
         )
     backbone = backbone_arguments(config, _BACKBONE)
-    hidden_act = config.text("hidden_act", "gelu")
-    check_one_of(f"hidden_act of {source}", hidden_act, _ACTIVATIONS)
-    backbone["activation"] = _ACTIVATIONS[hidden_act]
+    backbone["activation"] = _ACTIVATIONS[config.one_of("hidden_act", _ACTIVATIONS, "gelu")]
     tensors = _tensors(prefix, source)
     task = _task(tensors)
     backbone_class = public_class("BertBackbone")
-    head = (task or backbone_class).their_head
-    spellings_of = partial(weight_names.google_spellings, head=head)
+    spellings_of = weight_names.google_spellings
     checkpoint = translate(tensors, backbone_class, backbone, spellings_of, source, task)
-    if head == "ForMaskedLM":
+    if checkpoint.head == "ForMaskedLM":
         checkpoint.task_arguments["next_sentence"] = "next_sentence/kernel" in checkpoint.weights
-    if head == "ForSequenceClassification":
+    if checkpoint.head == "ForSequenceClassification":
         checkpoint.task_arguments["num_classes"] = checkpoint.weights["logits/kernel"].shape[-1]
     if (folder / "vocab.txt").is_file():
         tokens = read_lines(file_in(folder, "vocab.txt"))

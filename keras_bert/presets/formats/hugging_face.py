@@ -10,9 +10,9 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.messages import check_one_of, logger, shortened, shown
+from keras_bert.messages import logger, shortened
 from keras_bert.presets.formats import sentence_transformers
-from keras_bert.presets.formats.architecture import ACTIVATIONS, HIDDEN_ACTS, check_value
+from keras_bert.presets.formats.architecture import HIDDEN_ACTS
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
@@ -48,7 +48,7 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     architecture = _architecture(config, source)
     backbone_class = public_class(architecture.backbone_name)
     backbone = backbone_arguments(config, architecture.backbone)
-    backbone |= architecture.read(config, source)
+    backbone |= architecture.read(config)
     first_position = 0  # row of the table of positions
     if architecture.skips_padding:
         first_position = config.integer("pad_token_id", 1) + 1
@@ -61,7 +61,7 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     head = (task or backbone_class).their_head
     is_tied = config.boolean("tie_word_embeddings", True)
     tensors = _without_copies(tensors, architecture.spellings(0, head), is_tied)
-    spellings_of = partial(architecture.spellings, head=head, first_position=first_position)
+    spellings_of = partial(architecture.spellings, first_position=first_position)
     checkpoint = translate(tensors, backbone_class, backbone, spellings_of, source, task)
     for served in tasks:
         checkpoint.tasks[served] = _task_arguments(served, config, checkpoint, architecture)
@@ -73,7 +73,14 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     if sentences.embedder:
         checkpoint.task = public_class("BertEmbedder")
         checkpoint.task_arguments = sentences.embedder
-    _refuse_choices(checkpoint, config, architecture)
+    if head == "ForMultipleChoice":
+        for key, only in architecture.summary.items():
+            value = config.value(key, only)
+            if value != only:  # it would choose other answers
+                checkpoint.refused[task] = (
+                    f"{checkpoint} summarizes choices by {key}={value!r}; this library supports "
+                    f"only {only!r}. Load its BertBackbone, or another task."
+                )
     if sentences.refused:
         checkpoint.refused[public_class("BertEmbedder")] = sentences.refused
     longest = 512
@@ -94,17 +101,12 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
 def _architecture(config, source):
     if not config:
         raise ValueError(f"{source} has no config.json, which describes the model.")
-    name = config.text("model_type", "bert")
-    check_one_of(f"model_type of {source}", name, ARCHITECTURES)
-    architecture = ARCHITECTURES[name]
+    architecture = ARCHITECTURES[config.one_of("model_type", ARCHITECTURES, "bert")]
     for key, feature in _UNSUPPORTED.items():
         if config.value(key):
-            value = shown(config.value(key))
-            raise ValueError(f"{source} has {key}={value}: {feature} aren't supported.")
+            raise config.error(key, f"left out: {feature} aren't supported", config.value(key))
     for key, only in architecture.required.items():
-        check_value(config, key, only, source)
-    activation = config.value(architecture.activation, "gelu")
-    check_one_of(f"{architecture.activation} of {source}", activation, ACTIVATIONS)
+        config.one_of(key, [only], only)
     return architecture
 
 
@@ -115,9 +117,8 @@ def _tensors(folder, architecture):
             continue
         name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # prefixes of torch's wrappers
         name = full_name(name, architecture.root)
-        name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
-        name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
-        tensors[name] = tensor
+        name = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+        tensors[name.replace("LayerNorm.beta", "LayerNorm.bias")] = tensor
     return tensors
 
 
@@ -220,18 +221,6 @@ def _distinct(labels, source):
     return numbered
 
 
-def _refuse_choices(checkpoint, config, architecture):
-    """Says why a model that loads as an encoder would choose other answers."""
-    if checkpoint.head == "ForMultipleChoice":
-        for key, only in architecture.summary.items():
-            value = config.value(key, only)
-            if value != only:
-                checkpoint.refused[checkpoint.task] = (
-                    f"{checkpoint} summarizes choices by {key}={value!r}; this library supports "
-                    f"only {only!r}. Load its BertBackbone, or another task."
-                )
-
-
 def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes a complete `Checkpoint` as a folder for transformers."""
     config = write_description(checkpoint, folder)
@@ -297,22 +286,7 @@ def check_supported(checkpoint: Checkpoint) -> None:
 
 def write_config(checkpoint: Checkpoint, folder: Path) -> dict:
     """Writes `config.json`; returns what it has."""
-    config = _config(checkpoint, ARCHITECTURES[checkpoint.architecture])
-    write_json(folder / "config.json", config)
-    return config
-
-
-def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
-    """Writes all files but the weights; returns what `config.json` has."""
-    config = write_config(checkpoint, folder)
-    if checkpoint.own_tokenizer:
-        write_tokenizer(checkpoint, folder)
-    if checkpoint.model_class.their_wrapper == "SentenceTransformer":
-        sentence_transformers.write_sentence_transformer(checkpoint, folder)
-    return config
-
-
-def _config(checkpoint, architecture):
+    architecture = ARCHITECTURES[checkpoint.architecture]
     backbone = {**checkpoint.backbone}
     backbone["embedding_dim"] = backbone.get("embedding_dim") or backbone["hidden_dim"]
     arguments = checkpoint.task_arguments
@@ -341,6 +315,17 @@ def _config(checkpoint, architecture):
     settings = _own_settings(checkpoint)
     if settings:
         config[checkpoint.task.own_key] = settings
+    write_json(folder / "config.json", config)
+    return config
+
+
+def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
+    """Writes all files but the weights; returns what `config.json` has."""
+    config = write_config(checkpoint, folder)
+    if checkpoint.own_tokenizer:
+        write_tokenizer(checkpoint, folder)
+    if checkpoint.model_class.their_wrapper == "SentenceTransformer":
+        sentence_transformers.write_sentence_transformer(checkpoint, folder)
     return config
 
 

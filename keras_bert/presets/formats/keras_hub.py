@@ -20,24 +20,13 @@ from keras_bert.presets.formats.checkpoint import (
     translate,
 )
 from keras_bert.presets.formats.tensor_files import safe_num_bytes
-from keras_bert.presets.formats.weight_names import keras_hub_spellings
+from keras_bert.presets.formats.weight_names import BACKBONE, keras_hub_spellings
 from keras_bert.text.vocabulary import read_lines
 
 with from_extra("keras-hub"):
     import kagglehub
     import keras_hub
 
-# Arguments of a backbone with the same name in both libraries.
-_BACKBONE = (
-    "vocabulary_size",
-    "num_layers",
-    "num_heads",
-    "hidden_dim",
-    "intermediate_dim",
-    "max_sequence_length",
-    "num_segments",
-    "dropout",
-)
 # KerasHub's encoder uses the tanh approximation of GELU; its masked-LM head uses the exact form.
 _ACTIVATION = "gelu_approximate"
 _HEAD = {"masked_lm_activation": "gelu", "masked_lm_epsilon": 1e-5}
@@ -75,8 +64,10 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     head = folder / "task.weights.h5"
     tensors = _tensors(theirs, head) if head.is_file() else {}
     tensors |= _tensors(backbone, folder / "model.weights.h5")
-    arguments = {name: getattr(backbone, name) for name in _BACKBONE}
-    arguments["activation"] = _ACTIVATION
+    arguments = {"activation": _ACTIVATION}
+    for argument in BACKBONE:
+        if argument != "attention_dropout":  # there, `dropout` is both
+            arguments[argument] = getattr(backbone, argument)
     backbone_class = public_class("BertBackbone")
     preprocessor = JsonFields(folder / "preprocessor.json").fields("config")
     longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)

@@ -6,13 +6,7 @@ Source: transformers configuration_modernbert.py and modeling_modernbert.py.
 from typing import Any
 
 from keras_bert.files.json_files import JsonFields
-from keras_bert.messages import check_one_of
-from keras_bert.presets.formats.architecture import (
-    ACTIVATIONS,
-    HIDDEN_ACTS,
-    Architecture,
-    check_value,
-)
+from keras_bert.presets.formats.architecture import ACTIVATIONS, HIDDEN_ACTS, Architecture
 from keras_bert.presets.formats.checkpoint import Checkpoint, Spelling
 
 _KINDS = {"global_theta": "full_attention", "local_theta": "sliding_attention"}
@@ -42,19 +36,18 @@ class _ModernBert(Architecture):
     def has_pooler_under(self, head):
         return head != "Model"
 
-    def read(self, config: JsonFields, source: str) -> dict[str, Any]:
+    def read(self, config: JsonFields) -> dict[str, Any]:
         for key in ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias"):
-            check_value(config, key, False, source)
-        check_value(config, "decoder_bias", True, source)
-        check_value(config, "classifier_activation", config.text(self.activation, "gelu"), source)
-        pooling = config.text("classifier_pooling", "cls")
-        check_one_of(f"classifier_pooling of {source}", pooling, ["cls", "mean"])
+            config.one_of(key, [False], False)
+        config.one_of("decoder_bias", [True], True)
+        activation = config.one_of(self.activation, ACTIVATIONS, "gelu")
+        config.one_of("classifier_activation", [activation], activation)
         return {
-            "activation": ACTIVATIONS[config.text(self.activation, "gelu")],
-            "pooling": pooling,
+            "activation": ACTIVATIONS[activation],
+            "pooling": config.one_of("classifier_pooling", ["cls", "mean"], "cls"),
             "window": config.integer("local_attention", 128, low=2) // 2,
-            "global_every": _global_every(config, source),
-            **{name: _theta(config, name, source) for name in _KINDS},
+            "global_every": _global_every(config),
+            **{name: _theta(config, name) for name in _KINDS},
         }
 
     def written(self, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -98,16 +91,16 @@ class _ModernBert(Architecture):
         return spellings
 
 
-def _theta(config, name, source):
+def _theta(config, name):
     """Returns the theta of a kind of layers, which older files have under a key of its own."""
     rotation = config.fields("rope_parameters").fields(_KINDS[name])
-    check_value(rotation, "rope_type", "default", source)
-    check_value(config, "rope_scaling", None, source)
+    rotation.one_of("rope_type", ["default"], "default")
+    config.one_of("rope_scaling", [None])
     older = config.number(name.replace("_", "_rope_"), _THETAS[name])
     return rotation.number("rope_theta", older)
 
 
-def _global_every(config, source):
+def _global_every(config):
     """Returns the distance of the layers that see all tokens."""
     kinds = config.texts("layer_types")
     if not kinds:
@@ -116,7 +109,7 @@ def _global_every(config, source):
     every = places[1] if len(places) > 1 else len(kinds)
     if places != [*range(0, len(kinds), every)]:
         raise ValueError(
-            f"{source} has layer_types in which layers {places} see all tokens; this library "
+            f"{config.path} has layer_types in which layers {places} see all tokens; this library "
             "supports layer 0 and others at one distance."
         )
     return every

@@ -13,6 +13,7 @@ from safetensors import safe_open
 from keras_bert.files.given import check_stored, file_in
 from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Tensor, check_held, explained, file_tensor
+from keras_bert.presets.formats.weight_names import name_in_pytorch
 
 FILES = (
     "model.safetensors",
@@ -25,7 +26,6 @@ FILES = (
 """Names of weight files, in order of preference."""
 CHECKSUMS = "checksums.json"
 """File with the CRC-32 of each file of a preset but the model card, which people edit."""
-_IN_PYTORCH = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 POOLER_FILE = "pooler.safetensors"
 """File with the pooler of a model whose class in transformers has none."""
 ADAPTER = "adapter_config.json"
@@ -172,13 +172,8 @@ def _tensorflow(path):
     for name, part in found.items():
         if isinstance(part, h5py.Dataset) and name.count("/") > 2:
             shape = part.shape[::-1] if name.endswith("kernel:0") else part.shape
+            _, _, *parts = name.removesuffix(":0").replace("_._", "/").split("/")
+            theirs = name_in_pytorch("/".join(part.rpartition("___")[2] for part in parts))
             read_it = partial(read, name)
-            theirs = _name_in_pytorch(name)
             tensors[theirs] = file_tensor(path, name, shape, str(part.dtype), read_it)
     return tensors
-
-
-def _name_in_pytorch(name):
-    _, _, *parts, last = name.removesuffix(":0").replace("_._", "/").split("/")
-    parts = [part.rpartition("___")[2] for part in parts]
-    return ".".join([*parts, _IN_PYTORCH.get(last, last)])

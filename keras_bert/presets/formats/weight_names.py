@@ -1,7 +1,7 @@
-"""Google's and KerasHub's names for the weights of a BERT.
+"""Google's, transformers' and KerasHub's names for the weights of a BERT.
 
 Sources: google-research/bert modeling.py, run_pretraining.py, run_classifier.py, run_squad.py;
-keras-hub bert_backbone.py, bert_masked_lm.py.
+transformers modeling_bert.py; keras-hub bert_backbone.py, bert_masked_lm.py.
 """
 
 from keras_bert.presets.formats.checkpoint import Spelling
@@ -45,6 +45,7 @@ _MASKED_LM = {
 # Columns of these tables.
 _GOOGLE = 0
 _KERAS_HUB = 1
+_IN_PYTORCH = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 
 
 def google_spellings(num_layers: int, head: str) -> dict[str, Spelling]:
@@ -65,8 +66,31 @@ def google_spellings(num_layers: int, head: str) -> dict[str, Spelling]:
     return spellings
 
 
-def keras_hub_spellings(num_layers: int) -> dict[str, Spelling]:
-    """Returns `{our name: Spelling}` for a KerasHub BERT and its heads."""
+def bert_names(num_layers: int, head: str) -> dict[str, tuple[str, ...]]:
+    """Returns `{our name: paths}` for transformers' BERT with a `Checkpoint.head`."""
+    layers = {**_LAYERS}
+    if head == "ForMaskedLM":
+        layers |= {**_MASKED_LM, "next_sentence": ("cls/seq_relationship",)}
+    elif head == "ForQuestionAnswering":
+        layers["logits"] = ("qa_outputs",)
+    elif head != "Model":
+        layers["logits"] = ("classifier",)
+    names = _weights(layers, _GOOGLE, "bert/encoder/layer/", num_layers)
+    names["embeddings/relative_bias/bias"] = ("bert/encoder/relative_attention_bias/weight",)
+    if head == "ForMaskedLM":
+        names["masked_lm/bias"] = ("cls/predictions/bias",)
+        names["masked_lm/decoder/embeddings"] = ("cls/predictions/decoder/weight",)
+    return names
+
+
+def name_in_pytorch(path: str) -> str:
+    """Turns the path of a TensorFlow variable, "dense/kernel", into PyTorch's "dense.weight"."""
+    *layers, variable = path.split("/")
+    return ".".join([*layers, _IN_PYTORCH.get(variable, variable)])
+
+
+def keras_hub_spellings(num_layers: int, head: str) -> dict[str, Spelling]:
+    """Returns `{our name: Spelling}` for a KerasHub BERT with any head."""
     layers = {**_LAYERS, **_MASKED_LM, "logits": ("", "logits")}
     names = _weights(layers, _KERAS_HUB, "transformer_layer_", num_layers)
     names["masked_lm/bias"] = ("mlm_head/output_bias",)

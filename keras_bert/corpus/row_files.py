@@ -102,7 +102,11 @@ class ParquetSpan(RowSpan):
             table = ParquetFile(
                 file, pre_buffer=False, buffer_size=2**20, page_checksum_verification=True
             )
-            if not set(columns) <= set(table.schema_arrow.names):
+            names = table.schema_arrow.names
+            for column in columns:
+                if names.count(column) > 1:
+                    raise ValueError(f"{self.path} has two columns {column!r}: rename one of them.")
+            if not set(columns) <= set(names):
                 columns = None
             for index, row, wanted, batch_rows in self._row_groups(table.metadata):
                 try:

@@ -99,6 +99,12 @@ class Answering:
             TypeError: if an option is none of the preprocessor's.
         """
         preprocessor = preprocessor_of(self)
+        for name in options:
+            if name in preprocessor.arguments():
+                raise TypeError(
+                    f"answer has no {name}: first set model.preprocessor = "
+                    f"model.preprocessor.like(model.preprocessor, {name}=...)."
+                )
         inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
         batch_size = Batching.of(batch_size=batch_size).batch_size
         data = data_of(self, x, with_labels=False)

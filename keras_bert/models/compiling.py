@@ -6,6 +6,7 @@ import weakref
 import keras
 
 from keras_bert.losses import BINARY, Distillation
+from keras_bert.preprocessing.class_labels import takes_one_hot
 from keras_bert.training.keras_internals import layer_variables, updated_variables
 
 
@@ -61,6 +62,8 @@ def check_takes_logits(kind, given, own, loss):
         each = each.loss if isinstance(each, Distillation) else each
         line = _line_to_write(kind, each, loss)
         if line is not None:
+            if isinstance(own, keras.losses.SparseCategoricalCrossentropy) and takes_one_hot(each):
+                line += " It takes one-hot labels; with class names or numbers, leave it out."
             name = each
             if not isinstance(each, str):
                 name = getattr(each, "__name__", type(each).__name__)

@@ -248,6 +248,12 @@ def test_bad_files_leave_no_corpus(write, prepare, monkeypatch, name, data, mess
     assert prepare(write("Word1.", "b.txt"), output).num_documents == 1
 
 
+def test_a_second_column_of_texts_is_refused(tmp_path, prepare, refused):
+    twice = pyarrow.table([["A."], ["B."]], ["text", "text"])
+    parquet.write_table(twice, tmp_path / "a.parquet")
+    refused("two columns 'text'", prepare, tmp_path / "a.parquet", tmp_path / "out")
+
+
 def test_a_damaged_row_group_is_named(tmp_path, prepare, texts, refused):
     path = write_texts(tmp_path / "in", "parquet", texts)
     start = parquet.ParquetFile(path).metadata.row_group(2).column(1).data_page_offset

@@ -62,6 +62,13 @@ def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, name, 
     )
 
 
+def test_what_takes_one_hot_labels_says_so(backbone, refused):
+    compile_ = BertClassifier(backbone, 2).compile
+    one_hot = "It takes one-hot labels; with class names or numbers, leave it out"
+    refused(one_hot, compile_, "sgd", "binary_crossentropy")
+    refused(one_hot, compile_, "sgd", metrics=["auc"])
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, name, refused):
     metric = getattr(keras.metrics, name)

@@ -37,7 +37,7 @@ class Answering:
         batching = Batching.of(batching, batch_size).for_evaluation()
         data = data_of(self, x, y, sample_weight)
         steps = kwargs.get("steps")
-        if data.pools_windows:
+        if data.is_raw and preprocessor_of(self).cuts_windows:
             most = batching.num_rows(steps)
             return _evaluate_pooled(data, batching.batch_size, most, **kwargs)
         x, y, sample_weight = data.for_keras(batching, steps)

@@ -10,12 +10,11 @@ import keras
 import numpy as np
 
 from keras_bert.losses import Distillation
-from keras_bert.messages import check_one_each
+from keras_bert.messages import NO_EXAMPLES, check_one_each
 from keras_bert.preprocessing.batches import Batches, StreamBatches, has_labels, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import class_targets, named_by_digits
 from keras_bert.preprocessing.forms import (
-    check_not_empty,
     first_to_validate_on,
     inputs_of,
     is_dataset,
@@ -91,11 +90,6 @@ class Data:
         self.x = x
         self.y = y
         self.sample_weight = sample_weight
-
-    @property
-    def pools_windows(self) -> bool:
-        """Whether the outputs of an example's windows become one."""
-        return self.is_raw and preprocessor_of(self.task).cuts_windows
 
     def in_memory(self, most: int | None = None) -> "InMemory":
         """Reads the examples, or up to `most` elements of a stream."""
@@ -174,16 +168,6 @@ class Raw(Data):
     def preprocessor(self) -> Any:
         return preprocessor_of(self.task)
 
-    def checked(self) -> Any:
-        """Returns `x` after a check of its extra inputs."""
-        raise NotImplementedError
-
-    def chunks_of_outputs(self, batch_size, verbose):
-        self.checked()
-        for chunk in self.chunks():
-            rows = self.preprocessor.read(chunk)
-            yield self.task.predict_rows(rows, batch_size, verbose=verbose), rows
-
 
 class RawExamples(Raw, InMemory):
     """Raw examples in memory, in any form; `x` becomes the list that the preprocessor makes."""
@@ -199,7 +183,8 @@ class RawExamples(Raw, InMemory):
         """Inputs alongside the texts."""
         return getattr(self.x, "extra_inputs", {})
 
-    def checked(self):
+    def checked(self) -> Any:
+        """Returns `x` after a check of its extra inputs."""
         check_extra_inputs(self.task, self.extra_inputs)
         return self.x
 
@@ -218,6 +203,12 @@ class RawExamples(Raw, InMemory):
 
     def chunks(self):
         return in_parts(self.x)
+
+    def chunks_of_outputs(self, batch_size, verbose):
+        self.checked()
+        for chunk in self.chunks():
+            rows = self.preprocessor.read(chunk)
+            yield self.task.predict_rows(rows, batch_size, verbose=verbose), rows
 
     def outputs(self, batch_size, steps=None, **kwargs):
         most = Batching.of(batch_size=batch_size).num_rows(steps)
@@ -317,7 +308,8 @@ class InputDataset(Inputs):
 
     def checked_inputs(self):
         check_extra_inputs(self.task, inputs_of(self.x.element_spec), may_be_one=True)
-        check_not_empty(self.x)
+        if int(self.x.cardinality()) == 0:
+            raise ValueError(NO_EXAMPLES)
         return with_input_checks(self.task, self.x)
 
 

@@ -196,12 +196,6 @@ def check_each(examples: Iterable, is_right: Callable, expected: str) -> None:
             raise ValueError(f"{expected}; number {index} is {shown(example)}.")
 
 
-def check_not_empty(dataset: Any) -> None:
-    """Raises a ValueError if a `tf.data.Dataset` is known to have no elements."""
-    if hasattr(dataset, "cardinality") and int(dataset.cardinality()) == 0:
-        raise ValueError(NO_EXAMPLES)
-
-
 def first_to_validate_on(count: int, validation_split: float) -> int:
     """Returns the index of the first example to validate on; those before it are to train on.
 

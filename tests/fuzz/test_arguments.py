@@ -1,6 +1,6 @@
 """Odd objects at the doors of every task: they work, or a ValueError says why not.
 
-A failure prints its case number; `python tests/fuzz/test_arguments.py SEED NUMBER` repeats it.
+A failure prints its case number; `python -m tests.fuzz.test_arguments SEED NUMBER` repeats it.
 """
 
 import datetime
@@ -23,8 +23,9 @@ if keras.backend.backend() != "tensorflow":
     pytest.skip("one backend is enough for the doors", allow_module_level=True)
 
 import keras_bert as kb
+from tests.conftest import VOCABULARY
+from tests.models.conftest import TASKS
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(ord("a") + i) for i in range(25)]
 NAN, INF = float("nan"), float("inf")
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
 ANSWER = {"text": "d", "answer_start": 2}
@@ -129,36 +130,16 @@ def odd(generator):
 
 def doors():
     """Tasks with valid arguments of `fit`: `{name: (task, x, y)}`."""
-    tokenizer = kb.BertTokenizer(WORDS)
+    tokenizer = kb.BertTokenizer(VOCABULARY)
     encoder = kb.BertBackbone(30, 1, 2, 8, 8, max_sequence_length=16)
-    names = ["no", "yes"]
-    plain = kb.BertPreprocessor(tokenizer, 12)
-    named, several, windows = (
-        kb.BertClassifierPreprocessor(tokenizer, 12, label_names=names, **settings)
-        for settings in ({}, {"multi_label": True}, {"window_stride": 5})
-    )
-    tags = kb.BertTokenClassifierPreprocessor(tokenizer, 12, label_names=["O", "B-X"])
-    questions = kb.BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=4)
-    texts, labels = ["a b", "c"], [0, 1]
-    mixed = {"text": texts, "features": np.array([[1.0], [2.0]])}
-    words, word_tags = [["a"], ["b", "c"]], [["O"], ["B-X", "O"]]
-    found = {
-        "classes": (kb.BertClassifier(encoder, 2, plain), texts, labels),
-        "names": (kb.BertClassifier(encoder, 2, named), texts, names),
-        "several": (kb.BertClassifier(encoder, 2, several), texts, [["no"], []]),
-        "windows": (kb.BertClassifier(encoder, 2, windows), texts, labels),
-        "regression": (kb.BertClassifier(encoder, 1, plain), texts, [0.5, 2]),
-        "features": (kb.BertClassifier(encoder, 2, plain, num_features=1), mixed, labels),
-        "bare": (kb.BertClassifier(encoder, 2), {"token_ids": IDS}, labels),
-        "tags": (kb.BertTokenClassifier(encoder, 2, tags), words, word_tags),
-        "questions": (kb.BertSpanLabeler(encoder, questions), [QUESTION], None),
-        "choices": (kb.BertMultipleChoice(encoder, plain), [CHOICE], None),
-        "documents": (kb.BertReranker(encoder, plain), [("a", "b"), ("a", "c")], [1.0, 0]),
-        "vectors": (kb.BertEmbedder(encoder, preprocessor=plain), texts, None),
-    }
-    for name, (task, x, _) in found.items():
-        if name == "features":
-            task.adapt_features(x["features"])
+    found = {"bare": (kb.BertClassifier(encoder, 2), {"token_ids": IDS}, [0, 1])}
+    for name, (kind, x, y, *_, settings, arguments) in TASKS.items():
+        if x is not None:
+            kind = getattr(kb, kind)
+            reader = kind.preprocessor_class()(tokenizer, 12, **settings)
+            found[name] = kind(encoder, preprocessor=reader, **arguments), x, y
+    found["features"][0].adapt_features(TASKS["features"][1]["features"])
+    for name, (task, *_) in found.items():
         if name != "vectors":
             arguments = {**task.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}
             task.compile(**arguments, run_eagerly=True)

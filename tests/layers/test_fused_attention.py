@@ -103,7 +103,12 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, dropout=None, **others
 
 
 TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
-CASES = [(visible, "float32") for visible in VISIBLE] + [("near of sequences", "bfloat16")]
+OFTEN = ("near tokens", "near of sequences")  # `test_backends.py` runs all
+CASES = [
+    pytest.param(visible, "float32", marks=[pytest.mark.slow] * (visible not in OFTEN))
+    for visible in VISIBLE
+]
+CASES.append(pytest.param("near of sequences", "bfloat16", marks=pytest.mark.slow))
 
 
 @pytest.mark.parametrize(("visible", "dtype"), CASES)

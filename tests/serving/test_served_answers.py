@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.forms import take
 
-OFTEN = ["classes", "windows", "words", "questions without answers", "choices"]
-OTHERS = ["documents", "score", "labels", "questions", "vectors"]  # whose parts these have
+OFTEN = ["windows", "questions without answers", "choices"]  # an export takes long
+OTHERS = ["classes", "words", "documents", "score", "labels", "questions", "vectors"]
 TASKS = [*OFTEN, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 STRANGER = """
 import json, sys
@@ -73,6 +73,7 @@ def test_token_ids_have_a_signature_of_their_own(assert_close, served, same_answ
     same_answers({key: found[key] for key in answers[0]}, answers)
 
 
+@pytest.mark.slow
 def test_pairs_are_answered(served, same_answers):
     one = served("classes")
     texts, others = one.columns["text"][:8], one.columns["text"][-8:]
@@ -101,7 +102,9 @@ def test_a_choice_of_nothing_keeps_its_place_and_has_no_probability(assert_close
         ("choices", {"context": ["a", "b"], "choices": [["a", "b"]]}, "a row of choices"),
         ("windows", {"text": ["a", "b"], "features": [[1.0, 2.0]]}, "give each text its features"),
         ("windows", {"text": ["a"], "features": [[1.0, np.inf]]}, "features must be finite"),
-        ("classes", {"text": [["a", "b", "c"]]}, "texts or .* pairs"),
+        pytest.param(
+            *("classes", {"text": [["a", "b", "c"]]}, "texts or .* pairs"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_requests_that_cannot_be_answered_are_refused(served, name, columns, message):

@@ -1,8 +1,8 @@
 """A stream is the same data as a list: each argument of each verb means the same for both.
 
 `FACTORS` are the levels of a `fit`. Each pair of levels meets in some run, but for those that are
-refused (`REFUSED`), which are run one by one. Other verbs run with all of their levels. Runs are
-compared by the batches of each epoch, each row with its label and weight.
+refused (`REFUSED`), which are run one by one. Other verbs run with all of their levels, on a form
+of each kind. Runs are compared by the batches of each epoch, each row with its label and weight.
 """
 
 import dataclasses
@@ -335,7 +335,7 @@ def cells():
 
 
 def all_cells():
-    for form in FORMS:
+    for form in ("table", "generator", "endless", "loader", *BATCHES):  # the others end as these
         for steps, batching in itertools.product((None, 2), ("plain", "tokens")):
             yield "evaluate", form, "whole", {"steps": steps, "batching": batching}
         for verb in ("evaluate", "predict", "answer", "scores"):

@@ -145,13 +145,6 @@ def file_limit():
     return limited
 
 
-@pytest.fixture
-def full_disk(file_limit):
-    """Limits files to 3,000 bytes."""
-    with file_limit(3000):
-        yield
-
-
 @pytest.fixture(scope="session")
 def tensorflow():
     """TensorFlow, for tests of what runs on that backend alone (`tests/test_backends.py`)."""

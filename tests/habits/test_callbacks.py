@@ -116,21 +116,6 @@ def test_backup_and_restore(model, texts, labels, tmp_path, plain, same_weights)
     same_weights(model, plain(3)[1])
 
 
-@pytest.mark.slow
-def test_swapping_the_moving_average(model, texts, labels, by_hand, same_weights, assert_close):
-    model.compile(SGD(0.1, use_ema=True, ema_momentum=0.5))
-    callbacks = [keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
-    options = {"validation_data": (texts, labels), "callbacks": callbacks}
-    history = model.fit(texts, labels, **options, **PLAIN).history
-    first, averaged = by_hand(rows=range(4))[1], by_hand()[1]
-    for one, two in zip(first.trainable_variables, averaged.trainable_variables, strict=True):
-        values = [keras.ops.convert_to_numpy(variable) for variable in (one, two)]
-        two.assign((values[0] + values[1]) / 2)  # Keras's average begins at the first step's
-    averaged.compile(SGD(0.1))
-    assert_close(history["val_loss"][0], averaged.evaluate(texts, labels, verbose=0)[0], sums=64)
-    same_weights(model, averaged)
-
-
 def test_a_callback_that_stops_within_an_epoch(sgd_model, texts, labels, by_hand, same_weights):
     class Stop(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):

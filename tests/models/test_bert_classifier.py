@@ -94,11 +94,6 @@ def test_steps_that_executions_do_not_divide_are_refused(bare, inputs, refused):
     refused("steps.*=3 is not a multiple of", bare.predict, inputs, steps=3)
 
 
-def test_text_without_a_preprocessor_is_refused(bare, refused):
-    refused("preprocessor=BertClassifierPreprocessor", bare.fit, TEXTS, LABELS)
-    refused("preprocessor=BertClassifierPreprocessor", bare.answer, TEXTS)
-
-
 def test_arguments_that_do_not_fit_are_named(make_backbone, backbone, preprocessor, refused):
     short, small = make_backbone(max_sequence_length=8), make_backbone(vocabulary_size=29)
     model = BertClassifier(short, 3)

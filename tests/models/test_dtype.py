@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 from keras.dtype_policies import DTypePolicyMap
-from keras.optimizers import LossScaleOptimizer
 
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder
 
@@ -151,12 +150,6 @@ def test_quantizing_a_model_leaves_its_map_and_other_models_alone(
     copy.set_weights(task.get_weights())
     assert modes(copy) == modes(task) == 6
     assert difference(copy(inputs), task(inputs)) == 0.0
-
-
-def test_losses_are_scaled_for_float16(make_backbone, eager, inputs):
-    task = eager(BertClassifier(make_backbone(dtype="mixed_float16"), 2))
-    assert isinstance(task.optimizer, LossScaleOptimizer)
-    assert np.isfinite(task.fit(inputs, np.arange(8) % 2, verbose=0).history["loss"]).all()
 
 
 def test_a_dtype_that_quantizes_every_layer_is_refused(make_backbone, int8_map, tmp_path, refused):

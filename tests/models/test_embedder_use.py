@@ -78,17 +78,6 @@ def test_prompts_are_served(tensorflow, model, assert_close, tmp_path):
         assert_close(served[name](text=texts)["embedding"].numpy(), expected)
 
 
-def test_similarity_is_a_matrix_of_texts_or_vectors(assert_close, model):
-    vectors = model.predict(TEXTS, verbose=0)
-    expected = vectors @ vectors[:2].T
-    for texts in (TEXTS, vectors, 3 * vectors, (3 * vectors).tolist()):
-        for others in (TEXTS[:2], vectors[:2]):
-            assert_close(model.similarity(texts, others), expected)
-    assert model.similarity("a b c", TEXTS).shape == (1, 4)
-    pairwise = model.similarity_pairwise(TEXTS[:2], vectors[1:3])
-    assert_close(pairwise, np.sum(vectors[:2] * vectors[1:3], axis=-1))
-
-
 def test_search_finds_the_nearest_by_the_prompts_of_queries_and_documents(assert_close, model):
     texts = ["a b c", "d", "x"]
     indices, found = model.search("d", texts, 2)

@@ -138,14 +138,6 @@ def test_the_served_model_takes_token_ids(make_task, roberta, tensorflow, tmp_pa
     assert label == model.answer("a b")["label"]
 
 
-def test_datasets_of_texts_are_read(make_task, roberta, tensorflow, assert_close):
-    model = make_task("classes", roberta)
-    model.compile(optimizer="sgd", run_eagerly=True)
-    dataset = tensorflow.data.Dataset.from_tensor_slices((["a", "b"], [0, 1]))
-    expected = model.evaluate(["a", "b"], [0, 1], verbose=0)
-    assert_close(model.evaluate(dataset.batch(2), verbose=0), expected)
-
-
 @pytest.mark.slow
 def test_transformers_reads_and_answers_as_ours(
     make_task, tokenizer, architecture, torch, transformers, assert_close, tmp_path

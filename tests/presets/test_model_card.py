@@ -4,7 +4,6 @@ import json
 import os
 import re
 
-import keras
 import numpy as np
 import pytest
 import yaml
@@ -106,26 +105,19 @@ def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(model, small, tmp_
         assert theirs.num_parameters() >= of_head
 
 
-def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
-    backbone = make_backbone(max_sequence_length=128)
-    named = BertClassifierPreprocessor.like(reader, label_names=[f"label {i}" for i in range(1200)])
-    model = BertClassifier(backbone, 1200, named)
-    text = card_of(model, tmp_path / "model")
-    expected = {"num_layers": 1, "hidden_dim": 16, "num_classes": 1200}
-    expected |= {"lowercase": True, "sequence_length": 96, "max_sequence_length": 128}
-    expected["parameters"] = model.count_params()
-    assert all(f"\n- `{name}`: `{value}`\n" in text for name, value in expected.items())
-    assert "\n- `label_names`: `label 0, label 1, " in text and "label 999" not in text
-    assert "## Training" not in text and "## Scores" not in text  # of which nothing is known
-
-
 def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, eagerly):
     examples = (["a b", "c d"] * 4, ["n", "y"] * 4)
     settings = keras_bert.FineTuning(epochs=1, learning_rate=3e-5)
     keras_bert.finetune(classifier, examples, examples, tmp_path, settings, test=examples)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
-    lines = ["- `training examples`: `8`", "- `learning rate`: `3e-05`", "On `dev`:", "On `test`:"]
+    lines = [
+        "- `num_classes`: `2`",
+        "- `training examples`: `8`",
+        "- `learning rate`: `3e-05`",
+        "On `dev`:",
+        "On `test`:",
+    ]
     for line in (*lines, f"- `accuracy`: {scores['accuracy']:.4g}"):
         assert f"\n{line}\n" in text
     assert "layer decay" not in text
@@ -214,32 +206,3 @@ def test_a_card_by_hand_or_link_is_kept_and_one_of_ours_is_renewed(save, small, 
         card.symlink_to(target)
         save(small, folder)
         assert os.readlink(card) == target and secret.read_text() == "a key"
-
-
-def test_a_remote_card_by_hand_is_kept(small, tensorflow):
-    folder, gfile = "ram://cards/model", tensorflow.io.gfile
-    small.save_to_preset(folder)
-    gfile.remove(f"{folder}/README.md")
-    with gfile.GFile(f"{folder}/README.md", "w") as file:
-        file.write("by hand")
-    small.save_to_preset(folder)
-    with gfile.GFile(f"{folder}/README.md") as file:
-        assert file.read() == "by hand"
-
-
-def test_the_card_names_classes_of_a_user_as_they_do(small, tmp_path):
-    register = keras.saving.register_keras_serializable(package="cards")
-
-    @register
-    class Graded(BertClassifier):
-        pass
-
-    @register
-    class Rotary(BertBackbone):
-        architecture = None
-
-    assert "the module of Graded" in card_of(Graded(small, 2), tmp_path / "bert")
-    assert type(run_blocks(tmp_path / "bert")[0]["model"]) is Graded
-    assert metadata(tmp_path / "bert")["tags"] == ["bert", "keras", "keras_bert"]
-    assert "`Rotary`" in card_of(Rotary.from_config(small.get_config()), tmp_path / "own")
-    assert metadata(tmp_path / "own")["tags"] == ["keras", "keras_bert"]

@@ -46,23 +46,3 @@ def test_other_formats_hold_the_model_and_its_tokenizer(module, folder, tmp_path
     files = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in (tmp_path / "films").iterdir()} == files
     assert "films/model.tflite." in capsys.readouterr().out
-
-
-def test_the_commands_are_of_the_folder(module, folder, tmp_path, monkeypatch, capsys, refused):
-    exported = tmp_path / "of mine" / "films"
-    monkeypatch.setattr(
-        keras_bert.BertTask, "export", lambda task, path, version: f"{path}/{version}"
-    )
-    arguments = [str(folder), "--output", str(exported), "--version", "2"]
-    module.main(arguments)
-    out = capsys.readouterr().out
-    assert f"Exported to {exported / '2'}." in out
-    docker, curl = command(out, "docker"), command(out, "curl")
-    assert f"{exported}:/models/films" in docker and "MODEL_NAME=films" in docker
-    assert json.loads(curl[curl.index("-d") + 1])["instances"]
-    assert curl[-1].endswith("/v1/models/films:predict")
-    reranker = keras_bert.BertReranker.from_preset(folder)
-    monkeypatch.setattr(keras_bert.BertTask, "from_preset", lambda preset: reranker)
-    refused("takes .'query', 'documents'", module.main, [*arguments, "--text", "a"])
-    module.main(arguments)
-    assert "instances of query, documents" in capsys.readouterr().out

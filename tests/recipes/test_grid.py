@@ -85,17 +85,6 @@ def test_a_run_that_diverges_does_not_stop_the_others(rows_of, run_grid, tmp_pat
     assert found == [("0.5", "nan"), ("0.25", "4.0"), ("0.25", "8.0")]
 
 
-def test_a_rerun_skips_what_is_finished(rows_of, run_grid, tmp_path, capsys):
-    run_grid(tmp_path / "whole", GRID, Trainer())
-    output, cut, again = tmp_path / "parted", Trainer(cut_at=3), Trainer()
-    with pytest.raises(KeyboardInterrupt):
-        run_grid(output, GRID, cut)
-    run_grid(output, GRID, again)
-    assert cut.calls[:-1] + again.calls == RUNS
-    assert capsys.readouterr().out.count(" is done") == 2
-    assert rows_of(output / "results.tsv") == rows_of(tmp_path / "whole/results.tsv")
-
-
 def test_cut_between_any_two_writes_it_ends_with_the_same(rows_of, run_grid, tmp_path, monkeypatch):
     for step in range(13):
         output, left = tmp_path / str(step), iter(range(step))

@@ -83,30 +83,6 @@ def test_corpus_and_output_may_lie_in_a_bucket(module, corpus, curves, tensorflo
     assert "config.json" in gfile.listdir(f"{bucket}/out/preset")
 
 
-def test_a_run_of_other_settings_is_not_gone_on_with(
-    module, corpus, other_corpus, tmp_path, monkeypatch, refused, capsys
-):
-    options = arguments(corpus, tmp_path, "--phase", "128", "--steps", "5")
-
-    def fit(model, *args, callbacks, **settings):
-        model.optimizer.iterations.assign(4)
-        callbacks[-1].save(model)  # the checkpoint
-        callbacks[-1].wait()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(keras_bert.BertPretrainer, "fit", fit)
-    with pytest.raises(KeyboardInterrupt):
-        module.main(options)
-    assert "steps 0 to 4 of 5. --phase 512 takes the other 1." in capsys.readouterr().out
-    for more, message in (
-        (["--seed", "7"], "other settings: seed=7 .there 0"),
-        (["--init", "preset"], "other settings: init="),
-        (["--corpus", str(other_corpus)], "other settings: vocabulary_sha256='"),
-        (["--corpus", str(other_corpus), "--phase", "512"], "vocabulary_sha256"),
-    ):
-        refused(message, module.main, [*options, *more])
-
-
 def test_it_starts_from_a_preset(module, corpus, preset, tmp_path):
     args = module.parse_args(arguments(corpus, tmp_path, "--init", str(preset)))
     model = module.make_model(args, keras_bert.Corpus(args.corpus))

@@ -4,8 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-import keras_bert
-
 SETTINGS = "--sequence_length 7 --batch_size 8 --units 8 --layers -1 -2 --dropout 0"
 SETTINGS += " --learning_rate 2e-2"
 
@@ -27,25 +25,6 @@ def test_it_learns_and_writes_what_it_says(arguments, module, tagged, tmp_path, 
     part = arguments({"train": tagged["train"]}, "--epochs", "1", "--validation_split", "0.1")
     module.main([*part, "--output", str(tmp_path / "part")])
     assert json.loads((tmp_path / "part/scores.json").read_text())[0]["f1"] > 0
-
-
-def test_vectors_are_those_of_the_first_pieces(arguments, module, tagged):
-    args = module.parse_args(arguments(tagged))
-    sentences = keras_bert.readers.read_conll(tagged["test"])
-    encoder = module.make_encoder(args)
-    features = module.features_of(encoder, sentences, args)
-    assert features.row_lengths().numpy().tolist() == [len(words) for words in sentences.words]
-    for number in (0, 4):
-        words = sentences.words[number]
-        states = encoder.backbone.hidden_states(encoder.preprocessor([" ".join(words)]))
-        for layer, columns in ((-1, slice(0, 16)), (-2, slice(16, 32))):
-            expected = keras.ops.convert_to_numpy(states[layer])[0, 1 : len(words) + 1]
-            found = features[number].numpy()[:, columns]
-            np.testing.assert_allclose(found, expected, atol=5e-3)  # half precision
-    assert np.isfinite(features[3].numpy()).all()  # one word more than a sequence holds
-    args.document_context = True
-    in_context = module.features_of(encoder, sentences, args)
-    assert in_context.row_lengths().numpy().tolist() == features.row_lengths().numpy().tolist()
 
 
 def test_padding_does_not_change_predictions(arguments, assert_close, module, tagged):

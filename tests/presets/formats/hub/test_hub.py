@@ -259,3 +259,9 @@ def test_a_name_without_its_scheme_is_refused_with_advice(refused, keras_hub):
 def test_weights_that_the_hub_lost_are_no_missing_model(hub, no_waiting):
     hub.lost = {"model.safetensors"}
     assert_refused(r"refuses 'user/tiny'.*404.*/model.safetensors")
+
+
+def test_a_download_that_brings_no_weights_is_refused(hub, tmp_path, monkeypatch):
+    folder = str(tmp_path / "model/snapshots/commit")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: folder)
+    assert_refused("the hub lists no weights.*restart Python")

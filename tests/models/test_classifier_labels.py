@@ -1,6 +1,7 @@
 """Labels of classifiers: by name, by number, weighed, and those that are refused."""
 
 import functools
+import re
 
 import keras
 import numpy as np
@@ -62,6 +63,18 @@ def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs, re
     assert model.evaluate(inputs, one_hot, verbose=0) == pytest.approx(expected, rel=1e-5)
     for labels in (LABELS, np.array(NAMES)[LABELS]):
         refused("CategoricalCrossentropy takes one-hot labels", model.fit, inputs, labels)
+
+
+@pytest.mark.parametrize("metrics", [[], [keras.metrics.F1Score("macro")]])
+def test_an_error_about_one_hot_labels_names_a_loss_that_takes_them(model, refused, metrics):
+    """Whoever follows it trains; it doesn't lead to the next error."""
+    model.compile("sgd", weighted_metrics=metrics)
+    labels = LABELS if metrics else np.eye(3)[LABELS]
+    with pytest.raises(ValueError, match="one-hot") as error:
+        model.fit(TEXTS, labels)
+    advice = re.search(r"loss=(keras\.losses\.\w+\(from_logits=True\))", str(error.value))
+    model.compile("sgd", eval(advice[1]), weighted_metrics=metrics, run_eagerly=True)
+    model.fit(TEXTS, np.eye(3)[LABELS], verbose=0)
 
 
 def test_class_weights_weigh_the_loss_of_each_class(bare, eager, inputs, randomized):

@@ -265,3 +265,8 @@ def test_a_download_that_brings_no_weights_is_refused(hub, tmp_path, monkeypatch
     folder = str(tmp_path / "model/snapshots/commit")
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: folder)
     assert_refused("the hub lists no weights.*restart Python")
+
+
+def test_an_answer_that_is_no_hubs_is_explained(hub, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: None)
+    assert_refused("could not be downloaded from .*NoneType")

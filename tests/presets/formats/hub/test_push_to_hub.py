@@ -103,3 +103,5 @@ def test_the_refusals_of_the_hub_are_explained(
     assert_refused("user/tiny", "HF_HUB_OFFLINE")
     point_to("http://127.0.0.1:9", tmp_path / "cache")
     assert_refused("user/tiny", "could not be uploaded to http://127.0.0.1:9: .*again")
+    monkeypatch.setattr("huggingface_hub.HfApi.create_repo", None)  # an answer that is no hub's
+    assert_refused("user/tiny", "could not be uploaded .*NoneType")

@@ -22,7 +22,6 @@ class Pooling(SavedLayer):
         super().__init__(**kwargs)
         check_one_of("pooling", pooling, (*POOLINGS, None))  # None: the vectors of all tokens
         if truncate_dim is not None:
-            check_int("truncate_dim", truncate_dim)
             check_one_of("pooling with truncate_dim", pooling, POOLINGS)
         self.pooling = pooling
         self.normalize = normalize

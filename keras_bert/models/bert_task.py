@@ -194,7 +194,6 @@ class BertTask(
         Raises:
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
-        compiling.check_no_rate(kwargs)
         with scope_of(self):
             defaults = {}
             has_own = type(self).default_compile_args is not BertTask.default_compile_args
@@ -308,7 +307,6 @@ class BertTask(
                 the steps asked for. A wrong label in a prepared `tf.data.Dataset` raises a
                 `tf.errors.InvalidArgumentError`.
         """
-        compiling.check_no_rate(kwargs)
         if not self.compiled:
             self.compile()
         compiling.check_trainable(self)

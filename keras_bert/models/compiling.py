@@ -35,12 +35,6 @@ def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
     }
 
 
-def check_no_rate(arguments):
-    """Raises a TypeError at a `learning_rate` among the arguments of `compile` or `fit`."""
-    if "learning_rate" in arguments:
-        raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
-
-
 def _of_output(parts, name):
     """Returns the part of an output; one that is no dict is that of all outputs."""
     return parts.get(name) if isinstance(parts, dict) else parts
@@ -143,10 +137,10 @@ class Retracing:
 def check_trainable(model):
     """Raises a ValueError if a model has no trainable weights."""
     if not model.trainable_variables:
-        fix = "call backbone.unfreeze() or enable_lora(rank)"
-        if not model.trainable:
-            fix = "set trainable = True"
-        raise ValueError(f"This {type(model).__name__} has nothing to train: {fix}.")
+        raise ValueError(
+            f"This {type(model).__name__} has nothing to train: set trainable = True, or call "
+            "backbone.unfreeze() or enable_lora(rank)."
+        )
 
 
 def _check_optimizer(model):

@@ -124,8 +124,7 @@ class BertBackbone(Backbone):
         num_segments = plain_int(num_segments)
         embedding_dim = plain_int(embedding_dim)
         check_int("num_layers", num_layers)
-        if architecture is not None:
-            check_one_of("architecture", architecture, OF_BERTS)
+        check_one_of("architecture", architecture, (None, *OF_BERTS))
         policy = own_policy(dtype)
         embeddings = Embeddings(
             vocabulary_size,

@@ -162,10 +162,7 @@ class Tokenizer:
             raise ValueError(f"detokenize takes ids [T] or rows of them; got {ids!r}.")
         if any(isinstance(row, list) for row in ids):
             return [self.detokenize(row) for row in ids]
-        for index in ids:
-            check_int("Each of the token_ids", index, 0, len(self._tokens) - 1)
-        tokens = [self._tokens[index] for index in ids if index != self.pad_token_id]
-        return self.join(tokens)
+        return self.join([self.id_to_token(index) for index in ids if index != self.pad_token_id])
 
     def get_vocabulary(self) -> list[str]:
         """Returns the tokens as a list of str, ordered by id."""

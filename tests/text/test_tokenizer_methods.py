@@ -60,7 +60,7 @@ def test_detokenize_joins_pieces_and_leaves_padding_out(small):
 
 def test_what_are_no_ids_is_refused(small, refused):
     for ids in ([99], [-1], ["a"], [0.5], 5, [2**40], np.array([2**32 + 5]), [2**70]):
-        refused("ids", small.detokenize, ids)
+        refused(r"\bids? ", small.detokenize, ids)
 
 
 def test_special_ids_come_from_the_vocabulary(special_tokens):

@@ -48,9 +48,9 @@ class Slice:
     repeated: Set[int] = frozenset()
 
     @property
-    def num_bytes(self) -> int:
-        """Number of bytes in the input files."""
-        return sum(span.stop - span.start for span in self.spans)
+    def text_bytes(self) -> int:
+        """Approximate number of bytes of text."""
+        return sum(span.text_bytes for span in self.spans)
 
     def documents(
         self, settings: Settings, reports: Reports

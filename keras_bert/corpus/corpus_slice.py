@@ -69,33 +69,32 @@ def document_hashes(slice_: Slice, settings: Settings) -> list[tuple[int, bytes]
 def _tokenized(documents, tokenizer, dtype):
     """Yields `((id, language), token_ids, sentence_lengths)`, tokenized in large batches."""
     for batch in _sentence_batches(documents):
-        sentences = [sentence for _, sentences in batch for sentence in sentences]
+        sentences = [sentence for part in batch.values() for sentence in part]
         token_ids, lengths = tokenizer.flat_ids(sentences)
         token_ids = token_ids.astype(dtype)
-        for document, parts in by_document(batch):
-            num_sentences = sum(len(sentences) for _, sentences in parts)
-            document_lengths = lengths[:num_sentences]
+        for document, part in batch.items():
+            document_lengths = lengths[: len(part)]
             num_tokens = document_lengths.sum()
             yield document, token_ids[:num_tokens], document_lengths[document_lengths > 0]
-            lengths = lengths[num_sentences:]
+            lengths = lengths[len(part) :]
             token_ids = token_ids[num_tokens:]
 
 
 def _sentence_batches(documents):
-    """Yields lists of `((id, language), sentences)`, with many sentences together."""
-    batch = []
+    """Yields dicts `{(id, language): sentences}`, with many sentences together."""
+    batch = collections.defaultdict(list)
     num_characters = 0
-    for document_id, language, sentences in documents:
-        if language is not None:
-            paragraphs = sentences
-            sentences = []
-            for paragraph in paragraphs:
+    for document_id, language, texts in documents:
+        sentences = batch[document_id, language]
+        if language is None:
+            sentences += texts
+        else:
+            for paragraph in texts:
                 sentences += split_sentences(paragraph, language)
-        batch.append(((document_id, language), sentences))
-        num_characters += sum(map(len, sentences))
+        num_characters += sum(map(len, texts))
         if num_characters > BATCH_CHARACTERS:
             yield batch
-            batch = []
+            batch = collections.defaultdict(list)
             num_characters = 0
     if batch:
         yield batch
@@ -142,15 +141,14 @@ def _shuffled(records, rng):
     waiting = []
     num_tokens = 0
     for _, document in by_document(records):
-        rest = iter(document)
         pieces = []
-        for record in rest:
+        for record in document:
             pieces.append(record)
             num_tokens += len(record[1]) + OBJECT_TOKENS
             if num_tokens > MAX_WAITING_TOKENS:
                 yield from _in_random_order(waiting, rng)
                 yield from pieces
-                yield from rest
+                yield from document
                 waiting = []
                 num_tokens = 0
                 break

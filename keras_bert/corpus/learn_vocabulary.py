@@ -94,7 +94,7 @@ def _count_words(slices, work, min_frequency, num_workers, reports, progress):
     with progress_bar("words", slices, progress) as bar:
         # In the order of the inputs: what is dropped depends on it.
         for slice_, (new_counts, new_reports) in run_locally(slices, work, num_workers):
-            bar.update(slice_.num_bytes)
+            bar.update(slice_.text_bytes)
             counts.update(new_counts)
             reports.merge(new_reports)
             if len(counts) > _MAX_DISTINCT_WORDS:

@@ -147,9 +147,7 @@ def _open_folder(output, description):
         corpus = Corpus(output)
         plan = corpus.description.get("prepared_with", {})
     elif any(name.startswith("shard-") for name in names_in(output)):
-        plan = read_json(plan_path)
-        if not plan:
-            raise ValueError(f"{output} holds shards of an unknown corpus. Give an empty folder.")
+        plan = read_json(plan_path)  # all settings differ from those of unknown shards
     names = {*plan, *description}
     if different := sorted(name for name in names if plan.get(name) != description.get(name)):
         raise ValueError(
@@ -183,7 +181,7 @@ def _without_repeated(slices, settings, num_workers, progress):
         for slice_, hashes in run_locally(slices, work, num_workers):
             for id, digest in hashes:  # a large text has one in each of its slices
                 digests[id] += digest
-            bar.update(slice_.num_bytes)
+            bar.update(slice_.text_bytes)
     seen = set()
     repeated = collections.defaultdict(set)  # by the slice in which they begin
     for id, digest in digests.items():
@@ -208,7 +206,7 @@ def _show_progress(written, output, slices, left, progress):
             speed = num_tokens / (time.monotonic() - started)
             counts = f"{num_documents:,} documents, {num_tokens:,} tokens, {speed:,.0f} tokens/s"
             bar.set_postfix_str(counts, refresh=False)
-            bar.update(slice_.num_bytes)
+            bar.update(slice_.text_bytes)
     return num_tokens
 
 

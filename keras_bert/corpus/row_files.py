@@ -21,7 +21,7 @@ from keras_bert.reports import Reports
 NULLS = "rows whose text is null, skipped"
 
 MAX_LINE = 2**26
-"""Characters of the longest line of JSON that is read."""
+"""Characters after which a line of JSON is cut, which makes it invalid."""
 
 _EACH_LINE = re.compile("")
 _BATCH_BYTES = 2**22  # of Parquet, read at once
@@ -68,17 +68,15 @@ class JsonLinesSpan(RowSpan):
             if not line or line.isspace():
                 continue
             place = f"{self.path}, line {number:,}{after}"
-            if len(line) > MAX_LINE:
-                raise ValueError(
-                    f"{place} has more than {MAX_LINE:,} characters. Write each object on a line "
-                    "of its own; in Parquet, a text may be longer."
-                )
             try:
                 row = json.loads(line)
                 if not isinstance(row, dict):
                     raise ValueError(f"it is of type {type(row).__name__}")
             except (ValueError, RecursionError) as error:
-                raise ValueError(f"{place}: {shown(line)} is no JSON object: {error}") from error
+                raise ValueError(
+                    f"{place}: {shown(line)} is no JSON object of at most {MAX_LINE:,} characters: "
+                    f"{error}"
+                ) from error
             yield place, row
 
 

@@ -220,15 +220,11 @@ def _masked_crc(data):
 def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
     description = read_json(path)
-    if not description:
-        raise ValueError(
-            f"{folder} is not a corpus folder: it has no {CORPUS_FILE}. Make one of texts with "
-            "prepare_corpus (recipes/prepare_corpus.py), or rerun that if it was interrupted."
-        )
     if description.get("format") != FORMAT:
+        wrong = f"has format {description.get('format')!r}" if description else "is missing"
         raise ValueError(
-            f"{path} has format {description.get('format')!r}; this version reads format {FORMAT}. "
-            "Prepare the corpus again."
+            f"{path} {wrong}: a corpus has one of format {FORMAT}. Make it of texts with "
+            "prepare_corpus (recipes/prepare_corpus.py), or rerun that if it was interrupted."
         )
     fields = JsonFields(path, description)
     for record in (fields, *fields.listed_fields("shards")):

@@ -37,7 +37,7 @@ def run_locally(
         num_cores = os.cpu_count() or 1
         if hasattr(os, "sched_getaffinity"):
             num_cores = len(os.sched_getaffinity(0))
-        num_bytes = sum(span.text_bytes for slice_ in slices for span in slice_.spans)
+        num_bytes = sum(slice_.text_bytes for slice_ in slices)
         num_workers = max(1, min(num_cores, num_bytes // BYTES_WORTH_A_WORKER))
     check_int("num_workers", num_workers)
     num_workers = min(num_workers, len(slices))
@@ -97,13 +97,13 @@ def run_on_beam(
 
 
 def progress_bar(name: str, slices: list[Slice], progress: bool) -> "tqdm.tqdm":
-    """Makes a bar of bytes: a widget in a notebook with ipywidgets, otherwise text."""
+    """Makes a bar of bytes of text: a widget in a notebook with ipywidgets, otherwise text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "IProgress not found": the bar is text then
         from tqdm.auto import tqdm
 
     return tqdm(
-        total=sum(slice_.num_bytes for slice_ in slices),
+        total=sum(slice_.text_bytes for slice_ in slices),
         unit="B",
         unit_scale=True,
         desc=name,

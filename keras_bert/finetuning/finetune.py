@@ -243,14 +243,14 @@ def _check_examples(run, test):
                 scorer.check(part.x, part.y)
 
 
-def shown_classes(counts: dict[str, int], most: int = 10) -> str:
+def shown_classes(counts: dict[str, int]) -> str:
     """Returns a line with the number of training examples of each class; "" without classes."""
     if not counts:
         return ""
     classes = [f"{name} {count:,}" for name, count in counts.items()]
-    shown = ", ".join(classes[:most])
-    if len(classes) > most:
-        shown += f" and {len(classes) - most:,} more"
+    shown = ", ".join(classes[:10])
+    if len(classes) > 10:
+        shown += f" and {len(classes) - 10:,} more"
     return f"{len(classes):,} classes: {shown}.\n"
 
 

@@ -44,8 +44,7 @@ def train_epochs(
         arguments["accumulation_steps"] = settings.accumulation_steps
     output = local_path(output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
-    first = batches(0)
-    steps = len(first)
+    steps = len(batches(0))
     scores = _read_scores(output, checkpoint.restore(model), steps, select)
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
@@ -58,7 +57,7 @@ def train_epochs(
             print(f"No better {select} in {patience} epochs: stopped early.")
             break
         model.fit(
-            batches(epoch) if epoch else first,
+            batches(epoch),
             initial_epoch=epoch,
             epochs=epochs,
             shuffle=False,  # the dataset is already shuffled
@@ -94,19 +93,17 @@ def shown_scores(scores: dict[str, Any]) -> str:
 def _read_scores(output, step, steps_per_epoch, select):
     if not step:
         return []
-    scores = read_json(output / "scores.json", list)
-    for score in scores:
-        if not isinstance(score, dict) or not isinstance(score.get(select), (int, float)):
-            raise ValueError(
-                f"{output}/scores.json lacks a number {select!r} for an epoch: it is damaged, or "
-                "the run had another select. Restore it, or give this run a folder of its own."
-            )
+    scores = []
+    for epoch in read_json(output / "scores.json", list):
+        if isinstance(epoch, dict) and isinstance(epoch.get(select), (int, float)):
+            scores.append(epoch)
     done = step // steps_per_epoch
     if step % steps_per_epoch or len(scores) < done:
         raise ValueError(
             f"{output} holds a run with other settings: its checkpoint is at step {step}, an epoch "
-            f"here has {steps_per_epoch} steps, and there are scores for {len(scores)} epochs. Use "
-            "the settings of that run, or give this run a folder of its own."
+            f"here has {steps_per_epoch} steps, and scores.json has a number {select!r} for "
+            f"{len(scores)} epochs. Use the settings of that run, or give this run a folder of its "
+            "own."
         )
     return scores[:done]
 

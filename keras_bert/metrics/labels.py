@@ -51,25 +51,19 @@ def classification_scores(
 
 
 def _check_classes(labels, predictions, num_classes):
-    if labels.ndim != 1 or labels.shape != predictions.shape or not labels.size:
+    are_names = [classes.dtype.kind not in "biuf" for classes in (labels, predictions)]
+    is_list = labels.ndim == 1 and labels.shape == predictions.shape and labels.size
+    if not is_list or are_names[0] != are_names[1]:
         raise ValueError(
-            "Labels and predictions must be [n], one prediction for each label; got "
-            f"{labels.shape} and {predictions.shape}."
-        )
-    highest = np.inf if num_classes is None else num_classes - 1
-    for classes in (labels, predictions):
-        if not _are_names(classes):
-            are_right = (classes >= 0) & (classes <= highest) & (classes % 1 == 0)
-            check_values(classes, are_right, f"Classes must be 0 to {highest}, or names")
-    if _are_names(labels) != _are_names(predictions):
-        raise ValueError(
-            "Labels and predictions must be both names or both numbers; got "
+            "Labels and predictions must be [n], one each, and both names or both numbers; got "
             f"{shown(labels.tolist())} and {shown(predictions.tolist())}."
         )
-
-
-def _are_names(classes):
-    return classes.dtype.kind not in "biuf"
+    if are_names[0]:
+        return
+    highest = np.inf if num_classes is None else num_classes - 1
+    for classes in (labels, predictions):
+        are_right = (classes >= 0) & (classes <= highest) & (classes % 1 == 0)
+        check_values(classes, are_right, f"Classes must be 0 to {highest}, or names")
 
 
 def _f1(num_right, num_true, num_predicted):

@@ -1,4 +1,4 @@
-"""Exact search in vectors. Q queries, n documents of width H."""
+"""Similarities of vectors, and exact search in them. Q queries, n documents of width H."""
 
 from typing import Any
 
@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_all_finite, shown
-from keras_bert.metrics.embeddings import (
-    EMBED_AGAIN,
-    all_similarities,
-    comparable,
-    similarities,
-)
+
+EMBED_AGAIN = "Embed those texts again."
+
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+"""The names of similarities in sentence-transformers; distances are negated, as there."""
 
 _DOCUMENTS = 1024  # compared at a time: they stay in the processor's cache
 _SIMILARITIES = 2**25  # held at a time, 128 MiB
@@ -147,3 +146,28 @@ def check_equal_width(one: int, other: int) -> None:
             f"The vectors differ in width: {one} and {other}. Embed both with the same model and "
             "truncate_dim."
         )
+
+
+def comparable(vectors: npt.ArrayLike, similarity: str) -> np.ndarray:
+    """Returns vectors as float32, `[..., H]`, and scaled to length 1 for cosines."""
+    vectors = np.asarray(vectors, "float32")
+    if similarity == "cosine":
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        return vectors / np.maximum(lengths, 1e-12)
+    return vectors
+
+
+def similarities(a: np.ndarray, b: np.ndarray, similarity: str) -> np.ndarray:
+    """Computes the similarity of `comparable` vectors, `[..., H]`, along the last axis."""
+    if similarity == "euclidean":
+        return -np.linalg.norm(a - b, axis=-1)
+    if similarity == "manhattan":
+        return -np.abs(a - b).sum(axis=-1)
+    return np.sum(a * b, axis=-1)
+
+
+def all_similarities(a: np.ndarray, b: np.ndarray, similarity: str) -> np.ndarray:
+    """Compares each of n `comparable` vectors with each of m others, `[n, m]`."""
+    if similarity in ("cosine", "dot"):
+        return a @ b.T
+    return np.stack([similarities(row, b, similarity) for row in a])

@@ -14,14 +14,16 @@ from keras_bert.messages import (
     check_one_of,
     logger,
 )
-from keras_bert.metrics.embeddings import (
+from keras_bert.metrics.nearest import (
     EMBED_AGAIN,
     SIMILARITIES,
     all_similarities,
+    check_equal_width,
     comparable,
+    nearest,
     similarities,
+    vector_array,
 )
-from keras_bert.metrics.nearest import check_equal_width, nearest, vector_array
 from keras_bert.models import hard_negatives
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.messages import logger
-from keras_bert.metrics.embeddings import comparable, similarities
-from keras_bert.metrics.nearest import nearest
+from keras_bert.metrics.nearest import comparable, nearest, similarities
 from keras_bert.preprocessing.embedding_rows import check_no_empty_text
 from keras_bert.preprocessing.texts import text_columns
 

@@ -5,9 +5,8 @@ from collections import defaultdict
 import numpy as np
 
 from keras_bert.messages import logger
-from keras_bert.metrics.embeddings import comparable, similarities
 from keras_bert.metrics.labels import regression_scores
-from keras_bert.metrics.nearest import nearest
+from keras_bert.metrics.nearest import comparable, nearest, similarities
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import score_array
 from keras_bert.preprocessing.forms import as_arrays, one_each

@@ -161,7 +161,7 @@ sys.modules["IPython"] = SimpleNamespace(get_ipython=object)
 sys.modules["ipywidgets"] = None
 warnings.simplefilter("always")
 from keras_bert.corpus.workers import progress_bar
-progress_bar("words", [SimpleNamespace(num_bytes=10)], True).close()
+progress_bar("words", [SimpleNamespace(text_bytes=10)], True).close()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "words:   0%" in done.stderr and "IProgress" not in done.stderr, done.stderr

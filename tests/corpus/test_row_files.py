@@ -215,7 +215,7 @@ NOT_UTF8 = pyarrow.array([b"A", b"\xff"]).view("string")
         (
             "a.jsonl.gz",
             gzip.compress(b'{"text": "A."}\n' + b"a" * 5000, mtime=0),
-            "line 2 has more than",
+            "line 2: .*at most 4,096 characters",
         ),
         ("a.parquet", arrow_table(body=["A."]), "row 1 .row group 0.: .*'text' isn't.*are: body"),
         ("a.parquet", arrow_table(text=[1]), "column 'text' holds 1, no text"),

@@ -44,8 +44,8 @@ def test_what_are_no_classes_and_no_labels_is_refused(refused):
         ("got -1", [0, -1], [0, 1]),
         ("got 0.5", [0.5, 1.0], [0.0, 1.0]),
         (r"'bad'\] and \[1", ["good", "bad"], [1, 0]),
-        (r"\(3,\) and \(2,\)", [0, 1, 1], [0, 1]),
-        (r"\(0,\) and \(0,\)", [], []),
+        (r"got \[0, 1, 1\] and \[0, 1\]", [0, 1, 1], [0, 1]),
+        (r"got \[\] and \[\]", [], []),
     ):
         refused(message, classification_scores, *arguments)
     refused("0 or 1, .*; got 0.7", multi_label_scores, [[1, 0]], [[0.7, 0.1]])

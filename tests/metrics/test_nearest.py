@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.metrics.embeddings import SIMILARITIES, all_similarities, comparable
-from keras_bert.metrics.nearest import nearest
+from keras_bert.metrics.nearest import SIMILARITIES, all_similarities, comparable, nearest
 
 
 @pytest.fixture(autouse=True, params=[5, 2**25])

@@ -58,7 +58,7 @@ class BatchLoss(SavedLoss):
         **kwargs: Any,
     ):
         super().__init__(name=name, **kwargs)
-        check_number("scale", scale, at_least=0, exclusive=True)
+        check_number("scale", scale, above=0)
         self.scale = float(scale)
         self.matryoshka_dims = None if matryoshka_dims is None else tuple(matryoshka_dims)
 
@@ -404,7 +404,7 @@ class Distillation(SavedLoss):
         name: str = "distillation",
         dtype: Any = None,
     ):
-        check_number("temperature", temperature, at_least=0, exclusive=True)
+        check_number("temperature", temperature, above=0)
         check_rate("alpha", alpha)
         self.loss = keras.losses.get(loss)
         if reduction is None:

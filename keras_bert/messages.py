@@ -37,18 +37,18 @@ def plain_int(value: Any) -> Any:
 def check_number(
     name: str,
     value: Any,
-    at_least: float | None = None,
-    exclusive: bool = False,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
     below: float = math.inf,
 ) -> None:
-    """Raises a ValueError unless an argument is a finite number of at least, or above, a limit."""
+    """Raises a ValueError unless an argument is a finite number within its limits."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    is_right = is_number and math.isfinite(value)
-    limit = ""
-    if at_least is not None:
-        is_right = is_right and (value > at_least or value == at_least and not exclusive)
-        limit = f" {'above' if exclusive else 'of at least'} {at_least}"
-    if not is_right:
+    if not is_number or not math.isfinite(value) or value < at_least or value <= above:
+        limit = ""
+        if at_least > -math.inf:
+            limit = f" of at least {at_least}"
+        if above > -math.inf:
+            limit = f" above {above}"
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
     if value >= below:
         raise ValueError(f"{name} must be below {below}; got {value}.")

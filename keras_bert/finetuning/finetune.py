@@ -180,7 +180,7 @@ def _train_and_dev(model, train, dev):
     train = _examples(model, train, "train")
     if not isinstance(dev, float):
         return train, _examples(model, dev, "dev")
-    check_number("dev, the share of train,", dev, at_least=0, exclusive=True, below=1)
+    check_number("dev, the share of train,", dev, above=0, below=1)
     return train.split(dev)
 
 

@@ -57,7 +57,7 @@ def table(rows, width, name, layer=keras.layers.ReversibleEmbedding, dtype=None)
 
 def layer_norm(name, epsilon=EPSILON, dtype=None, use_bias=True):
     """Makes a LayerNormalization, by default with BERT's epsilon."""
-    check_number("layer_norm_epsilon", epsilon, at_least=0, exclusive=True)
+    check_number("layer_norm_epsilon", epsilon, above=0)
     return LayerNorm(epsilon=epsilon, center=use_bias, name=name, dtype=dtype)
 
 

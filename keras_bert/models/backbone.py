@@ -170,7 +170,7 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
         """Freezes the encoder and adds low-rank adapters, as `BertTask.enable_lora`."""
         check_int("rank", rank)
         if alpha is not None:
-            check_number("alpha", alpha, at_least=0, exclusive=True)
+            check_number("alpha", alpha, above=0)
         if adapters(self):
             raise ValueError("This model has LoRA adapters already: call merge_lora first.")
         with scope_of(self):

@@ -60,7 +60,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     def __post_init__(self):
         super().__post_init__()
-        check_number("threshold", self.threshold, at_least=0, exclusive=True, below=1)
+        check_number("threshold", self.threshold, above=0, below=1)
         if self.window_stride is not None:  # with room for [CLS] and [SEP]
             check_int("window_stride", self.window_stride, at_most=self.sequence_length - 2)
         self.label_names = as_label_names(self.label_names)

@@ -100,9 +100,9 @@ class AdamW(SummedOptimizer):
         check_number("beta_1", beta_1, at_least=0, below=1)
         check_number("beta_2", beta_2, at_least=0, below=1)
         if global_clipnorm is not None:
-            check_number("global_clipnorm", global_clipnorm, at_least=0, exclusive=True)
+            check_number("global_clipnorm", global_clipnorm, above=0)
         if layer_decay is not None:
-            check_number("layer_decay", layer_decay, at_least=0, exclusive=True)
+            check_number("layer_decay", layer_decay, above=0)
             if layer_decay > 1:
                 raise ValueError(f"layer_decay must be at most 1; got {layer_decay}.")
         super().__init__(

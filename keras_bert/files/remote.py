@@ -73,7 +73,7 @@ def file_system(path: str | os.PathLike) -> Iterator[Any]:
     try:
         yield tf.io.gfile
     except tf.errors.ResourceExhaustedError as error:
-        raise disk_full(path, error.message) from error
+        raise _disk_full(path, error.message) from error
     except tf.errors.NotFoundError as error:
         reason = error.message or os.strerror(errno.ENOENT)
         raise FileNotFoundError(errno.ENOENT, reason, str(path)) from error
@@ -81,7 +81,7 @@ def file_system(path: str | os.PathLike) -> Iterator[Any]:
         raise OSError(f"{path}: {type(error).__name__} {error.message}") from error
 
 
-def disk_full(path: str | os.PathLike, reason: object) -> OSError:
+def _disk_full(path, reason):
     """Makes the error for a full disk while a file or folder was written."""
     return OSError(
         errno.ENOSPC,
@@ -92,13 +92,13 @@ def disk_full(path: str | os.PathLike, reason: object) -> OSError:
 
 @contextlib.contextmanager
 def full_disk_named(path: str | os.PathLike) -> Iterator[None]:
-    """Turns the errors of a full disk, of whatever library writes, into `disk_full`."""
+    """Turns the errors of a full disk, of whatever library writes, into one `OSError`."""
     try:
         yield
     except Exception as error:
         if not is_disk_full(error):
             raise
-        raise disk_full(path, error.__cause__ or error) from error
+        raise _disk_full(path, error.__cause__ or error) from error
 
 
 def is_disk_full(error: BaseException) -> bool:

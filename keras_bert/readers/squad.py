@@ -18,10 +18,10 @@ CONTRADICTORY = "impossible questions that have answers, read as impossible"
 class SquadExamples(list):
     """A list of dicts, one per question, from `read_squad`, with `reports` of irregularities."""
 
-    def __init__(self, path: str, examples: list[dict], reports: Reports):
-        super().__init__(examples)
+    def __init__(self, path: str):
+        super().__init__()
         self.path = path
-        self.reports = reports
+        self.reports = Reports()
 
     def __repr__(self):
         impossible = sum(map(is_impossible, self))
@@ -60,7 +60,7 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
     ('It is a book.', 'a book')
     """
     path = os.fspath(path)
-    examples = SquadExamples(path, [], Reports())
+    examples = SquadExamples(path)
     ids = set()
     for example, position in _examples(path):
         id_ = example["id"]
@@ -84,7 +84,7 @@ def training_answer(example: dict) -> tuple[int, int] | None:
     if is_impossible(example):
         return 0, 0
     for answer in example.get("answers", ()):
-        if is_placed(example["context"], answer):
+        if _is_placed(example["context"], answer):
             text = answer["text"].lstrip()
             start = answer["answer_start"] + len(answer["text"]) - len(text)
             return start, start + len(text.rstrip())
@@ -127,7 +127,7 @@ def _with_whole_start(answer):
     return answer
 
 
-def is_placed(context: str, answer: dict) -> bool:
+def _is_placed(context, answer):
     """Returns whether an answer is not blank and is at its `answer_start` in the context."""
     text = answer["text"]
     start = answer["answer_start"]
@@ -205,7 +205,7 @@ def _example(question, title, context):
 def _report(example, reports):
     question = f"question {example['id']}"
     answers = example.get("answers", [])
-    num_misplaced = sum(not is_placed(example["context"], answer) for answer in answers)
+    num_misplaced = sum(not _is_placed(example["context"], answer) for answer in answers)
     if num_misplaced:
         reports.add(MISPLACED, num_misplaced, question)
     if is_impossible(example) and answers:

@@ -83,7 +83,6 @@ class Architecture:
         return spellings
 
     def _renamed(self, name, head):
-        name = re.sub(r"^bert\.", f"{self.root}.", name)
         for old, new in {**self.renamed, **self.heads.get(head, {})}.items():
             name = name.replace(old, new)
-        return name
+        return re.sub(r"^bert\.", f"{self.root}.", name)

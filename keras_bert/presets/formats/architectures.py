@@ -16,7 +16,7 @@ _BACKBONE = {
     "layer_norm_epsilon": ("layer_norm_eps", 1e-12),
 }
 # The weights of heads are named as in a BERT, and then renamed.
-_OUT_PROJ = {"classifier.": "classifier.out_proj."}
+_CLASSIFIER = {"classifier.": "classifier.out_proj.", "bert.pooler": "classifier"}
 
 
 _BERT = Architecture(
@@ -61,7 +61,7 @@ _DISTILBERT = Architecture(
         "intermediate.dense": "ffn.lin1",
         "output.dense": "ffn.lin2",
         "output.LayerNorm": "output_layer_norm",
-        "distilbert.pooler.dense": "pre_classifier",
+        "bert.pooler.dense": "pre_classifier",
         "cls.predictions.transform.dense": "vocab_transform",
         "cls.predictions.transform.LayerNorm": "vocab_layer_norm",
         "cls.predictions.decoder": "vocab_projector",  # its table, if it isn't tied
@@ -90,8 +90,8 @@ _ELECTRA = Architecture(
         "cls.predictions": "generator_lm_head",
     },
     heads={
-        "ForSequenceClassification": {**_OUT_PROJ, "electra.pooler": "classifier"},
-        "ForMultipleChoice": {"electra.pooler.dense": "sequence_summary.summary"},
+        "ForSequenceClassification": _CLASSIFIER,
+        "ForMultipleChoice": {"bert.pooler.dense": "sequence_summary.summary"},
     },
     root="electra",
     has_pooler=False,
@@ -107,7 +107,7 @@ _XLM_ROBERTA = Architecture(
         "cls.predictions.transform.LayerNorm": "lm_head.layer_norm",
         "cls.predictions": "lm_head",
     },
-    heads={"ForSequenceClassification": {**_OUT_PROJ, "roberta.pooler": "classifier"}},
+    heads={"ForSequenceClassification": _CLASSIFIER},
     root="roberta",
     skips_padding=True,
 )
@@ -131,7 +131,6 @@ _MPNET = replace(
         "attention.output.dense": "attention.attn.o",
         "attention.output.LayerNorm": "attention.LayerNorm",
     },
-    heads={"ForSequenceClassification": {**_OUT_PROJ, "mpnet.pooler": "classifier"}},
     root="mpnet",
     required={"pad_token_id": 1, "relative_attention_num_buckets": 32},
 )

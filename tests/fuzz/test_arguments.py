@@ -25,6 +25,7 @@ if keras.backend.backend() != "tensorflow":
 import keras_bert as kb
 from tests.conftest import VOCABULARY
 from tests.models.conftest import TASKS
+from tests.models.test_doors import Batches
 
 NAN, INF = float("nan"), float("inf")
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
@@ -45,11 +46,6 @@ class Odd:
 
     def __repr__(self):
         return "Odd()"
-
-
-def Batches(*batch):
-    methods = {"__len__": lambda self: 1, "__getitem__": lambda self, index: batch}
-    return type("Batches", (keras.utils.PyDataset,), methods)()
 
 
 def scalars():

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier
 from tests.habits.conftest import EAGERLY, PLAIN
 
 SGD = keras.optimizers.SGD
@@ -80,10 +79,3 @@ def test_time_distributed_over_sentences(backbone, inputs, assert_close):
 def test_a_submodel_by_the_output_of_a_layer(model, inputs, assert_close):
     inner = keras.Model(model.input, model.get_layer("output_dropout").output)
     assert_close(inner(inputs), model.backbone(inputs)["pooled_output"])
-
-
-def test_setting_a_weight_after_predict(preset, texts):
-    model = BertClassifier.from_preset(preset)
-    model.predict(texts, verbose=0)
-    model.head.bias.assign([0.0, 100.0])
-    assert {*model.predict(texts, verbose=0).argmax(axis=1).tolist()} == {1}

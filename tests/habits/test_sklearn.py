@@ -1,13 +1,11 @@
 """scikit-learn's tools around models and the estimator, as users write them."""
 
-import keras
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
 from keras_bert.estimators import TextClassifier
-from tests.habits.conftest import LABELS, NAMES, TEXTS
 
 SETTINGS = {"epochs": 1, "batch_size": 4, "sequence_length": 8, "random_state": 0}
 
@@ -15,19 +13,6 @@ SETTINGS = {"epochs": 1, "batch_size": 4, "sequence_length": 8, "random_state": 
 @pytest.fixture
 def estimator(preset):
     return TextClassifier(preset, **SETTINGS)
-
-
-@pytest.fixture(scope="module")
-def fitted(preset):
-    return TextClassifier(preset, **SETTINGS).fit(TEXTS, [NAMES[label] for label in LABELS])
-
-
-def test_fit_and_predict(fitted, texts, assert_close):
-    assert fitted.classes_.tolist() == NAMES
-    probabilities = fitted.predict_proba(texts)
-    expected = keras.ops.softmax(fitted.model_.predict(texts, verbose=0))
-    assert_close(probabilities, expected)
-    assert fitted.predict(texts).tolist() == [NAMES[n] for n in probabilities.argmax(axis=1)]
 
 
 def test_an_invalid_parameter_of_a_grid(estimator, texts, names, refused):

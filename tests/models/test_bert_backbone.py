@@ -102,13 +102,6 @@ def test_tokens_attend_to_tokens_alone(assert_close, varied):
     assert_close(found[:, 1], alone)
 
 
-def test_a_packed_sequence_attends_to_itself(varied):
-    ids = np.array([[1, 1, 1, 2, 2, 0], [1, 1, 2, 2, 2, 2]])
-    found = probabilities(varied(BertBackbone(10, **SIZE)), sequence_ids=ids)
-    is_other = (ids[:, :, None] != ids[:, None, :])[None, :, None]
-    assert not found[np.broadcast_to(is_other, found.shape)].any()
-
-
 @pytest.mark.slow
 def test_attention_probabilities_are_those_of_transformers(
     assert_close, torch, transformers, tmp_path, varied

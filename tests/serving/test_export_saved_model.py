@@ -7,7 +7,6 @@ import tensorflow as tf
 from scipy.special import softmax
 
 import keras_bert
-from keras_bert.serving.export_saved_model import save_quietly
 
 TEXTS = ["a b c", "中", "d e f a " * 9]
 
@@ -69,14 +68,3 @@ def test_what_another_process_exports_meanwhile_is_kept(model, monkeypatch, tmp_
     monkeypatch.setattr(tf.saved_model, "save", save)
     refused("1 already exists. Export with version=2", model.export, tmp_path / "served")
     assert [*(tmp_path / "served").rglob("*")] == [file.parent, file]
-
-
-def test_no_message_names_the_unfinished_folder(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(tf.get_logger(), "propagate", True)
-    level = tf.get_logger().level
-    with caplog.at_level("INFO", logger="tensorflow"):
-        tf.saved_model.save(tf.Module(), str(tmp_path / "plain"))
-        assert "Assets written" in caplog.text  # what TensorFlow says by itself
-        caplog.clear()
-        save_quietly(str(tmp_path / "served"), {})
-    assert not caplog.text and tf.get_logger().level == level

@@ -307,6 +307,8 @@ class BertTask(
                 the steps asked for. A wrong label in a prepared `tf.data.Dataset` raises a
                 `tf.errors.InvalidArgumentError`.
         """
+        if "learning_rate" in kwargs:  # which Keras would refuse after all examples are read
+            raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
         if not self.compiled:
             self.compile()
         compiling.check_trainable(self)

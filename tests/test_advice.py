@@ -146,6 +146,11 @@ ADVICE = [
     ),
     # Training
     (
+        lambda: task().compile(learning_rate=1e-3),
+        "compile(AdamW(learning_rate))",
+        lambda: task().compile(kb.AdamW(1e-3)),
+    ),
+    (
         lambda: fit(X, Y, learning_rate=1e-3),
         "compile(AdamW(learning_rate))",
         lambda: fit(X, Y, optimizer=kb.AdamW(1e-3)),

@@ -194,6 +194,7 @@ class BertTask(
         Raises:
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
+        compiling.check_no_rate(kwargs)
         with scope_of(self):
             defaults = {}
             has_own = type(self).default_compile_args is not BertTask.default_compile_args
@@ -307,8 +308,7 @@ class BertTask(
                 the steps asked for. A wrong label in a prepared `tf.data.Dataset` raises a
                 `tf.errors.InvalidArgumentError`.
         """
-        if "learning_rate" in kwargs:  # which Keras would refuse after all examples are read
-            raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
+        compiling.check_no_rate(kwargs)
         if not self.compiled:
             self.compile()
         compiling.check_trainable(self)

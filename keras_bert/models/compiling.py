@@ -35,6 +35,12 @@ def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
     }
 
 
+def check_no_rate(arguments):
+    """Raises a TypeError at a `learning_rate` among the arguments of `compile` or `fit`."""
+    if "learning_rate" in arguments:
+        raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
+
+
 def _of_output(parts, name):
     """Returns the part of an output; one that is no dict is that of all outputs."""
     return parts.get(name) if isinstance(parts, dict) else parts

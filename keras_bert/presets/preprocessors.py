@@ -26,17 +26,21 @@ def load_preprocessor(cls: type, source: str | os.PathLike, settings: dict[str, 
 def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None = None) -> Any:
     """Loads the tokenizer of a source, as `BertTokenizer.from_preset` does.
 
-    For a model of the Hugging Face hub, only the small files are downloaded.
+    For a model of the Hugging Face hub, only the small files are downloaded, unless the format is
+    KerasHub's or Google's.
     """
     if str(source).endswith(".txt") and issubclass(cls, tokenizer_class({})):
         return cls(source, lowercase=lowercase is not False)
     path = Path(local_source(source, weights=False))
-    if _is_hugging_face(path):
+    config = read_json(path / "config.json")
+    names = ("modules.json", "tokenizer_config.json", "tokenizer.json")
+    is_hugging_face = bool(config) or any((path / name).is_file() for name in names)
+    if is_hugging_face and "class" not in config and "registered_name" not in config:
         sentences = read_sentence_transformer(path)
         lowercases = sentences.lowercases and lowercase is None
         arguments, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
     else:
-        source = read_source(path if (path / "preprocessor.json").is_file() else source)
+        source = read_source(path if "class" in config else source)  # others need the weights
         arguments, _ = source.text()
     arguments = _with_casing(_with_vocabulary(arguments, source), lowercase, source)
     source_class = tokenizer_class(arguments)
@@ -140,11 +144,3 @@ def _with_casing(tokenizer, lowercase, source):
     if "lowercase" not in tokenizer:
         raise ValueError(f"The vocabulary of {source} has its own casing: leave lowercase out.")
     return {**tokenizer, "lowercase": lowercase}
-
-
-def _is_hugging_face(path):
-    config = read_json(path / "config.json")
-    if config:
-        return "class" not in config and "registered_name" not in config
-    names = ("modules.json", "tokenizer_config.json", "tokenizer.json")
-    return any((path / name).is_file() for name in names)

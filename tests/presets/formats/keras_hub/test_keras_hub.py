@@ -5,7 +5,15 @@ import shutil
 import keras
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertPretrainer, BertTask
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertPretrainer,
+    BertTask,
+    BertTokenizer,
+)
+from keras_bert.presets import hub
 
 keras_hub = pytest.importorskip(
     "keras_hub",
@@ -60,6 +68,16 @@ def test_a_tokenizer_saved_with_a_backbone_is_read(their_preset, copy, words):
     assert ours.preprocessor.tokenizer.get_vocabulary() == words
     assert ours.preprocessor.tokenizer.lowercase and ours.preprocessor.sequence_length == 16
     assert {name.split("/")[0] for name in ours.load_report.new} == {"masked_lm", "next_sentence"}
+
+
+def test_a_tokenizer_on_the_hub_is_read(their_preset, copy, words, monkeypatch, tmp_path):
+    folder = copy(their_preset()[1])
+    keras_hub.models.BertTokenizer(vocabulary=words).save_to_preset(str(folder))
+    (folder / "preprocessor.json").write_text('{"config": {"sequence_length": 12}}')
+    without_weights = shutil.ignore_patterns("*.h5")
+    small = shutil.copytree(folder, tmp_path / "small", ignore=without_weights)
+    monkeypatch.setattr(hub, "download", lambda name, weights=True: folder if weights else small)
+    assert BertTokenizer.from_preset("hf://keras/bert").get_vocabulary() == words
 
 
 def test_a_preset_of_another_architecture_is_refused(tmp_path, refused):

@@ -82,8 +82,8 @@ def load_preset(
     if not is_whole:
         model = _new_model(cls, folder, saved, source, preprocessor, arguments)
     fitting = _weights_that_fit(model, source, folder.keep_layers)
-    report = LoadReport(f"preset {folder}")
-    report.left_over = {weight.path: tuple(weight.shape) for weight in source.weights}
+    left_over = {weight.path: tuple(weight.shape) for weight in source.weights}
+    report = LoadReport(f"preset {folder}", left_over=left_over)
     for variable in model.weights:
         shape = tuple(variable.shape)
         weight = fitting.get(variable.path)

@@ -266,6 +266,6 @@ def _with_random_weights(model):
         config["backbone"] = _with_random_weights(model.backbone)
         config["preprocessor"] = model.preprocessor
     fresh = type(model)(**config)
-    fresh.load_report = LoadReport("random weights")
-    fresh.load_report.new = {weight.path: tuple(weight.shape) for weight in fresh.weights}
+    new = {weight.path: tuple(weight.shape) for weight in fresh.weights}
+    fresh.load_report = LoadReport("random weights", new=new)
     return fresh

@@ -8,6 +8,7 @@ from typing import Any
 from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.architecture import ACTIVATIONS, HIDDEN_ACTS, Architecture
 from keras_bert.presets.formats.checkpoint import Checkpoint, Spelling
+from keras_bert.presets.formats.weight_names import name_in_pytorch
 
 _KINDS = {"global_theta": "full_attention", "local_theta": "sliding_attention"}
 _THETAS = {"global_theta": 160_000.0, "local_theta": 10_000.0}
@@ -79,15 +80,14 @@ class _ModernBert(Architecture):
         for i in range(num_layers):
             for ours, theirs in _BLOCK.items():
                 names[f"block_{i}/{ours}"] = f"model.layers.{i}.{theirs}"
+        if head == "ForMaskedLM":
+            names |= {"masked_lm/bias": "decoder", "masked_lm/decoder/embeddings": "decoder"}
+        elif head != "Model":
+            names |= {"logits/kernel": "classifier", "logits/bias": "classifier"}
         spellings = {}
         for ours, theirs in names.items():
-            spellings[ours] = Spelling((f"{theirs}.weight",), transposed=ours.endswith("/kernel"))
-        if head == "ForMaskedLM":
-            spellings["masked_lm/bias"] = Spelling(("decoder.bias",))
-            spellings["masked_lm/decoder/embeddings"] = Spelling(("decoder.weight",))
-        elif head != "Model":
-            spellings["logits/kernel"] = Spelling(("classifier.weight",), transposed=True)
-            spellings["logits/bias"] = Spelling(("classifier.bias",))
+            name = name_in_pytorch(f"{theirs}/{ours.rpartition('/')[2]}")
+            spellings[ours] = Spelling((name,), transposed=ours.endswith("/kernel"))
         return spellings
 
 

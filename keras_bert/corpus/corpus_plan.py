@@ -26,7 +26,11 @@ MAX_SLICE_BYTES = 2**25
 ID_BITS = 32  # of the number of a document in its slice
 NUM_SLICES = 64  # a large corpus has at least this many, to occupy as many cores
 
-KINDS = (TextSpan, JsonLinesSpan, ParquetSpan)
+KINDS = {  # by a regular expression that is found in a file's name, in lower case
+    r"(?<!^vocab)\.txt(\.gz|\.bz2|\.zst)?$": TextSpan,  # a vocabulary is no text
+    r"\.jsonl$|\.jsonl?(\.gz|\.bz2|\.zst)$": JsonLinesSpan,
+    r"\.parquet$": ParquetSpan,
+}
 KIND_NAMES = "texts (.txt, .jsonl; perhaps compressed: .gz, .bz2, .zst) and .parquet"
 
 OTHER_FILES = "files in input folders that are neither texts nor rows, skipped"
@@ -107,8 +111,8 @@ def find_inputs(
 
 def _kind(path):
     name = os.path.basename(path).lower()
-    for kind in KINDS:
-        if re.search(kind.names, name):
+    for pattern, kind in KINDS.items():
+        if re.search(pattern, name):
             return kind
     return None
 
@@ -135,7 +139,7 @@ def plan_slices(files: list[Span], settings: Settings) -> list[Slice]:
         room -= file.text_bytes
     slices = []
     for index, spans in enumerate(groups):
-        is_one_document = spans[0].is_one_document and settings.separator is None
+        is_one_document = isinstance(spans[0], TextSpan) and settings.separator is None
         if not is_one_document or spans[0].start == 0:
             first = index
         shard = shard_name(index, len(groups))

@@ -57,8 +57,6 @@ class RowSpan(Span):
 class JsonLinesSpan(RowSpan):
     """`RowSpan` of JSON lines: `.jsonl`, and `.json` if it is compressed."""
 
-    names = r"\.jsonl$|\.jsonl?(\.gz|\.bz2|\.zst)$"
-
     def rows(self, columns: list[str]) -> Iterator[tuple[str, dict]]:
         start, stop = self.bounds(_EACH_LINE)
         blocks = file_blocks(self.path, start, stop, Reports())  # rows report lost bytes
@@ -86,8 +84,6 @@ class ParquetSpan(RowSpan):
     Text is taken to be spread evenly over the file, and a row group has 16 equal parts, which
     belong to the span in which they begin.
     """
-
-    names = r"\.parquet$"
 
     def can_be_cut(self) -> bool:
         return True

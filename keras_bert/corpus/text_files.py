@@ -51,7 +51,7 @@ class Span:
     """Bytes `start` to `stop` of an input file of `size` bytes, `changed` at a time.
 
     A document belongs to the span in which it begins. Each kind of file has a subclass, which
-    reads it: an entry of `corpus_plan.KINDS`.
+    reads it: see `corpus_plan.KINDS`.
     """
 
     path: str
@@ -59,12 +59,6 @@ class Span:
     stop: int
     size: int
     changed: int = 0
-
-    names = ""
-    """Regular expression that is found in the lowercase names of files of this kind."""
-
-    is_one_document = False
-    """Whether each file is a single document, if it has no separators."""
 
     @property
     def text_bytes(self) -> int:
@@ -118,11 +112,7 @@ class Span:
 
 
 class TextSpan(Span):
-    """`Span` of a `.txt` file."""
-
-    names = r"(?<!^vocab)\.txt(\.gz|\.bz2|\.zst)?$"  # a vocabulary is no text
-
-    is_one_document = True
+    """`Span` of a `.txt` file, a single document if it has no separators."""
 
     def passages(self, settings: Settings, reports: Reports) -> Passages:
         start, stop = self.bounds(settings.separator)

@@ -194,17 +194,14 @@ def _encoding(path):
     for mark, encoding in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return encoding, len(mark)
-    if b"\0" in head:
-        raise ValueError(
-            f"{path} is not a text file: it has a zero byte at offset {head.index(0)}. Exclude it; "
-            "or, if it is UTF-16, save it with a byte order mark or as UTF-8."
-        )
     # A character cut off at 4 KB counts as one invalid sequence, and so does a single stray byte.
     broken = head.decode(errors="replace").count("\ufffd")
-    if broken > 1 and broken * 10 > len(head):
+    num_zeros = head.count(0)
+    if num_zeros or broken > 1 and broken * 10 > len(head):
         raise ValueError(
-            f"{path} is not UTF-8: {broken:,} of its first {len(head):,} bytes are invalid. "
-            f"Convert it first, for example: iconv -f WINDOWS-1251 -t UTF-8 {path} > new.txt"
+            f"{path} is not a text file in UTF-8: of its first {len(head):,} bytes, {broken:,} are "
+            f"invalid and {num_zeros:,} zero. Exclude it, or convert it first, for example: "
+            f"iconv -f WINDOWS-1251 -t UTF-8 {path} > new.txt (UTF-16 with a mark is read, too)."
         )
     return "utf-8", 0
 

@@ -85,6 +85,7 @@ class VectorScorer(Scorer):
     texts with classes, the share whose nearest text has the same class.
     """
 
+    needs = "pairs of texts, (texts, others), or texts with their classes as y"
     reads_examples = True
     similarity = "cosine"  # of the task; see `BertEmbedder`
 
@@ -100,10 +101,7 @@ class VectorScorer(Scorer):
         return ("spearman", "pearson", "mean_squared_error")
 
     def check(self, x, y=None):
-        if not self.has_labels(x, y):
-            raise ValueError(
-                "scores needs pairs of texts, (texts, others), or texts with their classes as y."
-            )
+        super().check(x, y)
         columns = self.preprocessor.listed(x).columns
         if y is not None and len(columns) > 1:
             score_array(as_arrays(y), columns)

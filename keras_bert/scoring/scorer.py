@@ -24,6 +24,9 @@ class Scorer:
     answer_options: ClassVar[dict[str, Any]] = {}
     """The options of `answer` that `score`, `tuned` and `write` need."""
 
+    needs = "labels: give y, or examples that hold their labels"
+    """The labels that `score` needs, as a message names them."""
+
     reads_examples = False
     """Whether `score` needs the raw examples, and not only their labels."""
 
@@ -40,8 +43,8 @@ class Scorer:
 
     def check(self, x: Examples, y: Labels | None = None) -> None:
         """Raises a ValueError, before any work, if these examples can't be scored."""
-        if self.names and not self.has_labels(x, y):
-            raise ValueError("scores needs labels: give y, or examples that hold their labels.")
+        if self.names_for(x, y) and not self.has_labels(x, y):
+            raise ValueError(f"scores needs {self.needs}.")
 
     def score(self, answers: list[dict], x: Examples, y: Labels | None = None) -> dict:
         """Computes the task's official metrics.

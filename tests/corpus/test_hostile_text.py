@@ -33,16 +33,6 @@ def each(*units):
     return {unit: repeated(unit) for unit in units}
 
 
-def nested(opener, closer, middle=""):
-    """Returns a function from a size to openers, followed by as many closers."""
-
-    def text(size):
-        depth = size // (len(opener) + len(closer))
-        return opener * depth + middle + closer * depth
-
-    return text
-
-
 SENTENCES = {
     **each("他走了出去。她留下了。", "あ", "He went out. She stayed in. ", "“He went out. ", "a"),
     **each(".", "。", "。…", "“" + "他。" * 9, '“"' + "他。" * 9, "``" + "他" * 18, "<A>! ", "! "),
@@ -123,10 +113,6 @@ def check_no_hang(size, kinds, hang_seconds):
     except subprocess.TimeoutExpired as error:
         pytest.fail(f"hangs: {error.stdout[-2000:]}")
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-
-
-def test_no_paragraph_hangs():
-    check_no_hang(100_000, ["sentences"], hang_seconds=300)
 
 
 @pytest.mark.weekly

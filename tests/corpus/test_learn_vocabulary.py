@@ -8,8 +8,6 @@ import os
 import pydoc_data.topics
 import random
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -17,7 +15,6 @@ from keras_bert.corpus import corpus_plan
 from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
 from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary
-from keras_bert.corpus.workers import progress_bar
 from keras_bert.reports import Reports
 from keras_bert.text import train_wordpieces
 from keras_bert.text.tokenizer import BertTokenizer
@@ -138,30 +135,3 @@ def test_a_folder_gives_the_words_of_its_texts_and_irregularities(write, tmp_pat
 )
 def test_texts_without_words_and_small_sizes_are_refused(write, data, settings, message, refused):
     refused(message, learn, write(data), **{"size": 100, **settings})
-
-
-def test_progress_in_a_log_has_an_update_a_second_and_no_blank_lines(write, capfd):
-    learn_vocabulary(write("low lower lowest, low lower lowest\n" * 20), 22, num_workers=1)
-    out, err = capfd.readouterr()
-    assert out == "140 words, 4 distinct, in 1 file\n"
-    assert err.startswith("\rwords:   0%") and "100%" in err and err.count("\n") == 1
-    with progress_bar("log", [], progress=True) as bar:
-        assert bar.mininterval == 1
-    with progress_bar("hidden", [], progress=False) as bar:
-        bar.update(10)
-    assert "hidden" not in capfd.readouterr().err
-
-
-def test_progress_in_a_notebook_without_widgets_has_bars_of_text_and_no_warning():
-    script = """
-import sys, warnings
-from types import SimpleNamespace
-sys.modules["ipykernel.zmqshell"] = None  # how tqdm knows a notebook
-sys.modules["IPython"] = SimpleNamespace(get_ipython=object)
-sys.modules["ipywidgets"] = None
-warnings.simplefilter("always")
-from keras_bert.corpus.workers import progress_bar
-progress_bar("words", [SimpleNamespace(text_bytes=10)], True).close()
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "words:   0%" in done.stderr and "IProgress" not in done.stderr, done.stderr

@@ -147,13 +147,6 @@ def test_scores_and_batches_of_prepared_batches_are_those_of_texts(model, refuse
     refused("may have no end", model.scores, (batch for batch in whole))
 
 
-def test_a_loader_of_pytorch_is_read_too(model, prepared, torch):
-    inputs, labels = prepared
-    rows = [({name: v[i] for name, v in inputs.items()}, labels[i]) for i in range(6)]
-    loader = torch.utils.data.DataLoader(rows, batch_size=4)
-    assert model.scores(loader) == model.scores(inputs, labels)
-
-
 def test_a_collate_function_makes_batches_of_more_columns_than_a_batch_has(model, prepared, torch):
     inputs, labels = prepared
     rows = torch.utils.data.TensorDataset(*map(torch.tensor, [*inputs.values(), labels]))

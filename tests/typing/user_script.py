@@ -25,17 +25,13 @@ model.compile(**model.default_compile_args())
 model.fit(["a good book", "a bad book"], [1, 0])
 print(model.scores(["a good book"], [1]).accuracy)  # type: ignore[attr-defined]
 model.predictt(["a good book"])  # type: ignore[attr-defined]
-print(backbone.prediction)  # type: ignore[attr-defined]
 model.summary(expand_nested=True)
-model.optimizer.learning_rate = 1e-4
-model.backbone.trainable = False
 assert_type(model.count_params(), int)
 model.save_to_preset("reviews")
 preprocessor = keras_bert.BertClassifierPreprocessor.from_preset("reviews", sequence_length=64)
 assert_type(preprocessor, keras_bert.BertClassifierPreprocessor)
 assert_type(keras_bert.BertClassifier.from_preset("reviews"), keras_bert.BertClassifier)
 assert_type(keras_bert.BertBackbone.from_preset("reviews"), keras_bert.BertBackbone)
-assert_type(keras_bert.BertTokenizer.from_preset("reviews"), keras_bert.BertTokenizer)
 
 keras_bert.BertClassifier.from_preset("reviews", label_names=["bad", "good"], sequence_length=64)
 keras_bert.BertClassifier.from_preset("reviews", num_labels=2)  # type: ignore[call-arg]
@@ -44,7 +40,6 @@ keras_bert.BertTask.from_preset("reviews", sequence_length="64")  # type: ignore
 typo = keras_bert.BertClasifier  # type: ignore[attr-defined]
 keras_bert.BertClassifier(num_classes=2)  # type: ignore[call-arg]
 model.save_to_preset()  # type: ignore[call-arg]
-model.save_to_hugging_face()  # type: ignore[call-arg]
 keras_bert.losses.CoSENT(scale=10.0)
 typo = keras_bert.metrics.f1_scores  # type: ignore[attr-defined]
 
@@ -53,7 +48,6 @@ assert_type(tokenizer, keras_bert.BertTokenizer)
 assert_type(keras_bert.__version__, str)
 
 reader = keras_bert.BertClassifierPreprocessor(tokenizer, label_names=["bad", "good"])
-assert_type(reader.tokenizer.vocabulary_size(), int)
 assert_type(reader.label_names, list[str] | None)
 rows = reader.read(["a good book", "a bad book"], [1, 0])
 assert_type(rows, Rows)
@@ -62,7 +56,6 @@ assert_type(reader.targets(["good", "bad"]), np.ndarray)
 reader.batches({"text": ["a book"]}, ["good"], batching=keras_bert.Batching(batch_size=16))
 reader.batches((np.array(["a book"]), ["a film"]))
 reader.batches(["a book"], batching=16)  # type: ignore[arg-type]
-reader.read(["a book"], with_label=True)  # type: ignore[call-arg]
 
 span_labeler = keras_bert.BertSpanLabelerPreprocessor(tokenizer)
 assert_type(span_labeler.read(keras_bert.readers.read_squad("dev.json")), QuestionWindows)
@@ -70,7 +63,6 @@ assert_type(span_labeler.read(keras_bert.readers.read_squad("dev.json")), Questi
 model.fit(["a good book"], [1], epochs=3, validation_split=0.1, class_weight="balanced")
 model.fit(["a good book"], [1], epoch=3)  # type: ignore[call-arg]
 model.fit(["a good book"], [1], epochs="three")  # type: ignore[arg-type]
-keras_bert.BertEmbedder(backbone).fit((["a"], ["b"]), batch_sizes=8)  # type: ignore[call-arg]
 assert_type(model.predict(["a good book"]), np.ndarray)
 assert_type(keras_bert.BertSpanLabeler(backbone).predict([]), dict[str, np.ndarray])
 assert_type(model.answer("a good book"), dict[str, Any])

@@ -5,7 +5,6 @@ import dataclasses
 import functools
 import os
 import time
-import warnings
 from collections.abc import Sequence
 
 from keras_bert.corpus.corpus_plan import ID_BITS, find_inputs, plan_description, plan_slices
@@ -241,10 +240,4 @@ def _finish(output, tokenizer, slices, description, reports):
         prepared_with=description,
     )
     remove(progress_folder)
-    if corpus.num_documents == 1:
-        warnings.warn(
-            f"The corpus in {output} has only one document: next sentence prediction needs others. "
-            "Give more files, or mark where documents end with document_separator.",
-            stacklevel=3,
-        )
     return corpus

@@ -118,9 +118,10 @@ def test_one_huge_document_is_cut_and_keeps_its_id(
     assert corpus.description["reports"][corpus_slice.CUT_SENTENCES]["count"] == 1
 
 
-def test_one_document_is_told_to_have_no_random_next_sentence(write, tmp_path, prepare):
-    with pytest.warns(UserWarning, match="only one document"):
-        prepare(write("Word1."), tmp_path / "out")
+def test_one_document_has_no_random_next_sentence(write, tmp_path, prepare, refused):
+    corpus = prepare(write("Word1."), tmp_path / "out")
+    refused("has 1 document", keras_bert.pretraining_dataset, corpus, batch_size=1)
+    keras_bert.pretraining_dataset(corpus, batch_size=1, next_sentence=False)
 
 
 DAMAGED = ["", "{", "[]", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']

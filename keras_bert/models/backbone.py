@@ -10,12 +10,7 @@ from keras_bert.models.lora import AdaptedLayers, adapters
 from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.preset_arguments import (
-    accepted_arguments,
-    check_known,
-    layers_config,
-    model_from_config,
-)
+from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
 from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
 from keras_bert.serving.export_model import export_model
 from keras_bert.training.keras_internals import all_layers, merge_lora
@@ -83,8 +78,7 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
         trainable=True,
         **kwargs,
     ):
-        passed = [name for name in kwargs if name not in ("name", "dtype")]  # Keras takes any
-        check_known(type(self), passed, accepted_arguments(type(self), passed))
+        check_passed_on(type(self), kwargs)
         shapes = {name: output.shape for name, output in outputs.items()}
         has_states = shapes.get("sequence_output", ())[1:] == (None, hidden_dim)
         if not (has_states and blocks and {"token_ids", "padding_mask"} <= inputs.keys()):

@@ -22,12 +22,7 @@ from keras_bert.preprocessing.data_of import data_of, for_validation, validation
 from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.preset_arguments import (
-    accepted_arguments,
-    check_known,
-    layers_config,
-    model_from_config,
-)
+from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
 from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.serving.export_model import export_model
@@ -109,11 +104,9 @@ class BertTask(
     def __init__(
         self, inputs, outputs, backbone, preprocessor=None, dtype=None, trainable=True, **kwargs
     ):
-        passed = [name for name in kwargs if name != "name"]  # Keras takes any
-        check_known(
+        check_passed_on(
             type(self),
-            passed,
-            accepted_arguments(type(self), passed),
+            kwargs,
             " Settings for text, labels or answers are arguments of its preprocessor, "
             f"{self.preprocessor_name}(tokenizer, ...).",
         )

@@ -1,7 +1,7 @@
 """Arguments of models: from the caller and a source, and in the configs that presets store."""
 
 import inspect
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -53,6 +53,13 @@ def check_arguments(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError for an argument that neither a class nor its preprocessor has."""
     known = sorted({*accepted_arguments(cls), *setting_names(cls)})
     check_known(cls, given, [*known, "preprocessor", "lowercase", "keep_layers", "load_weights"])
+
+
+def check_passed_on(cls: type, given: Iterable[str], advice: str = "") -> None:
+    """Raises a ValueError for arguments that a constructor passes on to Keras, which takes any."""
+    passed = [name for name in given if name not in ("name", "dtype")]
+    known = [name for name in accepted_arguments(cls) if name not in passed]
+    check_known(cls, passed, known, advice)
 
 
 def check_constructor(cls: type, args: tuple, given: dict[str, Any]) -> None:
@@ -114,13 +121,13 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
         ) from error
 
 
-def accepted_arguments(cls: type, others: Collection[str] = ()) -> list[str]:
-    """Lists the names of arguments that a caller may give, but for `others`."""
+def accepted_arguments(cls: type) -> list[str]:
+    """Lists the names of arguments that a caller may give."""
     names = {"name", "trainable", "dtype"}
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
     made_here = {"inputs", "outputs", "embeddings", "blocks", "head", "backbone", "preprocessor"}
-    return sorted(names - {"self", "args", "kwargs", *made_here, *others})
+    return sorted(names - {"self", "args", "kwargs", *made_here})
 
 
 def layers_config(model: keras.Model) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import os
 import zlib
 
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.remote import names_in
 from keras_bert.training.processes import check_same, is_chief
 
 
@@ -23,8 +22,8 @@ def write_settings(
     path = f"{str(folder).rstrip('/')}/settings.json"
     settings = json.loads(json.dumps(settings, default=str))  # as they are read again
     saved = settings
-    if resume and "settings.json" in names_in(folder):
-        saved = _saved(path)
+    if resume:
+        saved = read_json(path) or settings  # a new run has none
     changed = []
     for name in settings | saved:
         now = settings.get(name)
@@ -41,12 +40,3 @@ def write_settings(
     check_same(checksum, differ, strategy)
     if is_chief(strategy):
         write_json(path, settings)
-
-
-def _saved(path):
-    try:
-        return read_json(path)
-    except ValueError as error:
-        raise ValueError(
-            f"{str(error).rstrip('.')}. Remove it if this run has the settings of the earlier one."
-        ) from error

@@ -13,7 +13,7 @@ SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """The names of similarities in sentence-transformers; distances are negated, as there."""
 
 _DOCUMENTS = 1024  # compared at a time: they stay in the processor's cache
-_SIMILARITIES = 2**25  # held at a time, 128 MiB
+_MAX_PRODUCTS = 2**25  # held at a time, 128 MiB
 _ROUNDING = 1e-5  # more than the error of a product in float32, for vectors of length 1
 
 
@@ -50,7 +50,7 @@ def nearest(
     scores = np.zeros((len(queries), top_k), "float32")
     if not indices.size:
         return indices, scores
-    step = max(1, _SIMILARITIES // len(documents))
+    step = max(1, _MAX_PRODUCTS // len(documents))
     for start in range(0, len(queries), step):
         block = queries[start : start + step]
         products = _products(block, documents, similarity)

@@ -112,9 +112,8 @@ class VectorScorer(Scorer):
         if y is not None:
             y = one_each(np.asarray(as_arrays(y)))
         if vectors.ndim == 2:
-            neighbors, _ = nearest(
-                vectors, vectors, 2, self.similarity
-            )  # one of them may be itself
+            # The nearest text is usually the text itself, but may be an equal one.
+            neighbors, _ = nearest(vectors, vectors, 2, self.similarity)
             is_itself = neighbors[:, 0] == np.arange(len(vectors))
             others = np.where(is_itself, neighbors[:, -1], neighbors[:, 0])
             classes = y.astype(str)

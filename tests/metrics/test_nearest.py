@@ -9,7 +9,7 @@ from keras_bert.metrics.nearest import SIMILARITIES, all_similarities, comparabl
 @pytest.fixture(autouse=True, params=[5, 2**25])
 def similarities_at_a_time(request, monkeypatch):
     monkeypatch.setattr("keras_bert.metrics.nearest._DOCUMENTS", 7)
-    monkeypatch.setattr("keras_bert.metrics.nearest._SIMILARITIES", request.param)
+    monkeypatch.setattr("keras_bert.metrics.nearest._MAX_PRODUCTS", request.param)
 
 
 def rows(number, seed=0):

@@ -129,7 +129,7 @@ def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, monkeypatch, 
     assert json.loads(file.read_text()) == {"seed": 2}
     for damaged in ("", '{"seed": ', "[1]"):
         file.write_text(damaged)
-        message = "settings.json .*Remove it if this run has the settings"
+        message = "settings.json (is not JSON|must hold a JSON object)"
         refused(message, write_settings, tmp_path, {"seed": 1})
     monkeypatch.setattr(processes, "numbers_of_all", lambda number, strategy: [number, 1])
     refused("differ in their settings: .*'seed': 2", write_settings, tmp_path / "a", {"seed": 2})

@@ -324,51 +324,31 @@ def test_an_epoch_of_lists_goes_on_with_the_next_rows(expected):
     assert labels == [LABELS[:8], LABELS[8:16], LABELS[16:]]
 
 
+# What other verbs are asked: the verb, its steps, its batching.
+ASKED = [("evaluate", *each) for each in itertools.product((None, 2), ("plain", "tokens"))]
+ASKED += [("predict", None, "plain"), ("predict", 2, "plain")]
+ASKED += [("answer", None, "plain"), ("scores", None, "plain")]
+OF_EACH_KIND = ("table", "generator", "endless", "loader", *BATCHES)  # other forms end as these
+
+
 def cells():
-    """Returns `(verb, form, texts, options)`: all levels of what else each verb takes."""
-    for cell in all_cells():
-        verb, form, texts, options = cell
-        is_whole = form == "endless" and options["steps"] is None
-        reads_all = verb == "scores" or (verb, texts) == ("evaluate", "windows")
-        if not is_whole or reads_all:  # others go on without end, as in Keras
-            yield cell
-
-
-def all_cells():
-    for form in ("table", "generator", "endless", "loader", *BATCHES):  # the others end as these
-        for steps, batching in itertools.product((None, 2), ("plain", "tokens")):
-            yield "evaluate", form, "whole", {"steps": steps, "batching": batching}
-        for verb in ("evaluate", "predict", "answer", "scores"):
-            for texts in TEXTS:
-                if texts == "windows" and form in BATCHES[1:]:
-                    continue  # whose windows are rows
-                for steps in (None, 2) if verb in ("evaluate", "predict") else (None,):
-                    if verb != "evaluate" or texts == "windows":
-                        yield verb, form, texts, {"steps": steps}
-
-
-def outcome_of(verb, form, texts, options):
-    """Returns how a cell ends: the message of its refusal, or None."""
-    if form == "endless" and options["steps"] is None:
-        return "no end after 100"
-    return None
-
-
-def params_of_cells():
-    params = []
-    for cell in cells():
-        name = ", ".join([*map(str, cell[:3]), *map(str, cell[3].values())])
+    """Yields the forms of each kind with all that verbs are asked."""
+    for form, texts, asked in itertools.product(OF_EACH_KIND, TEXTS, ASKED):
+        verb, steps, batching = asked
         marks = []
-        if cell[2] == "windows" and cell[1] not in ("generator", "endless"):
-            marks = [pytest.mark.slow]
-        params.append(pytest.param(*cell, id=name, marks=marks))
-    return params
+        if texts == "windows":
+            if form in BATCHES[1:] or batching == "tokens":
+                continue  # whose windows are rows
+            marks = [pytest.mark.slow] * (form not in ("generator", "endless"))
+        reads_all = verb == "scores" or (verb, texts) == ("evaluate", "windows")
+        if form != "endless" or steps or reads_all:  # others go on without end, as in Keras
+            yield pytest.param(form, texts, *asked, marks=marks)
 
 
-def said(model_of, verb, form, texts, options):
+def said(model_of, form, texts, verb, steps, batching):
     """Returns what a verb makes of a form, in arrays, and how many rows it drew without end."""
-    model, steps = model_of(texts, "new")
-    batching = BATCHINGS[options.get("batching", "plain")]
+    model, taken = model_of(texts, "new")
+    batching = BATCHINGS[batching]
     columns = [TEXTS[texts][:12]]
     if verb in ("evaluate", "scores"):
         columns.append(LABELS[:12])
@@ -379,13 +359,12 @@ def said(model_of, verb, form, texts, options):
     x, y, sample_weight = (*given, None, None)[:3]
     drawn = getattr(x, "drawn", 0)
     if verb == "evaluate":
-        steps.on_epoch_begin(0)
-        values = model.evaluate(
-            x, y, sample_weight=sample_weight, batching=batching, verbose=0, steps=options["steps"]
-        )
-        values = steps.epochs if texts == "whole" else values
+        taken.on_epoch_begin(0)
+        options = {"batching": batching, "steps": steps, "verbose": 0}
+        values = model.evaluate(x, y, sample_weight=sample_weight, **options)
+        values = taken.epochs if texts == "whole" else values
     elif verb == "predict":
-        values = model.predict(x, batch_size=4, verbose=0, steps=options["steps"])
+        values = model.predict(x, batch_size=4, verbose=0, steps=steps)
     elif verb == "answer":
         values = [answer["probabilities"] for answer in model.answer(x, batch_size=4)]
     else:
@@ -395,24 +374,22 @@ def said(model_of, verb, form, texts, options):
 
 @pytest.fixture(scope="module")
 def said_of_lists(model_of):
-    return functools.cache(
-        lambda verb, texts, options: said(model_of, verb, "lists", texts, dict(options))[0]
-    )
+    return functools.cache(lambda *asked: said(model_of, "lists", *asked)[0])
 
 
-@pytest.mark.parametrize(("verb", "form", "texts", "options"), params_of_cells())
+@pytest.mark.parametrize(("form", "texts", "verb", "steps", "batching"), cells())
 def test_a_stream_is_evaluated_predicted_and_answered_like_lists(
-    verb, form, texts, options, model_of, said_of_lists, refused, assert_close
+    form, texts, verb, steps, batching, model_of, said_of_lists, refused, assert_close
 ):
-    message = outcome_of(verb, form, texts, options)
-    if message is not None:
-        refused(message, said, model_of, verb, form, texts, options)
+    asked = texts, verb, steps, batching
+    if form == "endless" and steps is None:
+        refused("no end after 100", said, model_of, form, *asked)
         return
-    values, drawn = said(model_of, verb, form, texts, options)
-    expected = said_of_lists(verb, texts, tuple(options.items()))
+    values, drawn = said(model_of, form, *asked)
+    expected = said_of_lists(*asked)
     if verb == "evaluate" and texts == "whole":
         assert values == expected
     else:
         assert_close(values, expected, sums=64)
-    if options.get("batching", "plain") == "plain":  # others read whole chunks
-        assert drawn <= 4 * (options["steps"] or 0)
+    if batching == "plain":  # others read whole chunks
+        assert drawn <= 4 * (steps or 0)

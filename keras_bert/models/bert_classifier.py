@@ -146,7 +146,7 @@ class BertClassifier(BertTask):
 
     def data_to_fit(self, data, arguments):
         self._warn_of_one_class(data.y)
-        class_weight = arguments.pop("class_weight", None)
+        class_weight = arguments.get("class_weight")
         is_new = self.num_features and not self.feature_normalization.is_adapted
         if (is_new or class_weight is not None) and not data.is_streamed:
             data = data.in_memory()
@@ -157,14 +157,17 @@ class BertClassifier(BertTask):
                     "model.adapt_features(features) first, with those of the training data."
                 )
             self._adapt(data.extra_inputs)
-        if class_weight is None:
+        if class_weight is None or self.is_multi_label or self.is_regression:
+            return super().data_to_fit(data, arguments)
+        if data.y is None:
+            by_class = class_weights(class_weight, self._names())  # see batches_to_fit
+            arguments["class_weight"] = dict(enumerate(map(float, by_class)))
             return data
-        if data.y is not None:
-            weights = self.class_sample_weight(data.y, class_weight, data.sample_weight)
-            return data.with_weights(weights)
-        weights = class_weights(class_weight, self._class_names())  # see batches_to_fit
-        arguments["class_weight"] = dict(enumerate(map(float, weights)))
-        return data
+        del arguments["class_weight"]
+        labels = self._labels(data.y)
+        weights = class_weights(class_weight, self._names(), labels)[labels]
+        given = example_weights(self, None, data.sample_weight, len(weights))
+        return data.with_weights(weights if given is None else weights * given)
 
     def batches_to_fit(self, x, y, sample_weight, arguments):
         """Multiplies weights in batches by `class_weight`, as Keras takes one of the two."""
@@ -194,14 +197,6 @@ class BertClassifier(BertTask):
     def _adapt(self, inputs):
         inputs = with_extra_arrays(self, inputs)
         self.feature_normalization.adapt(inputs["features"])
-
-    def class_sample_weight(self, labels, class_weight, sample_weight=None):
-        """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
-        names = self._class_names()
-        labels = self._labels(labels)
-        weights = class_weights(class_weight, names, labels)[labels]
-        sample_weight = example_weights(self, None, sample_weight, len(weights))
-        return weights if sample_weight is None else weights * sample_weight.reshape(-1)
 
     def class_counts(self, labels):
         """Counts the texts of each class, as a dict by name; empty for a regression.
@@ -374,15 +369,6 @@ class BertClassifier(BertTask):
             return
         if all(label == labels[0] for label in labels):
             logger.warning("All %s labels are %s: nothing can be learned.", len(labels), labels[0])
-
-    def _class_names(self):
-        if self.is_multi_label or self.is_regression:
-            raise ValueError(
-                "class_weight needs one class for each text, and this model has numbers or several "
-                "labels: give sample_weight, [n] floats, or weigh labels by "
-                "compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))."
-            )
-        return self._names()
 
     def _labels(self, y):
         """Converts labels to class numbers `[n]`; several labels of a text to `[n, C]`."""

@@ -232,7 +232,9 @@ class BertTask(
         """Returns the `Data` that `fit` trains on; a task may change Keras's `arguments`."""
         if arguments.get("class_weight") is not None:
             raise ValueError(
-                f"class_weight is for a BertClassifier; got a {type(self).__name__}. Leave it out."
+                f"class_weight needs one class for each text, and this {type(self).__name__} has "
+                "none: give sample_weight, [n] floats, or weigh several labels by "
+                "compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))."
             )
         return data
 

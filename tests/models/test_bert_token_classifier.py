@@ -77,4 +77,4 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, tagged, refused):
     for wrong in (np.where(weights > 0, labels, -100), labels + 1):
         message = "Labels must be in 0 to 4.*sample_weight of 0"
         refused(message, bare.fit, inputs, wrong, sample_weight=weights)
-    refused("is for a BertClassifier.*Leave it", bare.fit, inputs, labels, class_weight={0: 2})
+    refused("this BertTokenClassifier has none", bare.fit, inputs, labels, class_weight={0: 2})

@@ -9,6 +9,7 @@ import pytest
 
 from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor
 from keras_bert.metrics import regression_scores
+from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.forms import take
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
@@ -89,8 +90,9 @@ def test_class_weights_weigh_the_loss_of_each_class(bare, eager, inputs, randomi
         np.testing.assert_allclose(history["loss"], [(losses * expected[LABELS]).mean()], rtol=1e-5)
     sample_weight = np.arange(8.0)
     for given in (sample_weight, sample_weight[:, None]):
-        both = bare.class_sample_weight(LABELS, {0: 2.0}, given)
-        assert both.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
+        data = data_of(bare, inputs, LABELS, given)
+        data = bare.data_to_fit(data, {"class_weight": {0: 2.0}})
+        assert data.sample_weight.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
 
 
 def test_class_weights_are_of_the_training_part_alone(model, eager, inputs):

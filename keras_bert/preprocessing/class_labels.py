@@ -275,13 +275,13 @@ def check_one_hot(labels: Labels | None, num_classes: int, loss: Any, metrics: l
 
 def takes_one_hot(part: Any) -> bool:
     """Returns whether a loss or metric of Keras, or its name, compares labels `[n, C]`."""
-    is_of_keras = isinstance(part, str) or type(part).__module__.startswith("keras.")
+    is_of_keras = isinstance(part, str) or getattr(part, "__module__", "").startswith("keras.")
     name = _name(part).lower().replace("_", "")
     return is_of_keras and name.startswith(_ELEMENTWISE)
 
 
 def _name(part):
-    return part if isinstance(part, str) else type(part).__name__
+    return part if isinstance(part, str) else getattr(part, "__name__", type(part).__name__)
 
 
 def label_array(labels: Labels) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import itertools
 
+import keras
 import numpy as np
 import pytest
 
@@ -121,7 +122,7 @@ def test_a_loss_of_pairs_refuses_triplets_and_the_other_way_round(bare, inputs, 
     # As many queries as documents of each: their labels must not be broadcast.
     triplets = {name: values[:4].reshape(2, 2, 12) for name, values in inputs.items()}
     message = "each query has 2 documents but one label.*MarginMeanSquaredError"
-    for loss in ("mean_squared_error", None):
+    for loss in (keras.losses.mean_squared_error, "mean_squared_error", None):
         bare.compile("sgd", loss=loss, run_eagerly=True)
         for y in (np.ones(2), np.ones((2, 1))):
             refused(message, bare.fit, triplets, y, verbose=0)

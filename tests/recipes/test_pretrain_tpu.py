@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_refused_first(
     other, init = other_corpus, ["--init", preset]
     executions = ["--phase", "16", "--steps_per_execution", "2"]
     for text, more, message in (
-        (tmp_path, [], "is not a corpus folder.*prepare_corpus"),
+        (tmp_path, [], "corpus.json .*prepare_corpus"),
         (other, init, "a different vocabulary"),
         (corpus, ["--phase", "512"], "at step 0 of 9 to 10: run phase 128 to 9"),
         (corpus, [*executions, "--steps", "9"], "steps_per_execution=2 must divide 9"),

@@ -32,17 +32,13 @@ def as_label_names(names: Any) -> list[str] | None:
     given = list(array) if np.ndim(array) == 1 else []
     strings = list(map(str, given))
     are_names = all(isinstance(name, str) or name == index for index, name in enumerate(given))
-    if not strings or not are_names or len(set(strings)) < len(strings):
+    are_given = strings and all(map(str.strip, strings))
+    if not are_given or not are_names or len(set(strings)) < len(strings):
         raise ValueError(
             "label_names must be a list of names that differ, or numbers in their places, 0, 1, "
-            f"...; got {shown(names)}. Other numbers must be strings, here and as labels."
+            f"...; got {shown(names)}. Other numbers must be strings, here and as labels. Leave "
+            "out examples without a label, an empty cell, or give their class a name."
         )
-    for name in strings:
-        if not name.strip():
-            raise ValueError(
-                f"label_names holds {name!r}, an empty cell. Leave out the examples without a "
-                "label, or give their class a name."
-            )
     return strings
 
 

@@ -120,10 +120,6 @@ class Data:
         """
         return self.in_memory().for_keras(batching)
 
-    def chunks(self) -> Iterator[Any]:
-        """Yields chunks of raw examples, so that reading them takes bounded memory."""
-        return self.in_memory().chunks()
-
     def outputs(self, batch_size: int, **kwargs: Any) -> Any:
         """Computes the task's outputs, as arrays."""
         return self.in_memory().outputs(batch_size, **kwargs)
@@ -201,12 +197,9 @@ class RawExamples(Raw, InMemory):
         check_has_labels(self.task, has_labels(batches))
         return on_backend(batches, self.task), None, None
 
-    def chunks(self):
-        return in_parts(self.x)
-
     def chunks_of_outputs(self, batch_size, verbose):
         self.checked()
-        for chunk in self.chunks():
+        for chunk in in_parts(self.x):
             rows = self.preprocessor.read(chunk)
             yield self.task.predict_rows(rows, batch_size, verbose=verbose), rows
 
@@ -222,11 +215,6 @@ class Inputs(Data):
     def checked_inputs(self) -> Any:
         """Returns inputs, perhaps with labels and weights, whose values are checked."""
         raise NotImplementedError
-
-    def chunks(self):
-        raise ValueError(
-            f"This needs texts, before they are prepared; got a {type(self.x).__name__} of inputs."
-        )
 
     def outputs(self, batch_size, **kwargs):
         return self.task.predict_batches(self.checked_inputs(), batch_size, **kwargs)

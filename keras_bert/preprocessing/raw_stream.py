@@ -75,10 +75,7 @@ class RawStream(Raw):
         count = most or translators.MOST + 1
         [examples] = self.parts(count, count, num_batches)
         if examples.count > translators.MOST:
-            raise ValueError(
-                f"The {self.name} has no end after {translators.MOST:,} examples: give "
-                "steps_per_epoch."
-            )
+            raise self._no_end(f" after {translators.MOST:,} examples")
         y = _only_one("their labels: leave y", examples.y, self.y)
         weights = _only_one(
             "their weights: leave sample_weight", examples.sample_weight, self.sample_weight
@@ -173,11 +170,6 @@ class RawStream(Raw):
         if is_empty:
             raise ValueError(f"There are no examples: the {self.name} is empty, or has no more.")
 
-    def chunks(self):
-        self._check_has_end()
-        for part in self.parts():
-            yield from part.chunks()
-
     def chunks_of_outputs(self, batch_size, verbose):
         self._check_has_end()
         for part in self.parts():
@@ -216,9 +208,12 @@ class RawStream(Raw):
 
     def _check_has_end(self):
         if count_of(self.x) == math.inf:
-            raise ValueError(
-                f"The {self.name} has no end: give steps_per_epoch, or steps, or a part of it."
-            )
+            raise self._no_end()
+
+    def _no_end(self, place=""):
+        return ValueError(
+            f"The {self.name} has no end{place}: give steps_per_epoch, or steps, or a part of it."
+        )
 
     def _begin(self):
         """Begins a pass, unless one has begun. An iterator has only one."""

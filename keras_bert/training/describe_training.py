@@ -24,7 +24,12 @@ def describe_training(
     replicas = strategy.num_replicas_in_sync
     rows = "batches of any size"
     if batch_size is not None:
-        check_batch(batch_size, replicas)
+        if batch_size < 1 or batch_size % replicas:
+            raise ValueError(
+                f"A batch of {batch_size} rows can't be split evenly among "
+                f"{_counted(replicas, 'replica')}: choose a multiple of {replicas}, for instance "
+                f"{max(1, -(-batch_size // replicas)) * replicas}."
+            )
         rows = f"batches of {batch_size} rows, {batch_size // replicas} a replica"
     _check_scope(strategy, model)
     processes = f" in {process_count()} processes" if process_count() > 1 else ""
@@ -34,16 +39,6 @@ def describe_training(
         f"{model.dtype_policy.name}; {_counted(model.steps_per_execution, 'step')} per execution; "
         f"XLA {'on' if model.jit_compile else 'off'}"
     )
-
-
-def check_batch(batch_size: int, replicas: int) -> None:
-    """Raises a ValueError if a batch can't be split evenly among replicas."""
-    if batch_size < 1 or batch_size % replicas:
-        raise ValueError(
-            f"A batch of {batch_size} rows can't be split evenly among "
-            f"{_counted(replicas, 'replica')}: choose a multiple of {replicas}, for instance "
-            f"{max(1, -(-batch_size // replicas)) * replicas}."
-        )
 
 
 def _check_scope(strategy, model):

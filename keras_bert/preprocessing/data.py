@@ -232,7 +232,7 @@ class InputArrays(Inputs, InMemory):
         x, y, sample_weight = unpacked(batch)
         names = getattr(task.preprocessor, "label_names", None) or ()
         is_number = np.ndim(y) == 1 and np.asarray(y).dtype.kind in "iuf"
-        if is_number and named_by_digits(names):
+        if is_number and named_by_digits(names) and not task.preprocessor.is_regression:
             numbers = class_targets(y, list(map(str, range(len(names)))))
             y = np.array(names)[numbers]
         return cls(task, x, y, sample_weight)

@@ -33,8 +33,13 @@ def test_a_number_is_a_name_where_names_are_digits(refused):
         assert class_targets(labels, names).tolist() == [0, 2]
     assert class_weights({1: 2.0}, names).tolist() == [2, 1, 1]
     refused("Label 1 is .*the 3 classes: 1, 2, 3", class_targets, [1, 0], names)
-    for given, expected in (([0, 2], ["1", "3"]), (["1", "3"], ["1", "3"])):
-        task = SimpleNamespace(preprocessor=SimpleNamespace(label_names=names))
+    for given, expected, is_regression in (
+        ([0, 2], ["1", "3"], False),
+        (["1", "3"], ["1", "3"], False),
+        ([0.5, 2], [0.5, 2], True),
+    ):
+        reader = SimpleNamespace(label_names=names, is_regression=is_regression)
+        task = SimpleNamespace(preprocessor=reader)
         batch = InputArrays.of_batch(task, ({}, np.array(given)))  # which holds class numbers
         assert batch.y.tolist() == expected
 

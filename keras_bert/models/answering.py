@@ -19,6 +19,7 @@ from keras_bert.preprocessing.task_checks import (
     example_weights,
     preprocessor_of,
 )
+from keras_bert.training.keras_internals import is_validation
 
 
 class Answering:
@@ -34,14 +35,16 @@ class Answering:
         if not self.compiled:
             self.compile()
         self.check_whole_executions(kwargs)
-        batching = Batching.of(batching, batch_size).for_evaluation()
-        data = data_of(self, x, y, sample_weight)
-        steps = kwargs.get("steps")
-        if data.is_raw and preprocessor_of(self).cuts_windows:
-            most = batching.num_rows(steps)
-            return _evaluate_pooled(data, batching.batch_size, most, **kwargs)
-        x, y, sample_weight = data.for_keras(batching, steps)
-        batch_size = None if is_dataset(x) else batch_size
+        data = None
+        if not is_validation(kwargs):  # of `fit`, which has read the data
+            batching = Batching.of(batching, batch_size).for_evaluation()
+            data = data_of(self, x, y, sample_weight)
+            steps = kwargs.get("steps")
+            if data.is_raw and preprocessor_of(self).cuts_windows:
+                most = batching.num_rows(steps)
+                return _evaluate_pooled(data, batching.batch_size, most, **kwargs)
+            x, y, sample_weight = data.for_keras(batching, steps)
+            batch_size = None if is_dataset(x) else batch_size
         kwargs = {"batch_size": batch_size, "sample_weight": sample_weight, **kwargs}
         with reading(data):
             logs = super().evaluate(x, y, **kwargs)

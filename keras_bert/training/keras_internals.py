@@ -298,6 +298,11 @@ def given_metrics(model: keras.Model) -> list:
     return [metric for metric in keras.tree.flatten(given) if metric is not None]
 
 
+def is_validation(arguments: dict[str, Any]) -> bool:
+    """Returns whether `fit` calls `evaluate`, on the iterator that it has made of the data."""
+    return arguments.get("_use_cached_eval_dataset", False)
+
+
 def drop_metrics(model: keras.Model) -> None:
     """Drops the metrics of the last `compile`, which Keras keeps if the next one has none."""
     model._compile_metrics = None

@@ -233,7 +233,7 @@ def test_a_regression_of_several_numbers_is_one(
         assert loaded.is_regression
         assert_close(loaded.predict(TEXTS, verbose=0), outputs)
     refused(r"numbers, \[n, 3\], of valence", model.fit, TEXTS, numbers[:, 0])
-    refused("this model has numbers", model.fit, TEXTS, numbers, class_weight="balanced")
+    refused("this BertClassifier has none", model.fit, TEXTS, numbers, class_weight="balanced")
 
 
 @pytest.mark.parametrize("is_rank_stabilized", [False, True])

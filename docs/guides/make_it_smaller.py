@@ -99,7 +99,8 @@ print(f"{student.count_params() / 1e6:.1f} million weights:", student.scores(*te
 # More than half of what is left is the table of 30,522 tokens. A copy of the student keeps those
 # that some texts use, the special ones and every single character, each with its row of the table;
 # in a `BertPretrainer`, also with its bias of the masked-LM head. The answers on these texts stay
-# the same, to the bit. Other words are read in shorter pieces, so take as many texts as you have.
+# the same, to the bit, where no word is [UNK]. Other words are read in shorter pieces, so take as
+# many texts as you have.
 
 # %%
 tokenizer = student.preprocessor.tokenizer

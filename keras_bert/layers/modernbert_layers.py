@@ -36,6 +36,7 @@ class ModernBertEmbeddings(SavedLayer):
     ):
         super().__init__(**kwargs)
         check_int("vocabulary_size", vocabulary_size)
+        check_int("hidden_dim", hidden_dim)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.max_sequence_length = max_sequence_length

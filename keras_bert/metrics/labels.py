@@ -148,7 +148,8 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     labels = np.asarray(labels, "float64")
     predictions = np.asarray(predictions, "float64")
     is_table = labels.ndim in (1, 2) and 0 not in labels.shape
-    if not is_table or len(labels) < 2 or labels.size != predictions.size:
+    are_as_many = labels.size == predictions.size and labels.shape[:1] == predictions.shape[:1]
+    if not is_table or len(labels) < 2 or not are_as_many:
         raise ValueError(
             "Correlations need two labels or more, [n], and as many predictions; got "
             f"{labels.shape} and {predictions.shape}."

@@ -79,13 +79,14 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
         **kwargs,
     ):
         check_passed_on(type(self), kwargs)
-        shapes = {name: output.shape for name, output in outputs.items()}
-        has_states = shapes.get("sequence_output", ())[1:] == (None, hidden_dim)
-        if not (has_states and blocks and {"token_ids", "padding_mask"} <= inputs.keys()):
+        shapes = keras.tree.map_structure(lambda output: output.shape, outputs)
+        states = shapes.get("sequence_output", ()) if isinstance(outputs, dict) else ()
+        has_ids = isinstance(inputs, dict) and {"token_ids", "padding_mask"} <= inputs.keys()
+        if not (has_ids and states[1:] == (None, hidden_dim) and blocks):
             raise ValueError(
                 "A Backbone takes token_ids and padding_mask, has blocks, and returns a "
-                f"sequence_output of [B, S, {hidden_dim}]. {type(self).__name__} takes "
-                f"{', '.join(inputs)}, has {len(blocks)} blocks, and returns {shapes}."
+                f"sequence_output of [B, S, {hidden_dim}], in dicts. {type(self).__name__} takes "
+                f"{', '.join(map(str, inputs))}, has {len(blocks)} blocks, and returns {shapes}."
             )
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         self.adapted = None  # the layers with LoRA

@@ -13,6 +13,7 @@ from keras_bert.messages import (
     check_one_each,
     check_one_of,
     logger,
+    shown,
 )
 from keras_bert.metrics.nearest import (
     EMBED_AGAIN,
@@ -342,6 +343,8 @@ class BertEmbedder(BertTask):
 
     def _encoded(self, texts, kind, batch_size, verbose=0):
         """Embeds texts with the prompt of a kind, or None for the default one."""
+        if isinstance(texts, dict) or not is_raw(texts):
+            raise ValueError(f"Give a text or a list of texts; got {shown(texts)}.")
         self._check_pools()
         if isinstance(texts, tuple):  # several texts, no example of them
             texts = list(texts)

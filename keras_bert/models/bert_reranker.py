@@ -8,7 +8,6 @@ from keras_bert.messages import check_all_finite, check_int, shown
 from keras_bert.models.explaining import explain
 from keras_bert.models.several_texts import SeveralTexts
 from keras_bert.preprocessing.bert_reranker_preprocessor import checked_relevance, relevance_targets
-from keras_bert.preprocessing.class_labels import takes_one_hot
 from keras_bert.preprocessing.texts import text_columns
 from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
@@ -132,12 +131,14 @@ class BertReranker(SeveralTexts):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         count = y_pred.shape[-1]
+        is_loss = isinstance(self.loss, keras.losses.Loss)
+        is_own = is_loss and not type(self.loss).__module__.startswith("keras.")
+        takes_index = isinstance(self.loss, keras.losses.SparseCategoricalCrossentropy)
         has_several = y is not None and count not in (1, None)
-        if has_several and tuple(y.shape[1:]) != (count,) and takes_one_hot(self.loss):
+        if has_several and not (is_own or takes_index) and tuple(y.shape[1:]) != (count,):
             raise ValueError(
                 f"This loss takes a label for each document; each query has {count} documents but "
-                "one label. Examples (query, positive, negative) train with "
-                "MarginMeanSquaredError()."
+                "one label. (query, positive, negative) train with MarginMeanSquaredError()."
             )
         return super().compute_loss(x, y, y_pred, sample_weight, training)
 

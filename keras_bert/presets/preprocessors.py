@@ -81,8 +81,10 @@ def preprocessor_from(
         cls = source_class
     check_known(cls, settings, cls.arguments())
     saved = {}
-    for name in source_class.arguments():
-        if name in values and name not in ("sequence_length", "truncation"):
+    known = values if isinstance(source, PresetFolder) else source_class.arguments()
+    for name in known:
+        others = ("class", "tokenizer", "sequence_length", "truncation")
+        if name in values and name not in others:
             saved[name] = values[name]
     saved = with_objects(saved)
     if is_same_task and issubclass(cls, source_class):

@@ -52,6 +52,7 @@ def test_what_are_no_classes_and_no_labels_is_refused(refused):
     refused("got 2", multi_label_scores, [[1, 2]], [[1, 0]])
     refused(r"\(1, 2\) and \(2, 1\)", multi_label_scores, [[1, 0]], [[1], [0]])
     refused("two labels or more", regression_scores, [1.0], [2.0])
+    refused("as many", regression_scores, np.ones((2, 3)), np.ones((3, 2)))
     refused("Predictions must be finite", regression_scores, [1.0, 2], [math.nan, 1])
 
 

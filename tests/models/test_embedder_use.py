@@ -106,7 +106,7 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor, refus
     refused("no texts", model.similarity, TEXTS, [])
     refused(r"Vectors must be floats .*got \{'text'", model.similarity, {"text": [1]}, vectors)
     refused(r"must be floats .*got \[\[1.0\]", model.similarity, vectors, [[1.0], [1.0, 2.0]])
-    refused("Text 0 is 1, not a string", model.encode_query, [1])
+    refused("Give a text or a list of texts", model.encode_query, {"text": "a"})
     refused("matryoshka_dims must be .*got 8", BertEmbedder, backbone, matryoshka_dims=8)
     refused("truncate_dim must be at most 16", BertEmbedder, backbone, truncate_dim=17)
     refused("pooling with truncate_dim must be", BertEmbedder, backbone, None, truncate_dim=3)

@@ -242,6 +242,8 @@ def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope, refused
     pooled = {"pooled_output": rope.output["pooled_output"]}
     for inputs, outputs, changed, message in (
         (only_ids, rope.output, {}, r"padding_mask.*takes token_ids, has \d blocks"),
+        ([*rope.input.values()], rope.output, {}, "in dicts.*takes <KerasTensor"),
+        (rope.input, [*rope.output.values()], {}, "in dicts.*returns"),
         (rope.input, pooled, {}, r"sequence_output.*returns \{'pooled_output'"),
         (rope.input, rope.output, {"hidden_dim": 8}, r"\[B, S, 8\]"),
         (rope.input, rope.output, {"blocks": []}, "has 0 blocks"),

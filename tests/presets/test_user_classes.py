@@ -137,6 +137,13 @@ def test_a_class_that_is_not_defined_where_it_is_loaded_is_named(folder, name, r
     refused(f"{name} names the class 'my>Lost', which isn't.*Import", BertTask.from_preset, folder)
 
 
+def test_a_setting_that_a_class_does_not_have_is_refused(folder, refused):
+    path = folder / "preprocessor.json"
+    path.write_text(path.read_text().replace('"class"', '"newer": 3, "class"', 1))
+    (folder / "checksums.json").write_text("{}")
+    refused("newer", BertTask.from_preset, folder)
+
+
 def test_a_preprocessor_loads_without_the_model_s_own_class(folder):
     path = folder / "config.json"
     path.write_text(path.read_text().replace("my>Graded", "my>Lost"))

@@ -172,7 +172,7 @@ def joined(elements: Iterable[Any], most: int | None = None) -> Any:
     try:
         return keras.tree.map_structure(join, *elements)
     except ValueError as error:
-        raise ValueError("Batches differ in length: pad rows to one, pad_to='full'.") from error
+        raise ValueError("There are rows of different lengths: pad_to='full' pads all.") from error
 
 
 def listed(x: Any, is_right: Callable, expected: str) -> list:

@@ -75,14 +75,15 @@ class BertTokenizer(Tokenizer):
     ):
         check_one_of("family", family, tuple(SPECIAL_TOKENS_OF))
         check_int("max_word_characters", max_word_characters)
-        if not isinstance(added_tokens or {}, Mapping):
+        added_tokens = {} if added_tokens is None else added_tokens
+        if not isinstance(added_tokens, Mapping):
             raise ValueError(
                 "added_tokens must be a dict of tokens to whether they are found in any case, "
                 f'such as {{"[user]": False}}; got {shown(added_tokens)}.'
             )
         self.lowercase = bool(lowercase)
         self.strip_accents = bool(strip_accents)
-        self.added_tokens = dict(added_tokens or {})
+        self.added_tokens = dict(added_tokens)
         self.max_word_characters = int(max_word_characters)
         self.family = family
         self.num_separators = 2 if family else 1

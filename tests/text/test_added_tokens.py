@@ -66,4 +66,5 @@ def test_what_many_tokens_begin_with_is_looked_at_once():
 
 def test_they_must_be_tokens_of_the_vocabulary(refused):
     refused("lacks <user>", BertTokenizer, WORDS, added_tokens={"<user>": True})
-    refused("added_tokens must be a dict", BertTokenizer, WORDS, added_tokens=["good"])
+    for wrong in (["good"], 0):
+        refused("added_tokens must be a dict", BertTokenizer, WORDS, added_tokens=wrong)

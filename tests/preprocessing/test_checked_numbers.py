@@ -11,7 +11,11 @@ from keras_bert.preprocessing.bert_multiple_choice_preprocessor import with_choi
 from keras_bert.preprocessing.class_labels import with_class_check
 from keras_bert.preprocessing.forms import inputs_of
 from keras_bert.preprocessing.prepared_inputs import with_input_checks
-from keras_bert.preprocessing.task_checks import check_extra_inputs, with_extra_arrays
+from keras_bert.preprocessing.task_checks import (
+    check_extra_inputs,
+    example_weights,
+    with_extra_arrays,
+)
 
 IDS = np.zeros((3, 4), "int32")
 FEATURES = np.arange(6).reshape(3, 2)
@@ -130,6 +134,18 @@ def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message, refuse
         refused(message, check_extra_inputs, model, inputs_of(x.element_spec))
     else:
         refused(message, with_extra_arrays, model, x)
+
+
+def test_weights_keep_the_form_of_the_outputs():
+    tokens = SimpleNamespace(shape=(None, None, 3))
+    for output, weights, expected in (
+        (SimpleNamespace(shape=(None, 3)), [[1], [2]], [1, 2]),
+        (tokens, [[1, 0], [1, 1]], [[1, 0], [1, 1]]),
+        ({"words": tokens}, {"words": [[1, 0]]}, {"words": [[1, 0]]}),
+    ):
+        task = SimpleNamespace(output=output, check_labels=lambda y: None)
+        found = example_weights(task, None, weights)
+        assert keras.tree.map_structure(np.ndarray.tolist, found) == expected
 
 
 def test_one_hot_labels_have_as_many_numbers_as_classes():

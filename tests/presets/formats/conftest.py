@@ -21,6 +21,10 @@ CONFIG = {
     "intermediate_size": 12,
     "max_position_embeddings": 16,
 }
+CLASSIFIER = {
+    "architectures": ["BertForSequenceClassification"],
+    "id2label": {"0": "no", "1": "maybe", "2": "yes"},
+}
 HEADS = {
     "cls.predictions.transform.dense.weight": (8, 8),
     "cls.predictions.transform.dense.bias": (8,),
@@ -82,6 +86,17 @@ def folder(tmp_path):
             (path / file).parent.mkdir(exist_ok=True)
             (path / file).write_bytes(text.encode("utf-8"))
         return path
+
+    return write
+
+
+@pytest.fixture
+def their_classifier(encoder, heads, folder):
+    """Writes a classifier's folder, with other files and a changed config."""
+    tensors = {**encoder, **heads("classifier.")}
+
+    def write(name="theirs", files=(), **config):
+        return folder(tensors, {**CLASSIFIER, **config}, files, name)
 
     return write
 

@@ -1,7 +1,7 @@
 """A Hugging Face hub on this machine: a server that speaks its endpoints.
 
 Sources: huggingface_hub `hf_api.py` (`model_info`, `list_repo_tree`, `create_repo`),
-`file_download.py`, `_commit_api.py` and `lfs.py`.
+`file_download.py` and `_commit_api.py`. All files are small ones here, on the hub's own server.
 """
 
 import base64
@@ -12,15 +12,12 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-import yaml
 from huggingface_hub import constants
 
 from keras_bert import BertClassifier, BertPreprocessor
 
-LARGE = (".safetensors", ".h5", ".bin")  # endings of large files
 FILE = "/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)"
 API = "/api/(?:models|datasets)/([^/]+/[^/]+)"
-LARGE_FILE = "/cdn/([^/]+/[^/]+)/([^/]+)/(.+)"
 
 
 class Hub(ThreadingHTTPServer):
@@ -36,11 +33,9 @@ class Hub(ThreadingHTTPServer):
         self.asked = []  # "METHOD path"
         self.refusals = {}  # {name: (status, headers, metadata too)} without a token
         self.token = "hf_secret"
-        self.silent, self.hang_up = False, threading.Event()
-        self.lost = set()  # names of files that are listed, but missing on the server of contents
+        self.lost = set()  # names of files that are listed, but whose contents are missing
         self.private = set()  # names of models
         self.commits = []  # {"name", "message", "deleted"}
-        self.stored = {}  # {SHA-256: large file}
 
     def commit(self, name, revision):
         """Returns the commit of a revision."""
@@ -48,8 +43,8 @@ class Hub(ThreadingHTTPServer):
 
     def fetched(self):
         """Returns the files whose contents were requested."""
-        found = (re.fullmatch(f"GET (?:{FILE}|{LARGE_FILE})", entry) for entry in self.asked)
-        return {match[3] or match[6] for match in found if match}
+        found = (re.fullmatch(f"GET {FILE}", entry) for entry in self.asked)
+        return {match[3] for match in found if match}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -65,15 +60,12 @@ class Handler(BaseHTTPRequestHandler):
         hub, request = self.server, f"{self.command} {self.path.partition('?')[0]}"
         self.body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         hub.asked.append(request)
-        if hub.silent:
-            self.close_connection = True
-            return hub.hang_up.wait(20)
         for pattern, method in ROUTES.items():
             if match := re.fullmatch(pattern, request):
                 return method(self, *match.groups())
         self.error(404, "EntryNotFound")
 
-    do_GET = do_HEAD = do_POST = do_PUT = answer
+    do_GET = do_HEAD = do_POST = answer
 
     def has_token(self):
         return self.headers["Authorization"] == f"Bearer {self.server.token}"
@@ -114,26 +106,15 @@ class Handler(BaseHTTPRequestHandler):
         if not (branch := self.branch(name, revision)):
             return
         hub = self.server
-        if not (hub.models[name][branch] / path).is_file():
+        whole = hub.models[name][branch] / path
+        if not whole.is_file() or self.command == "GET" and path in hub.lost:
             return self.error(404, "EntryNotFound")
-        content = (hub.models[name][branch] / path).read_bytes()
+        content = whole.read_bytes()
         headers = {"X-Repo-Commit": hub.commit(name, branch), "ETag": f'"{digest(content)}"'}
-        if path.endswith(LARGE):  # large files are on another server
-            headers |= {"X-Linked-Etag": headers.pop("ETag"), "X-Linked-Size": str(len(content))}
-            headers["Location"] = f"http://localhost:{hub.server_port}/cdn/{name}/{branch}/{path}"
-            return self.send(302, b"", headers)
         self.send(200, content, headers)
 
-    def large_file(self, name, branch, path):
-        hub = self.server
-        if path in hub.lost:
-            return self.send(404, b"")
-        content = (hub.models[name][branch] / path).read_bytes()
-        self.send(200, content)
-
     def validate(self):
-        fields = yaml.safe_load(json.loads(self.body)["content"].split("---")[1])
-        self.send(200 if isinstance(fields, dict) else 400, b'{"warnings": []}')
+        self.send_json({"warnings": []})
 
     def create(self):
         hub, asked = self.server, json.loads(self.body)
@@ -155,19 +136,8 @@ class Handler(BaseHTTPRequestHandler):
     def preupload(self, name):
         files = json.loads(self.body)["files"]
         for file in files:
-            mode = "lfs" if file["path"].endswith(LARGE) else "regular"
-            file.update(uploadMode=mode, shouldIgnore=False)
+            file.update(uploadMode="regular", shouldIgnore=False)
         self.send_json({"files": files})
-
-    def batch(self, name):
-        objects = json.loads(self.body)["objects"]
-        for file in objects:
-            file["actions"] = {"upload": {"href": f"{self.server.url}/lfs/{file['oid']}"}}
-        self.send_json({"transfer": "basic", "objects": objects})
-
-    def store(self):
-        self.server.stored[digest(self.body)] = self.body
-        self.send(200, b"{}")
 
     def commit(self, name):
         hub, deleted = self.server, []
@@ -178,8 +148,6 @@ class Handler(BaseHTTPRequestHandler):
             path.parent.mkdir(parents=True, exist_ok=True)
             if kind == "file":
                 path.write_bytes(base64.b64decode(value["content"]))
-            elif kind == "lfsFile":
-                path.write_bytes(hub.stored[value["oid"]])
             elif kind == "deletedFile":
                 path.unlink()
                 deleted.append(value["path"])
@@ -206,12 +174,9 @@ ROUTES = {
     f"(?:GET|HEAD) {API}(?:/revision/([^/]+))?": Handler.model_info,
     f"(?:GET|HEAD) {API}/tree/([^/]+)": Handler.tree,
     f"(?:GET|HEAD) {FILE}": Handler.file,
-    f"(?:GET|HEAD) {LARGE_FILE}": Handler.large_file,
     "POST /api/validate-yaml": Handler.validate,
     "POST /api/repos/create": Handler.create,
     "POST /api/models/([^/]+/[^/]+)/preupload/main": Handler.preupload,
-    "POST /([^/]+/[^/]+).git/info/lfs/objects/batch": Handler.batch,
-    "PUT /lfs/.+": Handler.store,
     "POST /api/models/([^/]+/[^/]+)/commit/main": Handler.commit,
 }
 
@@ -246,7 +211,6 @@ def hub(tmp_path, point_to):
         threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
         point_to(server.url, tmp_path / "cache")
         yield server
-        server.hang_up.set()
         server.shutdown()
 
 
@@ -257,34 +221,19 @@ def no_waiting(monkeypatch):
 
 
 @pytest.fixture
-def tiny(encoder, heads, words, folder):
+def tiny(their_classifier, words):
     """Writes the folder of a classifier, with many files that aren't needed."""
-
-    def write(name="theirs", scale=1):
-        tensors = {key: scale * tensor for key, tensor in {**encoder, **heads("class")}.items()}
-        config = {
-            "architectures": ["BertForSequenceClassification"],
-            "id2label": {"0": "no", "1": "maybe", "2": "yes"},
-        }
-        needless = ("pytorch_model.bin", "tf_model.h5", "onnx/model.onnx", "README.md")
-        files = {
-            "vocab.txt": "\n".join(words),
-            "tokenizer_config.json": {"do_lower_case": True},
-            "onnx/config.json": {},
-            **dict.fromkeys((*needless, "openvino/x.bin"), "much"),
-        }
-        return folder(tensors, config, files, name)
-
-    return write
+    needless = ("pytorch_model.bin", "tf_model.h5", "onnx/model.onnx", "README.md")
+    files = {
+        "vocab.txt": "\n".join(words),
+        "tokenizer_config.json": {"do_lower_case": True},
+        "onnx/config.json": {},
+        **dict.fromkeys((*needless, "openvino/x.bin"), "much"),
+    }
+    return lambda name="theirs": their_classifier(name, files)
 
 
 @pytest.fixture(scope="module")
 def classifier(backbone, randomized, letters):
     reader = BertPreprocessor(letters, sequence_length=12)
     return randomized(BertClassifier(backbone(), num_classes=2, preprocessor=reader))
-
-
-@pytest.fixture
-def our_preset(classifier, tmp_path):
-    classifier.save_to_preset(tmp_path / "ours")
-    return classifier, tmp_path / "ours"

@@ -5,7 +5,14 @@ import json
 import pytest
 from safetensors.numpy import load_file
 
-from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertEmbedderPreprocessor,
+    BertTask,
+    BertTokenizer,
+)
 from keras_bert.presets.formats.hugging_face import read_hugging_face
 
 KIND = "sentence_transformers.models."
@@ -27,31 +34,32 @@ def pooling(mode, **others):
 def sentences(encoder, folder):
     """Writes a folder of sentence-transformers."""
 
-    def write(kinds=("Transformer", "Pooling"), mode="mean_tokens", tensors=(), **files):
+    def write(
+        kinds=("Transformer", "Pooling"), mode="mean_tokens", tensors=(), name="theirs", **files
+    ):
         named = {
             "modules.json": modules(*kinds),
             "1_Pooling/config.json": pooling(mode),
             "sentence_bert_config.json": {"max_seq_length": 10, "do_lower_case": False},
         }
-        changed = {name.replace("__", "/") + ".json": value for name, value in files.items()}
-        return folder({**encoder, **dict(tensors)}, files={**named, **changed})
+        changed = {file.replace("__", "/") + ".json": value for file, value in files.items()}
+        return folder({**encoder, **dict(tensors)}, files={**named, **changed}, name=name)
 
     return write
 
 
-@pytest.mark.parametrize(
-    ("kinds", "files", "expected"),
-    [
-        (["Normalize"], {"1_Pooling__config": pooling("cls_token")}, ("cls", True)),
-        (["Normalize"], {"1_Pooling__config": pooling("mean_tokens")}, ("mean", True)),
-        ([], {"1_Pooling__config": pooling("max_tokens")}, ("max", False)),
-        ([], {"1_Pooling__config": {"pooling_mode": "cls"}}, ("cls", False)),  # the newer key
-    ],
-)
-def test_pooling_and_normalization_come_from_the_folder(sentences, kinds, files, expected):
-    model = BertTask.from_preset(sentences(("Transformer", "Pooling", *kinds), **files))
-    assert type(model) is BertEmbedder and (model.pooling, model.normalize) == expected
-    assert not model.load_report.new
+def test_pooling_and_normalization_come_from_the_folder(sentences):
+    for name, kinds, config, expected in (
+        ("a", ["Normalize"], pooling("cls_token"), ("cls", True)),
+        ("b", ["Normalize"], pooling("mean_tokens"), ("mean", True)),
+        ("c", [], pooling("max_tokens"), ("max", False)),
+        ("d", [], {"pooling_mode": "cls"}, ("cls", False)),  # the newer key
+    ):
+        kinds = ("Transformer", "Pooling", *kinds)
+        checkpoint = read_hugging_face(sentences(kinds, name=name, **{"1_Pooling__config": config}))
+        arguments = checkpoint.task_arguments
+        assert checkpoint.task is BertEmbedder
+        assert (arguments["pooling"], arguments["normalize"]) == expected
 
 
 def test_the_encoder_may_have_its_own_folder(encoder, folder, sentences):
@@ -72,44 +80,35 @@ def test_the_folder_limits_sequences(sentences, words):
     assert read_hugging_face(source).sequence_length == 10  # as older versions named it
 
 
-@pytest.mark.parametrize(
-    ("kinds", "mode", "made_by"),
-    [
-        (("Transformer", "Pooling", "Dense"), "mean_tokens", "Dense"),
-        (("Transformer", "Pooling"), "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens"),
-    ],
-)
-def test_unsupported_pooling_is_refused_for_an_embedder_alone(
-    sentences, kinds, mode, made_by, refused
-):
-    source = sentences(kinds, mode)
-    for cls in (BertEmbedder, BertTask):
-        refused(f"are made by .*{made_by}.*pooling=.*BertBackbone", cls.from_preset, source)
+def test_unsupported_pooling_is_refused_for_an_embedder_alone(sentences, refused):
+    for kinds, mode, made_by in (
+        (["Dense"], "mean_tokens", "Dense"),
+        ([], "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens"),
+    ):
+        source = sentences(("Transformer", "Pooling", *kinds), mode, name=made_by)
+        for cls in (BertEmbedder, BertTask):
+            refused(f"are made by .*{made_by}.*pooling=.*BertBackbone", cls.from_preset, source)
     refused("are made by", BertEmbedder.from_preset, source, normalize=False)
     assert BertEmbedder.from_preset(source, pooling="cls").pooling == "cls"
     assert BertBackbone.from_preset(source).num_layers == 2
     assert BertClassifier.from_preset(source, num_classes=2).num_classes == 2
 
 
-def test_the_list_of_modules_stays_within_the_folder(sentences, refused):
-    source = sentences(modules=modules("Transformer", transformer="../elsewhere"))
-    refused("path must be a path within", BertEmbedder.from_preset, source)
-
-
-def test_prompts_of_which_the_mean_leaves_out_tokens_are_refused(sentences, refused):
-    prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
-    without = pooling("mean_tokens", include_prompt=False)
-    files = {"config_sentence_transformers": prompts, "1_Pooling__config": without}
-    refused(
-        "leaves the tokens of its prompts out of the mean",
-        BertEmbedder.from_preset,
-        sentences(**files),
-    )
+def test_what_would_be_read_otherwise_is_refused(sentences, refused):
+    outside = sentences(modules=modules("Transformer", transformer="../elsewhere"))
+    refused("path must be a path within", BertEmbedder.from_preset, outside)
+    files = {
+        "config_sentence_transformers": {"prompts": {"query": "query: "}},
+        "1_Pooling__config": pooling("mean_tokens", include_prompt=False),
+    }
+    prompted = sentences(name="prompted", **files)
+    refused("leaves the tokens of its prompts out of the mean", BertTask.from_preset, prompted)
 
 
 def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):
     model = BertTask.from_preset(sentences(mode="cls_token", tensors=heads("cls.seq_rel")))
     assert type(model) is BertEmbedder and model.pooling == "cls"
+    assert not model.load_report.new
     assert set(model.load_report.left_over) == {*heads("cls.seq_relationship")}
 
 
@@ -121,3 +120,28 @@ def test_an_embedder_is_written_as_a_folder_of_sentence_transformers(backbone, e
     assert written.items() <= pooling("cls_token").items()
     names = load_file(tmp_path / "model.safetensors").keys()
     assert names == {name.removeprefix("bert.") for name in encoder}  # the names of a BertModel
+
+
+def test_an_mpnet_reads_text_by_its_own_special_tokens(
+    make_backbone, letters, randomized, same, tmp_path, refused
+):
+    words = ["<s>", "<pad>", "</s>", "<unk>", *letters.get_vocabulary(), "<mask>"]
+    tokenizer = BertTokenizer(words, max_word_characters=100, family="mpnet")
+    encoder = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
+    backbone = randomized(make_backbone(vocabulary_size=len(words), **encoder))
+    reader = BertEmbedderPreprocessor(tokenizer, sequence_length=12)
+    model = BertEmbedder(backbone, preprocessor=reader, pooling="mean")
+    model.save_to_hugging_face(tmp_path / "theirs")
+    files = ("tokenizer.json", "special_tokens_map.json", "tokenizer_config.json")
+    for file in files:  # without any, the model's config says it
+        (tmp_path / "theirs" / file).unlink()
+        back = BertTask.from_preset(tmp_path / "theirs")
+        assert same(back, model) and back.preprocessor.get_config() == reader.get_config()
+        assert back.preprocessor.tokenizer.mask_token_id == len(words) - 1
+    path = tmp_path / "theirs" / "config.json"
+    config = json.loads(path.read_text())
+    for key, value, only in (("pad_token_id", 0, 1), ("relative_attention_num_buckets", 64, 32)):
+        path.write_text(json.dumps({**config, key: value}))
+        refused(f"{key} must be .* {only}; got {value}", BertTask.from_preset, path.parent)
+    reader.tokenizer = letters
+    refused("pad_token_id=0; .* must be 1. ", model.save_to_hugging_face, tmp_path / "other")

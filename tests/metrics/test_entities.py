@@ -6,35 +6,32 @@ import pytest
 from keras_bert.metrics.entities import entity_scores, tagged_entities
 
 CONLLEVAL = Path(__file__).resolve().parents[1] / "golden" / "conlleval.json"
+ENTITIES = {  # {tags: type, first word and end of each entity}
+    "B-A I-A O B-B": "A 0 2, B 3 4",
+    "I-A I-A O I-B": "A 0 2, B 3 4",  # IOB1
+    "I-A B-A I-A": "A 0 1, A 1 3",
+    "B-A I-B I-B": "A 0 1, B 1 3",  # another type begins another entity
+    "O I-A O I-A": "A 1 2, A 3 4",
+    "B-A B-A": "A 0 1, A 1 2",
+    "S-A B-A I-A E-A S-B": "A 0 1, A 1 4, B 4 5",
+    "B-A E-A I-A": "A 0 2, A 2 3",
+    "U-A B-A M-A L-A": "A 0 1, A 1 4",  # BILOU, BMES
+    "B-a-b I-a-b": "a-b 0 2",
+    "B I O I": " 0 2,  3 4",
+    "B I E O S": " 0 3,  4 5",
+    "B I L O U": " 0 3,  4 5",
+    "B M E O S": " 0 3,  4 5",
+    "NN NN O VB": "NN 0 1, NN 1 2, VB 3 4",
+    "O O": "",
+    "": "",
+}
 
 
-@pytest.mark.parametrize(
-    ("tags", "entities"),
-    [
-        ("B-A I-A O B-B", [("A", 0, 2), ("B", 3, 4)]),
-        ("I-A I-A O I-B", [("A", 0, 2), ("B", 3, 4)]),  # IOB1
-        ("I-A B-A I-A", [("A", 0, 1), ("A", 1, 3)]),
-        ("B-A I-B I-B", [("A", 0, 1), ("B", 1, 3)]),  # another type begins another entity
-        ("O I-A O I-A", [("A", 1, 2), ("A", 3, 4)]),
-        ("B-A B-A", [("A", 0, 1), ("A", 1, 2)]),
-        ("S-A B-A I-A E-A S-B", [("A", 0, 1), ("A", 1, 4), ("B", 4, 5)]),
-        ("B-A E-A I-A", [("A", 0, 2), ("A", 2, 3)]),
-        ("U-A B-A M-A L-A", [("A", 0, 1), ("A", 1, 4)]),  # BILOU, BMES
-        ("B-a-b I-a-b", [("a-b", 0, 2)]),
-        ("B I O I", [("", 0, 2), ("", 3, 4)]),
-        ("NN NN O VB", [("NN", 0, 1), ("NN", 1, 2), ("VB", 3, 4)]),
-        ("O O", []),
-        ("", []),
-    ],
-)
-def test_entities_are_those_of_conlleval(tags, entities):
-    assert tagged_entities(tags.split()) == entities
-
-
-@pytest.mark.parametrize("letters", ["BIE S", "BIL U", "BME S"])
-def test_tags_without_types_have_the_entities_of_their_scheme(letters):
-    tags = ["O" if letter == " " else letter for letter in letters]
-    assert tagged_entities(tags) == [("", 0, 3), ("", 4, 5)]
+def test_entities_are_those_of_conlleval():
+    for tags, expected in ENTITIES.items():
+        found = tagged_entities(tags.split())
+        written = [f"{type_} {first} {end}" for type_, first, end in found]
+        assert ", ".join(written) == expected, tags
 
 
 def test_scores_equal_those_of_conlleval_itself():

@@ -1,8 +1,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from keras_bert.metrics import squad_scores
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "squad.json"
@@ -12,14 +10,14 @@ def question(id_, *answers, **more):
     return {"id": id_, "answers": [{"text": text, "answer_start": 0} for text in answers], **more}
 
 
-@pytest.mark.parametrize("case", json.loads(GOLDEN.read_text(encoding="utf-8")))
-def test_the_official_scripts_give_the_same_numbers(case):
-    threshold = None if case["odds"] is None else 1.0  # what theirs takes by default
-    scores = squad_scores(case["questions"], case["predictions"], case["odds"], threshold)
-    theirs = {{"exact_match": "exact"}.get(k, k): v for k, v in case["theirs"].items()}
-    assert "HasAns_f1" in theirs or theirs.keys() == {"exact", "f1"}
-    assert theirs.keys() == scores.keys() - ({"total"} - theirs.keys())
-    assert all(abs(scores[name] - value) < 1e-9 for name, value in theirs.items())
+def test_the_official_scripts_give_the_same_numbers():
+    for case in json.loads(GOLDEN.read_text(encoding="utf-8")):
+        threshold = None if case["odds"] is None else 1.0  # what theirs takes by default
+        scores = squad_scores(case["questions"], case["predictions"], case["odds"], threshold)
+        theirs = {{"exact_match": "exact"}.get(k, k): v for k, v in case["theirs"].items()}
+        assert "HasAns_f1" in theirs or theirs.keys() == {"exact", "f1"}
+        assert theirs.keys() == scores.keys() - ({"total"} - theirs.keys())
+        assert all(abs(scores[name] - value) < 1e-9 for name, value in theirs.items())
 
 
 def test_bad_input_is_named(refused):

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -6,18 +8,14 @@ from keras_bert.readers.conll import encode_entities, read_conll, write_conll
 
 
 def tags_of(write, tags, **options):
-    lines = "\n".join(f"w {tag}" if tag else "" for tag in tags.split(" "))
-    return read_conll(write(lines), **options)
+    return read_conll(write("".join(f"w {tag}\n" for tag in tags)), **options)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("by", ["\t", " ", "  "])
-def test_two_and_four_columns_give_the_same(write, by, end):
-    rows = [("Ada", "NNP", "B-NP", "B-PER"), ("sleeps", "VBZ", "B-VP", "O"), ()]
-    rows += [("\u00a0Köln", "NNP", "B-NP", "B-LOC"), (".", ".", "O", "O")]
-    four = read_conll(write(end.join(by.join(row) for row in rows) + end))
-    two = read_conll(write("\ufeff" + end.join(by.join(row[::3]) for row in rows)))
-    for sentences in (four, two):
+def test_two_and_four_columns_give_the_same(write):
+    four = "Ada NNP B-NP B-PER\nsleeps VBZ B-VP O\n\n\u00a0Köln NNP B-NP B-LOC\n. . O O\n"
+    two = "\ufeffAda B-PER\nsleeps O\n\n\u00a0Köln B-LOC\n. O"
+    for text, by, end in itertools.product((four, two), ("\t", " ", "  "), ("\n", "\r\n")):
+        sentences = read_conll(write(text.replace(" ", by).replace("\n", end)))
         assert sentences.words == [["Ada", "sleeps"], ["\u00a0Köln", "."]]
         assert sentences.tags == [["B-PER", "O"], ["B-LOC", "O"]]
         assert sentences.lines == [[1, 2], [4, 5]]
@@ -40,48 +38,33 @@ def test_documents_begin_at_docstart(write):
     assert read_conll(write("a O\n\n-DOCSTART- O\n\nb O\n")).documents == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("tags", "bio", "bioes"),
-    [
-        ("I-A I-A O I-A B-A", "B-A I-A O B-A B-A", "B-A E-A O S-A S-A"),  # IOB1
-        ("B-A I-A O B-A B-A", "B-A I-A O B-A B-A", "B-A E-A O S-A S-A"),
-        ("B-A E-A O S-A S-A", "B-A I-A O B-A B-A", "B-A E-A O S-A S-A"),
-        ("B-A L-A O U-A U-A", "B-A I-A O B-A B-A", "B-A E-A O S-A S-A"),
-        ("I-A I-B", "B-A B-B", "S-A S-B"),
-        ("O", "O", "O"),
-    ],
-)
-def test_every_scheme_is_recognised_and_rewritten(write, tags, bio, bioes):
-    assert tags_of(write, tags).tags == [bio.split()]
-    assert tags_of(write, tags, scheme="bioes").tags == [bioes.split()]
-    assert tags_of(write, tags, scheme=None).tags == [tags.split()]
-    assert tags_of(write, tags, repair=True).num_repaired == 0
+def test_every_scheme_is_recognised_and_rewritten(write):
+    iob1 = "I-A I-A I-A I-B O I-A B-A".split()
+    bio = "B-A I-A I-A B-B O B-A B-A".split()
+    bioes = "B-A I-A E-A S-B O S-A S-A".split()
+    bilou = "B-A I-A L-A U-B O U-A U-A".split()
+    for tags in (iob1, bio, bioes, bilou):
+        found = tags_of(write, tags, repair=True)
+        assert (found.tags, found.num_repaired) == ([bio], 0)
+        assert tags_of(write, tags, scheme="bioes").tags == [bioes]
+        assert tags_of(write, tags, scheme=None).tags == [tags]
+    assert encode_entities(tagged_entities(bio), 7, "iob1") == iob1
 
 
-def test_writing_and_reading_entities_are_inverse():
-    entities = [("A", 0, 1), ("A", 1, 4), ("B", 5, 6)]
-    for scheme in ("bio", "bioes"):
-        assert tagged_entities(encode_entities(entities, 7, scheme)) == entities
-
-
-@pytest.mark.parametrize(
-    ("tags", "message", "repaired"),
-    [
+def test_tags_against_their_scheme(write, refused):
+    for tags, message, repaired in (
         ("B-A O I-A", "line 3: 'I-A' .* 'B-A' in BIO, and line 1: .* 'I-A' in IOB1", "B-A O B-A"),
         ("B-A I-B", "line 2: 'I-B' must be 'B-B' in BIO, and line 1", "B-A B-B"),
         ("B-A O S-A", "line 1: 'B-A' must be 'S-A' in BIOES", "B-A O B-A"),
         ("O I-A E-A", "line 2: 'I-A' must be 'B-A' in BIOES", "O B-A I-A"),
         ("S-A E-A", "line 2: 'E-A' must be 'S-A' in BIOES", "B-A B-A"),
-    ],
-)
-def test_tags_against_their_scheme(write, tags, message, repaired, refused):
-    refused(f"{message}.*repair=True", tags_of, write, tags)
-    sentences = tags_of(write, tags, repair=True)
-    assert (sentences.tags, sentences.num_repaired) == ([repaired.split()], 1)
+    ):
+        refused(f"{message}.*repair=True", tags_of, write, tags.split())
+        sentences = tags_of(write, tags.split(), repair=True)
+        assert (sentences.tags, sentences.num_repaired) == ([repaired.split()], 1)
 
 
-def test_other_columns_are_chosen_by_number(write, tmp_path, refused):
-    refused("missing.txt can't be read", read_conll, tmp_path / "missing.txt")
+def test_other_columns_are_chosen_by_number(write, refused):
     path = write("Ada NNP B-NP B-PER\nsleeps VBZ B-VP O\n")
     refused("scheme must be one of", read_conll, path, scheme="iob")
     assert read_conll(path, tag_column=1).tags == [["NNP", "VBZ"]]
@@ -91,9 +74,8 @@ def test_other_columns_are_chosen_by_number(write, tmp_path, refused):
     assert read_conll(path, word_column=1).words == [["NNP", "VBZ"]]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_other_files_are_refused_with_the_line(write, refused):
+    for text, message in (
         ("a O\nb\n", "line 2: 1 columns, a tag is missing: 'b'"),
         ("a\tO\n\nb\t\n", "line 3: 1 columns"),
         ("a O\nb x O\n", "line 2: 3 columns, line 1 has 2"),
@@ -102,10 +84,12 @@ def test_other_columns_are_chosen_by_number(write, tmp_path, refused):
         ("a B-A\nb NN\n", "line 2: the tag 'NN' has no prefix.*'B-A'.*scheme=None"),
         ("a B-A\nb I\n", "line 2: the tag 'I' has no prefix"),
         ("w\t\r\t", "line 1: 1 columns"),
-    ],
-)
-def test_other_files_are_refused_with_the_line(write, text, message, refused):
-    refused(f"rows.tsv.*{message}", read_conll, write(text))
+    ):
+        refused(f"rows.tsv.*{message}", read_conll, write(text))
+    refused("missing.txt can't be read", read_conll, "missing.txt")
+    sentences = read_conll(write("a O\nb B-A\n"))
+    message = "line 2: the tag 'B-A' is none of the 2 classes: O, B-B"
+    refused(message, sentences.class_numbers, ["O", "B-B"])
 
 
 def test_a_word_that_begins_like_a_byte_order_mark_is_written_and_read(tmp_path):
@@ -113,15 +97,6 @@ def test_a_word_that_begins_like_a_byte_order_mark_is_written_and_read(tmp_path)
     for given in (words, [np.array(words[0]), [words[1][0].encode()]]):
         write_conll(tmp_path / "a.conll", given, tags)
         assert read_conll(tmp_path / "a.conll").words == words
-
-
-def test_a_tag_that_training_lacks_is_named(write, refused):
-    sentences = read_conll(write("a O\nb B-A\n"))
-    refused(
-        "line 2: the tag 'B-A' is none of the 2 classes: O, B-B",
-        sentences.class_numbers,
-        ["O", "B-B"],
-    )
 
 
 @pytest.mark.shared

@@ -10,11 +10,10 @@ from keras_bert.readers.squad import CONTRADICTORY, MISPLACED, UNANSWERED, train
 def write(tmp_path):
     """Writes a file of one paragraph with these questions."""
 
-    def write(*questions, context="It is a book.", version="1.1"):
+    def write(*questions, context="It is a book."):
         path = tmp_path / "squad.json"
-        paragraphs = [{"context": context, "qas": list(questions)}]
-        content = {"version": version, "data": [{"title": "T", "paragraphs": paragraphs}]}
-        path.write_text(json.dumps(content))
+        paragraphs = [{"context": context, "qas": questions}]
+        path.write_text(json.dumps({"data": [{"title": "T", "paragraphs": paragraphs}]}))
         return path
 
     return write
@@ -72,9 +71,9 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_other_files_are_refused_with_the_place(tmp_path, refused):
+    path = tmp_path / "squad.json"
+    for content, message in (
         ("id\ttext\n1\tYes", r"squad.json is not JSON.*line 1"),
         ('{"data": [\n}', r"squad.json is not JSON.*line 2"),
         ('{"data": ' * 99_999, r"squad.json is not JSON.*recursion"),
@@ -83,31 +82,23 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
         ('{"data": []}', "has no questions"),
         ('{"data": [3]}', r"not SQuAD's.*got .'data': \[3\]"),
         ('{"data": [{"title": "T"}]}', r"data\[0\].paragraphs must be given"),
-    ],
-)
-def test_other_files_are_refused_with_the_place(tmp_path, content, message, refused):
-    path = tmp_path / "squad.json"
-    path.write_text(content)
-    refused(message, read_squad, path)
+    ):
+        path.write_text(content)
+        refused(message, read_squad, path)
 
 
-LARGE = 12345
-
-
-@pytest.mark.parametrize(
-    "questions, context, message",
-    [
+def test_other_values_are_refused_with_the_place(write, refused):
+    large = 12345
+    for questions, context, message in (
         ([], 5, r"data\[0\].paragraphs\[0\].context must be a string; got 5"),
         ([question("1", ("a", "0"))], "", r"qas\[0\].answers\[0\].answer_start must be.*got '0'"),
         ([question("1")] * 2, "", r"qas\[1\]: the id '1' occurs twice"),
         ([question("1") | {"question": "\ud800"}], "", "question must be a text, without"),
-        ([question("1", ("a", LARGE))], "", r"squad\.json.*digits"),
-    ],
-)
-def test_other_values_are_refused_with_the_place(write, questions, context, message, refused):
-    path = write(*questions, context=context)
-    path.write_text(path.read_text().replace(str(LARGE), "9" * 5000))
-    refused(message, read_squad, path)
+        ([question("1", ("a", large))], "", r"squad\.json.*digits"),
+    ):
+        path = write(*questions, context=context)
+        path.write_text(path.read_text().replace(str(large), "9" * 5000))
+        refused(message, read_squad, path)
 
 
 @pytest.mark.shared

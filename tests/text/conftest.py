@@ -1,18 +1,10 @@
 """Vocabularies and characters, for the tests of the tokenizer in Python and as ops."""
 
-import runpy
 import unicodedata
-from pathlib import Path
 
 import pytest
 
-RULES = runpy.run_path(str(Path(__file__).parent / "rule_by_rule.py"))
-SPECIAL = RULES["SPECIAL"]
-
-
-@pytest.fixture(scope="session")
-def rule_by_rule():
-    return RULES["RuleByRuleTokenizer"]
+from tests.text.rule_by_rule import SPECIAL
 
 
 @pytest.fixture(scope="session")

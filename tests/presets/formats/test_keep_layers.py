@@ -8,6 +8,7 @@ from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
 pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
 KEPT = (1, 2, 4)
+FORMATS = ("preset", "hugging_face")
 
 
 @pytest.fixture
@@ -30,26 +31,24 @@ def by_hand(weights_of):
     return copied
 
 
-def test_the_layers_are_those_copied_by_hand(whole, by_hand, same, tmp_path, save):
-    save(whole, tmp_path)
-    model = BertTask.from_preset(tmp_path, keep_layers=KEPT)
-    assert type(model) is BertClassifier and same(model, by_hand(whole))
-    assert model.backbone.num_layers == len(model.backbone.blocks) == 3
-    assert not model.load_report.new
-    _, source = model.load_report.matched["block_2/output_dense/kernel"]
-    assert "4" in source and len(model.load_report.left_over) >= 2 * 12
-    encoder = BertBackbone.from_preset(tmp_path, keep_layers=np.array(KEPT), dropout=0.3)
-    assert same(encoder, by_hand(whole.backbone)) and encoder.dropout == 0.3
-    wider = BertClassifier.from_preset(tmp_path, num_classes=3, keep_layers=KEPT)
-    assert same(wider.backbone, encoder)
-    assert wider.load_report.new.keys() == {"logits/kernel", "logits/bias"}
-
-
-def test_an_embedder_of_sentence_transformers(whole, by_hand, same, tmp_path):
-    embedder = BertEmbedder(whole.backbone, pooling="max")
-    embedder.save_to_hugging_face(tmp_path)
-    model = BertEmbedder.from_preset(tmp_path, keep_layers=KEPT)
-    assert model.pooling == "max" and same(model, by_hand(embedder))
+def test_the_layers_are_those_copied_by_hand(whole, by_hand, same, tmp_path, refused):
+    for name in FORMATS:
+        folder = tmp_path / name
+        getattr(whole, f"save_to_{name}")(folder)
+        model = BertTask.from_preset(folder, keep_layers=KEPT)
+        assert type(model) is BertClassifier and same(model, by_hand(whole))
+        assert model.backbone.num_layers == len(model.backbone.blocks) == 3
+        assert not model.load_report.new
+        _, source = model.load_report.matched["block_2/output_dense/kernel"]
+        assert "4" in source and len(model.load_report.left_over) >= 2 * 12
+        encoder = BertBackbone.from_preset(folder, keep_layers=np.array(KEPT), dropout=0.3)
+        assert same(encoder, by_hand(whole.backbone)) and encoder.dropout == 0.3
+        wider = BertClassifier.from_preset(folder, num_classes=3, keep_layers=KEPT)
+        assert same(wider.backbone, encoder)
+        assert wider.load_report.new.keys() == {"logits/kernel", "logits/bias"}
+        for layers in [(1, 5), (-1,), (1, 1), (2, 0), (), "024", (None,), 3, [[0]]]:
+            message = r"keep_layers must be .* 0 to 4, .* \(0, 2, 4\); got"
+            refused(message, BertBackbone.from_preset, folder, keep_layers=layers)
 
 
 def test_other_layers_are_not_read(whole, tmp_path, refused):
@@ -67,16 +66,13 @@ def test_a_quantized_preset_is_refused(whole, tmp_path, refused):
     refused("is quantized", BertClassifier.from_preset, tmp_path, keep_layers=KEPT)
 
 
-def test_layers_that_are_not_there_are_refused(backbone, tmp_path, save, refused):
-    save(backbone(num_layers=5), tmp_path)
-    for layers in [(1, 5), (-1,), (1, 1), (2, 0), (), "024", (None,), 3, [[0]]]:
-        message = r"keep_layers must be .* 0 to 4, .* \(0, 2, 4\); got"
-        refused(message, BertBackbone.from_preset, tmp_path, keep_layers=layers)
-
-
 def test_chosen_layers_are_counted_again(whole, by_hand, same, tmp_path, refused):
+    embedder = BertEmbedder(whole.backbone, pooling="max")
+    embedder.save_to_hugging_face(tmp_path / "theirs")
+    model = BertEmbedder.from_preset(tmp_path / "theirs", keep_layers=KEPT)
+    assert model.pooling == "max" and same(model, by_hand(embedder))
     embedder = BertEmbedder(whole.backbone, layers=[-1, -4], combine="weighted")
-    embedder.save_to_preset(tmp_path)
-    refused("reads layers=", BertEmbedder.from_preset, tmp_path, keep_layers=KEPT)
-    model = BertEmbedder.from_preset(tmp_path, keep_layers=KEPT, layers=[3, 1])
+    embedder.save_to_preset(tmp_path / "ours")
+    refused("reads layers=", BertEmbedder.from_preset, tmp_path / "ours", keep_layers=KEPT)
+    model = BertEmbedder.from_preset(tmp_path / "ours", keep_layers=KEPT, layers=[3, 1])
     assert model.chosen_layers == [3, 1] and same(model, by_hand(embedder))

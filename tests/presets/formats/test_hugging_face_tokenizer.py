@@ -188,9 +188,20 @@ def test_a_refused_tokenizer_can_be_replaced_or_left_out(
     assert BertBackbone.from_preset(source).num_layers == 2
 
 
-def test_vocabularies_and_sequences_are_limited_by_the_tables(encoder, write, words, refused):
+def test_vocabularies_and_sequences_are_limited_by_the_tables(encoder, write, read, words, refused):
     source = write({"vocab.txt": lines([*words, "more"])}, tensors=encoder)
     refused(f"{source}.* 31 words.* 30", BertClassifier.from_preset, source, num_classes=2)
     for longest, expected in ((12, 12), (512, 16), (1e30, 16), (None, 16)):
         source = write({"vocab.txt": lines(words)}, {"model_max_length": longest}, encoder)
         assert read_hugging_face(source).sequence_length == expected
+    vocabulary, fast = {"vocab.txt": lines(words)}, tokenizer_json(words)
+    fast["added_tokens"] = [{"id": 10**9, "content": "x"}]
+    for files in (
+        {**vocabulary, "added_tokens.json": {"x": 10**9}},
+        {**vocabulary, "tokenizer.json": fast},
+        {"tokenizer.json": tokenizer_json(words, vocab={"x": 10**9})},
+    ):
+        refused("belong to different models", read, files)
+    for digits in ("9" * 9, "9" * 50):
+        settings = {"added_tokens_decoder": {digits: {"content": "x"}}}
+        refused("belong to different models", read, vocabulary, settings)

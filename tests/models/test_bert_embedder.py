@@ -6,49 +6,25 @@ import pytest
 
 from keras_bert import BertEmbedder, BertTask
 
-TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
-
-
-@pytest.fixture
-def backbone(make_backbone, randomized):
-    return randomized(make_backbone())
-
 
 @pytest.fixture
 def deep(make_backbone, randomized):
     return randomized(make_backbone(num_layers=3))
 
 
-@pytest.fixture
-def model(backbone, preprocessor, eager):
-    return eager(BertEmbedder(backbone, preprocessor=preprocessor), loss="cosine_similarity")
-
-
-def test_any_preset_gives_an_embedder(backbone, inputs, tmp_path, difference):
-    backbone.save_to_preset(tmp_path / "preset")
-    model = BertTask.from_preset(tmp_path / "preset")
-    assert type(model) is BertEmbedder and not model.load_report.new
-    assert difference(model.backbone(inputs), backbone(inputs)) == 0.0
-
-
 def test_chosen_layers_are_combined_before_pooling(deep, inputs, assert_close):
-    model = BertEmbedder(deep, normalize=False, layers=[-1, 0, 2], combine="concat")
     states = [keras.ops.convert_to_numpy(state) for state in deep.hidden_states(inputs)]
-    joined = np.concatenate([states[3], states[0], states[2]], axis=-1)
     tokens = inputs["padding_mask"][:, :, None]
+    joined = np.concatenate([states[3], states[0], states[2]], axis=-1)
     expected = (joined * tokens).sum(axis=1) / tokens.sum(axis=1)
+    model = BertEmbedder(deep, normalize=False, layers=[-1, 0, 2], combine="concat")
     assert model.output.shape == (None, 48)
     assert_close(model(inputs), expected)
-
-
-def test_no_pooling_gives_the_vectors_of_tokens(deep, inputs, assert_close):
-    tokens = inputs["padding_mask"]
-    last = BertEmbedder(deep, pooling=None, normalize=False)(inputs)
-    expected = keras.ops.convert_to_numpy(deep(inputs)["sequence_output"])
-    assert_close(last, expected * tokens[:, :, None])
+    of_tokens = BertEmbedder(deep, pooling=None, normalize=False)
+    assert_close(of_tokens(inputs), states[3] * tokens)
     several = BertEmbedder(deep, pooling=None, layers=[-1, -2]).predict_on_batch(inputs)
     assert several.shape == (8, 12, 32)
-    np.testing.assert_allclose(np.linalg.norm(several[tokens == 1], axis=-1), 1, rtol=1e-5)
+    assert_close(np.linalg.norm(several, axis=-1), np.float32(tokens[..., 0]))
 
 
 def test_blocks_after_the_chosen_layers_are_not_computed(deep):
@@ -60,48 +36,48 @@ def test_blocks_after_the_chosen_layers_are_not_computed(deep):
     assert "block_0" in trained and not trained & {"block_1", "block_2", "pooler"}
 
 
-def test_weights_of_layers_train_while_the_encoder_is_frozen(deep, preprocessor, eager):
+def test_weights_of_layers_train_while_the_encoder_is_frozen(deep, inputs, eager):
     deep.trainable = False
-    model = BertEmbedder(deep, layers=[-1, 1], combine="weighted", preprocessor=preprocessor)
+    model = BertEmbedder(deep, layers=[-1, 1], combine="weighted")
     before = deep.get_weights()
     assert len(model.trainable_weights) == 2
     eager(model, optimizer=keras.optimizers.Adam(0.05), loss="mse")
-    model.fit(TEXTS, np.eye(16)[:4], verbose=0)
+    model.fit(inputs, np.eye(16)[:8], verbose=0)
     assert all(map(np.array_equal, before, deep.get_weights()))
     shares = keras.ops.convert_to_numpy(model.get_layer("layer_combination").weights[0])
     assert np.abs(shares).min() > 0
 
 
 def test_layers_are_saved_and_changed(assert_close, deep, inputs, randomized, tmp_path):
+    deep.save_to_preset(tmp_path / "encoder")
+    model = BertTask.from_preset(tmp_path / "encoder")
+    assert type(model) is BertEmbedder and not model.load_report.new
     model = randomized(BertEmbedder(deep, layers=[-1, 1], combine="weighted", pooling=None))
-    model.save_to_preset(tmp_path)
-    loaded = BertTask.from_preset(tmp_path)
+    model.save_to_preset(tmp_path / "task")
+    loaded = BertTask.from_preset(tmp_path / "task")
     assert loaded.get_config() == model.get_config()
     assert_close(loaded(inputs), model(inputs), sums=0)
     other = {"layers": [1, 2, 3], "combine": "mean", "pooling": "max", "normalize": True}
-    changed = BertEmbedder.from_preset(tmp_path, **other)
+    changed = BertEmbedder.from_preset(tmp_path / "task", **other)
     assert_close(changed(inputs), BertEmbedder(deep, **other)(inputs))
 
 
-def test_what_cannot_be_compared_or_served_is_named(
-    tensorflow, model, backbone, preprocessor, tmp_path, refused
+def test_vectors_of_tokens_are_not_compared_or_served(
+    tensorflow, deep, preprocessor, tmp_path, refused
 ):
-    tokens = BertEmbedder(backbone, pooling=None, preprocessor=preprocessor)
-    refused("There are 4 texts but 2 others", model.similarity_pairwise, TEXTS, TEXTS[:2])
-    refused("this needs one for the whole.*pooling=", tokens.similarity, "a", "b")
-    refused("vector for each token.*pooling=", tokens.export, tmp_path / "served")
-    refused("vector for each token.*pooling=", tokens.answer, ["a"])
-    assert not (tmp_path / "served").exists()
+    tokens = BertEmbedder(deep, pooling=None, preprocessor=preprocessor)
+    for message, call, *arguments in (
+        ("needs one for the whole.*pooling=", tokens.similarity, "a", "b"),
+        ("With pooling=None a text has a vector for each token", tokens.fit, (["a"], ["b"])),
+        ("vector for each token.*pooling=", tokens.export, tmp_path / "served"),
+        ("vector for each token.*pooling=", tokens.answer, ["a"]),
+        ("pooling=.*; for transformers.*model.backbone", tokens.save_to_hugging_face, tmp_path),
+    ):
+        refused(message, call, *arguments)
+    assert not list(tmp_path.iterdir())
 
 
-def test_other_libraries_pool_the_last_layer(deep, tmp_path, refused):
-    for arguments in ({"layers": [-1, -2]}, {"pooling": None}):
-        model = BertEmbedder(deep, **arguments)
-        message = "(layers|pooling)=.*; for transformers.*model.backbone"
-        refused(message, model.save_to_hugging_face, tmp_path / "theirs")
-
-
-def test_layers_and_poolings_that_are_not_there_are_refused(deep, refused):
+def test_layers_and_poolings_that_are_not_there_are_refused(deep, tmp_path, refused):
     for arguments, message in (
         ({"layers": [-1, 4]}, "layers must be at most 3; got 4"),
         ({"layers": [-5]}, "layers must be at least -4; got -5"),
@@ -110,5 +86,12 @@ def test_layers_and_poolings_that_are_not_there_are_refused(deep, refused):
         ({"layers": [-1, -2], "combine": "max"}, "'sum', 'mean', 'weighted'; got 'max'"),
         ({"combine": "weighted"}, "at least 2; got 1"),
         ({"pooling": "sum"}, "pooling must be one of .*; got 'sum'"),
+        ({"pooling": None, "truncate_dim": 3}, "pooling with truncate_dim must be"),
+        ({"truncate_dim": 17}, "truncate_dim must be at most 16"),
+        ({"matryoshka_dims": 8}, "matryoshka_dims must be .*got 8"),
+        ({"matryoshka_dims": (32,)}, "from 1 to 16, .*32"),
     ):
         refused(message, BertEmbedder, deep, **arguments)
+    several = BertEmbedder(deep, layers=[-1, -2])
+    message = "layers=.*; for transformers.*model.backbone"
+    refused(message, several.save_to_hugging_face, tmp_path / "theirs")

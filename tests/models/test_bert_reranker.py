@@ -5,17 +5,13 @@ import itertools
 import keras
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from keras_bert import BertReranker, BertRerankerPreprocessor
+from keras_bert import BertRerankerPreprocessor
 from keras_bert.losses import MarginMeanSquaredError
 
 PAIRS = [("a b", "c d"), ("a b", "e f g h"), ("c", "d"), ("c", "e f g h i j k l m n"), ("c", "")]
 TRIPLETS = [("a b", "c d", "e f g h"), ("c", "d e f g h i j k l", "e")]
-
-
-@pytest.fixture
-def bare(backbone, randomized, eager):
-    return eager(randomized(BertReranker(backbone)))
 
 
 @pytest.fixture
@@ -37,26 +33,18 @@ def score_of(model, pairs):
     return np.array([answer["score"] for answer in model.answer(pairs)])
 
 
-def test_a_triplet_has_the_logits_of_its_pairs(model, assert_close):
+def test_scores_are_sigmoids_or_logits_of_pairs_and_triplets(model, assert_close):
     logits = model.predict(TRIPLETS, verbose=0)  # [2, 2]
     pairs = [(query, document) for query, *others in TRIPLETS for document in others]
-    assert_close(logits.ravel(), model.predict(pairs, verbose=0).ravel())
-    assert_close(score_of(model, TRIPLETS), sigmoid(logits))
+    assert_close(model.predict(pairs, verbose=0).ravel(), logits.ravel())
+    assert_close(score_of(model, pairs), expit(logits).ravel())
+    assert_close(score_of(model, TRIPLETS), expit(logits))
     assert score_of(model, model.preprocessor.batches(PAIRS, with_labels=False)).shape == (5, 1)
-
-
-def sigmoid(logits):
-    return 1 / (1 + np.exp(-logits))
-
-
-def test_scores_are_sigmoids_or_logits(model, assert_close):
-    logits = model.predict(PAIRS, verbose=0)[:, 0]
-    assert_close(score_of(model, PAIRS), sigmoid(logits))
     model.preprocessor = BertRerankerPreprocessor.like(model.preprocessor, activation="linear")
-    assert_close(score_of(model, PAIRS), logits)
+    assert_close(score_of(model, TRIPLETS), logits)
 
 
-def test_documents_are_ranked(assert_close, model):
+def test_documents_are_ranked_and_equal_ones_stay_in_their_order(assert_close, model, monkeypatch):
     texts = ["c d", "e f g h", "", "c d", "k"]
     scores = score_of(model, [("a b", text) for text in texts])
     ranked = model.rank("a b", texts, batch_size=2)
@@ -66,78 +54,72 @@ def test_documents_are_ranked(assert_close, model):
     assert_close([row["score"] for row in ranked], sorted(scores)[::-1])
     for top_k in (2, 99):
         assert model.rank("a b", texts, top_k, batch_size=2) == ranked[:top_k]
-
-
-def test_documents_with_equal_scores_stay_in_their_order(model, monkeypatch):
     equal = [{"score": score} for score in (0.5, 0.9, 0.5, 0.1, 0.5)]
     monkeypatch.setattr(model, "answer", lambda pairs, batch_size: equal)
-    assert [row["index"] for row in model.rank("a b", [*"cdefg"])] == [1, 0, 2, 4, 3]
+    assert [row["index"] for row in model.rank("a b", texts)] == [1, 0, 2, 4, 3]
 
 
-def test_bad_rankings_are_refused(model, refused):
-    for query, texts, message in (
-        (" ", ["a"], "a non-empty string; got ' '"),
-        (["b", "a"], ["a"], r"one query.*got \['b', 'a'\]"),
-        ("a", [], "no texts: give at least one"),
-        ("a", ["b", None], "Text 1 is None, not a string"),
+def test_what_cannot_be_ranked_or_scored_is_refused(model, refused):
+    nothing, like = np.zeros(5), type(model.preprocessor).like
+    for message, call, *arguments in (
+        ("a non-empty string; got ' '", model.rank, " ", ["a"]),
+        (r"one query.*got \['b', 'a'\]", model.rank, ["b", "a"], ["a"]),
+        ("no texts: give at least one", model.rank, "a", []),
+        ("Text 1 is None, not a string", model.rank, "a", ["b", None]),
+        ("top_k must be at least 1", model.rank, "a", ["b"], 0),
+        ("got single texts", model.answer, ["a", "b"]),
+        ("up to 3 texts; got 4", model.answer, [("a", "b", "c", "d")]),
+        ("None of the 2 queries has a relevant document", model.scores, PAIRS, nothing),
+        (r"a relevance each.*\(2, 2\)", model.scores, [("a", "b"), ("c", "d")], np.eye(2)),
+        ("got 3 columns of texts", model.scores, TRIPLETS, [1, 0]),
     ):
-        refused(message, model.rank, query, texts)
-    refused("top_k must be at least 1", model.rank, "a", ["b"], 0)
-
-
-def test_scores_that_are_nan_are_refused(model, refused):
+        refused(message, call, *arguments)
+    refused("activation must be one of .*; got 'so", like, model.preprocessor, activation="softmax")
     model.head.bias.assign([np.nan])
     refused("Scores of documents must be finite numbers; got nan at .0", model.rank, "a", ["b"])
     refused("scores..a b....0*.. is NaN", model.scores, PAIRS, [1, 0, 1, 0, 0])
 
 
 def test_losses_are_those_of_the_data(model):
-    def loss(x, y, expected, **options):
-        model.compile("sgd", **options, run_eagerly=True)
-        assert model.evaluate(x, y, verbose=0) == pytest.approx(np.mean(expected), rel=1e-4)
-
-    logits = model.predict(PAIRS, verbose=0)[:, 0]
-    y = np.array([4.0, -2, 0, 1, -3])
-    loss(PAIRS, y, (logits - y) ** 2, loss="mean_squared_error")
-    better, worse = model.predict(TRIPLETS, verbose=0).T
-    y = np.array([-5.0, 3.0])
-    loss(TRIPLETS, y, (better - worse - y) ** 2, loss=MarginMeanSquaredError())
+    [logits], margins = model.predict(PAIRS).T, -np.diff(model.predict(TRIPLETS)).ravel()
+    for x, outputs, y, loss in (
+        (PAIRS, logits, np.array([4.0, -2, 0, 1, -3]), "mean_squared_error"),
+        (TRIPLETS, margins, np.array([-5.0, 3.0]), MarginMeanSquaredError()),
+    ):
+        model.compile("sgd", loss, run_eagerly=True)
+        assert model.evaluate(x, y) == pytest.approx(np.mean((outputs - y) ** 2), rel=1e-4)
 
 
 def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, tensorflow, refused):
-    message = "a relevance from 0 to 1; got 3.0 at .1.*MarginMeanSquaredError"
-    refused(message, model.fit, PAIRS[:2], [1, 3], verbose=0)
-    refused("got nan at .0", model.fit, PAIRS[:2], [np.nan, 1], verbose=0)
-    refused(r"must be a number for each example; got \['yes'", model.fit, PAIRS[:2], ["yes", "no"])
+    for relevance, message in (
+        ([1, 3], "a relevance from 0 to 1; got 3.0 at .1.*MarginMeanSquaredError"),
+        ([np.nan, 1], "got nan at .0"),
+        (["yes", "no"], r"must be a number for each example; got \['yes'"),
+    ):
+        refused(message, model.fit, PAIRS[:2], relevance)
     x = {"token_ids": np.array([[[2, 5, 3]]])}
-    data = tensorflow.data.Dataset.from_tensor_slices((x, [-1.0])).batch(1)
+    data = tensorflow.data.Dataset.from_tensors((x, [-1.0]))
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="relevance from 0 to 1"):
-        model.fit(data, verbose=0)
+        model.fit(data)
     model.compile("sgd", loss="mean_squared_error", run_eagerly=True)
-    model.fit(PAIRS[:2], [1, 3], verbose=0)
+    model.fit(PAIRS[:2], [1, 3])
 
 
-def test_a_loss_of_pairs_refuses_triplets_and_the_other_way_round(bare, inputs, refused):
+def test_a_loss_of_pairs_refuses_triplets_and_the_other_way_round(model, inputs, refused):
     pairs = {name: values[:, None] for name, values in inputs.items()}  # [8, 1, 12]
     # As many queries as documents of each: their labels must not be broadcast.
     triplets = {name: values[:4].reshape(2, 2, 12) for name, values in inputs.items()}
+    ones = np.ones((2, 2))
     message = "each query has 2 documents but one label.*MarginMeanSquaredError"
     for loss in (keras.losses.mean_squared_error, "mean_squared_error", None):
-        bare.compile("sgd", loss=loss, run_eagerly=True)
-        for y in (np.ones(2), np.ones((2, 1))):
-            refused(message, bare.fit, triplets, y, verbose=0)
-    bare.fit(triplets, np.ones((2, 2)), verbose=0)  # a relevance for each document
-    bare.compile("sgd", loss=MarginMeanSquaredError(), run_eagerly=True)
+        model.compile("sgd", loss, run_eagerly=True)
+        for y in (ones[0], ones[:, :1]):
+            refused(message, model.fit, triplets, y)
+    model.fit(triplets, ones)  # a relevance for each document
+    model.compile("sgd", MarginMeanSquaredError(), run_eagerly=True)
     message = r"of \(query, positive, negative\); got \(8,\) and \(8, 1\)"
-    refused(message, bare.fit, pairs, np.ones(8), verbose=0)
-    refused(r"got \(2, 2\) and \(2, 2\)", bare.fit, triplets, np.ones((2, 2)), verbose=0)
-
-
-def test_single_texts_and_four_together_are_refused(model, refused):
-    refused("got single texts", model.answer, ["a", "b"])
-    refused("up to 3 texts; got 4", model.answer, [("a", "b", "c", "d")])
-    like = type(model.preprocessor).like
-    refused("activation must be one of .*; got 'so", like, model.preprocessor, activation="softmax")
+    refused(message, model.fit, pairs, np.ones(8))
+    refused(r"got \(2, 2\) and \(2, 2\)", model.fit, triplets, ones)
 
 
 def test_a_ranking_worse_than_the_given_one_is_told(model, caplog):
@@ -148,7 +130,7 @@ def test_a_ranking_worse_than_the_given_one_is_told(model, caplog):
         assert ("mrr@10 0.250, not 0.500. If that is a search" in caplog.text) == is_worse
 
 
-def test_scores_are_means_over_the_queries(model, caplog, refused):
+def test_scores_are_means_over_the_queries(model, caplog):
     logits = model.predict(PAIRS, verbose=0)[:, 0]
     worst, _, best = np.argsort(logits[2:]) + 2
     y = np.zeros(5)
@@ -161,6 +143,3 @@ def test_scores_are_means_over_the_queries(model, caplog, refused):
     y[best] = 0
     assert model.scores(PAIRS, y)["map"] == 0.5
     assert "1 of 2 queries have no relevant document and count as 0, the first 'c'" in caplog.text
-    refused("None of the 2 queries has a relevant document", model.scores, PAIRS, np.zeros(5))
-    refused(r"a relevance each.*\(2, 2\)", model.scores, [("a", "b"), ("c", "d")], np.eye(2))
-    refused("got 3 columns of texts", model.scores, TRIPLETS, [1, 0])

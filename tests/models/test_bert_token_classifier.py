@@ -23,29 +23,25 @@ def model(backbone, named, eager):
     return eager(BertTokenClassifier(backbone, 5, named))
 
 
-@pytest.fixture
-def bare(backbone, eager):
-    return eager(BertTokenClassifier(backbone, 5))
-
-
-@pytest.fixture
-def tagged(inputs):
-    """Classes `[8, 12]` and weights for the prepared inputs: every other token has a weight."""
-    weights = inputs["padding_mask"] * (np.arange(12) % 2)
-    return inputs["token_ids"] % 5, weights.astype("float32")
-
-
 def tags_of(answers):
     return [answer["label"] for answer in answers]
 
 
-def test_loss_and_accuracy_are_means_over_what_has_a_weight(bare, inputs, tagged):
-    labels, weights = tagged
-    found = bare.evaluate(inputs, labels, sample_weight=weights, verbose=0, return_dict=True)
+def test_labels_without_a_weight_count_nowhere_and_others_are_classes(
+    backbone, eager, inputs, refused
+):
+    model = eager(BertTokenClassifier(backbone, 5))
+    weights = np.float32(inputs["padding_mask"] * (np.arange(12) % 2))  # of every other token
+    labels = inputs["token_ids"] % 5
+    found = model.evaluate(inputs, labels, sample_weight=weights, verbose=0, return_dict=True)
     changed = np.where(weights > 0, labels, 0)
-    bare.compile("sgd", metrics=["accuracy"], run_eagerly=True)
-    halves = bare.evaluate(inputs, changed, sample_weight=weights / 2, verbose=0, return_dict=True)
+    model.compile("sgd", metrics=["accuracy"], run_eagerly=True)
+    halves = model.evaluate(inputs, changed, sample_weight=weights / 2, verbose=0, return_dict=True)
     assert halves == pytest.approx(found, rel=1e-5)
+    for wrong in (np.where(weights > 0, labels, -100), labels + 1):
+        message = "Labels must be in 0 to 4.*sample_weight of 0"
+        refused(message, model.fit, inputs, wrong, sample_weight=weights)
+    refused("this BertTokenClassifier has none", model.fit, inputs, labels, class_weight={0: 2})
 
 
 def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):
@@ -70,11 +66,3 @@ def test_a_validation_split_keeps_the_documents(model, eager, varied):
     history = model.fit(IN_ONE_DOCUMENT, TAGS, validation_split=0.4, verbose=0).history
     assert history["val_loss"] == [pytest.approx(losses[0], rel=1e-5)]
     assert abs(losses[0] - losses[1]) > 1e-3  # the context counts
-
-
-def test_labels_outside_the_classes_are_refused(bare, inputs, tagged, refused):
-    labels, weights = tagged
-    for wrong in (np.where(weights > 0, labels, -100), labels + 1):
-        message = "Labels must be in 0 to 4.*sample_weight of 0"
-        refused(message, bare.fit, inputs, wrong, sample_weight=weights)
-    refused("this BertTokenClassifier has none", bare.fit, inputs, labels, class_weight={0: 2})

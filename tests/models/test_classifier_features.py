@@ -38,23 +38,18 @@ def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs):
     assert (keras.ops.convert_to_numpy(model.feature_normalization(numbers)) == normal).all()
 
 
-def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader, difference, tf):
+def test_features_count_in_every_form(assert_close, reader, difference, tf):
     x = {"text": TEXTS, "features": FEATURES}
     expected = reader.predict(x, verbose=0)
     assert difference(expected, reader.predict({**x, "features": FEATURES[::-1]}, verbose=0)) > 1e-2
     table = pandas.DataFrame({"text": TEXTS, "features": [*FEATURES]})
     assert_close(reader.predict(table, verbose=0), expected)
-    pairs = {"text": (TEXTS, TEXTS[::-1]), "features": FEATURES}
+    pairs = {**x, "text": (TEXTS, TEXTS[::-1])}
     assert difference(expected, reader.predict(pairs, verbose=0)) > 1e-3
     assert isinstance(reader.answer({"features": FEATURES[0], "text": ("a", "b")}), dict)
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(3)
     results = reader.evaluate(x, LABELS.astype(str), verbose=0)
     assert_close(results, reader.evaluate(data, verbose=0))
-    start, weights = reader.get_weights(), np.linspace(0, 1, 8)
-    reader.fit(x, LABELS, sample_weight=weights, validation_data=(x, LABELS), verbose=0)
-    reader.fit(data, verbose=0)
-    assert int(reader.optimizer.iterations) == 4
-    reader.set_weights(start)
 
 
 def test_checkpoints_keep_the_normalization(reader, eager, assert_close, tensorflow, tmp_path):
@@ -78,13 +73,9 @@ def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
     assert int(model.optimizer.iterations) == 2
 
 
-def test_other_libraries_have_no_place_for_features(model, tmp_path, refused):
+def test_what_has_no_features_is_refused(model, reader, tmp_path, refused):
     refused("num_features=3.*save_to_preset", model.save_to_hugging_face, tmp_path / "theirs")
-
-
-def test_a_row_without_features_among_others_is_refused(reader, refused):
     with_features, without = {"text": "a", "features": [1, 2, 3]}, {"text": "b"}
-    message = "Example 1 .*unlike the first"
     for rows in ([with_features, without], [without, with_features]):
-        refused(message, reader.predict, iter(rows))
-        refused(message, reader.fit, [r | {"label": 0} for r in rows])
+        refused("Example 1 .*unlike the first", reader.predict, iter(rows))
+        refused("Example 1 .*unlike the first", reader.fit, [r | {"label": 0} for r in rows])

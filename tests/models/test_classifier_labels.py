@@ -53,29 +53,24 @@ def test_a_single_label_is_a_sigmoid_too(backbone, letters, eager, inputs):
     assert set(model.answer(inputs)[0]) == {"probabilities", "is_label", "labels"}
 
 
-def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs, refused):
+def test_one_hot_labels_are_for_losses_that_take_them(model, bare, inputs, refused):
+    """Whoever follows the error trains; it doesn't lead to the next error."""
     one_hot = np.eye(3)[LABELS]
-    for x, y in ((TEXTS, one_hot), (inputs, one_hot.astype(int).tolist())):
-        refused(r"one-hot, \[n, 3\].*argmax\(axis=1\).*multi_label", model.fit, x, y)
+    expected = model.evaluate(TEXTS, LABELS, verbose=0)[0]
     refused("one-hot", BertClassifier(model.backbone, 3).fit, inputs, one_hot)  # with no compile
-    expected = model.evaluate(inputs, LABELS, verbose=0)[0]
-    loss = keras.losses.CategoricalCrossentropy(from_logits=True)
-    model.compile("sgd", loss, run_eagerly=True)
-    assert model.evaluate(inputs, one_hot, verbose=0) == pytest.approx(expected, rel=1e-5)
-    for labels in (LABELS, np.array(NAMES)[LABELS]):
-        refused("CategoricalCrossentropy takes one-hot labels", model.fit, inputs, labels)
-
-
-@pytest.mark.parametrize("metrics", [[], [keras.metrics.F1Score("macro")]])
-def test_an_error_about_one_hot_labels_names_a_loss_that_takes_them(model, refused, metrics):
-    """Whoever follows it trains; it doesn't lead to the next error."""
-    model.compile("sgd", weighted_metrics=metrics)
-    labels = LABELS if metrics else np.eye(3)[LABELS]
-    with pytest.raises(ValueError, match="one-hot") as error:
-        model.fit(TEXTS, labels)
-    advice = re.search(r"loss=(keras\.losses\.\w+\(from_logits=True\))", str(error.value))
-    model.compile("sgd", eval(advice[1]), weighted_metrics=metrics, run_eagerly=True)
-    model.fit(TEXTS, np.eye(3)[LABELS], verbose=0)
+    as_lists = one_hot.astype(int).tolist()
+    refused(r"one-hot, \[n, 3\].*argmax\(axis=1\).*multi_label", bare.fit, inputs, as_lists)
+    for metrics, labels in (([], one_hot), ([keras.metrics.F1Score("macro")], LABELS)):
+        model.compile("sgd", weighted_metrics=metrics)
+        with pytest.raises(ValueError, match="one-hot") as error:
+            model.fit(TEXTS, labels)
+        advice = re.search(r"loss=(keras\.losses\.\w+\(from_logits=True\))", str(error.value))
+        still = {"optimizer": keras.optimizers.SGD(0.0), "run_eagerly": True}
+        model.compile(loss=eval(advice[1]), weighted_metrics=metrics, **still)
+        found = model.fit(TEXTS, one_hot, verbose=0).history["loss"]
+        assert found == [pytest.approx(expected, rel=1e-5)]
+        for wrong in (LABELS, np.array(NAMES)[LABELS]):
+            refused("CategoricalCrossentropy takes one-hot labels", model.fit, TEXTS, wrong)
 
 
 def test_class_weights_weigh_the_loss_of_each_class(bare, eager, inputs, randomized):
@@ -109,18 +104,17 @@ def test_class_weights_are_of_the_training_part_alone(model, eager, inputs):
 def test_class_weights_multiply_weights_in_batches(model, eager, tf):
     eager(model, optimizer=keras.optimizers.SGD(0.0))
     weights, own = {"low": 3.0, "high": 0.25}, np.arange(8.0)  # Keras fails on a class left out
-    names, whole = np.array(NAMES)[LABELS], Batching(8, shuffle=False)
+    names = np.array(NAMES)[LABELS]
 
     def loss(*data, **options):
         return model.fit(*data, class_weight=weights, verbose=0, **options).history["loss"][0]
 
-    slices = tf.data.Dataset.from_tensor_slices
     expected = loss(TEXTS, names, sample_weight=own)
     assert abs(expected - loss(TEXTS, names)) > 1e-2
-    batches = model.batches(TEXTS, names, own, batching=whole)
+    batches = model.batches(TEXTS, names, own, batching=Batching(8, shuffle=False))
     assert loss(batches) == pytest.approx(expected, rel=1e-5)
-    assert loss(slices((TEXTS, names, own))) == pytest.approx(expected, rel=1e-5)
-    one_hot = slices((dict(model.preprocessor(TEXTS)), np.eye(3)[LABELS], own)).batch(8)
+    one_hot = dict(model.preprocessor(TEXTS)), np.eye(3)[LABELS], own
+    one_hot = tf.data.Dataset.from_tensors(one_hot)
     eager(model, optimizer="sgd", loss=keras.losses.CategoricalCrossentropy(from_logits=True))
     assert loss(one_hot) == pytest.approx(expected, rel=1e-5)
 

@@ -37,61 +37,49 @@ def by_hand(numbers, vectors, scale=20.0):
     return np.mean(losses)
 
 
-@pytest.mark.parametrize("texts", [2, 4])
-def test_equal_texts_are_no_negatives_of_each_other(texts):
+def test_equal_texts_are_no_negatives_and_prefixes_are_trained_too():
     rng = np.random.default_rng(1)
-    vectors = rng.normal(size=(12, texts, 8)).astype("float32")
-    for numbers in (np.arange(12 * texts).reshape(12, texts), rng.integers(0, 15, (12, texts))):
-        loss = float(InBatchNegatives()(numbers, vectors))
-        assert loss == pytest.approx(by_hand(numbers, vectors), rel=1e-5)
-        assert loss == float(EmbeddingLoss()(numbers, vectors))
-    distinct = np.arange(12 * texts).reshape(12, texts)
-    assert by_hand(distinct, vectors) != pytest.approx(by_hand(numbers, vectors), rel=1e-3)
+    for texts in (2, 4):
+        vectors = rng.normal(size=(12, texts, 8)).astype("float32")
+        distinct = np.arange(12 * texts).reshape(12, texts)
+        equal = rng.integers(0, 15, (12, texts))
+        for numbers in (distinct, equal):
+            whole, prefix = (by_hand(numbers, vectors[..., :dim]) for dim in (8, 3))
+            for loss, expected in (
+                (InBatchNegatives(), whole),
+                (EmbeddingLoss(), whole),
+                (InBatchNegatives(matryoshka_dims=(8, 3)), whole + prefix),
+            ):
+                assert float(loss(numbers, vectors)) == pytest.approx(expected, rel=1e-5)
+        assert by_hand(distinct, vectors) != pytest.approx(whole, rel=1e-3)
 
 
-def test_prefixes_of_vectors_are_trained_too(refused):
-    vectors = np.random.default_rng(3).normal(size=(5, 2, 8)).astype("float32")
-    numbers = np.arange(10).reshape(5, 2)
-    loss = float(InBatchNegatives(matryoshka_dims=(8, 3))(numbers, vectors))
-    parts = [by_hand(numbers, vectors[..., :dim]) for dim in (8, 3)]
-    assert loss == pytest.approx(sum(parts), rel=1e-5)
-    refused(
-        r"matryoshka_dims must be ints from 1 to 8.*\(16,\)",
-        InBatchNegatives(matryoshka_dims=(16,)),
-        numbers,
-        vectors,
-    )
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "labels"),
-    [
-        ((ANCHORS, POSITIVES), None, (8, 2)),
-        (list(zip(ANCHORS, POSITIVES, NEGATIVES, strict=True)), None, (8, 3)),
-        ((ANCHORS, POSITIVES), SCORES, (8,)),
-        (ANCHORS, CLASSES, (8, 3)),
-    ],
-    ids=["pairs", "negatives", "scores", "classes"],
-)
-def test_it_trains_on_what_people_have(model, eager, x, y, labels):
-    eager(model, optimizer=keras.optimizers.Adam(0.02))
-    [(inputs, targets)] = model.batches(x, y)
-    assert targets.shape == labels and len(inputs) == max(2, *labels[1:], 2)
-    if y is not CLASSES and keras.backend.backend() != "jax":  # each has its own length
-        assert len({column["token_ids"].shape[1] for column in inputs}) > 1
-    epochs = 8 if y is SCORES else 3  # few steps of ranks first go up
-    losses = model.fit(x, y, epochs=epochs, shuffle=False, verbose=0).history["loss"]
-    assert losses[-1] < losses[0] - 0.1
+def test_it_trains_on_what_people_have(model, eager):
+    start = model.get_weights()
+    triplets = list(zip(ANCHORS, POSITIVES, NEGATIVES, strict=True))
+    for x, y, columns, shape, epochs in (
+        ((ANCHORS, POSITIVES), None, 2, (8, 2), 3),
+        (triplets, None, 3, (8, 3), 3),
+        ((ANCHORS, POSITIVES), SCORES, 2, (8,), 8),  # few steps of ranks first go up
+        (ANCHORS, CLASSES, 3, (8, 3), 3),
+    ):
+        model.set_weights(start)
+        eager(model, optimizer=keras.optimizers.Adam(0.02))
+        [(inputs, targets)] = model.batches(x, y)
+        assert targets.shape == shape and len(inputs) == columns
+        if y is not CLASSES and keras.backend.backend() != "jax":  # each has its own length
+            assert len({column["token_ids"].shape[1] for column in inputs}) > 1
+        losses = model.fit(x, y, epochs=epochs, shuffle=False, verbose=0).history["loss"]
+        assert losses[-1] < losses[0] - 0.1
 
 
 def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close, caplog):
     rows = [*zip(ANCHORS, POSITIVES, SCORES, strict=True)]
     pairs = [((anchor, positive), score) for anchor, positive, score in rows]
     eager(model)
-    for verb in (model.scores, lambda *data: model.evaluate(*data, verbose=0)):
-        expected = verb((ANCHORS, POSITIVES), SCORES)
-        for data in (rows, pairs, iter(rows)):
-            assert_close(verb(data), expected)
+    expected = model.scores((ANCHORS, POSITIVES), SCORES)
+    for data in (rows, pairs, iter(rows)):
+        assert_close(model.scores(data), expected)
     model.fit((ANCHORS, POSITIVES), np.ones((8, 1)), verbose=0)
     assert "All scores are 1.0. Positives alone are fit((texts, others))" in caplog.text
 
@@ -132,24 +120,22 @@ def test_classes_draw_new_partners_in_each_epoch(model):
 def test_parts_of_a_batch_are_dropped_out_alike_twice(make_backbone, preprocessor):
     """The step goes down the gradient of the loss that it reports, whose masks it repeats."""
     model = BertEmbedder(make_backbone(dropout=0.3), preprocessor=preprocessor)
-    before = model.get_weights()
-    losses = []
+    states = model.seed_states()
+    start = [state.numpy() for state in states]
+    weights, losses = [model.get_weights()], []
+    settings = {"batch_size": 8, "shuffle": False, "accumulation_steps": 4, "verbose": 0}
     for _ in range(2):  # the second starts after a step, from the same seeds
+        for state, seed in zip(states, start, strict=True):
+            state.assign(seed)
         model.compile(keras.optimizers.SGD(1e-5), InBatchNegatives(), run_eagerly=True)
         keras.utils.set_random_seed(1)  # of PyTorch, whose dropout takes no seed
-        seeds = [state.numpy() for state in model.seed_states()]
-        logs = model.fit(
-            (ANCHORS, POSITIVES), batch_size=8, shuffle=False, accumulation_steps=4, verbose=0
-        )
-        losses.append(logs.history["loss"][0])
-        if len(losses) == 1:
-            after = model.get_weights()
-        for state, seed in zip(model.seed_states(), seeds, strict=True):
+        losses += model.fit((ANCHORS, POSITIVES), **settings).history["loss"]
+        weights.append(model.get_weights())
+        for state, seed in zip(states, start, strict=True):
             is_torch = keras.backend.backend() == "torch"
             assert is_torch or (state.numpy() != seed).any()  # it moves on
-            state.assign(seed)
-    squared_norm = sum(np.sum((a - b) ** 2) for a, b in zip(after, before, strict=True)) / 1e-10
-    assert losses[0] - losses[1] == pytest.approx(1e-5 * squared_norm, rel=0.1)
+    steps = [np.sum((a - b) ** 2) for a, b in zip(*weights[:2], strict=True)]
+    assert losses[0] - losses[1] == pytest.approx(sum(steps) / 1e-5, rel=0.1)
 
 
 def test_it_is_saved_with_its_loss(model, eager, tmp_path, preprocessor):
@@ -177,18 +163,17 @@ def test_examples_that_teach_nothing_are_refused(model, refused):
         (["a", "b"], ["x", "x"], "All 2 texts have the class 'x'"),
         (["a", "b"], [0.5, 0.1], "Scores need pairs of texts: fit"),
     ):
-        refused(message, model.fit, x, y, verbose=0)
+        refused(message, model.fit, x, y)
 
 
-def test_settings_that_teach_nothing_are_refused(model, preprocessor, refused):
+def test_settings_that_teach_nothing_are_refused(model, refused):
     x = (ANCHORS, POSITIVES)
-    of_tokens = BertEmbedder(model.backbone, pooling=None, preprocessor=preprocessor)
     by_length = Batching(bucket_lengths=(12,))
+    vectors, too_many = np.ones((4, 3, 8)), InBatchNegatives(matryoshka_dims=(16,))
     refused("In a batch of one pair there are no negatives", model.fit, x, batch_size=1)
     refused("can't be sorted by length", model.batches, ANCHORS, CLASSES, batching=by_length)
     refused("take no sample_weight", model.fit, x, SCORES, sample_weight=np.ones(8))
-    refused("With pooling=None a text has a vector for each token", of_tokens.fit, x)
     refused("scale must be.*above 0; got 0", InBatchNegatives, 0)
-    refused("from 1 to 16, .*32", BertEmbedder, model.backbone, matryoshka_dims=(32,))
-    refused(r"\[B, 2, H\]; got \(4, 3, 8\)", CoSENT(), np.zeros(4), np.ones((4, 3, 8)))
+    refused(r"ints from 1 to 8.*\(16,\)", too_many, np.ones((4, 3)), vectors)
+    refused(r"\[B, 2, H\]; got \(4, 3, 8\)", CoSENT(), np.zeros(4), vectors)
     refused("needs pairs of texts.*or texts with their classes", model.scores, ANCHORS)

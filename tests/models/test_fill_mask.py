@@ -1,6 +1,5 @@
 """Words for [MASK]."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -8,15 +7,14 @@ from keras_bert import BertPreprocessor, BertPretrainer
 from keras_bert.preprocessing.whole_texts import masked_inputs
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def masked(make_backbone, letters, varied, eager):
     """A model whose table has two spare rows."""
-    keras.utils.set_random_seed(1)
     reader = BertPreprocessor(letters, sequence_length=12)
     return eager(varied(BertPretrainer(make_backbone(vocabulary_size=32), False, reader)))
 
 
-def test_masks_are_filled_with_the_tokens_of_the_largest_logits(masked, assert_close):
+def test_masks_are_filled_with_the_tokens_of_the_largest_logits(masked, assert_close, refused):
     texts = ["a [MASK] c", "[MASK] b [MASK] d e", "[MASK]"]
     answers = masked.fill_mask(texts, top_k=3, batch_size=2)
     assert [len(answer) for answer in answers] == [1, 2, 1]
@@ -32,7 +30,5 @@ def test_masks_are_filled_with_the_tokens_of_the_largest_logits(masked, assert_c
     assert [word["token"] for word in alone] == [word["token"] for word in answers[0][0]]
     every = masked.fill_mask("a [MASK]", top_k=32)[0]  # spare rows of the table are no words
     assert {word["token"] for word in every} == set(tokens)
-
-
-def test_filling_needs_a_preprocessor(make_backbone, refused):
-    refused("Text needs a preprocessor", BertPretrainer(make_backbone()).fill_mask, ["a"])
+    masked.preprocessor = None
+    refused("Text needs a preprocessor", masked.fill_mask, texts)

@@ -6,24 +6,22 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert import (
-    BertClassifier,
-    BertClassifierPreprocessor,
-)
+from keras_bert import BertBackbone, BertClassifier
 
 LABELS = np.arange(8) % 2
 
 
-def make(make_backbone, values=None, **arguments):
+@pytest.fixture
+def make(make_backbone):
     """Makes a classifier, with the weights of another one's encoder if they are given."""
-    model = BertClassifier(make_backbone(**arguments), num_classes=2, dropout=0.0)
-    restore(model, values or {})
-    return model
 
+    def make(values=None, **arguments):
+        model = BertClassifier(make_backbone(**arguments), num_classes=2, dropout=0.0)
+        for weight in model.backbone.weights if values else ():
+            weight.assign(values[weight.path])
+        return model
 
-def restore(model, values):
-    for weight in model.backbone.weights:
-        weight.assign(values.get(weight.path, weight))
+    return make
 
 
 def encoder(model):
@@ -38,17 +36,9 @@ def as_if_trained(model):
     return model
 
 
-@pytest.fixture
-def adapted(make_backbone):
-    """`(model, its encoder's weights)`."""
-    model = make(make_backbone)
-    before = encoder(model)
-    return as_if_trained(model), before
-
-
 @pytest.mark.usefixtures("eager_compile")
-def test_only_adapters_and_the_head_are_trained_after_everything_was(make_backbone, inputs):
-    model = make(make_backbone)
+def test_only_adapters_and_the_head_are_trained_after_everything_was(make, inputs):
+    model = make()
     model.fit(inputs, LABELS, verbose=0)
     before = encoder(model)
     model.enable_lora(rank=2)
@@ -61,55 +51,48 @@ def test_only_adapters_and_the_head_are_trained_after_everything_was(make_backbo
     assert all(np.any(v) for v in adapters)
 
 
-def test_merged_adapters_give_the_same_model(
-    adapted, make_backbone, inputs, assert_close, difference, tmp_path
-):
-    model, before = adapted
-    expected = ops.convert_to_numpy(model(inputs))
-    assert difference(make(make_backbone, before)(inputs), expected) > 1e-3
+def test_merged_adapters_give_the_same_model(make, inputs, assert_close, difference, tmp_path):
+    model = make()
+    before = encoder(model)
+    expected = ops.convert_to_numpy(as_if_trained(model)(inputs))
+    plain = make(before)
+    assert difference(plain(inputs), expected) > 1e-3
     model.save_to_preset(tmp_path / "preset")
     loaded = BertClassifier.from_preset(tmp_path / "preset")
     model.merge_lora()
-    fresh = make(make_backbone)
     for each in (model, loaded):
         assert_close(each(inputs), expected)
         for kind in ("trainable_variables", "weights"):
-            paths, found = ([v.path for v in getattr(m, kind)] for m in (fresh, each))
+            paths, found = ([v.path for v in getattr(m, kind)] for m in (plain, each))
             assert found == paths
     model.enable_lora(rank=1)
 
 
-@pytest.mark.parametrize("name", ["classes", "tags", "questions", "vectors", "pretrainer"])
 def test_a_folder_of_adapters_gives_the_same_model(
-    name, make_case, make_backbone, inputs, assert_close, tmp_path
+    make_case, make_backbone, inputs, assert_close, tmp_path
 ):
-    encoder = make_backbone(num_layers=2)
-    encoder.save_to_hugging_face(tmp_path / "base")
-    model = as_if_trained(make_case(name, encoder))
-    model.save_lora(tmp_path / "lora", str(tmp_path / "base"))
-    assert {p.name for p in (tmp_path / "lora").iterdir()} == {
-        "adapter_config.json", "adapter_model.safetensors", "config.json"
-    }  # fmt: skip
-    loaded = type(model).from_preset(tmp_path / "lora")
-    assert not loaded.load_report.new
-    if name == "pretrainer":
-        inputs = {**inputs, "mask_positions": np.ones((len(inputs["token_ids"]), 1), "int32")}
-    assert_close(loaded(inputs), model(inputs))  # eagerly: oneDNN's GELU in graphs rounds otherwise
+    base = str(tmp_path / "base")
+    make_backbone(num_layers=2).save_to_hugging_face(base)
+    for name in ("labels", "tags", "questions", "vectors", "pretrainer"):
+        folder = tmp_path / name
+        model = as_if_trained(make_case(name, BertBackbone.from_preset(base)))
+        model.save_lora(folder, base)
+        assert {path.name for path in folder.iterdir()} == {
+            "adapter_config.json", "adapter_model.safetensors", "config.json"
+        }  # fmt: skip
+        loaded = type(model).from_preset(folder)
+        assert not loaded.load_report.new
+        if name == "pretrainer":
+            inputs = {**inputs, "mask_positions": np.ones((8, 1), "int32")}
+        # Both run eagerly: oneDNN's GELU in graphs rounds otherwise.
+        assert_close(loaded(inputs), model(inputs), name=name)
+    config = json.loads((tmp_path / "labels" / "config.json").read_text())
+    assert config["id2label"] == {"0": "x", "1": "y", "2": "z"}
+    assert BertClassifier.from_preset(tmp_path / "labels", preprocessor=None).num_classes == 3
 
 
-def test_names_of_classes_come_with_the_adapters(make_backbone, letters, tmp_path):
-    encoder = make_backbone()
-    encoder.save_to_hugging_face(tmp_path / "base")
-    reader = BertClassifierPreprocessor(letters, 8, label_names=["no", "yes"])
-    model = as_if_trained(BertClassifier(encoder, preprocessor=reader))
-    model.save_lora(tmp_path / "lora", str(tmp_path / "base"))
-    assert BertClassifier.from_preset(tmp_path / "lora", preprocessor=None).num_classes == 2
-    config = json.loads((tmp_path / "lora" / "config.json").read_text())
-    assert config["id2label"] == {"0": "no", "1": "yes"}
-
-
-def test_merged_weights_are_not_rounded_to_the_compute_dtype(make_backbone, tmp_path):
-    model = make(make_backbone, dtype="mixed_bfloat16")
+def test_merged_weights_are_not_rounded_to_the_compute_dtype(make, tmp_path):
+    model = make(dtype="mixed_bfloat16")
     before = encoder(model)
     model.enable_lora(rank=2)  # which changes nothing yet
     model.save_to_preset(tmp_path / "preset")
@@ -120,14 +103,18 @@ def test_merged_weights_are_not_rounded_to_the_compute_dtype(make_backbone, tmp_
         assert all(np.array_equal(encoder(each)[path], value) for path, value in before.items())
 
 
-def test_what_cannot_be_adapted_is_refused(adapted, make_backbone, tmp_path, refused):
-    model, _ = adapted
-    plain = make(make_backbone)
-    refused("rank .* got 0", plain.enable_lora, 0)
-    refused("alpha .* got nan", plain.enable_lora, 1, float("nan"))
-    refused("alpha .* got 'x'", plain.enable_lora, 1, "x")
-    refused("call enable_lora first", plain.save_lora, tmp_path / "lora", "base")
+def test_what_cannot_be_adapted_is_refused(make, tmp_path, refused):
+    model = make()
+    for message, call, *arguments in (
+        ("rank .* got 0", model.enable_lora, 0),
+        ("alpha .* got nan", model.enable_lora, 1, float("nan")),
+        ("alpha .* got 'x'", model.enable_lora, 1, "x"),
+        ("call enable_lora first", model.save_lora, tmp_path / "lora", "base"),
+    ):
+        refused(message, call, *arguments)
+    model.enable_lora(2)
     refused("has LoRA adapters already", model.enable_lora, 2)
-    plain.quantize("int8")
-    plain.enable_lora(2)
-    refused("is quantized", plain.save_lora, tmp_path / "lora", "base")
+    model.merge_lora()
+    model.quantize("int8")
+    model.enable_lora(2)
+    refused("is quantized", model.save_lora, tmp_path / "lora", "base")

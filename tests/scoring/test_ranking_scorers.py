@@ -1,29 +1,39 @@
-"""Vectors are scored as a plain loop over all of them scores."""
+"""Vectors are scored as a plain loop over all of them scores; what has no table is JSON."""
+
+import json
 
 import numpy as np
 import pytest
 
 from keras_bert.scoring.ranking_scorers import VectorScorer
+from keras_bert.scoring.scorer import Scorer
 
 
 def scores(vectors, y=None):
     return VectorScorer(None).score([{"embedding": each} for each in vectors], None, y)
 
 
-@pytest.mark.parametrize("count", [1, 2, 10, 11, 40])
-def test_ranks_and_neighbors_are_those_of_a_loop(count):
-    vectors = np.random.default_rng(count).normal(size=(count, 2, 4))
-    vectors[:, 1] += vectors[:, 0]
-    if count > 20:
-        vectors[1] = vectors[0]  # equal positives share the better rank
-    unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    cosines = unit[:, 0] @ unit[:, 1].T
-    ranks = [1 + np.sum(row > row[index] + 1e-6) for index, row in enumerate(cosines)]
-    assert scores(vectors) == {
-        "mrr@10": pytest.approx(np.mean([1 / rank if rank <= 10 else 0 for rank in ranks])),
-        "accuracy": pytest.approx(ranks.count(1) / count),
-    }
-    classes = np.arange(count) % 3
-    others = unit[:, 0] @ unit[:, 0].T - 9 * np.eye(count)
-    share = np.mean(classes[others.argmax(axis=1)] == classes)
-    assert scores(vectors[:, 0], classes) == {"accuracy": pytest.approx(share)}
+def test_ranks_and_neighbors_are_those_of_a_loop():
+    for count in (1, 2, 10, 11, 40):
+        vectors = np.random.default_rng(count).normal(size=(count, 4, 4))
+        vectors[:, 1] += vectors[:, 0]
+        if count > 20:
+            vectors[1, :2] = vectors[0, :2]  # equal positives share the better rank
+        unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+        cosines = unit[:, 0] @ unit[:, 1].T
+        ranks = [1 + np.sum(row > row[index] + 1e-6) for index, row in enumerate(cosines)]
+        reciprocal = [1 / rank if rank <= 10 else 0 for rank in ranks]
+        expected = {"mrr@10": np.mean(reciprocal), "accuracy": ranks.count(1) / count}
+        assert scores(vectors[:, :2]) == pytest.approx(expected), count
+        is_nearest = [a @ b > max(a @ c, a @ d) for a, b, c, d in unit]  # than two negatives
+        assert scores(vectors) == {"accuracy": pytest.approx(np.mean(is_nearest))}, count
+        classes = np.arange(count) % 3
+        others = unit[:, 0] @ unit[:, 0].T - 9 * np.eye(count)
+        share = np.mean(classes[others.argmax(axis=1)] == classes)
+        assert scores(vectors[:, 0], classes) == {"accuracy": pytest.approx(share)}, count
+
+
+def test_answers_without_a_table_are_lines_of_json(tmp_path):
+    Scorer(None).write(tmp_path, "dev", [{"values": np.ones(2)}, {}], ["x", "y"])
+    lines = (tmp_path / "dev_answers.jsonl").read_text().splitlines()
+    assert [*map(json.loads, lines)] == [{"values": [1.0, 1.0]}, {}]

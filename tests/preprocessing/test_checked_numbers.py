@@ -13,6 +13,7 @@ from keras_bert.preprocessing.forms import inputs_of
 from keras_bert.preprocessing.prepared_inputs import with_input_checks
 from keras_bert.preprocessing.task_checks import (
     check_extra_inputs,
+    check_has_labels,
     example_weights,
     with_extra_arrays,
 )
@@ -26,49 +27,50 @@ def examples(labels, *weights):
     return slices(({"token_ids": np.zeros((len(labels), 4), "int32")}, labels, *weights))
 
 
-@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "int8", "bool"])
-def test_labels_of_the_classes_pass_unchanged(dtype):
-    labels, weights = np.array([0, 1, 2, 0]).astype(dtype), np.array([0.5, 1, 2, 0])
-    batches = examples(labels, weights).batch(3)
-    in_columns = examples(labels[:, None], weights).batch(3)
-    for given, plain in ((examples(labels),) * 2, (batches, batches), (in_columns, batches)):
-        checked = with_class_check(given, 3)
-        assert checked.element_spec == plain.element_spec and len(checked) == len(given)
-        for found, expected in zip(checked, plain, strict=True):
-            tf.nest.map_structure(tf.debugging.assert_equal, found, expected)
+def test_labels_of_the_classes_pass_unchanged():
+    weights = np.array([0.5, 1, 2, 0])
+    for dtype in ("int64", "uint8", "float32", "int8", "bool"):
+        labels = np.array([0, 1, 2, 0]).astype(dtype)
+        batches = examples(labels, weights).batch(3)
+        in_columns = examples(labels[:, None], weights).batch(3)
+        for given, plain in ((examples(labels),) * 2, (batches, batches), (in_columns, batches)):
+            checked = with_class_check(given, 3)
+            assert checked.element_spec == plain.element_spec and len(checked) == len(given)
+            for found, expected in zip(checked, plain, strict=True):
+                tf.nest.map_structure(tf.debugging.assert_equal, found, expected)
     # More classes than the dtype of the labels can count.
     assert len(list(with_class_check(examples(np.array([0, 255], "uint8")), 300))) == 2
 
 
-@pytest.mark.parametrize("label", [3, -1, float("nan")])
-def test_a_label_outside_is_named_with_its_batch(label):
-    labels = np.array([0, 1, 2, label, 1])
-    message = f"Labels must be in 0 to 2 for num_classes=3. Number .* Others:. .{label}]"
-    for dataset in (examples(labels), examples(labels[:, None], np.ones(5)).batch(2)):
-        checked = iter(with_class_check(dataset, 3))
-        assert next(checked)[1].numpy().flat[0] == 0
-        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-            list(checked)
-
-
-def test_labels_of_unknown_shape_are_looked_at_too():
-    pairs = [([0.0], [1]), ([0.0], [7])]
-    dataset = tf.data.Dataset.from_generator(lambda: iter(pairs), (tf.float32, tf.int32))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[7\]"):
-        list(with_class_check(dataset, 3))
+def test_a_label_outside_is_named_with_its_batch():
+    for label in (3, -1, float("nan")):
+        labels = np.array([0, 1, 2, label, 1])
+        batches = examples(labels[:, None], np.ones(5)).batch(2)
+        arrays = np.zeros((5, 4)), labels
+        unknown = tf.data.Dataset.from_generator(lambda a=arrays: zip(*a), (tf.int32, tf.float32))
+        message = f"Labels must be in 0 to 2 for num_classes=3. Number .* Others:. .{label}]"
+        for dataset in (examples(labels), batches, unknown):
+            checked = iter(with_class_check(dataset, 3))
+            assert next(checked)[1].numpy().flat[0] == 0
+            with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+                list(checked)
 
 
 def test_what_is_not_one_number_each_is_left_alone():
     for dataset in (examples(9 * np.eye(3)).batch(2), slices((np.zeros((2, 4)), {"a": [7, 8]}))):
         checked = with_class_check(dataset, 3)
         assert checked.element_spec == dataset.element_spec and len(list(checked)) == 2
+    ragged = slices((np.zeros((2, 4)), tf.ragged.constant([[0, 1, 0], [1, 0, 0]]))).ragged_batch(2)
+    one_hot = ragged.map(lambda x, y: (x, y.to_tensor()))
+    assert with_class_check(one_hot, 3).element_spec[1].shape[-1] == 3
 
 
-def test_no_labels_and_names_are_refused_at_once():
-    with pytest.raises(ValueError, match="yields no labels; make it yield .x, label."):
-        with_class_check(slices({"token_ids": np.zeros((2, 4))}), 3)
-    with pytest.raises(ValueError, match="num_classes=3; the dataset yields strings.*label_names"):
-        with_class_check(examples(np.array(["good", "bad"])), 3)
+def test_no_labels_and_names_are_refused_at_once(refused):
+    for dataset, message in (
+        (slices({"token_ids": IDS}), "yields no labels; make it yield .x, label."),
+        (examples(["good"]), "num_classes=3; the dataset yields strings.*label_names"),
+    ):
+        refused(message, with_class_check, dataset, 3)
 
 
 def test_places_of_choices_are_checked_on_their_way(refused):
@@ -117,9 +119,8 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
         list(with_input_checks(model, slices(x).batch(2)))
 
 
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
+def test_missing_or_misshapen_extra_inputs_are_refused(model, refused):
+    for x, message in (
         (["a"] * 3, r"takes features alongside text: give {'text': texts, 'features': \[n, 2\]"),
         (np.array(["a"] * 3), "takes features alongside text"),
         (slices(["a"]), "takes features alongside text"),
@@ -127,13 +128,19 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
         ({"text": ["a"] * 3, "features": [1, 2, 3]}, r"\[n, 2\].*shape \(3,\)"),
         (slices({"text": ["a"], "features": IDS[:1]}), r"\[n, 2\].*shape \(4,\)"),
         ({"text": ["a"], "features": [["x", "y"]]}, r"must be numbers, a row.*table\[\['age"),
-    ],
-)
-def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message, refused):
-    if isinstance(x, tf.data.Dataset):
-        refused(message, check_extra_inputs, model, inputs_of(x.element_spec))
-    else:
-        refused(message, with_extra_arrays, model, x)
+    ):
+        if isinstance(x, tf.data.Dataset):
+            refused(message, check_extra_inputs, model, inputs_of(x.element_spec))
+        else:
+            refused(message, with_extra_arrays, model, x)
+
+
+def test_labels_are_given_to_a_task_that_takes_them(refused):
+    for takes, message in ((True, "There are no labels: pass y"), (False, "from texts alone")):
+        compiled = SimpleNamespace(takes_labels=takes, loss="mse")
+        check_has_labels(compiled, takes)
+        refused(message, check_has_labels, compiled, not takes)
+        check_has_labels(SimpleNamespace(takes_labels=takes, loss=None), not takes)
 
 
 def test_weights_keep_the_form_of_the_outputs():
@@ -146,10 +153,3 @@ def test_weights_keep_the_form_of_the_outputs():
         task = SimpleNamespace(output=output, check_labels=lambda y: None)
         found = example_weights(task, None, weights)
         assert keras.tree.map_structure(np.ndarray.tolist, found) == expected
-
-
-def test_one_hot_labels_have_as_many_numbers_as_classes():
-    ragged = tf.ragged.constant([[0, 1, 0], [1, 0, 0]])
-    dataset = tf.data.Dataset.from_tensor_slices((np.zeros((2, 4)), ragged)).ragged_batch(2)
-    dataset = dataset.map(lambda x, y: (x, y.to_tensor()))
-    assert with_class_check(dataset, 3).element_spec[1].shape[-1] == 3

@@ -5,7 +5,6 @@ import math
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import keras_bert
 from keras_bert import BertPreprocessor, BertTokenizer
@@ -50,30 +49,33 @@ def kept(tokens, room, truncation):
     return tokens[:first] + tokens[first + gone :]
 
 
-@pytest.mark.parametrize("blank", ["", " " * 500, "\x00" * 500])
-def test_only_the_head_of_a_long_text_is_tokenized(tokenizer, monkeypatch, blank):
-    texts = [blank + "a b c " * 5000, "", "abc" * 500, blank + "d"]
-    whole = Tokens.of(*tokenizer.flat_ids(texts), numpy_ops)
-    read, flat_ids = [], tokenizer.flat_ids
+def test_only_the_head_of_a_long_text_is_tokenized(tokenizer, monkeypatch):
+    read, flat_ids, preprocessor = [], tokenizer.flat_ids, BertPreprocessor(tokenizer, 8)
     monkeypatch.setattr(tokenizer, "flat_ids", lambda texts: read.extend(texts) or flat_ids(texts))
-    preprocessor = BertPreprocessor(tokenizer, 8)
-    assert rows_of(preprocessor(texts)) == rows_of(preprocessor.packer(whole))
-    assert blank or sum(map(len, read)) < 5000
+    for blank in ("", " " * 500, "\x00" * 500):
+        texts = [blank + "a b c " * 5000, "", "abc" * 500, blank + "d"]
+        whole = Tokens.of(*flat_ids(texts), numpy_ops)
+        read.clear()
+        assert rows_of(preprocessor(texts)) == rows_of(preprocessor.packer(whole))
+        assert blank or sum(map(len, read)) < 5000
 
 
 @pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
-@pytest.mark.parametrize("length", [3, 4, 7, 16, 29])
-def test_pairs_are_truncated_as_google_truncates_them(tokenizer, vocabulary, length, truncation):
+def test_texts_and_pairs_are_truncated_as_google_truncates_them(tokenizer, vocabulary, truncation):
     sizes = list(itertools.product(range(len(FIRST) + 1), repeat=2))
     pairs = [(FIRST[:a], SECOND[:b]) for a, b in sizes]
-    texts, seconds = ([" ".join(pair[side]) for pair in pairs] for side in (0, 1))
-    found = rows_of(BertPreprocessor(tokenizer, length, truncation)(texts, seconds))
-    for row, pair in zip(found, pairs, strict=True):
-        google = truncate_as_google(*pair, length - 3)  # says how many tokens each text keeps
-        left = [kept(*each, truncation) for each in zip(pair, map(len, google), strict=True)]
-        assert truncation != "head" or left == [*google]
-        ids = [list(map(vocabulary.index, text)) for text in left]
-        assert row == laid_out(*ids, length), pair
+    columns = [[" ".join(text) for text in column] for column in zip(*pairs, strict=True)]
+    for length in (3, 4, 7, 16, 29):
+        preprocessor = BertPreprocessor(tokenizer, length, truncation)
+        alone, together = rows_of(preprocessor(columns[0])), rows_of(preprocessor(*columns))
+        for pair, single, row in zip(pairs, alone, together, strict=True):
+            google = truncate_as_google(*pair, length - 3)  # says how many tokens each text keeps
+            left = [kept(*each, truncation) for each in zip(pair, map(len, google), strict=True)]
+            assert truncation != "head" or left == [*google]
+            ids = [list(map(vocabulary.index, text)) for text in left]
+            assert row == laid_out(*ids, length), pair
+            first = map(vocabulary.index, kept(pair[0], length - 2, truncation))
+            assert single == laid_out(first, None, length), pair
 
 
 def test_longest_first_truncates_pairs_as_hugging_face_does(tokenizer, vocabulary):
@@ -90,40 +92,14 @@ def test_longest_first_truncates_pairs_as_hugging_face_does(tokenizer, vocabular
         assert ids == [theirs.encode(*pair).ids for pair in pairs], length
 
 
-@pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
-@pytest.mark.parametrize("length", [3, 4, 8, 15, 20])
-def test_a_single_text_keeps_its_beginning_or_end(tokenizer, vocabulary, length, truncation):
-    texts = [FIRST[:size] for size in range(len(FIRST) + 1)]
-    inputs = BertPreprocessor(tokenizer, length, truncation)([" ".join(text) for text in texts])
-    assert {values.dtype for values in inputs.values()} == {np.dtype("int32")}
-    ids = [list(map(vocabulary.index, text)) for text in texts]
-    expected = [laid_out(kept(each, length - 2, truncation), None, length) for each in ids]
-    assert rows_of(inputs) == expected
-
-
-def test_empty_texts_keep_their_places(tokenizer):
-    inputs = BertPreprocessor(tokenizer, 6)(["", "a", "", "  "], ["n", "", "", "\t"])
-    assert inputs["token_ids"][:, :4].tolist() == [[2, 3, 18, 3], [2, 5, 3, 3], *[[2, 3, 3, 0]] * 2]
-    assert inputs["segment_ids"].sum(axis=1).tolist() == [2, 1, 1, 1]
-    assert {values.shape for values in BertPreprocessor(tokenizer, 6)([]).values()} == {(0, 6)}
-
-
 def test_padding_is_the_vocabularys():
     moved = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "[PAD]"])
     [row] = rows_of(BertPreprocessor(moved, 5)(["a"], [""]))
     assert row == ([1, 4, 2, 2, 5], [0, 0, 0, 1, 0], [1, 1, 1, 1, 0])
-
-
-TEXTS = ["a b c", "", "d e f g h i j k l m a b", "zebra Ü b"]
-SECONDS = ["n", "o p q r s t u v w x y", "", "p"]
-
-
-def test_tf_data_gives_what_a_call_gives(tokenizer):
-    preprocessor = BertPreprocessor(tokenizer, 9, "head_tail")
-    [found] = tf.data.Dataset.from_tensors((TEXTS, SECONDS)).map(preprocessor)
-    assert {(values.shape, values.dtype) for values in found.values()} == {((4, 9), tf.int32)}
-    for name, values in preprocessor(TEXTS, SECONDS).items():
-        assert np.array_equal(found[name], values), name
+    none = BertPreprocessor(moved, 5)([])
+    assert {(values.shape, values.dtype) for values in none.values()} == {
+        ((0, 5), np.dtype("int32"))
+    }
 
 
 PREPROCESSORS = {
@@ -148,20 +124,20 @@ PREPROCESSORS = {
 }
 
 
-@pytest.mark.parametrize("name", PREPROCESSORS)
-def test_configuration_round_trip(tokenizer, name):
-    kind, settings = getattr(keras_bert, name), PREPROCESSORS[name]
-    assert set(kind.arguments()) == {"sequence_length", "truncation", *settings}
-    preprocessor = kind(tokenizer, np.int64(7), truncation="tail", **settings)
-    config = json.loads(json.dumps(keras.saving.serialize_keras_object(preprocessor)))
-    copy = keras.saving.deserialize_keras_object(config)
-    assert type(copy) is kind and copy.get_config() == preprocessor.get_config()
-    assert (copy.sequence_length, copy.truncation) == (7, "tail")
-    assert {name: getattr(copy, name) for name in settings} == settings
-    config["config"].pop("truncation")  # as it was saved before there was a choice
-    assert keras.saving.deserialize_keras_object(config).truncation == "head"
-    assert repr(copy) == repr(preprocessor)
-    assert repr(copy).startswith(f"{name}(BertTokenizer(66 tokens, lowercase=True), sequence_len")
+def test_configuration_round_trip(tokenizer):
+    for name, settings in PREPROCESSORS.items():
+        kind = getattr(keras_bert, name)
+        assert set(kind.arguments()) == {"sequence_length", "truncation", *settings}
+        preprocessor = kind(tokenizer, np.int64(7), truncation="tail", **settings)
+        config = json.loads(json.dumps(keras.saving.serialize_keras_object(preprocessor)))
+        copy = keras.saving.deserialize_keras_object(config)
+        assert type(copy) is kind and copy.get_config() == preprocessor.get_config()
+        assert (copy.sequence_length, copy.truncation) == (7, "tail")
+        assert {name: getattr(copy, name) for name in settings} == settings
+        config["config"].pop("truncation")  # as it was saved before there was a choice
+        assert keras.saving.deserialize_keras_object(config).truncation == "head"
+        written = f"{name}(BertTokenizer(66 tokens, lowercase=True), sequence_len"
+        assert repr(copy) == repr(preprocessor) and repr(copy).startswith(written)
 
 
 def test_what_is_no_list_of_texts_and_no_room_for_a_token_is_refused(tokenizer, refused):

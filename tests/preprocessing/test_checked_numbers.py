@@ -46,8 +46,8 @@ def test_a_label_outside_is_named_with_its_batch():
     for label in (3, -1, float("nan")):
         labels = np.array([0, 1, 2, label, 1])
         batches = examples(labels[:, None], np.ones(5)).batch(2)
-        arrays = np.zeros((5, 4)), labels
-        unknown = tf.data.Dataset.from_generator(lambda a=arrays: zip(*a), (tf.int32, tf.float32))
+        rows = [([0.0], [number]) for number in labels]
+        unknown = tf.data.Dataset.from_generator(lambda rows=rows: rows, (tf.float32, tf.float32))
         message = f"Labels must be in 0 to 2 for num_classes=3. Number .* Others:. .{label}]"
         for dataset in (examples(labels), batches, unknown):
             checked = iter(with_class_check(dataset, 3))

@@ -2,15 +2,13 @@ import dataclasses
 
 import keras
 import numpy as np
-import pytest
 
 from keras_bert import Batching
 from keras_bert.text import numpy_ops
 
 
-@pytest.mark.parametrize(
-    ("backend", "kind", "pad_to", "drop"),
-    [
+def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch):
+    for backend, kind, pad_to, drop in (
         ("tensorflow", "CPU", "longest", False),
         ("tensorflow", "GPU", (3, 5, 7, 9), False),
         ("tensorflow", "TPU", "full", True),
@@ -18,16 +16,14 @@ from keras_bert.text import numpy_ops
         ("jax", "GPU", (3, 5, 7, 9), False),
         ("jax", "TPU", "full", True),
         ("torch", "CPU", "longest", False),
-    ],
-)
-def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch, backend, kind, pad_to, drop):
-    monkeypatch.setattr("keras_bert.preprocessing.batching.device_kind", lambda: kind)
-    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
-    settled = Batching().for_rows(9)  # a quarter is rounded up
-    assert (settled.pad_to, settled.drop_remainder) == (pad_to, drop)
-    chosen = Batching(pad_to=(100,), drop_remainder=True).for_rows(128)
-    assert (chosen.pad_to, chosen.drop_remainder) == ((100,), True)
-    assert Batching(drop_remainder=False).for_rows(128).drop_remainder is False
+    ):
+        monkeypatch.setattr("keras_bert.preprocessing.batching.device_kind", lambda k=kind: k)
+        monkeypatch.setattr(keras.backend, "backend", lambda b=backend: b)
+        settled = Batching().for_rows(9)  # a quarter is rounded up
+        assert (settled.pad_to, settled.drop_remainder) == (pad_to, drop), (backend, kind)
+        for drops in (True, False):
+            chosen = Batching(pad_to=(100,), drop_remainder=drops)
+            assert chosen.for_rows(128) == chosen
 
 
 def test_evaluation_keeps_every_example_in_order():
@@ -37,17 +33,17 @@ def test_evaluation_keeps_every_example_in_order():
     assert dataclasses.replace(found, shuffle=True, drop_remainder=True) == batching
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_sizes_that_are_invalid_are_refused(refused):
+    for options, message in (
         ({"pad_to": "shortest"}, "one of 'auto', 'longest', 'full'.*got 'shortest'"),
         ({"pad_to": [0, 8]}, r"lengths of at least 1.*got \[0, 8\]"),
         ({"tokens_per_batch": 64}, "tokens_per_batch needs bucket_lengths"),
         ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "at least 32; got 31"),
-    ],
-)
-def test_sizes_that_are_invalid_are_refused(options, message, refused):
-    refused(message, Batching, **options)
+    ):
+        refused(message, Batching, **options)
+    short = Batching(bucket_lengths=(16, 8))
+    assert short.for_rows(16).bucket_lengths == (16, 8)
+    refused(r"bucket_lengths must reach 32.* got \(16, 8\)", short.for_rows, 32)
 
 
 def test_lengths_may_be_an_array_or_an_iterator():
@@ -55,9 +51,3 @@ def test_lengths_may_be_an_array_or_an_iterator():
     assert Batching(pad_to=lengths).for_rows(16).width(np.array([3, 9]), 16, numpy_ops) == 16
     assert Batching(bucket_lengths=lengths).for_rows(16).bucket_lengths == (8, 16)
     assert Batching(pad_to=iter([8, 16])).pad_to == (8, 16)
-
-
-def test_buckets_hold_the_longest_row(refused):
-    batching = Batching(bucket_lengths=(16, 8))
-    assert batching.for_rows(16).bucket_lengths == (16, 8)
-    refused(r"bucket_lengths must reach 32.* got \(16, 8\)", batching.for_rows, 32)

@@ -96,10 +96,8 @@ def test_padding_is_the_vocabularys():
     moved = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "[PAD]"])
     [row] = rows_of(BertPreprocessor(moved, 5)(["a"], [""]))
     assert row == ([1, 4, 2, 2, 5], [0, 0, 0, 1, 0], [1, 1, 1, 1, 0])
-    none = BertPreprocessor(moved, 5)([])
-    assert {(values.shape, values.dtype) for values in none.values()} == {
-        ((0, 5), np.dtype("int32"))
-    }
+    for values in BertPreprocessor(moved, 5)([]).values():
+        assert (values.shape, values.dtype) == ((0, 5), "int32")
 
 
 PREPROCESSORS = {

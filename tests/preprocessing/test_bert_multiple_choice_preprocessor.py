@@ -4,7 +4,6 @@ import tensorflow as tf
 
 from keras_bert import Batching, BertMultipleChoicePreprocessor
 
-FULL, LONGEST = Batching(pad_to="full"), Batching(pad_to="longest")
 GOOD = {"context": "a", "choices": ["b", "c"], "label": 0}
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e"], "label": 1},
@@ -17,29 +16,29 @@ def preprocessor(tokenizer):
     return BertMultipleChoicePreprocessor(tokenizer, sequence_length=14)
 
 
-@pytest.mark.parametrize("batching", [FULL, LONGEST])
-def test_every_choice_is_packed_with_its_context(preprocessor, batching):
+def test_every_choice_is_packed_with_its_context(preprocessor):
     """Of two to five choices, some longer than a sequence, some missing; contexts may be empty."""
     generator = np.random.default_rng(1)
 
     def text():
         return " ".join(generator.choice([*"abcdefgh"], generator.integers(0, 12)))
 
-    questions = [
-        [text(), "a", *(text() for _ in range(generator.integers(1, 5)))] for _ in "ab" * 20
-    ]
-    questions = [(context, ["b", *choices]) for context, *choices in questions]
-    examples = [{"context": a, "choices": choices, "label": 1} for a, choices in questions]
+    examples = []
+    for _ in range(40):
+        choices = ["b", "a", *(text() for _ in range(generator.integers(1, 5)))]
+        examples.append({"context": text(), "choices": choices, "label": 1})
     rows, numbers = preprocessor.read(examples, with_labels=True), generator.permutation(40)
-    inputs, labels = rows.batch(numbers, batching)
-    assert {values.shape for values in inputs.values()} == {(40, 6, 14)} and labels.sum() == 40
-    for row, number in enumerate(numbers):
-        context, choices = questions[number]
-        is_there = np.array([*map(bool, choices), *[False] * (6 - len(choices))])
-        for name, values in preprocessor([context] * len(choices), choices).items():
-            assert np.array_equal(inputs[name][row, is_there], values[is_there[: len(choices)]])
-            assert not inputs[name][row, ~is_there].any()
-        assert rows.num_tokens()[number] == inputs["padding_mask"][row].sum(axis=-1).max()
+    for batching in (Batching(pad_to="full"), Batching(pad_to="longest")):
+        inputs, labels = rows.batch(numbers, batching)
+        assert {values.shape for values in inputs.values()} == {(40, 6, 14)} and labels.sum() == 40
+        for row, number in enumerate(numbers):
+            choices = examples[number]["choices"]
+            is_there = np.array([*map(bool, choices), *[False] * (6 - len(choices))])
+            pairs = preprocessor([examples[number]["context"]] * len(choices), choices)
+            for name, values in pairs.items():
+                assert np.array_equal(inputs[name][row, is_there], values[is_there[: len(choices)]])
+                assert not inputs[name][row, ~is_there].any()
+            assert rows.num_tokens()[number] == inputs["padding_mask"][row].sum(axis=-1).max()
 
 
 def test_buckets_count_the_tokens_of_all_choices(preprocessor):
@@ -74,9 +73,8 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
     assert "choice" not in prepared and prepared["probabilities"].shape == (2, 3)
 
 
-@pytest.mark.parametrize(
-    ("examples", "message"),
-    [
+def test_examples_that_are_no_questions_are_named(preprocessor, refused):
+    for examples, message in (
         ([GOOD, "a"], "number 1 is 'a'"),
         ("a b", "number 0 is"),
         (tf.data.Dataset.from_tensors("a"), "number 0 is"),
@@ -89,7 +87,5 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
         ([{**GOOD, "label": -1}], "got -1"),
         ([{"context": "a", "choices": ["b", "c"]}], "got .None"),
         ([{**GOOD, "choices": ["", "b", "c"]}], "question's choices.*got 0 at"),
-    ],
-)
-def test_examples_that_are_no_questions_are_named(preprocessor, examples, message, refused):
-    refused(message, preprocessor.read, examples, with_labels=True)
+    ):
+        refused(message, preprocessor.read, examples, with_labels=True)

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -35,31 +37,18 @@ def batch_of(rows, numbers=None, batching=FULL):
     return rows.batch(np.array(numbers), batching)
 
 
-def labeled_words(batch, tokenizer):
-    """`[(pieces, label)]` of the words that are trained on."""
-    inputs, found = batch[0], []
-    rows = zip(inputs["token_ids"], inputs["padding_mask"], *batch[1:], strict=True)
-    for ids, mask, labels, weights in rows:
-        ids = ids[: mask.sum()]
-        for first in np.flatnonzero(weights):
-            end = first + 1
-            while end < len(ids) and tokenizer.id_to_token(int(ids[end])).startswith("##"):
-                end += 1
-            found.append((ids[first:end].tolist(), int(labels[first])))
-    return found
-
-
-@pytest.mark.parametrize("documents", [None, [i // 7 for i in range(100)]])
-@pytest.mark.parametrize("batching", [FULL, LONGEST])
-def test_first_pieces_are_trained_on_once(preprocessor, sentences, pieces, documents, batching):
+def test_first_pieces_are_trained_on_once(preprocessor, sentences, pieces):
     words, labels = sentences
-    rows = TaggedRows(listed(words, documents), preprocessor, labels)
-    batch = batch_of(rows, batching=batching)
-    found = labeled_words(batch, preprocessor.tokenizer)
-    assert [label for _, label in found] == sum(labels, [])
-    for (own, _), whole in zip(found, pieces, strict=True):  # a window may cut a word's end
-        assert own == whole[: len(own)] and len(own) >= min(len(whole), 2)
-    assert rows.at_words(batch[0]["token_ids"]).tolist() == [ids[0] for ids in pieces]
+    in_documents = [i // 7 for i in range(100)]
+    for documents, batching in itertools.product((None, in_documents), (FULL, LONGEST)):
+        rows = TaggedRows(listed(words, documents), preprocessor, labels)
+        inputs, found, weights = batch_of(rows, batching=batching)
+        assert found[weights > 0].tolist() == sum(labels, [])
+        for whole, row, first in zip(pieces, *np.nonzero(weights), strict=True):
+            end = inputs["padding_mask"][row].sum() - 1  # a window may cut a word's end
+            own = inputs["token_ids"][row, first:end][: len(whole)].tolist()
+            assert own == whole[: len(own)] and len(own) >= min(len(whole), 2)
+        assert rows.at_words(inputs["token_ids"]).tolist() == [ids[0] for ids in pieces]
 
 
 def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
@@ -75,10 +64,9 @@ def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
     assert batch_of(rows, [0, 1], LONGEST)[1].shape == (2, 5)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentences, seed):
+def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentences):
     words, _ = sentences
-    documents = np.sort(np.random.default_rng(seed).integers(0, 20, 100))
+    documents = np.sort(np.random.default_rng(0).integers(0, 20, 100))
     rows = TaggedRows(listed(words, documents), preprocessor)
     document = np.repeat(documents, rows.lengths)
     [windows] = rows.columns
@@ -93,10 +81,15 @@ def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentenc
             assert rows.starts[last] - rows.starts[first - 1] > 8
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_long_lists_of_words_have_the_windows_of_their_text(tokenizer, seed):
+def test_context_is_half_before_and_half_after_unless_the_document_ends(preprocessor):
+    rows = TaggedRows(listed([[letter] for letter in LETTERS[:12]], [0] * 12), preprocessor)
+    [windows] = rows.columns
+    assert windows.starts.tolist() == [0, 0, 0, 0, 1, 2, 3, 4, 4, 4, 4, 4]
+
+
+def test_long_lists_of_words_have_the_windows_of_their_text(tokenizer):
     preprocessor = BertTokenClassifierPreprocessor(tokenizer, 10, label_names=["O", "B-X"])
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     words = ["".join(generator.choice([*LETTERS], n)) for n in generator.integers(1, 4, 50)]
     rows, text = preprocessor.read([words]), preprocessor.read([" ".join(words)])
     [windows], [others] = rows.columns, text.columns

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertSpanLabelerPreprocessor, BertTokenizer
+from keras_bert import BertSpanLabelerPreprocessor, BertTokenizer
 from keras_bert.preprocessing import texts as texts_page
 from keras_bert.preprocessing.question_windows import trained_windows, window_labels, windows_of
 from keras_bert.preprocessing.texts import in_parts
@@ -21,19 +21,13 @@ def example(question, context, *answers, **more):
     return {"question": question, "context": context, "answers": answers, **more}
 
 
-def trained(preprocessor, examples, document_stride=128):
-    preprocessor = preprocessor.like(preprocessor, document_stride=document_stride)
-    return trained_windows(examples, preprocessor)
-
-
-def labels_of(*arguments):
-    [labels] = trained(*arguments).targets
+def labels_of(preprocessor, examples):
+    [labels] = trained_windows(examples, preprocessor).targets
     return list(zip(labels["start"].tolist(), labels["end"].tolist(), strict=True))
 
 
 def test_windows_hold_question_and_part_of_the_context(preprocessor, vocabulary):
-    windows = trained(preprocessor, [example("a b c d", "e f g h i", ("h", 6))])
-    inputs, labels = windows.batch(np.array([0]), Batching(pad_to="full"))
+    [(inputs, labels)] = preprocessor.batches([example("a b c d", "e f g h i", ("h", 6))])
     row = "[CLS] a b c d [SEP] e f g h i [SEP]"
     assert inputs["token_ids"].tolist() == [[vocabulary.index(word) for word in row.split()]]
     assert inputs["segment_ids"].tolist() == [[0] * 6 + [1] * 6]
@@ -43,8 +37,9 @@ def test_windows_hold_question_and_part_of_the_context(preprocessor, vocabulary)
 
 def test_a_window_without_the_whole_answer_is_labeled_with_cls(preprocessor):
     long = example("a b", " ".join("cdefghijklmnop"), ("h i j", 10))  # tokens 5, 6 and 7
-    assert labels_of(preprocessor, [long], 3) == [(0, 0), (6, 8), (0, 0), (0, 0)]
-    assert labels_of(preprocessor, [{**long, "is_impossible": True}], 3) == [(0, 0)] * 4
+    preprocessor = preprocessor.like(preprocessor, document_stride=3)
+    assert labels_of(preprocessor, [long]) == [(0, 0), (6, 8), (0, 0), (0, 0)]
+    assert labels_of(preprocessor, [{**long, "is_impossible": True}]) == [(0, 0)] * 4
 
 
 def test_an_answer_that_splits_a_token_gets_the_whole_token(preprocessor):
@@ -71,7 +66,7 @@ def test_examples_without_an_answer_to_train_on_are_left_out(preprocessor, refus
     examples = [example("a", "b c", ("c", 0)), example("a", "b c", ("c", 2)), example("a", "b")]
     assert labels_of(preprocessor, examples) == [(4, 4), (0, 0)]  # the last one lists none
     assert "1 of 3 questions have no answer at its answer_start" in caplog.text
-    refused("No question has answers to train on", trained, preprocessor, examples[:1])
+    refused("No question has answers to train on", trained_windows, examples[:1], preprocessor)
 
 
 def test_prepared_inputs_are_answered_with_logits(preprocessor):
@@ -92,30 +87,17 @@ def test_scores_are_those_of_squad(preprocessor, refused):
         example("a", "b c", id="2", is_impossible=True),
     ]
     answers = [{"answer": "c", "null_odds": -1.0}, {"answer": "b", "null_odds": 1.0}]
-    assert SpanScorer(preprocessor).score(answers[:1], examples[:1])["exact"] == 100
-    found = SpanScorer(preprocessor).score(answers, examples)
+    scorer = SpanScorer(preprocessor)
+    assert scorer.score(answers[:1], examples[:1])["exact"] == 100
+    found = scorer.score(answers, examples)
     assert found["exact"] == 50 and found["best_exact"] == 100
-    tuned, found = SpanScorer(preprocessor).tuned([{**answers[1], "null_odds": -5}] * 2, examples)
+    tuned, found = scorer.tuned([{**answers[1], "null_odds": -5}] * 2, examples)
     assert found["exact"] == 50 and tuned.null_threshold < -5  # never to answer is best
     answers[0] |= {"answer": "", "n_best_answer": ["", "c"]}
     found = SpanScorer(tuned).score(answers, examples)
     assert found["exact"] == 50 and found["best_exact"] == 100
     for wrong in ("c", [{"answer_start": 2}], None):
-        refused("number 0 is", SpanScorer(preprocessor).check, [{**examples[0], "answers": wrong}])
-
-
-@pytest.mark.parametrize(
-    ("examples", "message"),
-    [
-        ([], "There are no questions"),
-        ([{"question": "a"}], "dict of two strings.*number 0 is {'question': 'a'}"),
-        ([example("a", "b", ("b", 0)), example("a", None)], "number 1 is"),
-        (["a b"], "number 0 is 'a b'"),
-    ],
-)
-def test_examples_that_are_no_questions_are_named(preprocessor, examples, message, refused):
-    refused(message, preprocessor.batches, examples)
-    refused(message, lambda: list(in_parts(preprocessor.listed(examples))))
+        refused("number 0 is", scorer.check, [{**examples[0], "answers": wrong}])
 
 
 def test_many_questions_on_a_book_are_parts(preprocessor, monkeypatch):
@@ -124,11 +106,19 @@ def test_many_questions_on_a_book_are_parts(preprocessor, monkeypatch):
     assert [*map(len, in_parts(preprocessor.listed(questions)))] == [2, 1, 1]
 
 
-def test_arguments_that_do_not_fit_are_refused(preprocessor, tokenizer, refused):
+def test_examples_and_arguments_that_do_not_fit_are_refused(preprocessor, tokenizer, refused):
+    right = [example("a", "b", ("b", 0))]
+    for message, examples in (
+        ("There are no questions", []),
+        ("dict of two strings.*number 0 is {'question': 'a'}", [{"question": "a"}]),
+        ("number 1 is", [*right, example("a", None)]),
+        ("number 0 is 'a b'", ["a b"]),
+    ):
+        refused(message, preprocessor.listed, examples)
     BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=8)
     message = "leave no room for a context in sequence_length=12"
     refused(message, BertSpanLabelerPreprocessor, tokenizer, 12, max_question_length=9)
     for more in ({"y": [0]}, {"sample_weight": [1.0]}):
-        refused("leave y and sample_weight out", preprocessor.read, [example("a", "b")], **more)
-    rows = preprocessor.read([example("a", "b")])
+        refused("leave y and sample_weight out", preprocessor.read, right, **more)
+    rows = preprocessor.read(right)
     refused("n_best must be at least 1; got 0", preprocessor.answers, {}, rows, n_best=0)

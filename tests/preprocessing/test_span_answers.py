@@ -5,53 +5,36 @@ import pytest
 
 from keras_bert import BertSpanLabelerPreprocessor
 from keras_bert.models.answering import answer_dicts
+from keras_bert.preprocessing.forms import rows_of
 
 LONGEST = 3  # tokens of an answer
 
 
-def spans_of(context, windows, first_row, start, end):
-    """`[(score, start logit, end logit, first token, last token)]` of a question's windows.
+def expected_answer(context, windows, start, end, null_threshold, n_best):
+    """What the answer to a question is, from every span of its windows `[N]`.
 
-    Words have a letter each; windows are `[(first, length)]`, and start and end logits `[N, S]`.
+    Windows are dicts of what `places` says of their tokens; start and end are logits `[N, S]`.
     """
-    spans = []
-    for number, (first, length) in enumerate(windows):
-        for i in range(length):
-            token = first + i
-            most = [
-                min(token - a, a + n - 1 - token) + 0.01 * n if a <= token < a + n else -1
-                for a, n in windows
-            ]
-            if most.index(max(most)) != number:
-                continue
-            for j in range(i, min(i + LONGEST, length)):
-                logits = start[first_row + number][3 + i], end[first_row + number][3 + j]
-                spans.append((np.float32(sum(logits)), *logits, token, first + j))
-    return sorted(spans, key=lambda span: -span[0])
-
-
-def expected_answer(context, windows, first_row, start, end, null_threshold, n_best):
-    """What the answer to a question is, from all of its spans."""
-    spans = spans_of(context, windows, first_row, start, end)
-    nulls = [start[first_row + n][0] + end[first_row + n][0] for n in range(len(windows))]
-    null = min(nulls)
-    row = first_row + nulls.index(null)
-    odds = null - spans[0][0] if spans else null
-    words = [(c, at) for at, c in enumerate(context) if not c.isspace()]
-
-    def text(first, last):
-        begin, finish = words[first][1], words[last][1] + 1
-        return context[begin:finish], begin, finish
-
-    ranked = [(s, a, b, *text(i, j)) for s, a, b, i, j in spans]
+    ranked = []
+    for places, starts, ends in zip(windows, start, end, strict=True):
+        for first in np.flatnonzero(places["begins"]):
+            for last in range(first, first + LONGEST):
+                if last < len(ends) and places["in_context"][last]:
+                    a, b = places["starts"][first], places["ends"][last]
+                    score = np.float32(starts[first] + ends[last])
+                    ranked.append((score, starts[first], ends[last], context[a:b], a, b))
+    best_score = max((span[0] for span in ranked), default=0)
+    row = np.argmin(start[:, 0] + end[:, 0])
+    null = start[row, 0] + end[row, 0]
+    odds = null - best_score
+    is_null = not ranked or (null_threshold is not None and odds > null_threshold)
     if null_threshold is not None or not ranked:
-        ranked.append((null, start[row][0], end[row][0], "", 0, 0))
+        ranked.append((null, start[row, 0], end[row, 0], "", 0, 0))
     ranked.sort(key=lambda span: -span[0])
     total = np.log(np.exp([span[0] for span in ranked]).sum())
     once = {}
-    for score, a, b, answer, begin, finish in ranked:
-        once.setdefault(answer, (answer, begin, finish, np.exp(score - total), a, b))
-    is_null = not spans or (null_threshold is not None and odds > null_threshold)
+    for score, a, b, *answer in ranked:
+        once.setdefault(answer[0], (*answer, np.exp(score - total), a, b))
     best = next(one for one in once.values() if (one[0] == "") == is_null)
     return best[:4], odds, list(once.values())[:n_best]
 
@@ -83,12 +66,11 @@ def test_answers_are_the_best_of_every_span(tokenizer, null_threshold):
     found = answer_dicts(preprocessor.answers(outputs, rows, n_best=8))
     for answer, best in zip(found, answer_dicts(preprocessor.answers(outputs, rows)), strict=True):
         assert best == {name: v for name, v in answer.items() if not name.startswith("n_best")}
-    windows = list(zip(rows.first.tolist(), rows.length.tolist(), strict=True))
+    windows = rows_of(rows.places(9))
     for number, (answer, context) in enumerate(zip(found, contexts, strict=True)):
         mine = np.flatnonzero(rows.question == number)
-        best, odds, n_best = expected_answer(
-            context, [windows[i] for i in mine], mine[0], start, end, null_threshold, 8
-        )
+        given = [windows[i] for i in mine], start[mine], end[mine]
+        best, odds, n_best = expected_answer(context, *given, null_threshold, 8)
         assert (answer["answer"], answer["start"], answer["end"]) == best[:3]
         places = [len(context[: answer[name]].encode()) for name in ("start", "end")]
         assert [answer["start_byte"], answer["end_byte"]] == places

@@ -1,0 +1,15 @@
+import numpy as np
+
+from keras_bert import BertPreprocessor, BertRerankerPreprocessor
+from keras_bert.preprocessing.text_rows import row_by_row
+
+
+def test_each_document_is_packed_with_its_query(tokenizer):
+    queries, *documents = ["a", "b c"], ["d e", "f"], ["g", "h i j k l m n"]
+    rows = BertRerankerPreprocessor(tokenizer, 8).read((queries, *documents))
+    [inputs] = rows.as_batch()
+    for number, texts in enumerate(documents):
+        for name, values in BertPreprocessor(tokenizer, 8)(queries, texts).items():
+            assert np.array_equal(inputs[name][:, number], values)
+    assert rows.num_tokens().tolist() == [6, 8]
+    assert row_by_row(documents) == ["d e", "g", "f", "h i j k l m n"]

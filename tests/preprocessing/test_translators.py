@@ -1,0 +1,51 @@
+"""Streams of other libraries, which are told by the names of their classes."""
+
+import math
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from keras_bert.preprocessing.translators import count_of, first_element, with_first
+
+ROWS = ["a", "b", "c"]
+slices = tf.data.Dataset.from_tensor_slices(ROWS)
+
+
+def made_by(package, **attributes):
+    return type("Stream", (), {"__module__": f"{package}.data", **attributes})()
+
+
+def test_the_first_element_is_read_without_losing_it():
+    methods = {"__iter__": lambda self: iter(ROWS)}
+    endless = type("IterableDataset", (), methods)()
+    for x, expected in (
+        (made_by("torch", dataset=ROWS), "a"),
+        (made_by("torch", dataset=endless), "a"),
+        (made_by("torch", dataset=object()), ()),
+        (made_by("grain", __getitem__=lambda self, index: ROWS[index]), "a"),
+        (made_by("grain", **methods), "a"),
+        (made_by("grain", __next__=None, **methods), None),
+        (slices, tf.TensorSpec((), tf.string)),
+        (ROWS, None),
+        (iter(ROWS), None),
+    ):
+        assert first_element(x) == expected
+    x, first = with_first(iter(ROWS))
+    assert first == "a" and list(x) == ROWS
+    assert with_first(iter([]))[1] == ()
+
+
+def test_examples_are_counted_where_their_number_is_known():
+    loader = {"dataset": ROWS, "sampler": np.arange(3), "batch_sampler": None, "batch_size": 2}
+    for x, expected in (
+        (slices, 3),
+        (slices.repeat(), math.inf),
+        (slices.filter(lambda text: text != ""), None),
+        (made_by("torch", drop_last=False, **loader), 3),
+        (made_by("torch", drop_last=True, __len__=lambda self: 1, **loader), 2),
+        (made_by("torch", **{**loader, "batch_size": None, "batch_sampler": ROWS}), None),
+        (iter(ROWS), None),
+    ):
+        assert count_of(x) == expected

@@ -13,10 +13,8 @@ from keras_bert import (
     BertMultipleChoice,
     BertPretrainer,
     BertSpanLabeler,
-    BertSpanLabelerPreprocessor,
     BertTokenClassifier,
 )
-from keras_bert.preprocessing import data as data_forms
 from keras_bert.preprocessing.data_of import data_of
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
@@ -45,6 +43,7 @@ RANGE = "token_ids must be integers from 0 to 29"
 WRONG_ARRAYS = [
     ({"token_ids": IDS + 0.5}, "token_ids must be integers", ""),
     ({"token_ids": IDS[:0]}, r"no tokens: token_ids has shape \(0, 4\)", ""),
+    ({"token_ids": [[2, 5, 3], [2, 3]]}, "token_ids has rows of different lengths: pad", ""),
     ({"token_ids": IDS, "padding_mask": IDS * 0 + 2}, "padding_mask must .* 0 to 1.*got 2", ""),
     ({"token_ids": IDS, "padding_mask": IDS[:1]}, r"\(1, 4\) but token_ids .* \(2, 4", ""),
 ]
@@ -64,127 +63,124 @@ WRONG_INPUTS = [  # with what datasets say, too, and what arrays add
 ]
 
 
-@pytest.mark.parametrize(("x", "message", "more"), WRONG_INPUTS + WRONG_ARRAYS)
-def test_prepared_inputs_of_wrong_values_are_refused(model, x, message, more, refused):
-    refused(message + more, data_of(model, x).checked)
-
-
-def test_every_verb_uses_the_door(model, refused):
-    wrong = {"token_ids": IDS + 25}
-    for call in (
-        lambda: model.predict(wrong, verbose=0),
-        lambda: model.fit(wrong, [0, 1], verbose=0),
-        lambda: model.evaluate(wrong, [0, 1], verbose=0),
-        lambda: model.answer(wrong),
-        lambda: model.batches(wrong),
-        lambda: model.fit({"token_ids": IDS}, [0, 1], validation_data=(wrong, [0, 1]), verbose=0),
-        lambda: model.predict((wrong for _ in range(1)), verbose=0),
-    ):
-        refused(RANGE, call)
-
-
-@pytest.mark.parametrize("is_static", [True, False])
-def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, is_static, tf):
-    for x, message, _ in WRONG_INPUTS:
-        if is_static:
-            data = tf.data.Dataset.from_tensors((x, np.array([0, 1])))
-        else:
-            spec = {name: tf.TensorSpec([None] * np.ndim(v), v.dtype) for name, v in x.items()}
-            data = tf.data.Dataset.from_generator(
-                lambda x=x: iter([(x, [0, 1])]),
-                output_signature=(spec, tf.TensorSpec([None], tf.int32)),
-            )
-        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
-            list(model.batches(data))
-
-
-def test_right_inputs_pass_in_every_form(model, assert_close, tf, refused):
-    x = {"token_ids": IDS, "padding_mask": IDS != 0}
-    expected = model.predict(x, verbose=0)
-    as_lists = {name: values.tolist() for name, values in x.items()}
-    data = tf.data.Dataset.from_tensor_slices(x).batch(2)
-    batches = [[(x,)], [x], [(x, None, np.ones(2))]]
-    generators = [(batch for batch in batches_of_one) for batches_of_one in batches]
-    for form in (as_lists, {**x, "segment_ids": None}, data, *generators):
-        assert_close(model.predict(form, verbose=0), expected)
-    assert_close(model({**x, "segment_ids": IDS * 0}), expected)
-    labeled = tf.data.Dataset.from_tensors((x, [0, 1]))
-    assert model.batches(labeled).element_spec == labeled.element_spec
+def test_prepared_inputs_of_wrong_values_are_refused(model, refused):
+    for x, message, more in WRONG_INPUTS + WRONG_ARRAYS:
+        refused(message + more, data_of(model, x).checked)
     for called in (model, model.backbone):
         refused("has no input 'attention_mask'", called, {"token_ids": IDS, "attention_mask": IDS})
 
 
-def test_a_table_is_read_by_the_names_of_its_columns(model, assert_close, caplog):
+def test_every_verb_uses_the_door_and_looks_at_the_size_of_batches(model, refused):
+    right, wrong = {"token_ids": IDS}, {"token_ids": IDS + 25}
+    for verb in (model.fit, model.evaluate, model.scores):
+        refused(RANGE, verb, wrong, [0, 1])
+        refused("batch_size must be", verb, right, [0, 1], batch_size=0)
+    for verb in (model.predict, model.answer):
+        refused(RANGE, verb, wrong)
+        refused("batch_size must be", verb, right, batch_size=0)
+    refused(RANGE, model.batches, wrong)
+    refused(RANGE, model.predict, (batch for batch in [wrong]))
+    refused(RANGE, model.fit, right, [0, 1], validation_data=(wrong, [0, 1]))
+
+
+def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, tf, refused):
+    labels = np.array([0, 1])
+    for x, message, _ in WRONG_INPUTS:
+        specs = {name: tf.TensorSpec([None] * np.ndim(v), v.dtype) for name, v in x.items()}
+        of_any_shape = tf.data.Dataset.from_generator(
+            lambda x=x: iter([(x, labels)]),
+            output_signature=(specs, tf.TensorSpec([None], tf.int64)),
+        )
+        for data in (tf.data.Dataset.from_tensors((x, labels)), of_any_shape):
+            with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+                list(model.batches(data))
+    ragged = tf.data.Dataset.from_tensors({"token_ids": tf.ragged.constant([[2, 5, 3], [2, 3]])})
+    refused("rows of different lengths: pad", data_of(model, ragged).checked_inputs)
+
+
+def test_right_inputs_pass_in_every_form(model, assert_close, tf):
+    x = {"token_ids": IDS, "padding_mask": IDS != 0}
+    expected = model.predict(x, verbose=0)
+    as_lists = {name: values.tolist() for name, values in x.items()}
+    data = tf.data.Dataset.from_tensor_slices(x).batch(2)
+    batches = [(x,)], [x], [(x, None, np.ones(2))]
+    generators = [(batch for batch in batches_of_one) for batches_of_one in batches]
+    for form in (as_lists, {**x, "segment_ids": None}, data, *generators):
+        assert_close(model.predict(form, verbose=0), expected)
+    labeled = tf.data.Dataset.from_tensors((x, [0, 1]))
+    assert model.batches(labeled).element_spec == labeled.element_spec
+
+
+def test_a_table_is_read_by_the_names_of_its_columns(model, caplog):
     pandas = pytest.importorskip("pandas", reason='pip install ".[recipes]"')
     table = pandas.DataFrame({"id": ["x", "y"], "text": ["a", "b"], 7: ["c", "d"]})
     pairs = pandas.DataFrame({"sentence": ["a", "b"], "label": [0, 1], "question": ["c", "d"]})
-    for x, expected in ((table, ["a", "b"]), (pairs, (["c", "d"], ["a", "b"]))):
+    for x, texts in ((table, ["a", "b"]), (pairs, [("c", "a"), ("d", "b")])):
         for rows in (x, x.assign(label=[0, 1]), x.to_dict("records")):
-            assert_close(model.predict(rows, verbose=0), model.predict(expected, verbose=0))
+            assert list(data_of(model, rows).x) == texts
     assert {record.getMessage() for record in caplog.records} == {
         "Texts are read from text; nothing reads id, 7."
     }
 
 
-def test_rows_of_different_lengths_are_to_be_padded(model, tf, refused):
-    x = {"token_ids": [[2, 5, 3], [2, 3]]}
-    data = tf.data.Dataset.from_tensors({"token_ids": tf.ragged.constant(x["token_ids"])})
-    for rows in (x, data):
-        refused("token_ids has rows of different lengths: pad", data_of(model, rows).checked_inputs)
+def Batches(*batch):
+    methods = {"__len__": lambda self: 1, "__getitem__": lambda self, index: batch}
+    return type("Batches", (keras.utils.PyDataset,), methods)()
 
 
 def test_other_tasks_check_their_own_inputs(
     make_backbone, preprocessor, pretraining_batch, refused
 ):
-    pretrainer, x = BertPretrainer(make_backbone()), pretraining_batch[0]
-    choices = BertMultipleChoice(make_backbone(), preprocessor)
-    unnamed = BertClassifier(make_backbone(), 2, preprocessor)
+    encoder, x = make_backbone(), pretraining_batch[0]
+    pretrainer = BertPretrainer(encoder)
+    choices = BertMultipleChoice(encoder, preprocessor)
+    unnamed = BertClassifier(encoder, 2, preprocessor)
+    tagger = BertTokenClassifier(encoder, 2, preprocessor)
+    labeler = BertSpanLabeler(encoder)
     far = {**x, "mask_positions": x["mask_positions"] + 10}
     refused("mask_positions must be integers from 0 to 11", pretrainer.predict, far)
     refused("BertPretrainer takes mask_positions", pretrainer.predict, {"token_ids": IDS})
     refused(r"must have the shape \[B, C, S\]", choices.predict, {"token_ids": IDS})
     refused(RANGE, choices.predict, {"token_ids": IDS[None] + 40})
     refused(r"'good'.*label_names=\['bad', 'good'", unnamed.fit, ["a", "b"], ["good", "bad"])
+    halved = [["a"], ["b", "c\udc00"]]
+    refused("word .* of sentence 1 has half a character", tagger.predict, halved)
+    one_column = Batches({"token_ids": IDS}, np.array([0, 1]))
+    refused("takes a dict of labels: start, end", labeler.fit, one_column)
 
 
-def test_sizes_of_batches_are_checked(model, refused):
+def test_sizes_of_batches_are_checked(refused):
     for size in (0, 1.5, "2", True):
         refused("batch_size must be", Batching.of, None, size)
     for given in (({}, None), (Batching(3), 3)):
         refused("batching must be a Batching, in place of batch_size; got", Batching.of, *given)
-    x, y = {"token_ids": IDS}, [0, 1]
-    for call in (
-        lambda: model.answer(["a"], batch_size=0),
-        lambda: model.predict(x, batch_size=0),
-        lambda: model.fit(x, y, batch_size=0),
-        lambda: model.evaluate(x, y, batch_size=0),
-        lambda: model.scores(x, y, batch_size=0),
-    ):
-        refused("batch_size must be", call)
 
 
-@pytest.mark.parametrize("x", [["a", "b"], {"token_ids": IDS}], ids=["texts", "prepared"])
-def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x, refused):
-    def batches(y, weights=None, task=model):
-        return data_of(task, x, y, weights).batches(Batching(2))
-
-    wrong = [[NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"]]
-    wrong.append(np.zeros(2, [("a", "f4")]))
-    for weights in (*wrong, [b"\xff", "a"], [[1.0], [1.0, 2.0]], 1):
-        refused("sample_weight must ", batches, [0, 1], weights)
-    for labels in ([0.5, 1], [0, NAN], [0, INF], [0, 2], [-1, 0], np.array([[0], [2]])):
-        refused("Labels must be in 0 to 1.*got .* at .*num_classes=1", batches, labels)
-    for labels in ([0.5, NAN], [INF, 1]):
-        refused("Labels of a regression must be finite", batches, labels, task=regression)
-    assert model.fit(x, [0.0, 1.0], sample_weight=[0, 1], verbose=0).history["loss"][0] > 0
+def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, refused):
+    weights = [[NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"], 1]
+    weights += [np.zeros(2, [("a", "f4")]), [b"\xff", "a"], [[1.0], [1.0, 2.0]]]
+    labels = [[0.5, 1], [0, NAN], [0, INF], [0, 2], [-1, 0], np.array([[0], [2]])]
+    count = "There are 2 (examples|rows) but"
+    wrong = [(model, [0, 1], column, "sample_weight must ") for column in weights]
+    wrong += [(model, y, None, "be in 0 to 1.*got .* at .*num_classes=1") for y in labels]
     for y in (1, "no", {"no"}, NAN, iter([0, 1])):
-        refused("y must have a value for each example", batches, y)
-    refused("There are 2 (examples|rows) but 0 ", batches, [])
-    for columns in ([0, 1], [1.0]), ([0], None):
-        refused("There are 2 (examples|rows) but 1 ", batches, *columns)
+        wrong.append((model, y, None, "y must have a value for each example"))
+    for y in ([0.5, NAN], [INF, 1]):
+        wrong.append((regression, y, None, "Labels of a regression must be finite"))
     for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
-        refused(r"must be a number for each.*shape \(2, 0\)", batches, y, task=regression)
-    refused("Labels must be in 0 to 1", model.evaluate, x, [0, 2])
+        wrong.append((regression, y, None, r"must be a number for each.*shape \(2, 0\)"))
+    wrong += [(model, [], None, f"{count} 0 "), (model, [0], None, f"{count} 1 ")]
+    wrong.append((model, [0, 1], [1.0], f"{count} 1 "))
+
+    def batches(task, x, y, sample_weight):
+        return data_of(task, x, y, sample_weight).batches(Batching(2))
+
+    for x in (["a", "b"], {"token_ids": IDS}):
+        for task, y, sample_weight, message in wrong:
+            refused(message, batches, task, x, y, sample_weight)
+        [(_, y, sample_weight)] = batches(model, x, [0.0, 1.0], [0, 1])
+        assert (y.tolist(), sample_weight.tolist()) == ([0, 1], [0, 1])
+    refused("0 rows but 2 labels", model.scores, {"token_ids": None}, [0, 1])
 
 
 def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, tf, refused):
@@ -211,31 +207,17 @@ def test_arguments_of_another_kind_are_named(model, refused):
         refused("filepath must be a path.*got None", model.export, None, format=format)
 
 
-def test_half_a_character_is_named(model, make_backbone, preprocessor, refused):
-    for x in (["a", "b\ud800"], np.array(["a", "b\ud800"]), {"text": ["a", "b\ud800"]}):
-        refused(r"Text 1 has half a character.*'\\ud800' at 1", model.predict, x)
-    tagger = BertTokenClassifier(make_backbone(), 2, preprocessor)
-    words = [["a"], ["b", "c\udc00"]]
-    refused("word .* of sentence 1 has half a character", tagger.predict, words)
-
-
 def test_a_split_leaves_examples_to_train_on(model, refused):
     refused("of 2 examples leaves none", data_of(model, ["a", "b"], [0, 1]).split, 0.99)
     for split in (1, 2, -0.5, NAN, "0.2"):
         refused("validation_split", model.fit, ["a", "b"], [0, 1], validation_split=split)
 
 
-def Batches(*batch):
-    methods = {"__len__": lambda self: 1, "__getitem__": lambda self, index: batch}
-    return type("Batches", (keras.utils.PyDataset,), methods)()
-
-
 def test_other_sources_of_texts_say_what_to_give_instead(model, refused):
     for x in (None, 3, [1, 2], IDS, [IDS, IDS], map(int, "12"), object()):
         refused("BertClassifier takes raw examples, or token_ids", model.predict, x, verbose=0)
-    model.fit(Batches({"token_ids": IDS}, np.array([0, 1])), verbose=0)
-    model.fit(Batches(["a", "b"], np.array([0, 1])), verbose=0)
-    model.fit((part for part in [({"token_ids": IDS}, np.array([0, 1]))]), verbose=0)
+    halved = np.array(["a", "b\ud800"])
+    refused(r"Text 1 has half a character.*'\\ud800' at 1", model.predict, halved)
     wrong = (part for part in [({"token_ids": IDS}, np.array([0, 2]))])
     refused("Labels must be in 0 to 1", model.fit, wrong, verbose=0)
 
@@ -247,16 +229,8 @@ def test_more_parts_than_rows_train_eagerly_too(model):
         assert np.isfinite(history["loss"]).all() and np.isfinite(history["accuracy"]).all()
 
 
-def test_a_task_of_two_outputs_takes_a_dict_of_labels(make_backbone, letters, refused):
-    reader = BertSpanLabelerPreprocessor(letters, 12, max_question_length=4)
-    labeler = BertSpanLabeler(make_backbone(), preprocessor=reader)
-    batches = Batches({"token_ids": IDS}, np.array([0, 1]))
-    refused("takes a dict of labels: start, end", labeler.fit, batches)
-
-
 def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
     given = []
-    monkeypatch.setattr(data_forms, "on_backend", lambda batches, task: batches)
 
     def fit(self, x, *rest, **options):
         given.append((x, options))
@@ -282,7 +256,3 @@ def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
         model.fit(prepared, [0, 1] * 8, **arguments)
         _, options = given.pop()
         assert (options["shuffle"], options["batch_size"]) == (is_shuffled, 8)
-
-
-def test_absent_token_ids_are_no_rows(model, refused):
-    refused("0 rows but 2 labels", model.scores, {"token_ids": None}, [0, 1])

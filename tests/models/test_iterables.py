@@ -27,6 +27,9 @@ ROWS = list(zip(TEXTS, LABELS, strict=True))
 SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 2, "verbose": 0}
 
 
+NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
+
+
 class Loader:
     """Yields the same examples in each pass, or others."""
 
@@ -44,56 +47,36 @@ class Unsized(Loader):
         return ROWS[index]
 
 
-def grain_source(rows):
-    return pytest.importorskip("grain", reason="grain is not installed").MapDataset.source(rows)
+def columns_of(rows):
+    return tuple(map(list, zip(*rows, strict=True)))
 
 
-def torch_loader(rows, **options):
-    loading = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
-    return loading.DataLoader(rows, **options)
+def columns_by_name(rows):
+    return dict(zip(("text", "label"), columns_of(rows), strict=True))
 
 
-def torch_stream(rows):
+def forms_of_grain():
+    source = pytest.importorskip("grain", reason="grain is not installed").MapDataset
+    source = source.source(NUMBERED)
+    stream = source.to_iter_dataset()
+    return [source.batch(4), stream.batch(4), iter(stream)]
+
+
+def forms_of_torch():
     loading = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
 
     class Stream(loading.IterableDataset):
         def __iter__(self):
-            return iter(rows)
+            return iter(NUMBERED)
 
-    return Stream()
-
-
-def columns_by_name(rows):
-    texts, labels = map(list, zip(*rows, strict=True))
-    return {"text": texts, "label": labels}
-
-
-NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
-FORMS = {
-    "texts and a list": lambda: (iter(TEXTS), LABELS),
-    "without a length": lambda: (Unsized(ROWS),),
-    "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
-    "grain batches, one after the other": lambda: (
-        grain_source(NUMBERED).to_iter_dataset().batch(4),
-    ),
-    "an iterator of grain": lambda: (iter(grain_source(NUMBERED).to_iter_dataset()),),
-    "torch, a function without a name": lambda: (
-        torch_loader(ROWS, batch_size=4, collate_fn=functools.partial(list)),
-    ),
-    "torch, a function that makes columns": lambda: (
-        torch_loader(
-            ROWS, batch_size=4, collate_fn=lambda rows: tuple(map(list, zip(*rows, strict=True)))
-        ),
-    ),
-    "torch, a function that makes a dict": lambda: (
-        torch_loader(ROWS, batch_size=4, collate_fn=columns_by_name),
-    ),
-    "torch, batches of a sampler": lambda: (
-        torch_loader(NUMBERED, batch_sampler=[[0, 1, 2], [3, 4, 5]]),
-    ),
-    "torch, a stream": lambda: (torch_loader(torch_stream(NUMBERED), batch_size=4),),
-    "torch, one by one": lambda: (torch_loader(ROWS, batch_size=None),),
-}
+    loader = loading.DataLoader
+    nameless = functools.partial(list)
+    collated = [
+        loader(ROWS, batch_size=4, collate_fn=collate)
+        for collate in (nameless, columns_of, columns_by_name)
+    ]
+    sampled = loader(NUMBERED, batch_sampler=[[0, 1, 2], [3, 4, 5]])
+    return [*collated, sampled, loader(Stream(), batch_size=4), loader(ROWS, batch_size=None)]
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +108,11 @@ def expected(train):
     return train(TEXTS, LABELS)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_an_iterable_trains_like_lists(form, train, expected):
-    assert train(*FORMS[form]()) == expected
+@pytest.mark.parametrize("forms", [lambda: [Unsized(ROWS)], forms_of_grain, forms_of_torch])
+def test_an_iterable_trains_like_lists(forms, train, expected):
+    for form in forms():
+        assert train(form) == expected
+    assert train(iter(TEXTS), LABELS) == expected
 
 
 def test_each_pass_is_read_again(train, expected):
@@ -172,28 +157,19 @@ class Steps(keras.callbacks.Callback):
         self.taken += 1
 
 
-@pytest.mark.parametrize(
-    ("batches", "sizes"),
-    [
+def test_batches_of_different_sizes_keep_them(make):
+    for batches, sizes in (
         (lambda: Tables(1, 4, 1), [1, 4, 1]),
         (lambda: Tables(4, 1, 1), [4, 1, 1]),
         (repeated_dataset, [4, 2, 4, 2]),
-    ],
-)
-def test_batches_of_different_sizes_keep_them(make, batches, sizes):
-    made = make().batches(batches())
-    assert [len(labels) for _, labels in made] == sizes and made.num_batches == len(sizes)
-    steps = Steps()
-    make().fit(batches(), callbacks=[steps], verbose=0)
-    assert steps.taken == len(sizes)
-    whole = make().batches(batches(), batching=Batching(4, drop_remainder=True))
-    assert {len(labels) for _, labels in whole} == {sizes[0]} and whole.num_batches is None
-
-
-def test_batches_of_nothing_are_refused(make, refused):
-    empty = Tables()
-    empty.batches = [()]
-    refused("no examples", make().answer, empty)
+    ):
+        made = make().batches(batches())
+        assert [len(labels) for _, labels in made] == sizes and made.num_batches == len(sizes)
+        steps = Steps()
+        make().fit(batches(), callbacks=[steps], verbose=0)
+        assert steps.taken == len(sizes)
+        whole = make().batches(batches(), batching=Batching(4, drop_remainder=True))
+        assert {len(labels) for _, labels in whole} == {sizes[0]} and whole.num_batches is None
 
 
 def test_steps_of_predict_are_batches_of_the_stream(make):
@@ -227,7 +203,10 @@ def test_an_error_of_a_stream_keeps_its_type_through_its_batches(make, train):
         train(TEXTS, LABELS, validation_data=make().batches(rows(), batching=batching))
 
 
-def test_unlike_examples_and_missing_ones_are_refused(train, refused):
+def test_unlike_examples_and_missing_ones_are_refused(make, train, refused):
+    nothing = Tables()
+    nothing.batches = [()]
+    refused("no examples", make().answer, nothing)
     for examples, words in (
         ([ROWS[0], (3, "bad")], "Text 1 is 3"),
         ([ROWS[0], "text"], "Example 1.*text"),

@@ -67,6 +67,8 @@ SIZES_OF_THEIRS = {  # words, layers, width, positions
     "Base": (30522, 12, 768, 512),
     "Large": (30522, 24, 1024, 512),
 }
+MODERN = {"num_hidden_layers": 4, "local_attention": 4, "pad_token_id": 0}  # rows of many blocks
+MODERN |= dict.fromkeys(f"{role}_token_id" for role in ("bos", "eos", "cls", "sep"))
 
 
 @pytest.fixture
@@ -84,7 +86,9 @@ def make_theirs(torch, transformers, tmp_path):
             config = {"embedding_size": width // 2, **config}
         if architecture.startswith(("XLMRoberta", "Roberta")):
             config = {"type_vocab_size": 1, **config}
-        if not architecture.startswith(("Bert", "DistilBert", "Electra")):
+        if architecture.startswith("ModernBert"):
+            config = {**MODERN, **config}
+        if not architecture.startswith(("Bert", "DistilBert", "Electra", "ModernBert")):
             positions += 2
         sizes = (width, layers, max(2, width // 64), 4 * width, 0.0, 0.0)
         sizes = dict(zip(names, sizes, strict=True)) | {"vocab_size": words, **config}

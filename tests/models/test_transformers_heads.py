@@ -15,9 +15,8 @@ from keras_bert import (
     BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
+    ModernBertBackbone,
 )
-
-pytestmark = pytest.mark.slow
 
 MPNET = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
 
@@ -64,7 +63,7 @@ def outputs(torch, untraced, inputs):
                 given = model(**of_theirs(torch, model, x)).to_tuple()
             given = [value.numpy() for value in given if torch.is_tensor(value)]  # no cache
         tokens = inputs["padding_mask"] == 1
-        return [value[tokens] if value.ndim == 3 else value for value in given]
+        return [part[tokens] if part.shape[:2] == tokens.shape else part for part in given]
 
     return call
 
@@ -92,6 +91,8 @@ def reranker(family, **config):
     return f"{family}ForSequenceClassification", config, BertReranker
 
 
+ODD = {"hidden_size": 24, "intermediate_size": 10, "local_attention": 10, "norm_eps": 1e-3}
+ODD |= {"classifier_pooling": "mean", "hidden_activation": "relu", "classifier_activation": "relu"}
 UNTIED = {"tie_word_embeddings": False}
 EPSILON, RELU, SMALL = {"layer_norm_eps": 1e-5}, {"hidden_act": "relu"}, {"embedding_size": 16}
 FAMILIES = {  # configs of an encoder, a masked LM, heads of classes, tags and spans; and a dropout
@@ -100,6 +101,7 @@ FAMILIES = {  # configs of an encoder, a masked LM, heads of classes, tags and s
     "Electra": (SMALL, {**RELU, **EPSILON}, RELU, SMALL, {}, "classifier_dropout"),
     "XLMRoberta": (EPSILON, RELU, {}, {}, {}, "classifier_dropout"),
     "MPNet": (EPSILON, RELU, {}, {}, {}, "classifier_dropout"),
+    "ModernBert": ({}, {}, ODD, {}, {}, "classifier_dropout"),
 }
 HEADS = [
     ("BertForPreTraining", {}, BertPretrainer),
@@ -110,7 +112,7 @@ HEADS = [
 for family, (encoder, masked, classes, tags, spans, dropout) in FAMILIES.items():
     summary = "summary_last_dropout" if family == "Electra" else dropout
     HEADS += [
-        (f"{family}Model", encoder, BertBackbone),
+        (f"{family}Model", encoder, ModernBertBackbone if "Modern" in family else BertBackbone),
         (f"{family}ForMaskedLM", masked, BertPretrainer),
         (f"{family}ForMaskedLM", UNTIED, BertPretrainer),
         (f"{family}ForSequenceClassification", {"num_labels": 3, **classes}, BertClassifier),
@@ -120,18 +122,25 @@ for family, (encoder, masked, classes, tags, spans, dropout) in FAMILIES.items()
         reranker(family, **{dropout: 0.3}),
     ]
 WITHOUT_POOLER = ("MaskedLM", "TokenClassification", "QuestionAnswering")
+POOLER, HEAD = {"pooler/kernel", "pooler/bias"}, {"head/dense/kernel", "head/norm/gamma"}
 
 
-@pytest.mark.parametrize(("architecture", "config", "ours"), HEADS)
+@pytest.mark.parametrize(
+    ("architecture", "config", "ours"),
+    [pytest.param(*head, marks=() if "Modern" in head[0] else pytest.mark.slow) for head in HEADS],
+)
 def test_every_head_comes_and_goes(
     assert_close, make_theirs, load_theirs, outputs, tmp_path, architecture, config, ours
 ):
     theirs = make_theirs(architecture, **config)
     model = ours.from_preset(tmp_path / "theirs")
-    if ours is not BertBackbone:
+    is_modern, is_encoder = "Modern" in architecture, not issubclass(ours, BertTask)
+    if not is_encoder:
         assert type(BertTask.from_preset(tmp_path / "theirs")) is ours
     is_new = architecture.endswith((*WITHOUT_POOLER, "DistilBertModel", "ElectraModel"))
-    new = {"pooler/kernel", "pooler/bias"} if is_new else set()
+    new = POOLER if is_new else set()
+    if is_modern:
+        new = HEAD if is_encoder else set()
     assert set(model.load_report.new) == new and not model.load_report.left_over
     number = len(outputs(theirs))  # their encoder may have no pooled output
     assert_close(outputs(model)[:number], outputs(theirs))
@@ -149,8 +158,10 @@ def test_every_head_comes_and_goes(
     again = ours.from_preset(tmp_path / "ours")
     assert again.get_config()["name"] and not again.load_report.new
     assert_close(outputs(again), outputs(model), sums=0)
+    assert model.backbone.get_config() | {"name": 0} == again.backbone.get_config() | {"name": 0}
 
 
+@pytest.mark.slow
 def test_a_discriminator_is_an_encoder(assert_close, make_theirs, outputs, tmp_path):
     theirs, folder = make_theirs("ElectraForPreTraining"), tmp_path / "theirs"
     model, last = (BertBackbone.from_preset(folder, keep_layers=kept) for kept in ((0, 1), (1,)))
@@ -161,12 +172,14 @@ def test_a_discriminator_is_an_encoder(assert_close, make_theirs, outputs, tmp_p
     assert_close(outputs(model)[:1], outputs(theirs.electra))
 
 
+@pytest.mark.slow
 def test_another_summary_of_choices_is_refused(make_theirs, tmp_path, refused):
     make_theirs("ElectraForMultipleChoice", summary_type="mean")
     refused("summarizes choices by .*'mean'", BertMultipleChoice.from_preset, tmp_path / "theirs")
     assert BertBackbone.from_preset(tmp_path / "theirs").architecture == "electra"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("family", ["Bert", "DistilBert", "Electra", "MPNet"])
 def test_texts_are_answered_as_by_transformers(

@@ -8,8 +8,6 @@ import pytest
 
 from keras_bert import AdamW, BertClassifier, BertPretrainer
 
-pytestmark = pytest.mark.slow
-
 BATCHES = {"tiny": (8, 12), "MiniLM": (4, 16), "Base": (2, 48), "Large": (2, 48)}  # rows, length
 
 
@@ -39,7 +37,7 @@ def random_batch(torch, theirs, size="tiny", seed=2):
     y = {"masked_lm": words, "next_sentence": classes}
     weights = {"masked_lm": weights, "next_sentence": np.ones(batch, "float32")}
     given = {"input_ids": x["token_ids"], "attention_mask": padding_mask, "labels": labels}
-    if config.model_type not in ("distilbert", "mpnet"):
+    if config.model_type not in ("distilbert", "mpnet", "modernbert"):
         given["token_type_ids"] = x["segment_ids"]
     head = type(theirs).__name__.partition("For")[2]
     if head == "PreTraining":
@@ -53,11 +51,11 @@ def random_batch(torch, theirs, size="tiny", seed=2):
 
 
 def gradients(model, x, y, sample_weight):
-    """`{path: gradient}` of the compiled loss, without dropout, by the backend's own means."""
+    """`{path: gradient}` of the compiled loss of training, by the backend's own means."""
     variables = model.trainable_variables
 
     def loss_of():
-        return model.compute_loss(x, y, model(x, training=False), sample_weight)
+        return model.compute_loss(x, y, model(x, training=True), sample_weight)
 
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
@@ -109,13 +107,16 @@ def worst_gradient(model, ours, theirs):
 
 NAMES = ["Bert", "DistilBert", "Electra", "XLMRoberta", "Roberta", "MPNet"]
 FAMILIES = [*((name, {}) for name in NAMES), ("Electra", {"embedding_size": 16})]  # as ELECTRA Base
+WEEKLY = {"marks": pytest.mark.weekly}
 HEADS = [  # an architecture, a size and a config
     *(("BertForPreTraining", "tiny", {"hidden_act": f}) for f in ("gelu", "gelu_new", "relu")),
     ("BertForPreTraining", "Base", {}),
-    pytest.param("BertForPreTraining", "Large", {}, marks=pytest.mark.weekly),
     *((f"{family}ForSequenceClassification", "tiny", config) for family, config in FAMILIES),
     *((f"{family}ForMaskedLM", "tiny", config) for family, config in FAMILIES),
 ]
+HEADS = [pytest.param(*head, marks=pytest.mark.slow) for head in HEADS]
+HEADS += [pytest.param("BertForPreTraining", "Large", {}, **WEEKLY)]
+HEADS += [(f"ModernBertFor{head}", "tiny", {}) for head in ("SequenceClassification", "MaskedLM")]
 
 
 @pytest.mark.parametrize(("architecture", "size", "config"), HEADS)
@@ -132,6 +133,7 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
     kind = BertClassifier if architecture.endswith("Classification") else BertPretrainer
     model = kind.from_preset(tmp_path / "theirs")
     model.compile(**model.default_compile_args(), run_eagerly=size == "tiny")
+    model.backbone.remat = size == "tiny"
     found = keras.tree.flatten(model.predict_on_batch(x))
     expected = [given[name] for name in ("logits", "prediction_logits") if name in given]
     if kind is BertPretrainer:
@@ -156,10 +158,10 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
 CLASSIFIERS = [(f"{family}ForSequenceClassification", config) for family, config in FAMILIES]
 EACH_CHANGE = (CLASSIFIERS[0], ("BertForPreTraining", {}))  # and weekly each, of MiniLM's size
 RUNS = [(*run, "tiny", 20, 1, 1e-3) for run in EACH_CHANGE]
-WEEKLY = {"marks": pytest.mark.weekly}
 RUNS += [pytest.param(*run, "MiniLM", 200, 10, 5e-5, **WEEKLY) for run in CLASSIFIERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("architecture", "config", "size", "steps", "batches", "rate"), RUNS)
 def test_steps_of_every_architecture_have_the_losses_and_weights_of_transformers(
     torch, make_theirs, tmp_path, architecture, config, size, steps, batches, rate
